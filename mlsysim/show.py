@@ -208,12 +208,12 @@ def html_table(
     rows : sequence of sequences of str
         Cells.
     caption : str
-        What the table holds; no caption without it.
+        What the table holds, in one or several lines; no caption without it.
     notes : sequence of str
         A paragraph each.
     """
     head = "".join(f"<th>{html.escape(cell)}</th>" for cell in headers)
     body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     under = "".join(f"<p>{html.escape(note)}</p>" for note in notes)
-    above = f"<caption>{html.escape(caption)}</caption>" if caption else ""
+    above = f"<caption>{html.escape(caption).replace(chr(10), '<br>')}</caption>" if caption else ""
     return printable(f"<table>{above}<tr>{head}</tr>{body}</table>{under}")

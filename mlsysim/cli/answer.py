@@ -56,14 +56,20 @@ def answer(
         explanation = result.explain(*names) if shown or explain else ""
     except MlsysimError as error:
         message = as_options(str(error), model.arguments)
-        raise MlsysimError(f"{message}; {_as_grid(model, given)}" if _is_list(error, given) else message) from None
+        refused = getattr(error, "value", None)
+        if isinstance(refused, str) and refused in given.values() and any(each in refused for each in ",:"):
+            words = " ".join(shlex.quote(f"{name}={text}") for name, text in given.items())
+            message += f"; several values: `mlsysim sweep {words_for(model)} {words}`"
+        raise MlsysimError(message) from None
     basis = of_result(result, names if shown else ())
     if as_json:
         found = result.to_dict()
         outputs = {name: found["outputs"][name] for name in names} if shown else found["outputs"]
         print(json_text({**found, "outputs": outputs, "basis": basis.to_dict()}, 2))
     else:
-        print_result(result, names, () if shown else _left_out(result), () if shown else endless(result, names))
+        computed = {*result}
+        lost = [name for name in result.model.headline if name not in computed]
+        print_result(result, names, () if shown else lost, () if shown else endless(result, names))
         print_basis(basis)
         if explain:
             print()
@@ -72,28 +78,10 @@ def answer(
         raise typer.Exit(Exit.INFEASIBLE)
 
 
-def _is_list(error: MlsysimError, given: dict[str, str]) -> bool:
-    """Tell whether an error refuses several values of one argument, as a grid takes them."""
-    refused = getattr(error, "value", None)
-    return isinstance(refused, str) and refused in given.values() and any(each in refused for each in ",:")
-
-
-def _as_grid(model: type[PerformanceModel], given: dict[str, str]) -> str:
-    """The command that takes several values of an argument."""
-    words = " ".join(shlex.quote(f"{name}={text}") for name, text in given.items())
-    return f"several values: `mlsysim sweep {words_for(model)} {words}`"
-
-
 def headline(result: Result) -> tuple[str, ...]:
     """The headline outputs that this result has."""
     computed = {*result}
     return tuple(name for name in result.model.headline if name in computed)
-
-
-def _left_out(result: Result) -> list[str]:
-    """The headline outputs that this result has not."""
-    computed = {*result}
-    return [name for name in result.model.headline if name not in computed]
 
 
 def print_result(result: Result, names: Sequence[str], lost: Sequence[str], infinite: Sequence[str] = ()) -> None:

@@ -34,6 +34,7 @@ from mlsysim.cli.options import (
     TimeLimit,
     Variants,
     Words,
+    answered_by,
 )
 from mlsysim.cli.verbs import calibrate, compare, sensitivity, solve_for, uncertainty, verify
 from mlsysim.errors import InputError, MlsysimError, legible, printable
@@ -106,11 +107,20 @@ def _as_words(args: list[str], names: dict[str, str]) -> list[str]:
 
 def _typed(option: str, args: list[str]) -> str | None:
     """Read what is typed for an option, before the command that takes it is known."""
-    for place, word in enumerate(args):
-        name, given, value = word.partition("=")
-        if name == option:
-            return value if given else next(iter(args[place + 1 :]), None)
-    return None
+    found, _ = _separated(option, args)
+    return found[0] if found else None
+
+
+def _separated(option: str, args: list[str]) -> tuple[list[str], list[str]]:
+    """Separate what is given with an option, wherever it stands, from the other words; one without a value stays."""
+    found, rest, words = [], [], list(args)
+    while words:
+        name, given, value = (word := words.pop(0)).partition("=")
+        if name == option and (given or words):
+            found.append(value if given else words.pop(0))
+        else:
+            rest.append(word)
+    return found, rest
 
 
 class Commands(TyperGroup):
@@ -118,7 +128,7 @@ class Commands(TyperGroup):
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Find the models first, since they say which commands there are."""
-        files, rest = _own_models(args)
+        files, rest = _separated("--with", args)
         fixed = {name: command for name, command in self.commands.items() if not isinstance(command, Asked)}
         with _in_one_line():
             try:
@@ -178,20 +188,6 @@ def _in_one_line() -> Iterator[None]:
         raise typer.Exit(Exit.INTERRUPTED) from None
 
 
-def _own_models(args: list[str]) -> tuple[list[str], list[str]]:
-    """Separate what is given with ``--with``, wherever it stands, from the other words; one without a value stays."""
-    found, rest, words = [], [], list(args)
-    while words:
-        word = words.pop(0)
-        if word.startswith("--with="):
-            found.append(word.partition("=")[2])
-        elif word == "--with" and words:
-            found.append(words.pop(0))
-        else:
-            rest.append(word)
-    return found, rest
-
-
 app = typer.Typer(
     name="mlsysim",
     cls=Commands,
@@ -242,6 +238,7 @@ mlsysim pareto train model=Llama3_70B fleet=SuperPOD_H100 batch_size=1024 seq_le
 
 
 @app.command(cls=Grid, help=SWEEP + SPELLING)
+@answered_by("mlsysim.cli.grids", "sweep")
 def sweep(
     ctx: typer.Context,
     question: Question,
@@ -271,23 +268,10 @@ def sweep(
     ignore: Ignored = None,
 ) -> None:
     """Evaluate a grid."""
-    from mlsysim.cli import grids
-
-    grids.sweep(
-        ctx.obj.model(question, variant),
-        words,
-        outputs=outputs,
-        refused=refused,
-        variant=variant,
-        file=file,
-        plot=plot,
-        as_json=as_json,
-        as_csv=as_csv,
-        catalog=catalog,
-    )
 
 
 @app.command(cls=Grid, help=SEARCH + SPELLING)
+@answered_by("mlsysim.cli.grids", "search")
 def search(
     ctx: typer.Context,
     question: Question,
@@ -313,29 +297,10 @@ def search(
     strict: Strict = False,
 ) -> None:
     """Find the best designs."""
-    from mlsysim.cli import grids
-
-    grids.search(
-        ctx.obj.model(question, variant),
-        words,
-        minimize=minimize,
-        maximize=maximize,
-        subject_to=subject_to or (),
-        allow_infeasible=allow_infeasible,
-        top=top,
-        method=method,
-        time_limit=time_limit,
-        checkpoint=checkpoint,
-        certificate=certificate,
-        variant=variant,
-        plot=plot,
-        catalog=catalog,
-        as_json=as_json,
-        strict=strict,
-    )
 
 
 @app.command(cls=Grid, help=PARETO + SPELLING)
+@answered_by("mlsysim.cli.grids", "pareto")
 def pareto(
     ctx: typer.Context,
     question: Question,
@@ -359,24 +324,6 @@ def pareto(
     strict: Strict = False,
 ) -> None:
     """Find the Pareto front."""
-    from mlsysim.cli import grids
-
-    grids.pareto(
-        ctx.obj.model(question, variant),
-        words,
-        minimize=minimize or (),
-        maximize=maximize or (),
-        subject_to=subject_to or (),
-        allow_infeasible=allow_infeasible,
-        method=method,
-        time_limit=time_limit,
-        certificate=certificate,
-        variant=variant,
-        plot=plot,
-        catalog=catalog,
-        as_json=as_json,
-        strict=strict,
-    )
 
 
 app.command(cls=Grid, help=sensitivity.HELP + SPELLING)(sensitivity.sensitivity)

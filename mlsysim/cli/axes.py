@@ -86,14 +86,8 @@ def _once(given: dict[str, Any]) -> None:
 
 def swept(given: dict[str, Any], most_points: int = 1) -> list[str]:
     """Names of the axes with more than so many points."""
-    lengths = {name: _length(value) for name, value in given.items()}
-    return [name for name, length in lengths.items() if length > most_points]
-
-
-def _length(value: Any) -> int:
-    if isinstance(value, Linked):
-        return max(map(len, value.axes.values()))
-    return len(value) if isinstance(value, list | range) else 0
+    axes = {name: value for name, value in given.items() if isinstance(value, Linked | list | range)}
+    return [name for name, axis in axes.items() if len(axis) > most_points]
 
 
 def _known(model: type[PerformanceModel], name: str, text: str) -> None:

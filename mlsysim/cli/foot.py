@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from mlsysim.cli import output
 from mlsysim.jsontext import json_text
@@ -15,6 +17,15 @@ def print_basis(basis: Basis | None) -> None:
         output.paragraph(text, f"{label:<9}")
 
 
-def with_basis(text: str, basis: Basis | None) -> str:
+def print_answer(found: Any, basis: Basis | None, as_json: bool) -> None:
+    """Print an answer and what it rests on."""
+    if as_json:
+        print(with_basis(json.loads(found.to_json()), basis))
+    else:
+        print(found)
+        print_basis(basis)
+
+
+def with_basis(data: Mapping[str, Any], basis: Basis | None) -> str:
     """An answer in JSON, with what it rests on under ``basis``."""
-    return json_text({**json.loads(text), "basis": basis and basis.to_dict()}, 2)
+    return json_text({**data, "basis": basis and basis.to_dict()}, 2)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,6 @@ from mlsysim.errors import InputError, MlsysimError
 from mlsysim.extras import require
 from mlsysim.inputs.recipe import as_run
 from mlsysim.inputs.spellings import option_name
-from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
 from mlsysim.models.registry import words_for
 from mlsysim.study.results.basis import Basis, at_point, of_result
@@ -96,7 +96,9 @@ def sweep(
     if plot is not None:
         drawable(plot)
         _refuse_dimensions(given, long)
-    wanted = list(dict.fromkeys([*named, *(_drawn_too(model) if plot else ())])) if named else None
+    # A heat map outlines what is feasible, and what binds.
+    outlined = [name for name in model.headline if plot and (name == "feasible" or name.endswith("bottleneck"))]
+    wanted = list(dict.fromkeys([*named, *outlined])) if named else None
     stored = file is not None and file.suffix in STORES
     with or_first(kind, variant, given), _resumable(file if stored else None):
         ds = model.sweep(
@@ -109,7 +111,7 @@ def sweep(
     first = named[0] if named else kind.answer if kind.answer in ds else next(iter(ds.data_vars))
     basis = at_point(model, given, named or (first,), places=accepted(ds), variants=variants[1:])
     if as_json:
-        print(with_basis(json_text(as_records(ds)), basis))
+        print(with_basis(as_records(ds), basis))
     elif as_csv:
         write_csv(ds, sys.stdout)
     else:
@@ -130,13 +132,6 @@ def search(
     kind: type[PerformanceModel],
     words: Sequence[str],
     *,
-    minimize: str | None,
-    maximize: str | None,
-    subject_to: Sequence[str],
-    allow_infeasible: bool,
-    top: int,
-    method: str,
-    time_limit: float | None,
     checkpoint: Path | None,
     certificate: Path | None,
     variant: str | None,
@@ -144,29 +139,17 @@ def search(
     plot: Path | None,
     as_json: bool,
     strict: bool,
+    **options: Any,
 ) -> None:
     """Print the best designs of a grid and why there is none better."""
     model, given = _asked(kind, words, variant, catalog)
     if plot is not None:
         drawable(plot)
     with or_first(kind, variant, given), _resumable(checkpoint):
-        designs = model.search(
-            minimize=minimize,
-            maximize=maximize,
-            subject_to=list(subject_to),
-            allow_infeasible=allow_infeasible,
-            top=top,
-            method=method,
-            time_limit=time_limit,
-            checkpoint=checkpoint,
-            certificate=certificate,
-            **given,
-        )
+        designs = model.search(checkpoint=checkpoint, certificate=certificate, **options, **given)
     if plot is not None and len(designs):
-        figure, (panel,) = _figure(1)
-        designs.plot(ax=panel)
-        _save(figure, plot)
-    basis = _basis(designs, model, given, [minimize or maximize or ""])
+        draw(plot, designs.plot)
+    basis = _basis(designs, model, given, [options["minimize"] or options["maximize"] or ""])
     _answer(designs, basis, as_json, strict, files=(certificate, plot if len(designs) else None))
 
 
@@ -175,44 +158,30 @@ def pareto(
     kind: type[PerformanceModel],
     words: Sequence[str],
     *,
-    minimize: Sequence[str],
-    maximize: Sequence[str],
-    subject_to: Sequence[str],
-    allow_infeasible: bool,
-    method: str,
-    time_limit: float | None,
+    minimize: Sequence[str] | None,
+    maximize: Sequence[str] | None,
     certificate: Path | None,
     variant: str | None,
     catalog: Path | None,
     plot: Path | None,
     as_json: bool,
     strict: bool,
+    **options: Any,
 ) -> None:
     """Print the designs that no other one beats in all objectives."""
     model, given = _asked(kind, words, variant, catalog)
-    objectives = [*minimize, *maximize]
+    less, more = list(minimize or ()), list(maximize or ())
+    objectives = [*less, *more]
     if plot is not None:
         drawable(plot)
         if len(objectives) != 2 or not all(name in model.system for name in objectives):
             raise InputError("plot", str(plot), "a front is drawn of two objectives that are outputs by name")
     with or_first(kind, variant, given):
-        designs = model.pareto(
-            list(minimize),
-            maximize=list(maximize),
-            subject_to=list(subject_to),
-            allow_infeasible=allow_infeasible,
-            method=method,
-            time_limit=time_limit,
-            certificate=certificate,
-            **given,
-        )
+        designs = model.pareto(less, maximize=more, certificate=certificate, **options, **given)
     if plot is not None and len(designs):
-        figure, (panel,) = _figure(1)
         told = [name for name in given if name in axes.swept(given) and name in model.arguments]
-        import_module("mlsysim.plot").pareto(
-            designs.to_dataset(), *objectives, maximize=list(maximize), feasible=None, label=told or None, ax=panel
-        )
-        _save(figure, plot)
+        look = {"maximize": more, "feasible": None, "label": told or None}
+        draw(plot, partial(import_module("mlsysim.plot").pareto, designs.to_dataset(), *objectives, **look))
     basis = _basis(designs, model, given, objectives)
     _answer(designs, basis, as_json, strict, ranked=False, files=(certificate, plot if len(designs) else None))
 
@@ -227,7 +196,7 @@ def _answer(
     files: Sequence[Path | None],
 ) -> None:
     """Print designs, or why there are none; with ``strict`` fail where the best is not feasible, or none of a front."""
-    text = with_basis(designs.to_json(), basis) if as_json else designs.text()
+    text = with_basis(designs.to_dict(), basis) if as_json else designs.text()
     print(as_choices(text, ("variant",)))
     if not as_json:
         print_basis(basis)
@@ -263,11 +232,6 @@ def _one_point(kind: type[PerformanceModel], words: Sequence[str]) -> InputError
     return InputError("arguments", " ".join(words), "each has one value", hint)
 
 
-def _drawn_too(model: PerformanceModel) -> list[str]:
-    """Outputs that a heat map outlines: what is feasible, and what binds."""
-    return [name for name in model.headline if name == "feasible" or name.endswith("bottleneck")]
-
-
 def _refuse_dimensions(given: dict[str, Any], long: Sequence[str]) -> None:
     """Refuse more axes than a figure has room for, before anything is computed."""
     sizes = sorted(len(given[name]) if name in given and isinstance(given[name], list | range) else 2 for name in long)
@@ -294,6 +258,15 @@ def drawable(plot: Path) -> None:
     require("--plot", "matplotlib")
 
 
+def draw(plot: Path, drawn: Callable[..., Any], quiet: bool = True) -> None:
+    """Write a figure of one panel, and say so unless the answer is all that is printed."""
+    figure, (panel,) = _figure(1)
+    drawn(ax=panel)
+    _save(figure, plot)
+    if not quiet:
+        written(plot)
+
+
 def _figure(panels: int) -> tuple[Any, list[Any]]:
     from matplotlib.figure import Figure
 
@@ -317,7 +290,7 @@ def _worded(ds: Any) -> Any:
 
 def _draw(ds: Any, name: str, long: Sequence[str], plot: Path) -> None:
     """A heat map of two axes, curves over one, and a panel per value of a third."""
-    draw = import_module("mlsysim.plot")
+    plots = import_module("mlsysim.plot")
     along = sorted(long, key=lambda dim: ds.sizes[dim])
     across = along[0] if len(along) == 3 else None
     parts = [ds.isel({across: place}) for place in range(ds.sizes[across])] if across else [ds]
@@ -325,9 +298,9 @@ def _draw(ds: Any, name: str, long: Sequence[str], plot: Path) -> None:
     parts = [_worded(part) for part in parts]
     for part, panel in zip(parts, panels, strict=True):
         if len(long) == 1:
-            draw.lines(part, name, ax=panel)
+            plots.lines(part, name, ax=panel)
         else:
-            draw.heatmap(part, name, ax=panel)
+            plots.heatmap(part, name, ax=panel)
     if len(panels) > 1:
         _one_legend(figure, panels)
     _save(figure, plot)

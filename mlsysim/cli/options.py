@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -70,7 +73,6 @@ OwnCatalog = Annotated[
     typer.Option("--catalog", metavar="FILE", help="A catalog of your own (TOML); names are looked up there first."),
 ]
 
-
 Ignored = Annotated[
     str | None,
     typer.Option(
@@ -89,3 +91,18 @@ OwnModels = Annotated[
         help="Models of your own, from a Python file or a module; may be repeated, and stand anywhere.",
     ),
 ]
+
+
+def answered_by(module: str, name: str = "answer") -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Run a command by a function that takes the model and all other options; its module is imported when it runs."""
+
+    def answering(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def run(ctx: typer.Context, question: str, words: list[str] | None = None, **options: Any) -> None:
+            options.pop("ignore", None)  # kept for whoever reads a file
+            answer = getattr(import_module(module), name)
+            answer(ctx.obj.model(question, options.get("variant")), words or (), **options)
+
+        return run
+
+    return answering

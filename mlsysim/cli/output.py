@@ -15,7 +15,8 @@ from mlsysim.errors import printable
 
 def heading(text: str) -> None:
     """Print a line that stands out."""
-    _console().print(Text(text, style="bold"))
+    console = Console(width=show.width(), highlight=False, markup=False, emoji=False)
+    console.print(Text(text, style="bold"))
 
 
 def paragraph(text: str, indent: str = "") -> None:
@@ -71,7 +72,3 @@ def listing(
         lines = [start, *_wrap(text, further, further)] if below else _wrap(text, start, " " * len(start))
         text = "\n".join(line.rstrip() for line in lines)
         print(text) if place else heading(lines[0].rstrip() if below else text)
-
-
-def _console() -> Console:
-    return Console(width=show.width(), highlight=False, markup=False, emoji=False)

@@ -145,39 +145,20 @@ def _answer(own: Form, beside: Sequence[Form]) -> Iterator[inspect.Parameter]:
     sets = ", ".join(own.variants)
     sets += "".join(f"; with other options: {', '.join(each.variants)}" for each in beside)
 
+    what = "What to print, and with --explain to explain; the headline by default."
+    shown = typer.Argument(metavar="OUTPUT", autocompletion=_completing(own.outputs), help=what, rich_help_panel=SHOWN)
+    variant = typer.Option(help=f"Set of formulas (one of {sets}).", metavar="NAME", show_default=own.variants[0])
+    explain = typer.Option("--explain", help="Also print the formulas with the numbers put in.")
+    everything = typer.Option("--help-all", is_eager=True, callback=_print_all, help=ALL)
     flags: dict[str, tuple[Any, Any]] = {
-        "shown": (
-            Annotated[
-                list[str] | None,
-                typer.Argument(
-                    metavar="OUTPUT",
-                    autocompletion=_completing(own.outputs),
-                    help="What to print, and with --explain to explain; the headline by default.",
-                    rich_help_panel=SHOWN,
-                ),
-            ],
-            None,
-        ),
-        "variant": (
-            Annotated[
-                str | None,
-                typer.Option(help=f"Set of formulas (one of {sets}).", metavar="NAME", show_default=own.variants[0]),
-            ],
-            None,
-        ),
+        "shown": (Annotated[list[str] | None, shown], None),
+        "variant": (Annotated[str | None, variant], None),
         "catalog": (OwnCatalog, None),
         **({"ignore": (Ignored, None)} if "model" in own.arguments else {}),
         "as_json": (Json, False),
-        "explain": (
-            Annotated[bool, typer.Option("--explain", help="Also print the formulas with the numbers put in.")],
-            False,
-        ),
+        "explain": (Annotated[bool, explain], False),
+        **({"strict": (Strict, False)} if own.strict else {}),
+        "help_all": (Annotated[bool, everything], False),
     }
-    if own.strict:
-        flags["strict"] = (Strict, False)
-    flags["help_all"] = (
-        Annotated[bool, typer.Option("--help-all", is_eager=True, callback=_print_all, help=ALL)],
-        False,
-    )
     for name, (annotation, default) in flags.items():
         yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

@@ -144,13 +144,7 @@ def _cell(array: Any, value: Any) -> Any:
 def cell_text(array: Any, value: Any) -> str:
     """One value of a variable or coordinate as text."""
     cell = _cell(array, value)
-    return (
-        formatting.quantity(cell)
-        if units.is_quantity(cell)
-        else formatting.number(cell)
-        if isinstance(cell, float)
-        else str(cell)
-    )
+    return cell if isinstance(cell, str) else formatting.amount(cell)
 
 
 def _amount(value: Any, unit: str) -> str:

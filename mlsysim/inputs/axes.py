@@ -34,6 +34,10 @@ class Linked:
         self.axes = dict(axes)
         self.repeats = repeats
 
+    def __len__(self) -> int:
+        """Points along the axis."""
+        return max(map(len, self.axes.values()))
+
     def __repr__(self) -> str:
         return f"linked({', '.join(f'{name}={values!r}' for name, values in self.axes.items())})"
 

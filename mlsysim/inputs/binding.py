@@ -20,7 +20,7 @@ from mlsysim.inputs.axes import Derived, DerivedInput, Linked, derived_inputs, e
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.plan import Plan, Plans
 from mlsysim.inputs.recipe import FromRecipe, Given, Origin, along_axis, given_by, name_of, recipe_argument
-from mlsysim.inputs.refusal import Gap, OutsideDomain, Reason, first_reason, reason_function, refuse, unmet
+from mlsysim.inputs.refusal import Reason, first_reason, gap, mask_of, outside_domain, reason_function, refuse, unmet
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.spellings import names_for, unknown_argument
 from mlsysim.symbolic import System, Variable, variable_of
@@ -136,7 +136,7 @@ class Binding:
     @property
     def numbers(self) -> dict[str, Any]:
         """Numbers that compiled code needs: the values, and for each gap in the catalog where there is a value."""
-        masks = {reason.symbol.name: reason.known for reason in self.reasons if isinstance(reason, Gap)}
+        masks = {mask_of(*reason.inputs): reason.known for reason in self.reasons if reason.known is not None}
         return {**self.values, **masks}
 
     def refuse(self) -> None:
@@ -346,7 +346,7 @@ class _Binder:
             self._need_inputs(entry)
         system = self._computable()
         known = {*self.values, *given}
-        self.reasons += map(OutsideDomain, self.derived)
+        self.reasons += map(outside_domain, self.derived)
         self.reasons += (reason for reason in map(unmet, self.model.requirements) if known.issuperset(reason.inputs))
         self._refuse_constants(system)
         return Binding(
@@ -392,10 +392,7 @@ class _Binder:
         given = along_axis(self.entries[name], self.model, self.typed)
         self.recipe.left_out = given.left_out
         for member, values in given.typed.items():
-            entry = member in self.model.slots
-            self.implied[member] = (
-                self._entry_axis(member, values) if entry else convert.axis(variable_of(member), values, repeats=True)
-            )
+            self.implied[member] = self._linked_axis(member, values)
         self.along |= dict.fromkeys((name, *self.implied), name)
 
     def _from_recipe(self, origin: Any, argument: str) -> Origin:
@@ -441,10 +438,7 @@ class _Binder:
                 self.typed[name] = given[0]
                 self.entries |= {} if slot is None else {name: self._entry(name, slot, given[0])}
                 continue
-            axis = (
-                convert.axis(variable_of(name), given, repeats=True) if slot is None else self._entry_axis(name, given)
-            )
-            self.implied[name], self.along[name] = axis, self.along[argument]
+            self.implied[name], self.along[name] = self._linked_axis(name, given), self.along[argument]
 
     def _match(self, name: str, argument: str, devices: list[Accelerator | None]) -> None:
         """See :meth:`_match_devices`."""
@@ -479,6 +473,12 @@ class _Binder:
         self.entries[name] = found
         return convert.Axis(name, np.array(labels), np.array([labels.index(label) for label in labels], float))
 
+    def _linked_axis(self, name: str, values: Any) -> convert.Axis:
+        """The values of an argument along an axis that it shares with others."""
+        if name in self.model.slots:
+            return self._entry_axis(name, values)
+        return convert.axis(variable_of(name), values, repeats=True)
+
     def _bind_linked(self, name: str, value: Linked) -> None:
         """Bind several arguments along one axis, whose own values are positions."""
         members: dict[str, convert.Axis] = {}
@@ -487,10 +487,7 @@ class _Binder:
                 raise InputError(member, values, "is not linked with others", "give one recipe, or a list of its own")
             if member in self.typed or member in self.along:
                 raise InputError(member, values, "is given twice", f"it is linked along {name}")
-            entry = member in self.model.slots
-            members[member] = (
-                self._entry_axis(member, values) if entry else convert.axis(variable_of(member), values, repeats=True)
-            )
+            members[member] = self._linked_axis(member, values)
             self.along[member] = name
         lengths = {member: len(axis) for member, axis in members.items()}
         if len(set(lengths.values())) != 1 or not all(lengths.values()):
@@ -581,7 +578,7 @@ class _Binder:
                 table[place] = np.nan
         self._put(name, table, tuple(depends), f"catalog, along {' and '.join(depends)}")
         if missing:
-            self.reasons.append(Gap(name, ~np.isnan(self.values[name]), missing[0]))
+            self.reasons.append(gap(name, ~np.isnan(self.values[name]), missing[0]))
         return True
 
     def _tabulated(self, name: str, slot: Slot, entry: Entry, precision: str) -> float:

@@ -180,14 +180,7 @@ def _plain_numbers(values: Any) -> np.ndarray | None:
 
 def _check_all(variable: Variable, typed: np.ndarray) -> None:
     """Refuse the first value outside the domain, as :func:`_check` would."""
-    domain = variable.domain
-    good = np.isfinite(typed) & (typed >= domain.lower) & (typed <= domain.upper)
-    if domain.open_lower:
-        good &= typed != domain.lower
-    if domain.kind == "integer":
-        good &= (typed == np.floor(typed)) & (typed < LARGEST_INTEGER)
-    else:
-        good &= (typed == 0) | ((np.abs(typed) >= SMALLEST) & (np.abs(typed) <= LARGEST))
+    good = _allowed(variable, typed)
     if not good.all():
         first = float(typed[int(np.argmin(good))])
         _check(variable, first, int(first) if math.isfinite(first) and first == int(first) else first)
@@ -207,12 +200,16 @@ def check(variable: Variable, canonical: float) -> None:
 
 def inside(variable: Variable, canonical: Any) -> np.ndarray:
     """Mask the canonical numbers that lie in the domain of a variable: what :func:`check` accepts."""
-    typed = np.asarray(units.from_canonical(np.asarray(canonical, float), variable.unit))
+    return _allowed(variable, np.asarray(units.from_canonical(np.asarray(canonical, float), variable.unit)))
+
+
+def _allowed(variable: Variable, typed: np.ndarray) -> np.ndarray:
+    """Mask the numbers, in the unit of a variable, that lie in its domain."""
     domain, size = variable.domain, np.abs(typed)
     held = np.isfinite(typed) & (typed >= domain.lower) & (typed <= domain.upper)
     if domain.open_lower:
         held &= typed > domain.lower
-    if domain.kind == "real":
+    if domain.kind != "integer":
         return held & ((typed == 0) | ((size >= SMALLEST) & (size <= LARGEST)))
     with np.errstate(invalid="ignore"):
         return held & (typed == np.floor(typed)) & (typed < LARGEST_INTEGER)

@@ -175,7 +175,7 @@ def given_by(recipe: Recipe, model: DeclaredModel, typed: Mapping[str, Any]) -> 
 
 def _own(model: DeclaredModel, typed: Mapping[str, Any]) -> tuple[set[str], set[str]]:
     """The arguments of a call, and the inputs that its entries give."""
-    own = {name for value in typed.values() if isinstance(value, Linked) for name in value.axes} | set(typed)
+    own = set(_alone(typed))
     return own, {name for slot in own & set(model.slots) for name in model.slots[slot].gives}
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -22,98 +22,78 @@ FARTHEST = 4096
 
 
 @dataclass(frozen=True, eq=False)
-class Unmet:
-    """Inputs that do not fit each other.
+class Reason:
+    """Why a point may be refused.
 
     Attributes
     ----------
-    requirement : Requirement
-        The condition they must meet.
+    inputs : tuple of str
+        Names of the inputs it depends on.
+    text : str
+        The reason, without the values of a point.
+    condition : sympy.Basic
+        Condition that holds where a point is not refused.
+    error : callable
+        The error, from the values of ``needs`` at the first such point, how many are refused, and how many there are.
+    needs : mapping of str to sympy.Basic
+        What the error needs the values of at a point, by name.
+    known : ndarray of bool, optional
+        Of entries of the catalog along an axis, whether each has a value for the one input.
     """
 
-    requirement: Requirement
-
-    @cached_property
-    def inputs(self) -> tuple[str, ...]:
-        """Names of the inputs it depends on."""
-        return tuple(variable.name for variable in self.requirement.inputs)
-
-    @property
-    def text(self) -> str:
-        """Why a point is refused, without its values."""
-        return self.requirement.reason
-
-    @property
-    def condition(self) -> sympy.Basic:
-        """Condition that holds where a point is not refused."""
-        return self.requirement.condition
-
-    @property
-    def needs(self) -> dict[str, sympy.Basic]:
-        """Symbols whose values at a point :meth:`error` needs, by name."""
-        return {v.name: v.symbol for v in self.requirement.inputs}
-
-    def error(self, at: Mapping[str, float], refused: int, points: int) -> InputError:
-        """The error that names the argument, its value, what is allowed and the nearest allowed values."""
-        given = {name: f"{name}={_text(variable_of(name), value)}" for name, value in at.items()}
-        near = _nearest_allowed(self.requirement, at)
-        hint = f"nearest: {', '.join(near)}" if near else ""
-        if points > 1:
-            hint = f"{refused} of {points} points are refused" + (f"; {hint}" if hint else "")
-        variable = self.requirement.variable
-        allowed = self.requirement.text(given)
-        value = at[variable.name]
-        shown = typed(variable, value) if units.factor(variable.unit) == 1 else _text(variable, value)
-        return InputError(variable.name, shown, allowed, hint)
+    inputs: tuple[str, ...]
+    text: str
+    condition: sympy.Basic
+    error: Callable[[Mapping[str, float], int, int], InputError] = field(repr=False)
+    needs: Mapping[str, sympy.Basic] = field(default_factory=dict)
+    known: np.ndarray | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class OutsideDomain:
-    """A derived input that leaves its domain.
-
-    Attributes
-    ----------
-    derived : DerivedInput
-        The input.
-    """
-
-    derived: DerivedInput
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Names of the inputs it depends on."""
-        return self.derived.inputs
-
-    @property
-    def text(self) -> str:
-        """Why a point is refused."""
-        return self.derived.reason
-
-    @property
-    def condition(self) -> sympy.Basic:
-        """Condition that holds where a point is not refused."""
-        return self.derived.condition
-
-    @property
-    def needs(self) -> dict[str, sympy.Basic]:
-        """Symbols whose values at a point :meth:`error` needs, by name."""
-        return {"raw": self.derived.raw}
-
-    def error(self, at: Mapping[str, float], refused: int, points: int) -> InputError:
-        """The error that names the input, its value and how it is derived."""
-        variable = self.derived.variable
-        typed = float(units.from_canonical(at["raw"], variable.unit))
-        hint = f"it is {self.derived.text}"
-        if points > 1:
-            hint += f"; {refused} of {points} points are refused"
-        return InputError(variable.name, typed, f"must be {variable.domain.describe()}", hint)
+@lru_cache(maxsize=1024)
+def unmet(requirement: Requirement) -> Reason:
+    """The reason of inputs that do not fit each other; cached, because every call asks for it."""
+    inputs = requirement.inputs
+    return Reason(
+        tuple(variable.name for variable in inputs),
+        requirement.reason,
+        requirement.condition,
+        partial(_unmet_error, requirement),
+        {variable.name: variable.symbol for variable in inputs},
+    )
 
 
-@dataclass(frozen=True, eq=False)
-class Gap:
-    """Catalog entries along an axis, some of which have no value for an input.
+def _unmet_error(requirement: Requirement, at: Mapping[str, float], refused: int, points: int) -> InputError:
+    """The error that names the argument, its value, what is allowed and the nearest allowed values."""
+    given = {name: f"{name}={_text(variable_of(name), value)}" for name, value in at.items()}
+    near = _nearest_allowed(requirement, at)
+    hint = f"nearest: {', '.join(near)}" if near else ""
+    if points > 1:
+        hint = f"{refused} of {points} points are refused" + (f"; {hint}" if hint else "")
+    variable = requirement.variable
+    value = at[variable.name]
+    shown = typed(variable, value) if units.factor(variable.unit) == 1 else _text(variable, value)
+    return InputError(variable.name, shown, requirement.text(given), hint)
 
-    Attributes
+
+def outside_domain(derived: DerivedInput) -> Reason:
+    """The reason of a derived input that leaves its domain."""
+    return Reason(
+        derived.inputs, derived.reason, derived.condition, partial(_outside_error, derived), {"raw": derived.raw}
+    )
+
+
+def _outside_error(derived: DerivedInput, at: Mapping[str, float], refused: int, points: int) -> InputError:
+    """The error that names the input, its value and how it is derived."""
+    variable = derived.variable
+    hint = f"it is {derived.text}" + f"; {refused} of {points} points are refused" * (points > 1)
+    typed = float(units.from_canonical(at["raw"], variable.unit))
+    return InputError(variable.name, typed, f"must be {variable.domain.describe()}", hint)
+
+
+def gap(name: str, known: np.ndarray, missing: InputError) -> Reason:
+    """The reason of catalog entries along an axis, some of which have no value for an input.
+
+    Parameters
     ----------
     name : str
         The input.
@@ -122,48 +102,17 @@ class Gap:
     missing : InputError
         The error for the first entry without a value.
     """
-
-    name: str
-    known: np.ndarray
-    missing: InputError
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Names of the inputs it depends on."""
-        return (self.name,)
-
-    @property
-    def text(self) -> str:
-        """Why a point is refused."""
-        return f"{self.name} is not in the catalog"
-
-    @property
-    def symbol(self) -> sympy.Symbol:
-        """Stands for ``known`` in the condition."""
-        return sympy.Symbol(f"has_{self.name}")
-
-    @property
-    def condition(self) -> sympy.Basic:
-        """Condition that holds where a point is not refused."""
-        return sympy.Eq(self.symbol, 1)
-
-    @property
-    def needs(self) -> dict[str, sympy.Basic]:
-        """Symbols whose values at a point :meth:`error` needs, by name."""
-        return {}
-
-    def error(self, at: Mapping[str, float], refused: int, points: int) -> InputError:
-        """The error that names the entry and how to give the value."""
-        return self.missing
+    condition = sympy.Eq(sympy.Symbol(mask_of(name)), 1)
+    return Reason((name,), f"{name} is not in the catalog", condition, partial(_error_of, missing), known=known)
 
 
-Reason = Unmet | OutsideDomain | Gap
+def mask_of(name: str) -> str:
+    """Name of what stands for ``known`` of an input in conditions."""
+    return f"has_{name}"
 
 
-@lru_cache(maxsize=1024)
-def unmet(requirement: Requirement) -> Unmet:
-    """The reason of a requirement; cached, because every call asks for it."""
-    return Unmet(requirement)
+def _error_of(missing: InputError, at: Mapping[str, float], refused: int, points: int) -> InputError:
+    return missing
 
 
 def refuse(reasons: Sequence[Reason], system: System, values: Mapping[str, Any]) -> None:

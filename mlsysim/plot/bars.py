@@ -88,7 +88,9 @@ def bars(
         return values.reshape(len(values), -1)
 
     heights = np.stack([plane(_amount(ds, "parts", name, unit)) for name in parts])
-    labels, colours = [style.entry(ds[name]) for name in parts], _shades(len(parts))
+    labels, count = [style.entry(ds[name]) for name in parts], len(parts)
+    # Areas that touch need more colours that are distinct than curves do.
+    colours = list(style.COLOURS[:count]) if count <= len(style.COLOURS) else style.shades(count)
     refused = plane(data.refused(ds)).astype(bool)
     if total is not None:
         heights = np.concatenate([heights, [_rest(heights, plane(_amount(ds, "total", total, unit)), ~refused, total)]])
@@ -161,11 +163,6 @@ def _rest(heights: np.ndarray, whole: np.ndarray, known: np.ndarray, total: str)
     if (known & (rest < -_ROUNDING * np.abs(whole))).any():
         raise InputError("total", total, "is less than its parts together")
     return np.where(np.abs(rest) <= _ROUNDING * np.abs(whole), 0.0, rest)
-
-
-def _shades(count: int) -> list[Any]:
-    """A colour for each part; areas that touch need more that are distinct than curves do."""
-    return list(style.COLOURS[:count]) if count <= len(style.COLOURS) else style.shades(count)
 
 
 def _places(groups: int, members: int) -> tuple[np.ndarray, float]:

@@ -150,7 +150,11 @@ def _run(truth: np.ndarray) -> int:
 
 def _strokes(points: np.ndarray, ends: list[np.ndarray], logs: list[bool]) -> list[tuple[np.ndarray, np.ndarray]]:
     """Points of a boundary as lines: from an end always on to the nearest point that is left."""
-    at = np.stack([_share(*each) for each in zip(points, ends, logs, strict=True)], axis=1)
+    shares = []
+    for values, (low, high), log in zip(points, ends, logs, strict=True):
+        low, high, at = (np.log(each) if log else each for each in (low, high, values))
+        shares.append((at - low) / (high - low))
+    at = np.stack(shares, axis=1)
     left, lines = list(range(len(at))), []
     while left:
         apart = np.abs(at[left] - at[left].mean(axis=0)).sum(axis=1)
@@ -163,12 +167,6 @@ def _strokes(points: np.ndarray, ends: list[np.ndarray], logs: list[bool]) -> li
             line.append(left.pop(nearest))
         lines.append((points[0][line], points[1][line]))
     return lines
-
-
-def _share(values: np.ndarray, ends: np.ndarray, log: bool) -> np.ndarray:
-    """Positions of values, from 0 at one end of an axis to 1 at the other."""
-    low, high, at = (np.log(each) if log else each for each in (ends[0], ends[1], values))
-    return (at - low) / (high - low)
 
 
 def _line(ax: Axes, found: Regimes) -> None:

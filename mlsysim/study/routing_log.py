@@ -110,7 +110,7 @@ def dropped_tokens(counts: Any, *, capacity_factor: float, redundant_experts: in
     loads, scale = _counts(counts)
     _whole("redundant_experts", redundant_experts, 0)
     room = _room(loads, scale, capacity_factor, redundant_experts)
-    copies = np.reshape([_copies(row, redundant_experts) for row in loads.reshape(-1, loads.shape[-1])], loads.shape)
+    copies = np.apply_along_axis(_copies, -1, loads, redundant_experts)
     left = np.maximum(0, loads - copies * room)
     return _plain(left.sum(axis=-1) / loads.sum(axis=-1))
 

@@ -9,16 +9,15 @@ from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from contextvars import copy_context
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mlsysim.backends.blocks import cores
 from mlsysim.backends.budget import Budget, abandon, abandonable
-from mlsysim.backends.front import Front, nondominated
-from mlsysim.backends.ties import band, in_order, rounded
+from mlsysim.backends.front import Front
+from mlsysim.backends.ties import band, in_order
 from mlsysim.bounds import Best, Cuts, Incumbent, Nondominated, Points, Progress
 from mlsysim.collector import paused
 from mlsysim.errors import InputError
@@ -30,8 +29,8 @@ from mlsysim.study.searches.designs import Designs
 from mlsysim.study.searches.problem import Problem, problem
 from mlsysim.study.searches.refused import refused
 from mlsysim.study.searches.solver import LARGEST, solver
-from mlsysim.study.searches.streamed_front import pareto as streamed_front
-from mlsysim.study.searches.streamed_search import smallest
+from mlsysim.study.searches.streamed import pareto as streamed_front
+from mlsysim.study.searches.streamed import smallest
 
 METHODS = ("auto", "bounds", "dense")
 
@@ -125,30 +124,7 @@ def search(
     asked = problem(model, model.named_arguments(entries, axes), minimize, maximize, subject_to, allow_infeasible)
     if len(asked.objectives) != 1:
         raise InputError("minimize", minimize, "takes one objective", "use pareto() for several")
-    deadline = math.inf if time_limit is None else started + time_limit
-    run = partial(_searched, asked, top, started, deadline, method, checkpoint, client, progress)
-    return run() if certificate is None else _saved(Saved(certificate, asked, top), run)
-
-
-def _searched(
-    asked: Problem,
-    top: int,
-    started: float,
-    deadline: float,
-    method: str,
-    checkpoint: Any,
-    client: Any,
-    progress: bool | None,
-    cuts: Cuts | None = None,
-) -> Designs:
-    """The best designs, by the method that was asked for."""
-    if method == "dense" or checkpoint is not None or client is not None:
-        return _dense(asked, top, started, deadline, checkpoint, client, progress)
-    automatic = method == "auto"
-    if automatic and _iterates(asked):
-        return _looked_through(asked, top, started, Budget(deadline=deadline), progress)
-    found = _bounds(asked, top, started, automatic and deadline == math.inf, Budget(deadline=deadline), progress, cuts)
-    return _dense(asked, top, started, deadline, None, None, progress) if found is None else found
+    return _Run(asked, top, started, method, time_limit, checkpoint, client, progress).saved(certificate)
 
 
 def pareto(
@@ -205,55 +181,7 @@ def pareto(
         raise InputError("client", client, "a cluster looks at every point", "leave out method and time_limit")
     if method == "dense" and time_limit is not None:
         raise InputError("time_limit", time_limit, "only bounds end early", "leave it out, or method")
-    run = partial(_front_of, asked, started, method, time_limit, client, progress)
-    return run() if certificate is None else _saved(Saved(certificate, asked, None), run)
-
-
-def _saved(file: Saved, run: Callable[..., Designs]) -> Designs:
-    """Save what a search or a front finds, with its proof, in a file."""
-    found = run(cuts := Cuts())
-    file.write(found, cuts)
-    return found
-
-
-def _front_of(
-    asked: Problem,
-    started: float,
-    method: str,
-    time_limit: float | None,
-    client: Any,
-    progress: bool | None,
-    cuts: Cuts | None = None,
-) -> Designs:
-    """The front, by the method that was asked for."""
-    in_numpy, streamed = _operations(asked)
-    every = _iterates(asked) or in_numpy <= COMPILING * len(asked.binding.system)
-    if client is None and method != "dense" and (method == "bounds" or time_limit is not None or not every):
-        if asked.grid.points > LARGEST:
-            raise InputError("axes", tuple(asked.binding.axes), f"a front is of at most {LARGEST:,} points")
-        budget = Budget(deadline=math.inf if time_limit is None else started + time_limit)
-        may_stream = method == "auto" and time_limit is None and asked.grid.points <= LARGEST_STREAM
-        if may_stream:
-            budget.narrow(BOUNDS_SHARE * min(in_numpy, streamed))
-        known = Nondominated(asked.grid.sizes, len(asked.objectives))
-        seen = _by_bounds(asked, known, budget, progress, cuts, lambda _: f"{len(known.values):,} on the front")
-        if seen.proven or not may_stream:
-            return _front(asked, "bounds", known, seen, started)
-    _refuse_stream(asked)
-    if client is None and method != "dense" and every:
-        method, front = "enumeration", _enumerated_front(asked, progress)
-    else:
-        method = "dense"
-        front = streamed_front(asked.grid, asked.goals, asked.conditions, client=client, progress=progress)
-    return _front(asked, method, front, _every_point(asked, front.feasible), started)
-
-
-def _front(asked: Problem, method: str, front: Front | Nondominated, seen: Progress, started: float) -> Designs:
-    order = np.lexsort((front.indices, *front.values.T[::-1]))
-    places = np.array(np.unravel_index(front.indices[order], asked.grid.sizes), dtype=np.int64)
-    gap = 0.0 if seen.proven else -seen.bound
-    certificate = _certificate(asked, method, seen, len(order), math.nan, gap, started)
-    return Designs(asked, places.T, certificate, _first_of)
+    return _Run(asked, None, started, method, time_limit, None, client, progress).saved(certificate)
 
 
 def _checked(method: Any, time_limit: Any) -> None:
@@ -266,6 +194,199 @@ def _checked(method: Any, time_limit: Any) -> None:
         raise InputError("time_limit", time_limit, "must be a number of seconds > 0")
 
 
+@dataclass
+class _Run:
+    """A search for the best designs, or for a front where ``top`` is None, and how it is done."""
+
+    asked: Problem
+    top: int | None
+    started: float
+    method: str = "auto"
+    time_limit: float | None = None
+    checkpoint: Any = None
+    client: Any = None
+    progress: bool | None = None
+    cuts: Cuts | None = None
+
+    @property
+    def deadline(self) -> float:
+        return math.inf if self.time_limit is None else self.started + self.time_limit
+
+    def saved(self, certificate: Any) -> Designs:
+        """The answer, which is saved with its proof where a file is named."""
+        file = None if certificate is None else Saved(certificate, self.asked, self.top)
+        self.cuts = Cuts() if file else None
+        found = self.front() if self.top is None else self.best(self.top)
+        if file and self.cuts is not None:
+            file.write(found, self.cuts)
+        return found
+
+    def best(self, top: int) -> Designs:
+        """The best designs, by the method that was asked for."""
+        automatic, budget = self.method == "auto", Budget(deadline=self.deadline)
+        if self.method == "dense" or self.checkpoint is not None or self.client is not None:
+            return self.dense(top)
+        if automatic and _iterates(self.asked):
+            return self.looked_through(top, budget)
+        found = self.bounds(top, automatic and self.time_limit is None, budget)
+        return self.dense(top) if found is None else found
+
+    def front(self) -> Designs:
+        """The front, by the method that was asked for."""
+        asked, (in_numpy, streamed) = self.asked, _operations(self.asked)
+        every = _iterates(asked) or in_numpy <= COMPILING * len(asked.binding.system)
+        may_bound = self.client is None and self.method != "dense"
+        if may_bound and (self.method == "bounds" or self.time_limit is not None or not every):
+            if asked.grid.points > LARGEST:
+                raise InputError("axes", tuple(asked.binding.axes), f"a front is of at most {LARGEST:,} points")
+            budget = Budget(deadline=self.deadline)
+            may_stream = self.method == "auto" and self.time_limit is None and asked.grid.points <= LARGEST_STREAM
+            if may_stream:
+                budget.narrow(BOUNDS_SHARE * min(in_numpy, streamed))
+            known = Nondominated(asked.grid.sizes, len(asked.objectives))
+            seen = self.by_bounds(known, budget, lambda _: f"{len(known.values):,} on the front")
+            if seen.proven or not may_stream:
+                return self.front_of("bounds", known, seen)
+        _refuse_stream(asked)
+        if may_bound and every:
+            return self.front_of("enumeration", *_enumerated_front(asked, self.progress))
+        front = streamed_front(asked.grid, asked.goals, asked.conditions, client=self.client, progress=self.progress)
+        return self.front_of("dense", front, _every_point(asked, front.feasible))
+
+    def front_of(self, method: str, front: Front | Nondominated, seen: Progress) -> Designs:
+        order = np.lexsort((front.indices, *front.values.T[::-1]))
+        places = _places(front.indices[order], self.asked.grid.sizes)
+        return self.designs(method, seen, places, gap=0.0 if seen.proven else -seen.bound)
+
+    def dense(self, top: int) -> Designs:
+        """The best of all points, streamed; or of those looked at in time."""
+        asked, grid = self.asked, self.asked.grid
+        _refuse_stream(asked)
+        found = smallest(
+            grid,
+            asked.goals[0],
+            asked.conditions,
+            top,
+            checkpoint=self.checkpoint,
+            client=self.client,
+            deadline=self.deadline,
+            progress=self.progress,
+        )
+        sign, feasible = asked.objectives[0][1], int(found.feasible or 0)
+        bound = sign * float(found.values[0]) if len(found.values) else math.nan
+        designs = self.designs("dense", _every_point(asked, feasible), _places(found.indices, grid.sizes), bound)
+        if found.points < grid.points:
+            certificate = designs.certificate
+            designs.certificate = replace(
+                certificate,
+                proven=False,
+                first=False,
+                bound=-sign * math.inf,
+                gap=math.inf,
+                evaluated=found.points,
+                feasible=(feasible, feasible + grid.points - found.points),
+                undefined=None if asked.constraints else (0, certificate.accepted[1] - feasible),
+            )
+        return designs
+
+    @paused()
+    def by_bounds(self, found: Incumbent, budget: Budget, told: Callable[[Progress], str]) -> Progress:
+        """Branch and bound, with a line on how far it is."""
+        title = "search" if self.top else "pareto"
+        with solver(self.asked, budget) as bounding, watched(title, self.progress) as line:
+
+            def report(seen: Progress) -> None:
+                if line is not None:
+                    line.say(f"{seen.boxes:,} boxes, {seen.points:,} points, {told(seen)}")
+
+            return bounding.run(found, budget, report, self.cuts)
+
+    @paused()
+    def bounds(self, top: int, may_stream: bool, budget: Budget) -> Designs | None:
+        """Branch and bound; None if streaming the grid takes fewer operations."""
+        asked, (in_numpy, streamed) = self.asked, _operations(self.asked)
+        if in_numpy <= AT_ONCE:
+            return self.answer("enumeration", *_enumerated(asked, top, budget, False))
+        may_stream = may_stream and asked.grid.points <= LARGEST_STREAM
+        if may_stream:
+            budget.narrow(BOUNDS_SHARE * min(in_numpy, streamed))
+        best = Best(top)
+
+        def told(seen: Progress) -> str:
+            value = f"{best.values[0]:.6g}" if len(best.values) else "none yet"
+            return f"best {value}, bound {seen.bound:.6g}"
+
+        seen = self.by_bounds(best, budget, told)
+        if not seen.proven and may_stream:
+            if in_numpy > streamed:
+                return None
+            return self.answer("enumeration", *_enumerated(asked, top, Budget(), self.progress))
+        return self.answer("bounds", best, seen)
+
+    def looked_through(self, top: int, budget: Budget) -> Designs:
+        """Every point; or those that were reached in time, and a bound of all."""
+        bound = -math.inf
+        if math.isfinite(budget.deadline):
+            share = BOUND_SHARE * (budget.deadline - self.started)
+            bound = _bound(self.asked, Budget(deadline=self.started + share))
+        best, seen = _enumerated(self.asked, top, budget, self.progress)
+        if not seen.proven:
+            seen.bound = bound
+        return self.answer("enumeration", best, seen)
+
+    def answer(self, method: str, best: Best, seen: Progress) -> Designs:
+        sign, known = self.asked.objectives[0][1], len(best.values)
+        value = float(best.values[-1]) if known else math.inf
+        gap = 0.0 if seen.proven else math.inf
+        if not seen.proven and math.isfinite(value) and math.isfinite(seen.bound):
+            gap = (value - seen.bound) / abs(value) if value else math.inf
+        bound = sign * (float(best.values.min()) if seen.proven and known else seen.bound)
+        places = np.empty((len(self.asked.grid.sizes), 0), np.int64)
+        if known:
+            first = np.lexsort(best.points[::-1])
+            _, order = in_order(best.values[first], np.arange(known))
+            places = best.points[:, first[order]]
+        return self.designs(method, seen, places, bound, gap)
+
+    def designs(
+        self, method: str, seen: Progress, places: np.ndarray, bound: float = math.nan, gap: float = 0.0
+    ) -> Designs:
+        """The designs at some points, an index per axis (rows) each, and the certificate."""
+        asked, count = self.asked, places.shape[1]
+        accepted, refusals = refused(asked)
+        most = min(asked.grid.points - seen.infeasible, accepted[1]) if count or not seen.proven else 0
+        feasible = max(seen.feasible, count), most
+        certificate = Certificate(
+            method=method,
+            points=asked.grid.points,
+            accepted=accepted,
+            refused=refusals,
+            proven=seen.proven,
+            first=seen.first,
+            bound=bound,
+            gap=gap,
+            boxes=seen.boxes,
+            evaluated=seen.points,
+            feasible=feasible,
+            seconds=time.perf_counter() - self.started,
+            undefined=undefined(bool(asked.constraints), accepted, feasible),
+        )
+        return Designs(asked, places.T, certificate, _first_of)
+
+
+def _first_of(asked: Problem) -> tuple[Sequence[int] | None, bool]:
+    """The best point of a problem that is solved to explain an empty answer, and whether that is proven."""
+    run = _Run(asked, 1, time.perf_counter(), progress=False)
+    if _iterates(asked):
+        found = run.looked_through(1, Budget(BESIDES))
+    else:
+        _, streamed = _operations(asked)
+        found = run.bounds(1, streamed <= BESIDES, Budget(BESIDES))
+    if found is None:
+        found = run.dense(1)
+    return (found.places[0].tolist() if len(found) else None), found.certificate.proven
+
+
 def _refuse_stream(asked: Problem) -> None:
     if asked.grid.points > REFUSED_STREAM:
         allowed = (
@@ -274,140 +395,15 @@ def _refuse_stream(asked: Problem) -> None:
         raise InputError("axes", tuple(asked.binding.axes), allowed, "search(method='bounds') takes any size")
 
 
-def _dense(
-    asked: Problem,
-    top: int,
-    started: float,
-    deadline: float,
-    checkpoint: Any,
-    client: Any,
-    progress: bool | None,
-) -> Designs:
-    _refuse_stream(asked)
-    (goal,) = asked.goals
-    found = smallest(
-        asked.grid,
-        goal,
-        asked.conditions,
-        top,
-        checkpoint=checkpoint,
-        client=client,
-        deadline=deadline,
-        progress=progress,
-    )
-    places = np.array(np.unravel_index(found.indices, asked.grid.sizes), dtype=np.int64)
-    sign, feasible = asked.objectives[0][1], int(found.feasible or 0)
-    bound = sign * float(found.values[0]) if len(found.values) else math.nan
-    seen = _every_point(asked, feasible)
-    certificate = _certificate(asked, "dense", seen, len(found.values), bound, 0.0, started)
-    if found.points < asked.grid.points:
-        certificate = replace(
-            certificate,
-            proven=False,
-            first=False,
-            bound=-sign * math.inf,
-            gap=math.inf,
-            evaluated=found.points,
-            feasible=(feasible, feasible + asked.grid.points - found.points),
-            undefined=None if asked.constraints else (0, certificate.accepted[1] - feasible),
-        )
-    return Designs(asked, places.T, certificate, _first_of)
-
-
 def _every_point(asked: Problem, feasible: int) -> Progress:
     """The progress of a search that looked at every point."""
     total = asked.grid.points
     return Progress(points=total, proven=True, first=True, feasible=feasible, infeasible=total - feasible)
 
 
-def _certificate(
-    asked: Problem, method: str, seen: Progress, designs: int, bound: float, gap: float, started: float
-) -> Certificate:
-    """The certificate of an answer of so many designs."""
-    accepted, refusals = refused(asked)
-    most = min(asked.grid.points - seen.infeasible, accepted[1]) if designs or not seen.proven else 0
-    feasible = max(seen.feasible, designs), most
-    return Certificate(
-        method=method,
-        points=asked.grid.points,
-        accepted=accepted,
-        refused=refusals,
-        proven=seen.proven,
-        first=seen.first,
-        bound=bound,
-        gap=gap,
-        boxes=seen.boxes,
-        evaluated=seen.points,
-        feasible=feasible,
-        seconds=time.perf_counter() - started,
-        undefined=undefined(bool(asked.constraints), accepted, feasible),
-    )
-
-
-@paused()
-def _by_bounds(
-    asked: Problem,
-    found: Incumbent,
-    budget: Budget,
-    progress: bool | None,
-    cuts: Cuts | None,
-    told: Callable[[Progress], str],
-) -> Progress:
-    """Branch and bound, with a line on how far it is."""
-    with solver(asked, budget) as bounding, watched("pareto" if asked.goals[1:] else "search", progress) as line:
-
-        def report(seen: Progress) -> None:
-            if line is not None:
-                line.say(f"{seen.boxes:,} boxes, {seen.points:,} points, {told(seen)}")
-
-        return bounding.run(found, budget, report, cuts)
-
-
-@paused()
-def _bounds(
-    asked: Problem,
-    top: int,
-    started: float,
-    may_stream: bool,
-    budget: Budget,
-    progress: bool | None,
-    cuts: Cuts | None = None,
-) -> Designs | None:
-    """Branch and bound; None if streaming the grid takes fewer operations."""
-    in_numpy, streamed = _operations(asked)
-    if in_numpy <= AT_ONCE:
-        return _answer(asked, "enumeration", *_enumerated(asked, top, budget, False), started)
-    may_stream = may_stream and asked.grid.points <= LARGEST_STREAM
-    if may_stream:
-        budget.narrow(BOUNDS_SHARE * min(in_numpy, streamed))
-    best = Best(top)
-
-    def told(seen: Progress) -> str:
-        value = f"{best.values[0]:.6g}" if len(best.values) else "none yet"
-        return f"best {value}, bound {seen.bound:.6g}"
-
-    seen = _by_bounds(asked, best, budget, progress, cuts, told)
-    if not seen.proven and may_stream:
-        if in_numpy > streamed:
-            return None
-        return _answer(asked, "enumeration", *_enumerated(asked, top, Budget(), progress), started)
-    return _answer(asked, "bounds", best, seen, started)
-
-
 def _iterates(asked: Problem) -> bool:
     """Tell whether every point is looked at in NumPy, since a bound takes longer than thousands of them."""
     return asked.points.iterates and asked.grid.points <= LARGEST_HELD
-
-
-def _looked_through(asked: Problem, top: int, started: float, budget: Budget, progress: bool | None) -> Designs:
-    """Every point; or those that were reached in time, and a bound of all."""
-    bound = -math.inf
-    if math.isfinite(budget.deadline):
-        bound = _bound(asked, Budget(deadline=started + BOUND_SHARE * (budget.deadline - started)))
-    best, seen = _enumerated(asked, top, budget, progress)
-    if not seen.proven:
-        seen.bound = bound
-    return _answer(asked, "enumeration", best, seen, started)
 
 
 def _bound(asked: Problem, budget: Budget) -> float:
@@ -425,6 +421,11 @@ def _operations(asked: Problem) -> tuple[float, float]:
     return in_numpy, COMPILING * len(asked.binding.system) + in_numpy / FASTER
 
 
+def _places(indices: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
+    """Index per axis (rows) of points, from their C-order index."""
+    return np.array(np.unravel_index(indices, sizes), dtype=np.int64).reshape(len(sizes), -1)
+
+
 def _enumerated(asked: Problem, top: int, budget: Budget, progress: bool | None) -> tuple[Best, Progress]:
     """The best of all points, in NumPy and chunk by chunk; or of the first chunks if the budget is used up."""
     points, sizes, total, done = asked.points, asked.grid.sizes, asked.grid.points, 0
@@ -432,34 +433,47 @@ def _enumerated(asked: Problem, top: int, budget: Budget, progress: bool | None)
     with (
         bar("search", total, show=progress, step=points.chunk) as advance,
         budget.running(),
-        closing(_looked_at(points, points, sizes)) as parts,
+        closing(_looked_at(points, sizes)) as parts,
     ):
-        for block, (found, good) in parts:
+        for block, ((found,), good) in parts:
             values[block] = np.where(good, found, math.inf)
             done += len(block)
             advance(len(block))
     known = np.flatnonzero(values < math.inf)
     best = Best(top)
+    near = known
     if len(known) > top:
         most = np.partition(values[known], top - 1)[top - 1]
         near = known[values[known] <= band(most)[1]]
-    else:
-        near = known
-    best.offer(values[None, near], np.array(np.unravel_index(near, sizes), dtype=np.int64).reshape(len(sizes), -1))
+    best.offer(values[None, near], _places(near, sizes))
     whole = done == total
     bound = -math.inf if not whole else float(values.min()) if len(known) else math.inf
     return best, Progress(0, done, bound, whole, whole and not best.lossy, len(known), done - len(known))
 
 
-def _looked_at(
-    evaluate: Callable[[np.ndarray], Any], points: Points, sizes: tuple[int, ...]
-) -> Generator[tuple[np.ndarray, Any], None, None]:
-    """Yield the points of a grid in C order, chunk by chunk, and what they evaluate to; iterations on all cores."""
+def _enumerated_front(asked: Problem, progress: bool | None) -> tuple[Nondominated, Progress]:
+    """The front of a grid, in NumPy and chunk by chunk."""
+    points, sizes, feasible = asked.points, asked.grid.sizes, 0
+    front = Nondominated(sizes, len(asked.objectives))
+    with (
+        bar("pareto", asked.grid.points, show=progress, step=points.chunk) as advance,
+        abandonable(),
+        closing(_looked_at(points, sizes)) as parts,
+    ):
+        for block, (found, good) in parts:
+            feasible += int(good.sum())
+            front.offer(found[:, good], _places(block[good], sizes))
+            advance(len(block))
+    return front, _every_point(asked, feasible)
+
+
+def _looked_at(points: Points, sizes: tuple[int, ...]) -> Generator[tuple[np.ndarray, Any], None, None]:
+    """Yield the points of a grid in C order, chunk by chunk, and their objectives; iterations on all cores."""
     total = math.prod(sizes)
 
     def block(start: int) -> tuple[np.ndarray, Any]:
         found = np.arange(start, min(start + points.chunk, total))
-        return found, evaluate(np.array(np.unravel_index(found, sizes), dtype=np.int64))
+        return found, points.columns(_places(found, sizes))
 
     starts = range(0, total, points.chunk)
     lanes = cores() if points.iterates else 1
@@ -480,51 +494,3 @@ def _looked_at(
                 abandon()
             for each in ahead:
                 each.cancel()
-
-
-def _enumerated_front(asked: Problem, progress: bool | None) -> Front:
-    """The front of a grid, in NumPy."""
-    total, sizes = asked.grid.points, asked.grid.sizes
-    values, indices, feasible = np.empty((0, len(asked.objectives))), np.empty(0, np.int64), 0
-    with (
-        bar("pareto", total, show=progress, step=asked.points.chunk) as advance,
-        abandonable(),
-        closing(_looked_at(asked.points.columns, asked.points, sizes)) as parts,
-    ):
-        for block, (found, good) in parts:
-            feasible += int(good.sum())
-            values, indices = (
-                np.concatenate([values, rounded(found[:, good].T)]),
-                np.concatenate([indices, block[good]]),
-            )
-            values, indices = nondominated(values, indices)
-            advance(len(block))
-    return Front(values, indices, feasible, total)
-
-
-def _answer(asked: Problem, method: str, best: Best, seen: Progress, started: float) -> Designs:
-    sign = asked.objectives[0][1]
-    value = float(best.values[-1]) if len(best.values) else math.inf
-    gap = 0.0 if seen.proven else math.inf
-    if not seen.proven and math.isfinite(value) and math.isfinite(seen.bound):
-        gap = (value - seen.bound) / abs(value) if value else math.inf
-    bound = sign * (float(best.values.min()) if seen.proven and len(best.values) else seen.bound)
-    certificate = _certificate(asked, method, seen, len(best.values), bound, gap, started)
-    if not len(best.values):
-        return Designs(asked, np.empty((0, len(asked.grid.sizes)), dtype=np.int64), certificate, _first_of)
-    first = np.lexsort(best.points[::-1])
-    _, order = in_order(best.values[first], np.arange(len(first)))
-    return Designs(asked, best.points.T[first][order], certificate, _first_of)
-
-
-def _first_of(asked: Problem) -> tuple[Sequence[int] | None, bool]:
-    """The best point of a problem that is solved to explain an empty answer, and whether that is proven."""
-    started = time.perf_counter()
-    if _iterates(asked):
-        found = _looked_through(asked, 1, started, Budget(BESIDES), False)
-        return (found.places[0].tolist() if len(found) else None), found.certificate.proven
-    _, streamed = _operations(asked)
-    found = _bounds(asked, 1, started, streamed <= BESIDES, Budget(BESIDES), False)
-    if found is None:
-        found = _dense(asked, 1, started, math.inf, None, None, False)
-    return (found.places[0].tolist() if len(found) else None), found.certificate.proven

@@ -22,15 +22,15 @@ from mlsysim.study.grids.dataset import (
     flags,
     is_coordinate,
     output_spec,
+    stacked,
     variant_coordinates,
     whole_counts,
 )
-from mlsysim.study.grids.families import asked_families, stacked
 from mlsysim.study.grids.grid import Grid
 from mlsysim.study.grids.notes import unfit
 from mlsysim.study.grids.stream import gather, write
 from mlsysim.study.grids.template import Template
-from mlsysim.symbolic import variable_of
+from mlsysim.symbolic import Family, family_of, variable_of
 
 if TYPE_CHECKING:
     import xarray
@@ -112,20 +112,34 @@ def sweep(
     if refused == "raise":
         _refuse_points(bindings)
     names = output_names(models, bindings, outputs)
-    families = asked_families(outputs, names, bindings[0].axes)
+    families = _families(outputs, names, bindings[0])
     derived = [entry for entry in bindings[0].derived if not is_coordinate(bindings[0], entry)]
     names += [entry.variable.name for entry in derived if entry.variable.name not in names]
     reasons = list(dict.fromkeys(reason.text for binding in bindings for reason in binding.reasons))
     reasons = reasons if refused == "mask" else []
     grids = [_grid(binding, names, reasons, defined=refused == "raise") for binding in bindings]
     if store is not None:
-        template = _template(model, bindings[0], names, grids[0], reasons)
+        variables = {name: attributes(variable_of(name)) for name in names}
+        variables |= {REFUSED: flags(WHY, ["accepted", *reasons])} if reasons else {}
+        given, held = coordinates(bindings[0]), described([model], bindings)
+        template = Template(tuple(bindings[0].axes), bindings[0].sizes, grids[0].dtypes, held, variables, given)
         dataset = write(grids[0], template, store, block_points=block_points, client=client, progress=progress)
     else:
         found = [gather(grid, block_points=block_points, client=client, progress=progress) for grid in grids]
         dataset = _dataset(models, bindings, names, found, reasons, several=several, counted=refused == "mask")
         _say_unfit(dataset, arguments, bindings, found)
     return stacked(dataset, {family: attributes(family.variable) for family in families})
+
+
+def _families(outputs: str | Iterable[str] | None, names: Sequence[str], binding: Binding) -> list[Family]:
+    """The families among the outputs asked for, none of whose index may be called as an axis."""
+    asked = () if outputs is None else (outputs,) if isinstance(outputs, str) else tuple(outputs)
+    found = [family for name in asked if name not in names and (family := family_of(name))]
+    for family in found:
+        if family.index.name in binding.axes:
+            said = "a dimension and an index have one name"
+            raise InputError(family.index.name, family.name, said, "rename the axis")
+    return found
 
 
 def _check_options(refused: Any, store: Any, block_points: Any) -> None:
@@ -158,23 +172,6 @@ def _grid(binding: Binding, names: Sequence[str], reasons: Sequence[str], *, def
         tuple((reasons.index(reason.text) + 1, reason.condition) for reason in binding.reasons) if reasons else (),
         REFUSED if reasons else "",
         defined,
-    )
-
-
-def _template(
-    model: DeclaredModel, binding: Binding, names: Sequence[str], grid: Grid, reasons: Sequence[str]
-) -> Template:
-    """Everything that is known of a data set on disk before its values."""
-    variables = {name: attributes(variable_of(name)) for name in names}
-    if reasons:
-        variables[REFUSED] = flags(WHY, ["accepted", *reasons])
-    return Template(
-        tuple(binding.axes),
-        binding.sizes,
-        grid.dtypes,
-        described([model], [binding]),
-        variables,
-        coordinates(binding),
     )
 
 

@@ -15,7 +15,7 @@ from mlsysim.backends.dense import DenseSearch
 from mlsysim.backends.output_spec import OutputSpec
 from mlsysim.inputs.binding import bind
 from mlsysim.models import TrainingMemoryModel
-from mlsysim.study.searches.streamed_search import smallest as streamed
+from mlsysim.study.searches.streamed import smallest as streamed
 from mlsysim.symbolic import variable_of
 
 NAMES = ("u", "v", "w", "x", "limit")

@@ -14,7 +14,6 @@ from mlsysim.backends.blocks import blocks, shape, within
 from mlsysim.bounds import Points
 from mlsysim.errors import MlsysimError
 from mlsysim.inputs.binding import bind, bind_grid
-from mlsysim.inputs.refusal import Gap
 from mlsysim.models import every_model
 from mlsysim.study.searches.problem import problem
 from mlsysim.symbolic import LeastInteger, variable_of
@@ -282,7 +281,7 @@ def by_brute_force(asked, points=1 << 17):
         for condition in conditions:
             good &= np.asarray(condition, bool)
         for reason in asked.binding.reasons:
-            if isinstance(reason, Gap):
+            if reason.known is not None:
                 good &= within(reason.known, region)
         start = parts.start(number)
         good &= np.less(goal, np.inf)

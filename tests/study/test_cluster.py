@@ -23,8 +23,7 @@ from mlsysim.study.grids.cluster import each
 from mlsysim.study.grids.grid import Grid
 from mlsysim.study.grids.stream import write
 from mlsysim.study.grids.template import Template
-from mlsysim.study.searches.streamed_front import pareto
-from mlsysim.study.searches.streamed_search import smallest
+from mlsysim.study.searches.streamed import pareto, smallest
 from mlsysim.symbolic import variable_of
 
 # Sockets and files of a killed worker are closed by the garbage collector.

@@ -21,8 +21,7 @@ from mlsysim.study.grids.checkpoint import Checkpoint
 from mlsysim.study.grids.grid import Grid
 from mlsysim.study.grids.stream import write
 from mlsysim.study.grids.template import Template
-from mlsysim.study.searches.streamed_front import pareto
-from mlsysim.study.searches.streamed_search import smallest
+from mlsysim.study.searches.streamed import pareto, smallest
 from mlsysim.symbolic import variable_of
 
 AXES = {
@@ -186,7 +185,7 @@ def test_an_interrupted_search_goes_on(grid, tmp_path, monkeypatch):
     wanted = smallest(grid, cost, k=9)
     monkeypatch.setattr("mlsysim.backends.dense.tiled", lambda *_: stream_tiles(SIZES))
     monkeypatch.setattr("mlsysim.backends.dense.CHUNK_POINTS", 60)
-    monkeypatch.setattr("mlsysim.study.searches.streamed_search.OFTEN", 0.0)
+    monkeypatch.setattr("mlsysim.study.searches.streamed.OFTEN", 0.0)
     note = tmp_path / "search.json"
     real, calls = Checkpoint.save, []
 

@@ -5,6 +5,8 @@ import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ HEAD = """# Errors of outputs against what others measured, counted or simulated
 #: Fewer rows say little about others.
 FEWEST = 5
 DIGITS = 4
+ERRORS = "median", "tail", "worst"
 #: How far apart errors of so many digits may be that are the same but for rounding.
 ROUNDED = 2e-3
 
@@ -291,8 +294,8 @@ def records(group: Group, checks: list[Check]) -> list[dict[str, Any]]:
 
 def recorded(group: str) -> list[dict[str, Any]]:
     """What the data file says of a group."""
-    found = tomllib.loads(DATA.read_text(encoding="utf-8"))["area"] if DATA.exists() else []
-    return [record for record in found if record["group"] == group]
+    groups = tomllib.loads(DATA.read_text(encoding="utf-8"))["group"] if DATA.exists() else []
+    return [{**each, **area} for each in groups if each["group"] == group for area in each.pop("area")]
 
 
 def alike(some: list[dict[str, Any]], others: list[dict[str, Any]]) -> bool:
@@ -308,13 +311,22 @@ def alike(some: list[dict[str, Any]], others: list[dict[str, Any]]) -> bool:
 
 
 def write(found: list[dict[str, Any]]) -> None:
-    """Write the data file, in the order of the groups."""
+    """Write the data file, in the order of the groups; what the areas of one have in common stands once."""
     ranked = sorted(found, key=lambda record: GROUPS.index(record["group"]))
-    DATA.write_text(HEAD + "".join(map(_table, ranked)), encoding="utf-8")
+    DATA.write_text(
+        HEAD + "".join(_tables([*some]) for _, some in groupby(ranked, itemgetter("group"))), encoding="utf-8"
+    )
 
 
-def _table(record: dict[str, Any]) -> str:
-    return "\n[[area]]\n" + "".join(f"{key} = {_value(value)}\n" for key, value in record.items())
+def _tables(areas: list[dict[str, Any]]) -> str:
+    shared = {key: value for key, value in areas[0].items() if all(each[key] == value for each in areas)}
+    shared = {key: value for key, value in shared.items() if key not in ERRORS}
+    own = [{key: value for key, value in each.items() if key not in shared} for each in areas]
+    return _table("group", shared) + "".join(_table("group.area", each) for each in own)
+
+
+def _table(name: str, record: dict[str, Any]) -> str:
+    return f"\n[[{name}]]\n" + "".join(f"{key} = {_value(value)}\n" for key, value in record.items())
 
 
 def _value(value: Any) -> str:

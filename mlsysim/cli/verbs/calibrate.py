@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from mlsysim.cli.ignored import keep_ignored
-from mlsysim.cli.options import Json, OwnCatalog, Question, Variants
+from mlsysim.cli.options import Json, OwnCatalog, Question, Variants, answered_by
 
 HELP = """Inputs that a table of measurements implies, with errors, and what the table does not say.
 
@@ -23,6 +23,7 @@ Table = Annotated[Path, typer.Argument(metavar="TABLE.csv", help="Measurements: 
 Held = Annotated[list[str] | None, typer.Argument(metavar="NAME=VALUE...", help="Arguments of the question.")]
 
 
+@answered_by("mlsysim.cli.verbs.calibrate_answer")
 def calibrate(
     ctx: typer.Context,
     question: Question,
@@ -58,22 +59,3 @@ def calibrate(
     as_json: Json = False,
 ) -> None:
     """Find inputs from measurements."""
-    from mlsysim.cli.verbs import calibrate_answer
-
-    calibrate_answer.answer(
-        ctx.obj.model(question, variant),
-        table,
-        words or (),
-        free=free,
-        outputs=outputs,
-        ignore=ignore,
-        space=space,
-        predict=predict,
-        rows=rows,
-        save=save,
-        name=name,
-        source=source,
-        variant=variant,
-        catalog=catalog,
-        as_json=as_json,
-    )

@@ -10,11 +10,11 @@ from pathlib import Path
 from mlsysim.catalog import Catalog
 from mlsysim.cli import axes
 from mlsysim.cli.foot import print_basis, with_basis
+from mlsysim.cli.ignored import IGNORED
 from mlsysim.cli.words import as_choices, shelf_of
 from mlsysim.errors import InputError, MlsysimError, printable
 from mlsysim.inputs.recipe import as_run
 from mlsysim.inputs.spellings import option_name
-from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
 from mlsysim.study.calibration.calibration import Calibration
 from mlsysim.study.calibration.residuals import Residuals
@@ -26,12 +26,11 @@ OPTIONS = ("free", "outputs", "ignore", "space", "save", "name", "source")
 
 def answer(
     kind: type[PerformanceModel],
-    table: Path,
     words: Sequence[str],
     *,
+    table: Path,
     free: str,
     outputs: str | None,
-    ignore: str | None,
     space: str,
     predict: Path | None,
     rows: bool,
@@ -51,7 +50,7 @@ def answer(
         shelf = shelf_of(catalog)
         held = axes.arguments(kind, words, shelf)
         model = as_run(kind.asked(variant), held)
-        carried = _names(ignore)
+        carried = _names(",".join(IGNORED.get()))
         found = model.calibrate(
             _names(free),
             _read(kind, table, shelf),
@@ -77,7 +76,7 @@ def answer(
 def _show(found: Calibration, others: Residuals | None, rows: bool, as_json: bool) -> None:
     if as_json:
         more = {"predicted": others.to_dict()} if others is not None else {}
-        print(with_basis(json_text({**found.to_dict(), **more}), found.basis))
+        print(with_basis({**found.to_dict(), **more}, found.basis))
         return
     print(found)
     if rows:

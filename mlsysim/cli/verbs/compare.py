@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mlsysim.cli.options import Ignored, Json, OwnCatalog, Plot, Question, Words
+from mlsysim.cli.options import Ignored, Json, OwnCatalog, Plot, Question, Words, answered_by
 
 HELP = """Two answers side by side, and what makes the difference.
 
@@ -20,6 +20,7 @@ One argument, or --variant, has two values; a linked argument may change several
 """
 
 
+@answered_by("mlsysim.cli.verbs.compare_answer")
 def compare(
     ctx: typer.Context,
     question: Question,
@@ -36,14 +37,3 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Compare two answers."""
-    from mlsysim.cli.verbs import compare_answer
-
-    compare_answer.answer(
-        ctx.obj.model(question, variant),
-        words,
-        output=output,
-        variant=variant,
-        plot=plot,
-        catalog=catalog,
-        as_json=as_json,
-    )

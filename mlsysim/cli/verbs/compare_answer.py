@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from mlsysim.cli import axes, grids
-from mlsysim.cli.files import written
 from mlsysim.cli.foot import print_basis
 from mlsysim.cli.words import as_choices, shelf_of
 from mlsysim.errors import InputError, MlsysimError
-from mlsysim.inputs.axes import Linked
 from mlsysim.inputs.recipe import as_run
 from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
-from mlsysim.study.results.basis import of_result
+from mlsysim.study.results.basis import arguments_at, of_result
 from mlsysim.study.results.comparison import compare
 
 
@@ -51,34 +49,17 @@ def answer(
         for basis in bases if bases[0].lines() != bases[1].lines() else bases[:1]:
             print_basis(basis)
     if plot is not None:
-        figure, (panel,) = grids._figure(1)
-        found.plot(ax=panel)
-        grids._save(figure, plot)
-        if not as_json:
-            written(plot)
+        grids.draw(plot, found.plot, as_json)
 
 
 def _two(given: dict[str, Any], variants: Sequence[str | None]) -> list[tuple[str | None, dict[str, Any]]]:
     """The two points, each with its variant."""
     several = axes.swept(given, 0)
-    said = [f"{name} has {_length(given[name])}" for name in several]
+    said = [f"{name} has {len(given[name])}" for name in several]
     said += [f"--variant has {len(variants)}"] * (len(variants) > 1)
     if len(said) != 1 or not said[0].endswith(" 2"):
         raise InputError("arguments", ", ".join(said) or "no lists", "one argument, or --variant, has two values",
                          "as in tp_size=4,8")  # fmt: skip
     if not several:
         return [(name, given) for name in variants]
-    (name,) = several
-    others = {each: value for each, value in given.items() if each != name}
-    return [(variants[0], {**others, **_at(name, given[name], place)}) for place in (0, 1)]
-
-
-def _length(value: Any) -> int:
-    return max(map(len, value.axes.values())) if isinstance(value, Linked) else len(value)
-
-
-def _at(name: str, value: Any, place: int) -> dict[str, Any]:
-    """One of two values, or of the values that are linked along an axis."""
-    if isinstance(value, Linked):
-        return {member: values[place] for member, values in value.axes.items()}
-    return {name: value[place]}
+    return [(variants[0], arguments_at(given, dict.fromkeys(several, place))) for place in (0, 1)]

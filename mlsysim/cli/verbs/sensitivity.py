@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mlsysim.cli.options import Ignored, Json, OwnCatalog, Plot, Question, Variants
+from mlsysim.cli.options import Ignored, Json, OwnCatalog, Plot, Question, Variants, answered_by
 
 WORDS = "Arguments of the question."
 HELP = """How one output responds to every input: elasticities, next steps, other labels.
@@ -25,6 +25,7 @@ Without OUTPUT it is the one that answers the question.
 """
 
 
+@answered_by("mlsysim.cli.verbs.sensitivity_answer")
 def sensitivity(
     ctx: typer.Context,
     question: Question,
@@ -47,17 +48,3 @@ def sensitivity(
     as_json: Json = False,
 ) -> None:
     """Say how an output responds to its inputs."""
-    from mlsysim.cli.verbs import sensitivity_answer
-
-    sensitivity_answer.answer(
-        ctx.obj.model(question, variant),
-        [*([output] if output else []), *(words or ())],
-        second=second,
-        relax=relax,
-        regimes=regimes,
-        change=change,
-        plot=plot,
-        variant=variant,
-        catalog=catalog,
-        as_json=as_json,
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from importlib import import_module
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,11 @@ import xarray
 
 from mlsysim import show
 from mlsysim.cli import axes, grids
-from mlsysim.cli.files import written
-from mlsysim.cli.foot import print_basis, with_basis
+from mlsysim.cli.foot import print_answer, print_basis, with_basis
 from mlsysim.cli.summary import cell_text
 from mlsysim.cli.words import as_choices, shelf_of
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.inputs.recipe import as_run
-from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
 from mlsysim.study.results.basis import Basis, at_point
 
@@ -30,17 +28,18 @@ def answer(
     kind: type[PerformanceModel],
     words: Sequence[str],
     *,
-    second: bool,
-    relax: bool,
+    output: str | None,
     regimes: bool,
     change: float,
     plot: Path | None,
     variant: str | None,
     catalog: Path | None,
     as_json: bool,
+    **options: bool,
 ) -> None:
     """Print a table of sensitivities, or which term binds where."""
     try:
+        words = [*filter(None, [output]), *words]
         named = words[0].replace("-", "_") if words and "=" not in words[0] else ""
         given = axes.arguments(kind, words[1:] if named else words, shelf_of(catalog))
         if plot is not None:
@@ -50,7 +49,7 @@ def answer(
         if regimes:
             found: Any = _regimes(model, named, long, given)
         else:
-            found = model.sensitivity(named or model.answer or model.headline[0], second=second, relax=relax, **given)
+            found = model.sensitivity(named or model.answer or model.headline[0], **options, **given)
         _show(found, at_point(model, given, [named]), change, plot, as_json)
     except MlsysimError as error:
         message = re.sub(r"^(change|plot)=", r"--\1 ", str(error))
@@ -89,23 +88,11 @@ def _show(found: Any, basis: Basis | None, change: float, plot: Path | None, as_
         if plot is not None:
             raise InputError("--plot", str(plot), "draws one point", "give one value each, or --regimes")
         if as_json:
-            print(with_basis(json_text(found.to_dict()), basis))
+            print(with_basis(found.to_dict(), basis))
         else:
             _table(found)
             print_basis(basis)
         return
-    if as_json:
-        print(with_basis(found.to_json(), basis))
-    else:
-        print(found)
-        print_basis(basis)
+    print_answer(found, basis, as_json)
     if plot is not None:
-        figure, (panel,) = grids._figure(1)
-        draw = import_module("mlsysim.plot")
-        if hasattr(found, "tornado"):
-            draw.tornado(found, change, ax=panel)
-        else:
-            draw.regimes(found, ax=panel)
-        grids._save(figure, plot)
-        if not as_json:
-            written(plot)
+        grids.draw(plot, partial(found.plot, change) if hasattr(found, "tornado") else found.plot, as_json)

@@ -6,7 +6,18 @@ from typing import Annotated
 
 import typer
 
-from mlsysim.cli.options import AllowInfeasible, Ignored, Json, OwnCatalog, Question, Strict, SubjectTo, Variants, Words
+from mlsysim.cli.options import (
+    AllowInfeasible,
+    Ignored,
+    Json,
+    OwnCatalog,
+    Question,
+    Strict,
+    SubjectTo,
+    Variants,
+    Words,
+    answered_by,
+)
 
 HELP = """What it would take: the value of one argument at which outputs are what they must be.
 
@@ -23,6 +34,7 @@ comparisons, in quotes; a bare number is in the unit of the output. All targets 
 """
 
 
+@answered_by("mlsysim.cli.verbs.solve_for_answer")
 def solve_for(
     ctx: typer.Context,
     question: Question,
@@ -40,17 +52,3 @@ def solve_for(
     strict: Strict = False,
 ) -> None:
     """Find the value of one argument."""
-    from mlsysim.cli.verbs import solve_for_answer
-
-    solve_for_answer.answer(
-        ctx.obj.model(question, variant),
-        unknown,
-        words,
-        which=which,
-        subject_to=subject_to or (),
-        allow_infeasible=allow_infeasible,
-        variant=variant,
-        catalog=catalog,
-        as_json=as_json,
-        strict=strict,
-    )

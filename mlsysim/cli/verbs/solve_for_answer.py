@@ -16,7 +16,6 @@ from mlsysim.cli.summary import print_sweep
 from mlsysim.cli.words import as_choices, shelf_of
 from mlsysim.errors import InputError, MlsysimError, quoted
 from mlsysim.inputs.recipe import as_run
-from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
 from mlsysim.study.inverse.solution import Solution
 from mlsysim.study.inverse.targets import unknown_name, with_unit
@@ -29,16 +28,15 @@ _WORD = re.compile(r"\s*([\w-]+)\s*(<=|>=|==|!=|<|>|=)\s*(.*)", re.S)
 
 def answer(
     kind: type[PerformanceModel],
-    unknown: str,
     words: Sequence[str],
     *,
-    which: str | None,
-    subject_to: Sequence[str],
-    allow_infeasible: bool,
+    unknown: str,
+    subject_to: Sequence[str] | None,
     variant: str | None,
     catalog: Path | None,
     as_json: bool,
     strict: bool,
+    **options: Any,
 ) -> None:
     """Print the value of one argument at which targets hold; on a grid a table of values."""
     name = unknown.replace("-", "_")
@@ -47,21 +45,14 @@ def answer(
         arguments, targets, conditions = _sorted(kind.asked(variant), words)
         given = axes.arguments(kind, arguments, shelf_of(catalog))
         model = as_run(kind.asked(variant), given)
-        found = model.solve_for(
-            name,
-            which=which,
-            subject_to=[*conditions, *subject_to],
-            allow_infeasible=allow_infeasible,
-            **given,
-            **targets,
-        )
+        found = model.solve_for(name, subject_to=[*conditions, *(subject_to or ())], **options, **given, **targets)
     except MlsysimError as error:
         raise MlsysimError(_as_typed(str(error), conditions)) from None
     about = [*targets, *(name for each in conditions for name in re.findall(r"\w+", each))]
     if isinstance(found, Solution):
         basis = of_result(found.result, about) if found.result else at_point(model, given, about, free=[name])
         if as_json:
-            print(with_basis(found.to_json(), basis))
+            print(with_basis(found.to_dict(), basis))
         else:
             output.block(as_choices(found.text(), ("variant",)))
             print_basis(basis)
@@ -69,7 +60,7 @@ def answer(
     else:
         basis = at_point(model, given, about, free=[name])
         if as_json:
-            print(with_basis(json_text(found.to_dict()), basis))
+            print(with_basis(found.to_dict(), basis))
         else:
             print_sweep(found, name)
             print_basis(basis)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mlsysim.cli.options import Ignored, Json, OwnCatalog, Plot, Question, Variants, Words
+from mlsysim.cli.options import Ignored, Json, OwnCatalog, Plot, Question, Variants, Words, answered_by
 
 HELP = """How sure an answer is when arguments are known by distributions.
 
@@ -28,6 +28,7 @@ NAME=DISTRIBUTION is one of:
 """
 
 
+@answered_by("mlsysim.cli.verbs.uncertainty_answer")
 def uncertainty(
     ctx: typer.Context,
     question: Question,
@@ -52,20 +53,3 @@ def uncertainty(
     as_json: Json = False,
 ) -> None:
     """Draw the arguments, and say what becomes of the outputs."""
-    from mlsysim.cli.verbs import uncertainty_answer
-
-    uncertainty_answer.answer(
-        ctx.obj.model(question, variant),
-        words,
-        output=output,
-        conditions=probability or (),
-        ranges=ranges,
-        samples=samples,
-        seed=seed,
-        quantiles=quantiles,
-        sobol=sobol,
-        plot=plot,
-        variant=variant,
-        catalog=catalog,
-        as_json=as_json,
-    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,7 @@ import xarray
 
 from mlsysim.catalog import Catalog
 from mlsysim.cli import axes, grids
-from mlsysim.cli.files import written
-from mlsysim.cli.foot import print_basis, with_basis
+from mlsysim.cli.foot import print_answer, print_basis
 from mlsysim.cli.words import as_choices, shelf_of
 from mlsysim.errors import InputError, MlsysimError, UnknownNameError
 from mlsysim.inputs.recipe import as_run
@@ -31,16 +29,14 @@ def answer(
     words: Sequence[str],
     *,
     output: str | None,
-    conditions: Sequence[str],
+    probability: Sequence[str] | None,
     ranges: bool,
-    samples: int,
-    seed: int,
     quantiles: str,
-    sobol: bool,
     plot: Path | None,
     variant: str | None,
     catalog: Path | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Print what the draws make of the outputs."""
     try:
@@ -53,15 +49,14 @@ def answer(
             grids.drawable(plot)
         model = as_run(kind.asked(variant), given)
         levels: Any = quantiles.split(",")
-        outputs = [name.strip() for name in output.split(",")] if output else [_first(model)]
+        first = model.answer if model.answer in model.headline else model.headline[0]
+        outputs = [name.strip() for name in output.split(",")] if output else [first]
         found = model.uncertainty(
             outputs,
             distributions="catalog" if ranges else drawn,
-            conditions=list(conditions),
-            samples=samples,
-            seed=seed,
+            conditions=list(probability or ()),
             quantiles=levels,
-            sobol=sobol,
+            **options,
             **given,
         )
         fixed = {name: each.values[0] for name, each in drawn.items() if isinstance(each, Choice)}
@@ -96,11 +91,6 @@ def _sorted(
     return typed, drawn
 
 
-def _first(model: PerformanceModel) -> str:
-    """The output that answers the question."""
-    return model.answer if model.answer in model.headline else model.headline[0]
-
-
 def _show(found: Any, basis: Basis | None, as_json: bool, plot: Path | None) -> None:
     grid = isinstance(found, xarray.Dataset)
     if grid and (as_json or plot is not None):
@@ -111,17 +101,9 @@ def _show(found: Any, basis: Basis | None, as_json: bool, plot: Path | None) -> 
         print_sweep(found, str(next(iter(found.data_vars))))
         print_basis(basis)
         return
-    if as_json:
-        print(with_basis(found.to_json(), basis))
-    else:
-        print(found)
-        print_basis(basis)
+    print_answer(found, basis, as_json)
     if plot is not None:
-        figure, (panel,) = grids._figure(1)
-        import_module("mlsysim.plot").spread(found, ax=panel)
-        grids._save(figure, plot)
-        if not as_json:
-            written(plot)
+        grids.draw(plot, found.plot, as_json)
 
 
 def _as_typed(message: str) -> str:

@@ -7,7 +7,10 @@ from typing import Annotated
 
 import typer
 
+from mlsysim.cli.exits import Exit
 from mlsysim.cli.options import Json, OwnCatalog
+from mlsysim.errors import CertificateError
+from mlsysim.jsontext import json_text
 
 HELP = """Whether the certificate of a search or of a front holds, shown without the search.
 
@@ -32,6 +35,20 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Verify a certificate."""
-    from mlsysim.cli.verbs import verify_answer
+    from mlsysim.cli import output
+    from mlsysim.cli.foot import print_basis
+    from mlsysim.cli.words import shelf_of
+    from mlsysim.models.verify import verify as verified
 
-    verify_answer.answer(file, ctx.obj, catalog=catalog, as_json=as_json)
+    try:
+        found = verified(file, catalog=shelf_of(catalog), registry=ctx.obj)
+    except CertificateError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(Exit.REFUTED) from None
+    if as_json:
+        print(json_text(found.to_dict(), 2))
+    else:
+        output.block(str(found))
+        print_basis(found.basis)
+    if not found.complete:
+        raise typer.Exit(Exit.UNPROVEN)

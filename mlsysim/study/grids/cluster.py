@@ -41,32 +41,21 @@ def each(
 
     Raises
     ------
+    MissingPackageError
+        If dask.distributed is not installed.
     InputError
-        If the client is not one.
+        If the client is not one, or an asynchronous one.
     """
     if client is None:
         for item in items:
             yield item, work(shared, item)
         return
-    yield from _on_cluster(work, pickle.dumps(shared), iter(items), checked(client))
-
-
-def checked(client: Any) -> Any:
-    """The client of a cluster, or an error that says what is missing.
-
-    Raises
-    ------
-    MissingPackageError
-        If dask.distributed is not installed.
-    InputError
-        If it is not a client, or an asynchronous one.
-    """
     require("a cluster", "distributed")
     from distributed import Client
 
     if not isinstance(client, Client) or client.asynchronous:
         raise InputError("client", client, "must be a dask.distributed.Client that is not asynchronous")
-    return client
+    yield from _on_cluster(work, pickle.dumps(shared), iter(items), client)
 
 
 def _on_cluster(work: Any, shared: bytes, items: Iterator[Any], client: Any) -> Iterator[tuple[Any, Any]]:

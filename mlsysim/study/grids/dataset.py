@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,11 @@ from mlsysim.inputs.binding import Binding
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.study.grids.notes import grid_notes
 from mlsysim.study.results.display import as_text, named
-from mlsysim.symbolic import Variable, variable_of
+from mlsysim.symbolic import Family, Variable, variable_of
+from mlsysim.symbolic.family import members_among
+
+if TYPE_CHECKING:
+    import xarray
 
 #: The dimension of a sweep over variants.
 VARIANT = "variant"
@@ -82,7 +86,9 @@ def coordinates(binding: Binding) -> dict[str, Any]:
             coords[name] = (dim, each.coordinates, attrs)
     for entry in binding.derived:
         if is_coordinate(binding, entry):
-            value = _derived_values(binding, entry)
+            asked = (("value", entry.variable.symbol), ("good", entry.condition))
+            found = compiled(binding.system, None, "vector", asked)(binding.values)
+            value = np.where(found["good"], found["value"], np.nan)  # nothing where it leaves its domain
             dims = [dim for dim, size in zip(binding.axes, value.shape, strict=False) if size > 1]
             attrs = {**attributes(entry.variable), "derived": entry.text}
             coords[entry.variable.name] = (dims, displayed(entry.variable, value.squeeze()), attrs)
@@ -92,13 +98,6 @@ def coordinates(binding: Binding) -> dict[str, Any]:
 def is_coordinate(binding: Binding, entry: DerivedInput) -> bool:
     """Tell whether a derived input is a coordinate along its axes; if not, it is computed like an output."""
     return math.prod(np.broadcast_shapes(*(np.shape(binding.values[name]) for name in entry.inputs))) <= POINTS
-
-
-def _derived_values(binding: Binding, entry: DerivedInput) -> np.ndarray:
-    """A derived input over the axes it depends on, nan where it leaves its domain."""
-    asked = (("value", entry.variable.symbol), ("good", entry.condition))
-    found = compiled(binding.system, None, "vector", asked)(binding.values)
-    return np.where(found["good"], found["value"], np.nan)
 
 
 def variant_coordinates(models: Sequence[DeclaredModel], bindings: Sequence[Binding]) -> dict[str, Any]:
@@ -135,3 +134,28 @@ def described(models: Sequence[DeclaredModel], bindings: Sequence[Binding]) -> d
         "entries": json.dumps(entries),
         "fixed_inputs": json.dumps(shared, ensure_ascii=False),
     }
+
+
+def stacked(dataset: xarray.Dataset, families: Mapping[Family, Mapping[str, Any]]) -> xarray.Dataset:
+    """The data set with one variable more for each family; it is missing where a member is not computed.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        With a variable for each member.
+    families : mapping
+        To add, with the attributes of each.
+    """
+    import xarray
+
+    held = {family: members_among(family.name, dataset.data_vars) for family in families}
+    added = {}
+    for family, members in held.items():
+        index = family.index
+        beside = {member for other in held if other.index == index for member in held[other]}
+        known = [member for member in index.members if member in beside]
+        along = xarray.DataArray(list(members), dims=index.name, name=index.name, attrs={"long_name": index.name})
+        joined = xarray.concat([dataset[name] for name in members.values()], along, combine_attrs="drop")
+        joined = joined.reindex({index.name: known}).transpose(..., index.name)
+        added[family.name] = joined.assign_attrs(families[family])
+    return dataset.assign(added)

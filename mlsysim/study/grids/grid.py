@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import sympy
 
-from mlsysim.backends import OutputSpec, ReasonCode, evaluate_outputs
+from mlsysim.backends import OutputSpec, ReasonCode, compiled, evaluate_outputs
 from mlsysim.backends.blocks import Region, all_within, shape
 from mlsysim.backends.versions import versions
-from mlsysim.study.undefined import refuse_undefined_points
+from mlsysim.study.results.notes import element
+from mlsysim.study.undefined import refuse_undefined
 from mlsysim.study.varied import closure
 from mlsysim.symbolic import ChunkedPrefill, System, reason_code
 
@@ -76,7 +77,7 @@ class Grid:
         return found | ({self.reasons: np.dtype(np.int8)} if self.reasons else {})
 
     def arrays(self, region: Region) -> dict[str, np.ndarray]:
-        """Every variable of the data set in a region, in memory."""
+        """Every variable of the data set in a region, in memory; an error where one is no number and must be."""
         values = all_within(self._needed, region)
         found = evaluate_outputs(
             self.system,
@@ -86,8 +87,12 @@ class Grid:
             reason=ReasonCode(self.reasons, reason_code(self.conditions)) if self.reasons else None,
             total=self.points,
         )
-        if self.defined:
-            refuse_undefined_points(self.system, values, found)
+        for name, array in found.items() if self.defined else ():
+            if array.size and array.dtype.kind == "f" and math.isnan(array.min()):
+                first = np.unravel_index(int(np.isnan(array).argmax()), array.shape)
+                at = {each: float(element(np.asarray(value), first)) for each, value in values.items()}
+                part = closure(self.system, (name,))
+                refuse_undefined(part, at, compiled(part)({v.name: at[v.name] for v in part.inputs}))
         return found
 
     @cached_property

@@ -6,9 +6,10 @@ import errno
 import math
 import os
 import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -25,34 +26,42 @@ HEADER = 2**20
 MISSING = {"f": np.nan, "i": -1, "b": False}
 
 
-class Store(Protocol):
+class Store(ABC):
     """Place to which blocks are written."""
 
-    path: Path
+    #: Packages that it needs.
+    needs: ClassVar[tuple[str, ...]]
 
+    def __init__(self, path: Path) -> None:
+        for package in self.needs:
+            require("a store", package)
+        self.path = path
+        self._held: Any = None
+
+    @abstractmethod
     def create(self, template: Template, block: tuple[int, ...]) -> None:
         """Lay out everything but the values."""
-        ...
 
+    @abstractmethod
     def open(self, *, writing: bool = True) -> None:
         """Make ready for writing, or for reading alone."""
-        ...
 
     def read(self, region: Region, dtypes: Mapping[str, np.dtype]) -> dict[str, np.ndarray]:
         """One block of the variables named, as it was written."""
-        ...
+        return {name: np.asarray(self._held[name][region], dtype) for name, dtype in dtypes.items()}
 
     def write(self, region: Region, arrays: Mapping[str, np.ndarray]) -> None:
         """Write one block, so that it stays."""
-        ...
+        for name, array in arrays.items():
+            self._held[name][region] = array
 
     def close(self) -> None:
         """Finish writing."""
-        ...
+        self._held = None
 
+    @abstractmethod
     def dataset(self) -> xarray.Dataset:
         """The whole, read when it is asked for; in chunks where dask is installed."""
-        ...
 
 
 def store_at(path: str | os.PathLike[str]) -> Store:
@@ -82,13 +91,10 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-class ZarrStore:
+class ZarrStore(Store):
     """A Zarr group, one chunk per block."""
 
-    def __init__(self, path: Path) -> None:
-        require("a store", "zarr")
-        self.path = path
-        self._arrays: dict[str, Any] = {}
+    needs = ("zarr",)
 
     def create(self, template: Template, block: tuple[int, ...]) -> None:
         """Lay out everything but the values."""
@@ -100,6 +106,7 @@ class ZarrStore:
         empty.assign_coords(text).to_zarr(self.path, mode="w", zarr_format=3, consolidated=False)
         group = zarr.open_group(str(self.path), mode="r+")
         for name, dtype in template.dtypes.items():
+            attrs = template.variable_attrs.get(name, {}).items()
             group.create_array(
                 name,
                 shape=template.sizes,
@@ -107,7 +114,7 @@ class ZarrStore:
                 dtype=dtype,
                 fill_value=MISSING[dtype.kind],
                 dimension_names=template.dims,
-                attributes={key: _plain(value) for key, value in template.variable_attrs.get(name, {}).items()},
+                attributes={key: v.tolist() if isinstance(v, np.ndarray | np.generic) else v for key, v in attrs},
             )
 
     def open(self, *, writing: bool = True) -> None:
@@ -116,20 +123,7 @@ class ZarrStore:
 
         # A block of missing values is written too, so that its bits can be compared.
         with zarr.config.set({"array.write_empty_chunks": True}):
-            self._arrays = dict(zarr.open_group(str(self.path), mode="r+" if writing else "r").arrays())
-
-    def read(self, region: Region, dtypes: Mapping[str, np.dtype]) -> dict[str, np.ndarray]:
-        """One block of the variables named, as it was written."""
-        return {name: np.asarray(self._arrays[name][region], dtype) for name, dtype in dtypes.items()}
-
-    def write(self, region: Region, arrays: Mapping[str, np.ndarray]) -> None:
-        """Write one block, so that it stays."""
-        for name, array in arrays.items():
-            self._arrays[name][region] = array
-
-    def close(self) -> None:
-        """Finish writing."""
-        self._arrays = {}
+            self._held = dict(zarr.open_group(str(self.path), mode="r+" if writing else "r").arrays())
 
     def dataset(self) -> xarray.Dataset:
         """The whole, read when it is asked for; in chunks where dask is installed."""
@@ -145,14 +139,10 @@ class ZarrStore:
         return found.assign_coords(texts)
 
 
-class NetCDFStore:
+class NetCDFStore(Store):
     """A NetCDF 4 file. Its whole space is taken when it is laid out, so that writing a block is a plain write."""
 
-    def __init__(self, path: Path) -> None:
-        require("a store", "h5netcdf")
-        require("a store", "h5py")
-        self.path = path
-        self._file: Any = None
+    needs = ("h5netcdf", "h5py")
 
     def create(self, template: Template, block: tuple[int, ...]) -> None:
         """Lay out everything but the values."""
@@ -160,7 +150,10 @@ class NetCDFStore:
 
         empty = template.without_variables()
         values = math.prod(template.sizes) * sum(dtype.itemsize for dtype in template.dtypes.values())
-        _refuse_full_disk(self.path, values + empty.nbytes + HEADER)
+        size = values + empty.nbytes + HEADER
+        # HDF5 leaves a process broken when the disk runs full.
+        if shutil.disk_usage(self.path.parent).free < size:
+            raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)} for {size / 1e9:.3g} GB")
         empty.to_netcdf(self.path, mode="w", engine="h5netcdf")
         with h5netcdf.File(str(self.path), "a") as file:
             for name, size in zip(template.dims, template.sizes, strict=True):
@@ -174,27 +167,25 @@ class NetCDFStore:
                     attrs["dtype"] = "bool"
                 for key, value in attrs.items():
                     made.attrs[key] = value
-        _take_space(self.path)
+        # All of its space is taken now, where the system can do that.
+        if hasattr(os, "posix_fallocate"):
+            with self.path.open("r+b") as whole:
+                os.posix_fallocate(whole.fileno(), 0, self.path.stat().st_size)
 
     def open(self, *, writing: bool = True) -> None:
         """Make ready for writing, or for reading alone."""
         import h5netcdf
 
-        self._file = h5netcdf.File(str(self.path), "a" if writing else "r")
-
-    def read(self, region: Region, dtypes: Mapping[str, np.dtype]) -> dict[str, np.ndarray]:
-        """One block of the variables named, as it was written."""
-        return {name: np.asarray(self._file[name][region], dtype) for name, dtype in dtypes.items()}
+        self._held = h5netcdf.File(str(self.path), "a" if writing else "r")
 
     def write(self, region: Region, arrays: Mapping[str, np.ndarray]) -> None:
-        """Write one block, so that it stays."""
-        for name, array in arrays.items():
-            self._file[name][region] = array.astype(np.int8) if array.dtype == bool else array
-        self._file.flush()
+        """Write one block, so that it stays; truth values as whole numbers."""
+        super().write(region, {n: a.astype(np.int8) if a.dtype == bool else a for n, a in arrays.items()})
+        self._held.flush()
 
     def close(self) -> None:
         """Finish writing."""
-        file, self._file = self._file, None
+        file, self._held = self._held, None
         if file is not None:
             file.close()
 
@@ -205,19 +196,6 @@ class NetCDFStore:
         return xarray.open_dataset(self.path, engine="h5netcdf", chunks=_chunks())
 
 
-def _refuse_full_disk(path: Path, size: int) -> None:
-    """Refuse a file for which the disk has no room, because HDF5 leaves a process broken when it runs full."""
-    if shutil.disk_usage(path.parent).free < size:
-        raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)} for {size / 1e9:.3g} GB")
-
-
-def _take_space(path: Path) -> None:
-    """Take all of the space of a file now, if the system can do that."""
-    if hasattr(os, "posix_fallocate"):
-        with path.open("r+b") as file:
-            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
-
-
 def _taken_at_once() -> Any:
     """Properties of an array that never moves within the file, so that a process that dies breaks nothing."""
     import h5py
@@ -226,11 +204,6 @@ def _taken_at_once() -> Any:
     properties.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
     properties.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
     return properties
-
-
-def _plain(value: Any) -> Any:
-    """An attribute as plain data, which JSON can hold."""
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
 def _chunks() -> Any:

@@ -42,25 +42,13 @@ def write(
         Names, coordinates and attributes.
     path : path
         Path of a Zarr group (``.zarr``) or a NetCDF file (``.nc``).
-    block_points : int, optional
-        Most points held at once, four million by default, and 16 where each takes long; a store that was begun with
-        smaller blocks goes on with those.
-    client : dask.distributed.Client, optional
-        Client of a cluster that computes the blocks.
-    progress : bool, optional
-        Whether to show a progress bar; by default on a terminal.
+    block_points, client, progress
+        As for :func:`~mlsysim.study.sweep.sweep`; errors are those of :meth:`Filling.run`.
 
     Returns
     -------
     xarray.Dataset
         Its values are read from disk when they are used.
-
-    Raises
-    ------
-    InputError
-        If there is something else at the path, or another call writes there.
-    StoreError
-        If the store cannot be read or written, or its coordinates or attributes have changed.
     """
 
     def compute(parts: Blocks, numbers: Iterable[int]) -> Iterator[tuple[int, Any]]:

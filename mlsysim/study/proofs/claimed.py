@@ -60,6 +60,10 @@ class Claimed(ABC):
         Whether the answer is said to be proven.
     gap : float
         The share that is claimed where it is not.
+    answer, rest : Claim
+        Conditions that no evaluated point, and no other point, may meet.
+    said : list of str
+        Sentences on what was shown of the designs.
 
     Raises
     ------
@@ -67,47 +71,38 @@ class Claimed(ABC):
         If the claims contradict one another, or the designs.
     """
 
+    #: What the designs were found by, and what is said of a point that is against the claim.
+    found_by: str
+    against: str
+    answer: claims.Claim
+    rest: claims.Claim
+
     def __init__(
         self, content: Mapping[str, Any], asked: Problem, values: np.ndarray, places: np.ndarray, wrong: Wrong
     ) -> None:
-        self.content, self.asked, self.values, self.places, self.wrong = content, asked, values, places, wrong
+        self.asked, self.values, self.places, self.wrong = asked, values, places, wrong
         self.claims: Mapping[str, Any] = content["certificate"]
         self.proven: bool = self.claims["proven"]
         self.first: bool = self.claims["first"]
         self.gap = plain_number(self.claims["gap"])
+        self.top, count = content["question"]["top"], places.shape[1]
+        if self.top is not None and count > self.top:
+            raise wrong("designs", f"there are {count}, and {self.top} were asked for")
         if self.proven and self.gap != 0:
             raise wrong("certificate", f"it is proven, and the gap is {self.gap!r}")
         self.known = frozenset(map(tuple, places.T.tolist()))
-        if len(self.known) < places.shape[1]:
+        if len(self.known) < count:
             raise wrong("designs", "one of them is there twice")
         if any(later < band(value)[0] for value, later in pairwise(values[0].tolist())):
             raise wrong("designs", "they do not stand in order, the best first")
-
-    @property
-    @abstractmethod
-    def answer(self) -> claims.Claim:
-        """Condition that no evaluated point may meet."""
-
-    @property
-    @abstractmethod
-    def rest(self) -> claims.Claim:
-        """Condition that no other point may meet."""
-
-    #: What the designs were found by, and what is said of a point that is against the claim.
-    found_by: str
-    against: str
-
-    def said(self) -> list[str]:
-        """Sentences on what was shown of the designs."""
-        count = len(self.known)
-        if not count:
-            return ["No point meets the constraints."] if self.proven else [NONE_FOUND]
         which = "The design was" if count == 1 else f"The {count} designs were"
-        return self._said(f"{which} solved again, by the formulas and inputs of the {self.found_by}.")
+        self.said = self._read(f"{which} solved again, by the formulas and inputs of the {self.found_by}.")
+        if not count:
+            self.said = ["No point meets the constraints."] if self.proven else [NONE_FOUND]
 
     @abstractmethod
-    def _said(self, again: str) -> list[str]:
-        """The same of designs that are there, after what is said of each."""
+    def _read(self, again: str) -> list[str]:
+        """Read what is claimed of evaluated and of other points; return it in words, after what is said of each."""
 
 
 class ClaimedBest(Claimed):
@@ -115,16 +110,11 @@ class ClaimedBest(Claimed):
 
     found_by, against = "search", "which is better, or as good and earlier"
 
-    def __init__(
-        self, content: Mapping[str, Any], asked: Problem, values: np.ndarray, places: np.ndarray, wrong: Wrong
-    ) -> None:
-        self._top = content["question"]["top"]
-        if places.shape[1] > self._top:
-            raise wrong("designs", f"there are {places.shape[1]}, and {self._top} were asked for")
-        super().__init__(content, asked, values, places, wrong)
+    def _read(self, again: str) -> list[str]:
+        values, wrong = self.values, self.wrong
         if self.claims["bound"] is None:
             raise wrong("certificate.bound", "must be a number, and is None")
-        sign, bound = asked.objectives[0][1], plain_number(self.claims["bound"])
+        sign, bound = self.asked.objectives[0][1], plain_number(self.claims["bound"])
         best, last = min(values[0], default=math.inf), max(values[0], default=math.inf)
         if self.proven and values.size and not alike(bound, sign * best):
             raise wrong("certificate", f"the bound is {bound!r}, and the best design is worth {float(sign * best)!r}")
@@ -133,31 +123,15 @@ class ClaimedBest(Claimed):
             if not math.isclose(self.gap, right, rel_tol=GAP_TIE, abs_tol=TIE):
                 raise wrong("certificate", f"the gap is {self.gap!r}, and {right!r} by the bound and the design")
         # Where nothing was found, nothing may be there.
-        self._bound = sign * bound if not self.proven else math.inf
-
-    @property
-    def answer(self) -> claims.Best:
-        """See :class:`Claimed`."""
-        whole = self.values.shape[1] == self._top
-        last = float(self.values[0].max()) if whole else math.inf
-        below, above = band(last)
-        tied = self.places.T[self.values[0] >= below].tolist() if whole and self.first else []
+        whole = len(self.known) == self.top
+        below, above = band(float(last) if whole else math.inf)
+        tied = self.places.T[values[0] >= below].tolist() if whole and self.first else []
         mark = max(map(tuple, tied), default=())
-        return claims.Best(below, above if mark else below, mark, self.known)
-
-    @property
-    def rest(self) -> claims.Best:
-        """See :class:`Claimed`."""
-        answer = self.answer
-        if self.proven:
-            return answer
-        below = min(band(self._bound)[0], answer.value)
-        return claims.Best(below, below, (), self.known)
-
-    def _said(self, again: str) -> list[str]:
-        """See :class:`Claimed`."""
+        self.answer = self.rest = claims.Best(below, above if mark else below, mark, self.known)
         if self.proven:
             return [again]
+        below = min(band(sign * bound)[0], below)
+        self.rest = claims.Best(below, below, (), self.known)
         return [f"{again} It is not proven best: a design up to {100 * self.gap:.3g}% better may exist."]
 
 
@@ -166,43 +140,28 @@ class ClaimedFront(Claimed):
 
     found_by, against = "front", "which no design of the front equals or betters in every objective"
 
-    def __init__(
-        self, content: Mapping[str, Any], asked: Problem, values: np.ndarray, places: np.ndarray, wrong: Wrong
-    ) -> None:
-        super().__init__(content, asked, values, places, wrong)
+    def _read(self, again: str) -> list[str]:
         if self.claims["bound"] is not None:
-            raise wrong("certificate.bound", f"a front has none, and it is {self.claims['bound']!r}")
+            raise self.wrong("certificate.bound", f"a front has none, and it is {self.claims['bound']!r}")
         # What streamed the grid rounds otherwise than NumPy, so that digits of its values may differ.
-        self._slack = TIE if self.claims["method"] == "dense" else 0.0
-        self._rows = rounded(values.T)
-        for number, row in enumerate(self._rows):
-            as_good = (row <= self._rows).all(axis=1)
-            if self._slack:
-                as_good &= (row < self._rows - self._slack * np.abs(self._rows)).any(axis=1)
+        slack = TIE if self.claims["method"] == "dense" else 0.0
+        rows, sizes = rounded(self.values.T), self.asked.grid.sizes
+        for number, row in enumerate(rows):
+            as_good = (row <= rows).all(axis=1)
+            if slack:
+                as_good &= (row < rows - slack * np.abs(rows)).any(axis=1)
             as_good[number] = False
             if as_good.any():
                 other = int(as_good.argmax()) + 1
-                raise wrong("designs", f"design {number + 1} is as good as design {other} in every objective")
-
-    @property
-    def answer(self) -> claims.Unbeaten:
-        """See :class:`Claimed`."""
-        sizes = self.asked.grid.sizes
-        first = self.first and not self._slack
-        return claims.Unbeaten(self._rows, index_of(self.places, sizes), self.known, sizes, first, self._slack)
-
-    @property
-    def rest(self) -> claims.Claim:
-        """See :class:`Claimed`."""
-        return self.answer if self.proven else claims.Within(self._rows, self.gap, self.known)
-
-    def _said(self, again: str) -> list[str]:
-        """See :class:`Claimed`."""
+                raise self.wrong("designs", f"design {number + 1} is as good as design {other} in every objective")
+        first, indices = self.first and not slack, index_of(self.places, sizes)
+        self.answer = self.rest = claims.Unbeaten(rows, indices, self.known, sizes, first, slack)
         said = [again, "None is as good as another one in every objective."]
         if not self.proven:
+            self.rest = claims.Within(rows, self.gap, self.known)
             far = f": to be as good as any other design, one of them must be up to {100 * self.gap:.3g}% better"
             said.append(f"It is not proven whole{far if math.isfinite(self.gap) else ', and claims no gap'}.")
-        elif self._slack:
+        elif slack:
             said.append(
                 f"Streamed values differ from NumPy's in the last bits: here they count as equal up to {TIE:g}."
             )

@@ -29,7 +29,6 @@ from mlsysim.jsontext import json_text
 from mlsysim.study.grids.checkpoint import reason_of, told
 from mlsysim.study.proofs.saved_types import wrong_in
 from mlsysim.study.proofs.written import as_plain
-from mlsysim.study.searches.columns import number
 from mlsysim.study.searches.designs import Designs
 from mlsysim.study.searches.problem import Problem
 from mlsysim.version import __version__
@@ -102,7 +101,7 @@ class Saved:
             "axes": dict(zip(asked.binding.axes, asked.grid.sizes, strict=True)),
             "designs": [
                 {"place": place.tolist(), "arguments": arguments_at(asked, place), "objectives": objectives}
-                for place, objectives in zip(found.places, _objectives(found), strict=True)
+                for place, objectives in zip(found.places, found.worth, strict=True)
             ],
             "certificate": claims,
             "boxes": _boxes(cuts, asked.grid.sizes) if claims["method"] == "bounds" else None,
@@ -242,17 +241,6 @@ def _boxes(cuts: Cuts, sizes: tuple[int, ...]) -> dict[str, Any]:
     _, _, fates = leaves(tree, sizes)
     counts = {name: int((fates == fate).sum()) for name, fate in FATES.items()}
     return {**counts, "tree": base64.b64encode(zlib.compress(tree, 9)).decode()}
-
-
-def _objectives(found: Designs) -> list[dict[str, Any]]:
-    """Per design its objectives, by the text of each, in their units."""
-    return [
-        {
-            goal.text: {"value": number(goal.expression, value), "unit": goal.unit}
-            for goal, value in zip(found.goals, values, strict=True)
-        }
-        for values in found.objectives
-    ]
 
 
 def _value(value: Any) -> Any:

@@ -3,36 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 
-def text(value: Any) -> str:
-    """Say what a value lacks to be a text; empty where nothing."""
-    return "" if isinstance(value, str) else "must be a text"
-
-
-def truth(value: Any) -> str:
-    """Say what a value lacks to be true or false."""
-    return "" if isinstance(value, bool) else "must be true or false"
-
-
-def count(value: Any) -> str:
-    """Say what a value lacks to be a count."""
-    return (
-        "" if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else "must be a whole number >= 0"
-    )
-
-
-def number(value: Any) -> str:
-    """Say what a value lacks to be a number; infinity is an object that says so."""
+def is_number(value: Any) -> bool:
+    """Tell whether a value is a number; infinity is an object that says so."""
     if isinstance(value, Mapping):
-        return "" if value.get("infinite") in ("positive", "negative") else "must be a number"
+        return value.get("infinite") in ("positive", "negative")
     try:
-        finite = not isinstance(value, bool) and math.isfinite(value)
+        return not isinstance(value, bool) and math.isfinite(value)
     except (TypeError, OverflowError):
-        finite = False
-    return "" if finite else "must be a number"
+        return False
+
+
+#: Words for what must stand at a place, and a test of it.
+Check = tuple[str, Callable[[Any], bool]]
+TEXT: Check = ("must be a text", lambda value: isinstance(value, str))
+TRUTH: Check = ("must be true or false", lambda value: isinstance(value, bool))
+COUNT: Check = ("must be a whole number >= 0", lambda value: type(value) is int and value >= 0)
+NUMBER: Check = ("must be a number", is_number)
 
 
 class Optional:
@@ -47,35 +37,35 @@ ANY = "*"
 _OBJECT: Any = {ANY: None}
 SHAPE: dict[str, Any] = {
     "question": {
-        "kind": text,
-        "command": text,
-        "model": text,
-        "variant": text,
+        "kind": TEXT,
+        "command": TEXT,
+        "model": TEXT,
+        "variant": TEXT,
         "arguments": _OBJECT,
-        "minimize": [text],
-        "maximize": [text],
-        "subject_to": [text],
-        "top": Optional(count),
+        "minimize": [TEXT],
+        "maximize": [TEXT],
+        "subject_to": [TEXT],
+        "top": Optional(COUNT),
     },
     "fingerprint": {ANY: _OBJECT},
-    "axes": {ANY: count},
-    "designs": [{"place": [count], "arguments": _OBJECT, "objectives": {ANY: {"value": number, "unit": text}}}],
+    "axes": {ANY: COUNT},
+    "designs": [{"place": [COUNT], "arguments": _OBJECT, "objectives": {ANY: {"value": NUMBER, "unit": TEXT}}}],
     "certificate": {
-        "method": text,
-        "points": count,
-        "accepted": [count],
-        "refused": {ANY: {"count": [count], "entries": [text]}},
-        "proven": truth,
-        "first": truth,
-        "bound": Optional(number),
-        "gap": number,
-        "boxes": count,
-        "evaluated": count,
-        "feasible": [count],
-        "seconds": number,
-        "undefined": Optional([count]),
+        "method": TEXT,
+        "points": COUNT,
+        "accepted": [COUNT],
+        "refused": {ANY: {"count": [COUNT], "entries": [TEXT]}},
+        "proven": TRUTH,
+        "first": TRUTH,
+        "bound": Optional(NUMBER),
+        "gap": NUMBER,
+        "boxes": COUNT,
+        "evaluated": COUNT,
+        "feasible": [COUNT],
+        "seconds": NUMBER,
+        "undefined": Optional([COUNT]),
     },
-    "boxes": Optional({"tree": text, ANY: count}),
+    "boxes": Optional({"tree": TEXT, ANY: COUNT}),
 }
 
 
@@ -112,5 +102,5 @@ def wrong_in(value: Any, shape: Any = SHAPE, where: str = "") -> Iterator[tuple[
             return
         for place, part in enumerate(value):
             yield from wrong_in(part, shape[0], f"{where}[{place}]")
-    elif shape is not None and (lacking := shape(value)):
-        yield where, f"{lacking}, and is {repr(value)[:60]}"
+    elif shape is not None and not shape[1](value):
+        yield where, f"{shape[0]}, and is {repr(value)[:60]}"

@@ -137,7 +137,7 @@ def verified(content: Mapping[str, Any], path: Path, model: DeclaredModel, find:
         points=asked.grid.points,
         boxes=dict(shown.by),
         evaluated=shown.evaluated,
-        said=(*claimed.said(), *said, *_version(content)),
+        said=(*claimed.said, *said, *_version(content)),
         seconds=time.perf_counter() - started,
         basis=_basis(asked, places),
     )

@@ -17,7 +17,7 @@ from mlsysim.inputs.convert import is_axis
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.recipe import FromRecipe, name_of, recipe_argument
 from mlsysim.study.results.display import as_text, plain
-from mlsysim.study.results.expected_error import UNLIKE, ExpectedError, areas, measured_of
+from mlsysim.study.results.expected_error import UNLIKE, ExpectedError, areas, expected_error
 from mlsysim.study.results.result import Result
 from mlsysim.symbolic import System, variable_of
 
@@ -27,6 +27,8 @@ DECIDING = ("efficiency", "overlap")
 DECIDING_ENTRIES = (Stack, Accelerator, Node, Fleet)
 #: What a stack gives that was named for nothing.
 UNUSED = "no value that is used"
+#: Kinds of outputs that are no numbers.
+WORDS = ("boolean", "choice")
 #: Axes of numbers that are longer are looked at at their ends alone.
 LOOKED_AT = 32
 
@@ -65,7 +67,11 @@ class Basis:
         if not isinstance(value, Value) or (isinstance(origin, FromRecipe) and not origin.entry):
             return "recipe" if isinstance(origin, FromRecipe) else str(origin)
         for argument, entry in result.entries.items():
-            if isinstance(entry, Stack) and name in result.model.slots[argument].gives and _gives(entry, name):
+            if (
+                isinstance(entry, Stack)
+                and name in result.model.slots[argument].gives
+                and entry.value_of(name, "") is not None
+            ):
                 return self._called(argument, entry)
         return next(f"{slot.default} (default)" for slot in result.model.slots.values() if name in slot.gives)
 
@@ -78,11 +84,10 @@ class Basis:
     @cached_property
     def errors(self) -> dict[str, ExpectedError | NotMeasuredError]:
         """The expected error of each output, or why there is none."""
-        model = self.result.model
         found: dict[str, ExpectedError | NotMeasuredError] = {}
         for name in self.outputs:
             try:
-                found[name] = measured_of(self.result, name, type(model), model.variant)
+                found[name] = expected_error(self.result, name)
             except NotMeasuredError as missing:
                 found[name] = missing
         return found
@@ -188,7 +193,7 @@ def at_point(
     def found(model: DeclaredModel, where: Mapping[str, int]) -> Basis | None:
         unknown = [name for name in free if name in model.arguments]
         try:
-            binding = bind_grid(model, _point(arguments, where), unknown)
+            binding = bind_grid(model, arguments_at(arguments, where), unknown)
         except MlsysimError:
             return None
         binding.values |= dict.fromkeys(unknown, nan)
@@ -223,7 +228,7 @@ def _needed(system: System, outputs: tuple[str, ...]) -> tuple[str, ...]:
 
 def numbers(model: DeclaredModel, outputs: Iterable[str] = ()) -> tuple[str, ...]:
     """Those of the outputs that are numbers; else the one that answers the question of the model."""
-    names = [name for name in outputs if name in model.system and not _is_word(name)]
+    names = [name for name in outputs if name in model.system and variable_of(name).domain.kind not in WORDS]
     answer = model.answer if model.answer in model.system else model.headline[0]
     return tuple(dict.fromkeys(names)) or (answer,)
 
@@ -233,10 +238,6 @@ def is_share(name: str) -> bool:
     return name.endswith(DECIDING) and not variable_of(name).domain.is_flag
 
 
-def _is_word(name: str) -> bool:
-    return variable_of(name).domain.kind in ("boolean", "choice")
-
-
 def _looked_at(model: DeclaredModel, arguments: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     """Axes with the places along them at which a basis may be another."""
     given = (slot.gives for slot in model.slots.values() if issubclass(slot.entry, DECIDING_ENTRIES))
@@ -244,12 +245,12 @@ def _looked_at(model: DeclaredModel, arguments: Mapping[str, Any]) -> Iterator[t
     for name, value in arguments.items():
         members = value.axes if isinstance(value, Linked) else [name] if is_axis(value) else ()
         if any(each in deciding or is_share(each) for each in members):
-            size = max(map(len, value.axes.values())) if isinstance(value, Linked) else len(value)
+            size = len(value)
             yield from ((name, place) for place in (range(size) if size <= LOOKED_AT else (0, size - 1)))
 
 
-def _point(arguments: Mapping[str, Any], places: Mapping[str, int]) -> dict[str, Any]:
-    """The arguments of one point of a grid."""
+def arguments_at(arguments: Mapping[str, Any], places: Mapping[str, int]) -> dict[str, Any]:
+    """The arguments of one point of a grid; along axes whose place is left out the first."""
     found = {}
     for name, value in arguments.items():
         if isinstance(value, Linked):
@@ -257,11 +258,6 @@ def _point(arguments: Mapping[str, Any], places: Mapping[str, int]) -> dict[str,
         else:
             found[name] = value[places.get(name, 0)] if is_axis(value) else value
     return found
-
-
-def _gives(entry: Entry, name: str) -> bool:
-    """Tell whether an entry has a value of its own for an input."""
-    return entry.value_of(name, "") is not None
 
 
 def _said(error: ExpectedError | NotMeasuredError) -> str:

@@ -11,15 +11,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mlsysim import formatting, show, units
-from mlsysim.catalog import Entry
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.figures import drawn
 from mlsysim.inputs.binding import GIVEN
 from mlsysim.jsontext import json_text
-from mlsysim.study.results.decomposition import Cause, Decomposition, Side, largest_first
+from mlsysim.study.results.decomposition import Cause, Decomposition, Side
 from mlsysim.study.results.display import as_text, plain, presented
 from mlsysim.study.results.result import Result
-from mlsysim.symbolic import Formula, System, Variable, variable_of
+from mlsysim.symbolic import Variable, variable_of
 from mlsysim.symbolic.printing.text import symbol_text
 from mlsysim.tracebacks import at_the_call
 
@@ -34,14 +33,14 @@ CELL = 44
 
 @dataclass(frozen=True)
 class Row:
-    """One variable of two results.
+    """One variable of two results, or its formulas.
 
     Attributes
     ----------
     name : str
         The variable.
     first, second : object
-        Its values.
+        Its values; of formulas their texts, empty where a result has none.
     difference : quantity or number
         The second less the first; None for a label or a truth value.
     ratio : float
@@ -53,23 +52,6 @@ class Row:
     second: Any
     difference: Any = None
     ratio: float | None = None
-
-
-@dataclass(frozen=True)
-class FormulaRow:
-    """A formula that two results do not share.
-
-    Attributes
-    ----------
-    name : str
-        The variable that it defines.
-    first, second : str
-        Its text in each; empty where that one has none.
-    """
-
-    name: str
-    first: str
-    second: str
 
 
 @dataclass(frozen=True)
@@ -137,15 +119,15 @@ class Comparison:
         return tuple(found)
 
     @cached_property
-    def formulas(self) -> tuple[FormulaRow, ...]:
+    def formulas(self) -> tuple[Row, ...]:
         """Formulas that differ, or that one alone has; those that make the difference first."""
         systems = [each._binding.system for each in self.results]
         found = []
-        for name in {**dict.fromkeys(f.name for f in systems[0]), **dict.fromkeys(f.name for f in systems[1])}:
-            pair = [_formula(system, name) for system in systems]
-            if pair[0] is None or pair[1] is None or pair[0].expression != pair[1].expression:
-                first, second = (formula.text() if formula else "" for formula in pair)
-                found.append(FormulaRow(name, first, second))
+        for name in dict.fromkeys(formula.name for system in systems for formula in system):
+            there = [system[name] for system in systems if name in system]
+            if len(there) < 2 or there[0].expression != there[1].expression:
+                first, second = (system[name].text() if name in system else "" for system in systems)
+                found.append(Row(name, first, second))
         made = [each.name.removeprefix("formula of ") for each in self.causes]
         needed = {name: place for place, name in enumerate((*made, *self._parts.order))}
         return tuple(sorted(found, key=lambda row: needed.get(row.name, len(needed))))
@@ -193,17 +175,12 @@ class Comparison:
 
     def _terms(self, parts: Mapping[Cause, float]) -> tuple[Term, ...]:
         whole, variable = self._parts.difference, variable_of(self.output)
-        return tuple(
-            Term(
-                self._name(cause),
-                self._kind(cause),
-                _amount(variable, amount),
-                amount / whole if whole else math.nan,
-                self._at(self.results[0], cause),
-                self._at(self.results[1], cause),
-            )
-            for cause, amount in largest_first(parts)
-        )
+        found = []
+        for cause, amount in sorted(parts.items(), key=lambda part: -abs(part[1])):
+            seen = [self._at(each, cause) for each in self.results]
+            share = amount / whole if whole else math.nan
+            found.append(Term(self._name(cause), self._kind(cause), _amount(variable, amount), share, *seen))
+        return tuple(found)
 
     def _name(self, cause: Cause) -> str:
         if cause.kind == "formula":
@@ -248,7 +225,8 @@ class Comparison:
         given = [row.name for row in self.inputs if any(row.name in each.inputs_as(GIVEN) for each in self.results)]
         entries = [name for name in first.entries if first.entries[name] != second.entries.get(name)]
         if len(entries) == 1 and entries[0] in second.entries:
-            keys = [_key(each.entries[entries[0]]) for each in self.results]
+            there = [each.entries[entries[0]] for each in self.results]
+            keys = [_short(getattr(each, "key", "").rpartition(".")[2] or each.name) for each in there]
             return (keys[0], keys[1]) if keys[0] != keys[1] else ("First", "Second")
         if len(given) == 1 and not entries and all(given[0] in each for each in self.results):
             return tuple(f"{given[0]} = {self._cell(given[0], side)}" for side in (0, 1))  # type: ignore[return-value]
@@ -277,15 +255,9 @@ class Comparison:
             return {"first": cells[0], "second": cells[1]}
 
         def parts(terms: tuple[Term, ...]) -> list[dict[str, Any]]:
-            return [
-                {
-                    "name": each.name,
-                    "kind": each.kind,
-                    "value": float(units.magnitude(each.difference)),
-                    "share": each.share,
-                }
-                for each in terms
-            ]
+            amounts = [float(units.magnitude(each.difference)) for each in terms]
+            told = zip(terms, amounts, strict=True)
+            return [{"name": each.name, "kind": each.kind, "value": value, "share": each.share} for each, value in told]
 
         variable = variable_of(self.output)
         return {
@@ -356,11 +328,8 @@ class Comparison:
         for head, place in zip(self.heads, ("second", "first"), strict=True):
             alone = [row.name for row in self.inputs if getattr(row, place) is None]
             if alone:
-                said = f"Only {head} takes {', '.join(alone)}"
-                lines += [
-                    "",
-                    *textwrap.wrap(said, show.width(), max_lines=3, placeholder=" ...", subsequent_indent="  "),
-                ]
+                look: dict[str, Any] = {"max_lines": 3, "placeholder": " ...", "subsequent_indent": "  "}
+                lines += ["", *textwrap.wrap(f"Only {head} takes {', '.join(alone)}", show.width(), **look)]
         if self.formulas:
             lines += ["", _more("Formulas that differ", self.formulas, FORMULAS)]
             for row in self.formulas[:FORMULAS]:
@@ -434,15 +403,6 @@ def _amount(variable: Variable, canonical: float) -> Any:
     """A difference in the unit of a variable; of whole numbers it may be a part of one."""
     amount = float(units.from_canonical(canonical, variable.unit))
     return amount if variable.named_unit or not variable.dimension else units.Q_(amount, units.unit(variable.unit))
-
-
-def _formula(system: System, name: str) -> Formula | None:
-    return system[name] if name in system else None  # noqa: SIM401  # a system is no dict
-
-
-def _key(entry: Entry) -> str:
-    """An entry as it is typed; one of a user's own by its name."""
-    return _short(getattr(entry, "key", "").rpartition(".")[2] or entry.name)
 
 
 def _text(amount: Any) -> str:

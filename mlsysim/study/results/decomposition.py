@@ -278,8 +278,3 @@ def shapley(value: Callable[[np.ndarray], np.ndarray], players: int) -> Sequence
             rows[place:, player] = True
         gains[order] += np.diff(np.asarray(value(rows), float))
     return (gains / len(orders)).tolist()
-
-
-def largest_first(parts: Mapping[Cause, float]) -> list[tuple[Cause, float]]:
-    """Causes with their amounts, largest first."""
-    return sorted(parts.items(), key=lambda item: -abs(item[1]))

@@ -87,11 +87,11 @@ class ExpectedError:
 def areas() -> tuple[dict[str, Any], ...]:
     """Measured areas: errors, and the results that they speak of."""
     text = resources.files("mlsysim.study.results").joinpath("accuracy.toml").read_text(encoding="utf-8")
-    return tuple(tomllib.loads(text)["area"])
+    return tuple({**group, **area} for group in tomllib.loads(text)["group"] for area in group.pop("area"))
 
 
 def expected_error(result: Any, output: str) -> ExpectedError:
-    """Expected error of an output: the errors of the area that its result belongs to.
+    """Expected error of an output, whether the result has it or not: the errors of the area that it belongs to.
 
     Parameters
     ----------
@@ -110,23 +110,9 @@ def expected_error(result: Any, output: str) -> ExpectedError:
     ------
     NotMeasuredError
         If nothing of the kind was measured; says what was.
-    UnknownNameError
-        If the result has no such output.
-    """
-    result[output]
-    return measured_of(result, output, type(result.model), result.model.variant)
-
-
-def measured_of(result: Any, output: str, model: type[DeclaredModel], variant: str) -> ExpectedError:
-    """The error of an output of a variant, or of the model that it follows from, at the inputs of a result.
-
-    Raises
-    ------
-    NotMeasuredError
-        If nothing of the kind was measured.
     """
     last = NotMeasuredError(output, f"no error of {output} was measured")
-    for follows, below, kind, name in standing(model, variant, output):
+    for follows, below, kind, name in standing(type(result.model), result.model.variant, output):
         try:
             found = _of_areas(result, below, kind, name)
         except NotMeasuredError as missing:
@@ -174,10 +160,11 @@ def _of_areas(result: Any, output: str, model: type[DeclaredModel], variant: str
     if not of_variant:
         known = sorted({variant for area in of_output for variant in area["variants"]})
         raise NotMeasuredError(output, f"none was measured by {variant}", f"but by {', '.join(known)}")
-    reasons = {area["about"]: why for area in of_variant if (why := _unlike(result, area))}
-    fitting = [area for area in of_variant if not _unlike(result, area)]
+    reasons = [(area, _unlike(result, area)) for area in of_variant]
+    fitting = [area for area, why in reasons if not why]
     if not fitting:
-        nearest = sorted(reasons.items(), key=lambda each: each[1].startswith("by the stack"))
+        told = {area["about"]: why for area, why in reasons}
+        nearest = sorted(told.items(), key=lambda each: each[1].startswith("by the stack"))
         raise NotMeasuredError(output, UNLIKE, "; ".join(f"{about}: {why}" for about, why in nearest))
     return error_of(max(fitting, key=asked), output)
 
@@ -195,7 +182,8 @@ def error_of(area: dict[str, Any], output: str, follows: str = "") -> ExpectedEr
 
 def _unlike(result: Any, area: dict[str, Any]) -> str:
     """Difference between a result and those of an area in words; empty where there is none."""
-    stack = _stack(result)
+    entry = next((entry for entry in result.entries.values() if isinstance(entry, Stack)), None)
+    stack, known = (NO_STACK, []) if entry is None else (entry.key or entry.name, list(map(device_of, entry.devices)))
     if area["stacks"]:
         if stack not in area["stacks"]:
             return f"by the stack {' or '.join(area['stacks'])}, not {stack}"
@@ -207,27 +195,12 @@ def _unlike(result: Any, area: dict[str, Any]) -> str:
             return f"on {', '.join(area['devices'])}, not {' and '.join(found) or 'a device without a name'}"
         if typed := _typed(result, Accelerator, Node, Fleet):
             return f"on devices as the catalog has them, not with a value that was given ({', '.join(typed)})"
-    if (known := _known_on(result)) and area["stacks"] != [stack] and not {*_devices(result)} <= {*known}:
+    if known and area["stacks"] != [stack] and not {*_devices(result)} <= {*known}:
         return f"on {' and '.join(known)}, of which {stack} is a stack, not {' and '.join(_devices(result))}"
     for name, allowed in area["where"].items():
         if name in result.input_names and not _within(result, name, allowed):
             return f"at {name} {_words(allowed)}, not {result[name]}"
     return ""
-
-
-def _stack(result: Any) -> str:
-    entry = _named(result)
-    return NO_STACK if entry is None else entry.key or entry.name
-
-
-def _known_on(result: Any) -> list[str]:
-    """Catalog keys of the devices that the stack of a result is of; empty where it does not say."""
-    entry = _named(result)
-    return [] if entry is None else list(map(device_of, entry.devices))
-
-
-def _named(result: Any) -> Stack | None:
-    return next((entry for entry in result.entries.values() if isinstance(entry, Stack)), None)
 
 
 def _typed(result: Any, *kinds: type[Entry]) -> list[str]:

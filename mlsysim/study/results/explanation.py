@@ -15,7 +15,6 @@ from mlsysim.backends import compiled_expression
 from mlsysim.catalog import Sourced
 from mlsysim.inputs.recipe import FromRecipe, Origin
 from mlsysim.study.results.display import as_text
-from mlsysim.study.results.member_table import member_table
 from mlsysim.symbolic import (
     ChunkedPrefill,
     EvaluatedAt,
@@ -30,8 +29,12 @@ from mlsysim.symbolic import (
 from mlsysim.symbolic.dimensions import dimension_of, same
 from mlsysim.symbolic.exchange import rebuilt
 from mlsysim.symbolic.functions import Unknown
-from mlsysim.symbolic.indexed import ByMember, Total
-from mlsysim.symbolic.printing import amount_latex, latex, listed, symbol_text, text
+from mlsysim.symbolic.indexed import ByMember, Total, tables
+from mlsysim.symbolic.printing import amount_latex, latex, latex_to_text, listed, symbol_text, text
+from mlsysim.symbolic.variable import declaration_order
+
+#: Expressions into which no explanation looks.
+WHOLE = (ChunkedPrefill, EvaluatedAt, LeastInteger, Root)
 
 
 class Explanation:
@@ -128,18 +131,37 @@ class Explanation:
     def _members(self, formula: Formula) -> str:
         """A formula with an index: the equation once, unless it is a table, and a row for each member."""
         title, equation = self._equation(formula)
-
-        def inserted(member: Formula) -> str:
-            numbers = self._inserted(self._taken(member.expression))
-            return f"{text(member.expression)} = {numbers}" if numbers else text(member.expression)
-
-        def bound(member: Formula) -> str:
-            return "; ".join(self._binding(member.expression, member.variable.unit))
-
-        table = member_table(formula, self._value, lambda name: self.values[name] == 0, inserted, bound)
         head = [title] if isinstance(formula.expression, ByMember) else [title, equation]
-        lines = [line for long in head for line in _wrapped(long)]
-        return "\n".join([*lines, *(line for row in table for line in _wrapped(f"  {row}"))])
+        return "\n".join(line for long in (*head, *self._table(formula)) for line in _wrapped(long))
+
+    def _table(self, formula: Formula) -> list[str]:
+        """A row for each member, with what it needs and what bound; those that are zero share a line."""
+        assert formula.index is not None
+        members = [each for each in formula.members if self.values[each.name]]
+        none = [each.member for each in formula.members if not self.values[each.name]]
+        header = [latex_to_text(formula.index.letter), symbol_text(formula.variable)]
+        columns = [[each.member for each in members], [self._value(each.name) for each in members]]
+        if any(tables(formula.expression)):
+            header.append("")
+            texts = [(text(each.expression), self._inserted(self._taken(each.expression))) for each in members]
+            columns.append([f"{form} = {numbers}" if numbers else form for form, numbers in texts])
+        else:
+            place = declaration_order()
+            names = sorted((variable.name for variable in formula.inputs), key=place.__getitem__)
+            for found in filter(None, map(family_of, names)):
+                header.append(symbol_text(found.variable))
+                columns.append([self._value(found[each.member].name) for each in members])
+        notes = ["; ".join(self._binding(each.expression, each.variable.unit)) for each in members]
+        if any(notes):
+            header.append("binds")
+            columns.append(notes)
+        columns = [[head, *column] for head, column in zip(header, columns, strict=True)] if members else []
+        widths = [max(map(len, column)) for column in columns]
+        rows = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in zip(*columns, strict=True)
+        ]
+        return [f"  {row}" for row in (*rows, *([f"zero for {', '.join(none)}"] if none else []))]
 
     def _named_in(self, expression: sympy.Basic) -> list[str]:
         """Names of what an expression has numbers for; none where the numbers would not say how it is computed."""
@@ -177,7 +199,7 @@ class Explanation:
             for value, condition in expression.args:  # type: ignore[misc]
                 if self._holds(condition):
                     return self._taken(value)
-        if not expression.args or isinstance(expression, ChunkedPrefill | LeastInteger | EvaluatedAt | Root):
+        if not expression.args or isinstance(expression, WHOLE):
             return expression
         args = [self._taken(arg) for arg in expression.args]
         if isinstance(expression, sympy.Max | sympy.Min) and tuple(args) != expression.args:
@@ -186,12 +208,8 @@ class Explanation:
 
     def _notes(self, expression: Any, unit: str) -> list[str]:
         """Notes on the case that holds and on the binding argument of a maximum or minimum, in the formula's unit."""
-        if isinstance(expression, LeastInteger):
-            return self._least_integer(expression)
-        if isinstance(expression, Root):
-            return [self._root(expression)]
-        if isinstance(expression, ChunkedPrefill | EvaluatedAt):
-            return []
+        if isinstance(expression, WHOLE):
+            return self._found(expression)
         notes: list[str] = []
         parts = list(expression.args)
         if isinstance(expression, sympy.Piecewise):
@@ -228,12 +246,8 @@ class Explanation:
 
     def _binding(self, expression: Any, unit: str) -> list[str]:
         """In a few words, which case held and which argument bound; of nested ones the innermost."""
-        if isinstance(expression, LeastInteger):
-            return self._least_integer(expression)
-        if isinstance(expression, Root):
-            return [self._root(expression)]
-        if isinstance(expression, ChunkedPrefill | EvaluatedAt):
-            return []
+        if isinstance(expression, WHOLE):
+            return self._found(expression)
         if isinstance(expression, sympy.Piecewise):
             value, condition = next(pair for pair in expression.args if self._holds(pair[1]))  # type: ignore[index, misc]
             return [_condition(condition), *self._binding(value, unit)]
@@ -250,6 +264,12 @@ class Explanation:
             return amount
         named = f"{variable_of(part.name).label.lower()} ({text(part)})" if part.is_Symbol else text(part)
         return f"{named} = {amount}"
+
+    def _found(self, expression: Any) -> list[str]:
+        """What is said of a number that was searched for; nothing of other parts that are looked at as a whole."""
+        if isinstance(expression, LeastInteger):
+            return self._least_integer(expression)
+        return [self._root(expression)] if isinstance(expression, Root) else []
 
     def _least_integer(self, expression: LeastInteger) -> list[str]:
         found = self._number(expression)

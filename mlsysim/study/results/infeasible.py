@@ -44,7 +44,7 @@ def shortfall(result: Any) -> str:
     str
         Empty where the point is feasible, or no condition that compares two quantities is unmet.
     """
-    unmet = sorted((each for each in _conditions(result) if not _value(result, each)), key=_rank)
+    unmet = _unmet(result)
     if not unmet:
         return ""
     said = _said(result, unmet[0])
@@ -72,7 +72,7 @@ def shortfall_at(result: Any) -> str:
     full = next((room for room in result.model.room if _is_full(result, room)), None)
     if full is not None:
         return _crowded(result, full)
-    unmet = sorted((each for each in _conditions(result) if not _value(result, each)), key=_rank)
+    unmet = _unmet(result)
     return _said(result, unmet[0]) if unmet else ""
 
 
@@ -92,7 +92,7 @@ def obstacle(result: Any) -> str:
     said = _roomless(result)
     if not said:
         return _beyond_reach(result)
-    full = (each for each in _conditions(result) if not _rank(each) and not _value(result, each))
+    full = (each for each in _unmet(result) if not _rank(each))
     narrow = next((_first(result, each, _narrower(result)) for each in full), {})
     return f"{said}, or {_written(narrow)}" if narrow else said
 
@@ -130,13 +130,15 @@ def _written(layout: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in layout.items())
 
 
-def _conditions(result: Any) -> Iterator[Any]:
-    """Comparisons of two quantities that ``feasible`` asks for and that do not lack a value."""
-    if "feasible" in result and "feasible" in result.model.system and not result.canonical("feasible"):
-        stated = result.model.system["feasible"].expression
-        parts = stated.args if isinstance(stated, sympy.And) else (stated,)
-        orders = (each for each in parts if isinstance(each, _ORDERS))
-        yield from (each for each in orders if all(name in result for name in compared_in(each)))
+def _unmet(result: Any) -> list[Any]:
+    """Comparisons of two quantities that ``feasible`` asks for and that do not hold; those on a memory first."""
+    if "feasible" not in result or "feasible" not in result.model.system or result.canonical("feasible"):
+        return []
+    stated = result.model.system["feasible"].expression
+    parts = stated.args if isinstance(stated, sympy.And) else (stated,)
+    orders = [each for each in parts if isinstance(each, _ORDERS)]
+    known = [each for each in orders if all(name in result for name in compared_in(each))]
+    return sorted((each for each in known if not _value(result, each)), key=_rank)
 
 
 def _rank(condition: Any) -> int:
@@ -208,20 +210,16 @@ def _roomless(result: Any) -> str:
     """Name what has no room, and the smallest layout that has; empty where a request has room."""
     for room in result.model.room:
         holder = result if room.held in result or not room.variant else asked_again(result, room.variant)
-        if holder is not None and _is_full(holder, room):
-            return _no_room(holder, room)
+        if holder is None or not _is_full(holder, room):
+            continue
+        (near, far), ranks, said = room.shards, _ranks(holder, room), _crowded(holder, room)
+        found = _roomy(holder, room, ranks[0], ranks[1])
+        if found is None:
+            return f"{said}, nor any {near} and {far} of up to {MOST_RANKS} ranks that this model can be cut over"
+        if found[1] == ranks[1]:
+            return f"{said}: they fit with {near} >= {found[0]}"
+        return f"{said}: they fit with {near}={found[0]}, {far}={found[1]}"
     return ""
-
-
-def _no_room(result: Any, room: Room) -> str:
-    """Name what has no room, and the smallest layout that has."""
-    (near, far), ranks, said = room.shards, _ranks(result, room), _crowded(result, room)
-    found = _roomy(result, room, ranks[0], ranks[1])
-    if found is None:
-        return f"{said}, nor any {near} and {far} of up to {MOST_RANKS} ranks that this model can be cut over"
-    if found[1] == ranks[1]:
-        return f"{said}: they fit with {near} >= {found[0]}"
-    return f"{said}: they fit with {near}={found[0]}, {far}={found[1]}"
 
 
 def _crowded(result: Any, room: Room) -> str:

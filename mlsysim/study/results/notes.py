@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from math import inf
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from mlsysim.backends import compiled_expression
 from mlsysim.catalog import Recipe, Stack, TransformerWorkload, Value, memory_as_typed, which_memory
-from mlsysim.inputs.binding import GIVEN
-from mlsysim.inputs.declaration import Better, DeclaredModel
+from mlsysim.inputs.binding import GIVEN, Binding
+from mlsysim.inputs.declaration import Better, Caveat, DeclaredModel
 from mlsysim.inputs.recipe import FromRecipe, name_of, recipe_argument
 from mlsysim.study.results.display import as_text
 from mlsysim.study.results.infeasible import asked_again
@@ -31,30 +36,8 @@ LENGTHS = (
     (("seq_len",), "prompts", ENGINES),
     (("seq_len",), "seq_len", "a model must be made fit for longer sequences"),
 )
-#: Most results of which notes are put together.
-RESULTS = 8
-
-
-def joint_notes(results: Sequence[Result], what: str = "design") -> tuple[str, ...]:
-    """The notes of the first of several results, each once, with the numbers of those that it is of.
-
-    Parameters
-    ----------
-    results : sequence of Result
-        Of ``solve``, with one model.
-    what : str
-        What each of them is called.
-    """
-    first = results[:RESULTS]
-    places: dict[str, list[int]] = {}
-    for number, result in enumerate(first, start=1):
-        for note in result.notes:
-            places.setdefault(note, []).append(number)
-    said = []
-    for note, numbers in places.items():
-        word = f"{what}{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
-        said.append(note if len(numbers) == len(results) else f"{note} ({word})")
-    return tuple(said)
+#: Most combinations of the axes that a condition depends on at which it is looked at, and most models that are named.
+LARGEST, NAMED = 1 << 16, 3
 
 
 def notes(result: Result) -> tuple[str, ...]:
@@ -65,40 +48,51 @@ def notes(result: Result) -> tuple[str, ...]:
     result : Result
         Of ``solve``.
     """
+    binding = result._binding
     lines = (
         result.obstacle,
-        _beyond_context(result),
-        _memory(result),
-        _elsewhere(result),
+        *input_notes(binding),
         left_out(result),
         _as_run(result),
         _contradiction(result),
         _before(result),
-        *_caveats(result),
+        *caveats(binding, result._values),
         *_vain(result),
     )
     return tuple(note for note in lines if note)
 
 
-def _beyond_context(result: Result) -> str:
-    """That sequences are longer than the model is made for; empty where they are not, or nobody says how long."""
-    entry = result.entries.get("model")
-    values = {name: result.canonical(name) for name in result.input_names} if entry is not None else {}
-    for names, used, said in lengths(values):
-        tokens = sum(values[name] for name in names)
-        if used > 0 and tokens > longest(entry):
-            name = entry.key or entry.name  # type: ignore[union-attr]
-            return too_long(names, f"{tokens:,.0f} tokens, and {name} is made for", f"{longest(entry):,.0f}", said)
-    return ""
+def input_notes(binding: Binding) -> Iterator[str]:
+    """The notes that inputs give: too long, which memory is meant, whose stack; on a grid with the number of points."""
+    yield from islice(_beyond_context(binding), None if binding.axes else 1)
+    yield from _memory(binding)
+    yield from _elsewhere(binding)
 
 
-def lengths(values: Mapping[str, Any]) -> list[tuple[tuple[str, ...], Any, str]]:
-    """The inputs that add up to the tokens of a sequence, how many such sequences there are, and who minds."""
-    return [(names, values[each], said) for names, each, said in lengths_of(values)]
+def _beyond_context(binding: Binding) -> Iterator[str]:
+    """Say that sequences are longer than the model is made for; on a grid at how many points."""
+    if "model" not in binding.entries:
+        return
+    entries = over(binding, "model")
+    most = np.asarray(np.frompyfunc(longest, 1, 1)(entries), float)
+    for names, each, said in lengths_of(binding.values):
+        used = binding.values[each]
+        tokens = sum(np.asarray(binding.values[name], float) for name in names)
+        points = ""
+        if _size(tokens, most, used) <= LARGEST:
+            points = _points(binding, (tokens > most) & (np.asarray(used) > 0))
+        if points and not binding.axes:
+            (entry,) = entries.flat
+            has = f"{tokens:,.0f} tokens, and {entry.key or entry.name} is made for"
+            yield too_long(names, has, f"{most:,.0f}", said)
+        elif points:
+            made = [f"{e.key or e.name} ({longest(e):,.0f})" for e in entries.flat if longest(e) < np.max(tokens)]
+            limit = ", ".join(made[:NAMED]) + f" and {len(made) - NAMED} others" * (len(made) > NAMED)
+            yield f"{points}: {too_long(names, 'longer than the positions of', limit, said)}"
 
 
 def lengths_of(inputs: Collection[str]) -> list[tuple[tuple[str, ...], str, str]]:
-    """The same for a model with these inputs, by their names."""
+    """The inputs that add up to the tokens of a sequence, the one that says how many there are, and who minds."""
     found = [(names, each, said) for names, each, said in LENGTHS if all(name in inputs for name in (*names, each))]
     return [length for length in found if length[1] not in length[0]] or found[:1]
 
@@ -106,7 +100,7 @@ def lengths_of(inputs: Collection[str]) -> list[tuple[tuple[str, ...], str, str]
 def longest(entry: Any) -> float:
     """The tokens that a model is made for; infinite where nobody says how many."""
     limit = entry.max_position_embeddings if isinstance(entry, TransformerWorkload) else None
-    return inf if limit is None else float(limit.value)
+    return math.inf if limit is None else float(limit.value)
 
 
 def too_long(names: Sequence[str], tokens: str, limit: str, said: str) -> str:
@@ -114,11 +108,19 @@ def too_long(names: Sequence[str], tokens: str, limit: str, said: str) -> str:
     return f"{' + '.join(names)} is {tokens} {limit} (max_position_embeddings): {said}"
 
 
-def _memory(result: Result) -> str:
-    """Say whether a memory of 80 GB is that many bytes, or 80 GiB; empty where a driver says it."""
-    if "memory_capacity" not in result.input_names:
-        return ""
-    return meant(result.origin("memory_capacity"), result.canonical("memory_capacity"))
+def _memory(binding: Binding) -> Iterator[str]:
+    """Name the reading of a memory that was taken, as it was typed or an entry has it."""
+    if "memory_capacity" not in binding.values:
+        return
+    capacity, origin = np.asarray(binding.values["memory_capacity"], float), binding.origins["memory_capacity"]
+    givers = {name: slot for name, slot in binding.model.givers["memory_capacity"] if name in binding.entries}
+    if not capacity.ndim or origin == GIVEN:
+        if capacity.size <= LARGEST:
+            yield from _counted(binding, _each(lambda each: meant(origin, each), capacity))
+    elif givers:
+        name, slot = next(iter(givers.items()))
+        found = _each(lambda each: meant(slot.value(each, "memory_capacity", ""), 0.0), over(binding, name))
+        yield from _counted(binding, found)
 
 
 def meant(given: Any, capacity: float) -> str:
@@ -130,11 +132,12 @@ def meant(given: Any, capacity: float) -> str:
     return f"memory_capacity: {said[0].lower()}{said[1:].rstrip('.')}" if said else ""
 
 
-def _elsewhere(result: Result) -> str:
-    """That the constants of a stack are those of other devices; empty where they are not, or nobody says of which."""
-    stack = result.entries.get("stack")
-    device = next((entry.device for entry in result.entries.values() if entry.device is not None), None)
-    return of_others(stack, device)
+def _elsewhere(binding: Binding) -> Iterator[str]:
+    """That the constants of a stack are those of other devices."""
+    found = {name: over(binding, name) for name in binding.entries} if "stack" in binding.entries else {}
+    device = next((each for each in found.values() if each.flat[0].device is not None), None)
+    if device is not None:
+        yield from _counted(binding, _each(lambda stack, entry: of_others(stack, entry.device), found["stack"], device))
 
 
 def of_others(stack: Any, device: Any) -> str:
@@ -221,18 +224,28 @@ def _said(result: Result, better: Better) -> str:
     return f"{text} {variable.label.lower()}"
 
 
-def _caveats(result: Result) -> list[str]:
-    """Caveats of the model that such a result meets."""
-    found = []
-    for each in result.model.caveats:
-        names = {symbol.name for symbol in each.where.free_symbols} | each.told
-        if not all(name in result for name in names) or (each.variants and result.model.variant not in each.variants):
+def caveats(binding: Binding, known: Mapping[str, Any]) -> Iterator[str]:
+    """Caveats of the model that values of inputs and outputs meet, on a grid with those of the first such point."""
+    for caveat in binding.model.caveats:
+        names = _names(caveat)
+        if not all(name in known for name in names):
             continue
-        values = {name: result.canonical(name) for name in names}
-        if each.where.subs({symbol: values[symbol.name] for symbol in each.where.free_symbols}):
-            told = {name: as_text(variable_of(name), value) for name, value in values.items()}
-            found.append(each.said.format(**told))
-    return found
+        if caveat.variants and binding.model.variant not in caveat.variants:
+            continue
+        values = {name: np.asarray(known[name], float) for name in names}
+        if _size(*values.values()) > LARGEST:
+            continue
+        met = np.asarray(compiled_expression(caveat.where)(values)["value"], bool)  # type: ignore[arg-type]
+        if points := _points(binding, met):
+            at = np.unravel_index(int(np.argmax(met)), met.shape)
+            told = {name: as_text(variable_of(name), element(values[name], at)) for name in caveat.told}
+            yield f"{points}: {caveat.said.format(**told)}" if binding.axes else caveat.said.format(**told)
+
+
+@lru_cache(maxsize=256)
+def _names(caveat: Caveat) -> frozenset[str]:
+    """Inputs and outputs that a caveat is about."""
+    return frozenset({symbol.name for symbol in caveat.where.free_symbols} | caveat.told)
 
 
 def _vain(result: Result) -> list[str]:
@@ -250,3 +263,41 @@ def _vain(result: Result) -> list[str]:
             much, all_of_it = as_text(variable, max(saved, 0.0)), as_text(variable, whole)
             found.append(f"{name}={result[name]} saves {much} of {all_of_it} {output}")
     return found
+
+
+def over(binding: Binding, argument: str) -> np.ndarray:
+    """The entries of an argument over the axes."""
+    entries = binding.entries[argument]
+    along = [argument == name or argument in (axis.members or {}) for name, axis in binding.axes.items()]
+    found = np.empty(len(entries) if isinstance(entries, list) else 1, object)
+    found[:] = entries
+    return found.reshape([-1 if own else 1 for own in along] if isinstance(entries, list) else ())
+
+
+def _each(text: Callable[..., str], *over: np.ndarray) -> np.ndarray:
+    """A text at every place of arrays."""
+    return np.asarray(np.frompyfunc(text, len(over), 1)(*over), object)
+
+
+def _counted(binding: Binding, texts: np.ndarray) -> Iterator[str]:
+    """Each of several texts, on a grid with how many points it is of."""
+    for text in dict.fromkeys(texts.flat):
+        if text:
+            yield f"{_points(binding, texts == text)}: {text}" if binding.axes else text
+
+
+def _size(*values: Any) -> int:
+    return math.prod(np.broadcast_shapes(*map(np.shape, values)))
+
+
+def _points(binding: Binding, met: np.ndarray) -> str:
+    """At how many points of the grid a condition holds; empty where at none."""
+    total = math.prod(binding.sizes)
+    count = int(np.count_nonzero(met)) * (total // max(met.size, 1))
+    return f"{count:,} of {total:,} points" if count else ""
+
+
+def element(value: np.ndarray, at: tuple[Any, ...]) -> Any:
+    """An element of an array that was broadcast to more dimensions, or the number where it is one."""
+    index = tuple(place if size > 1 else 0 for place, size in zip(at[len(at) - value.ndim :], value.shape, strict=True))
+    return value[index]

@@ -233,9 +233,12 @@ class Result:
         ------
         NotMeasuredError
             If nothing of the kind was measured; says what was.
+        UnknownNameError
+            If the result has no such output.
         """
         from mlsysim.study.results.expected_error import expected_error
 
+        self[output]
         return expected_error(self, output)
 
     @at_the_call

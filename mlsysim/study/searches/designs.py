@@ -16,7 +16,6 @@ from mlsysim.errors import InfeasibleError
 from mlsysim.figures import drawn
 from mlsysim.inputs.expressions import Expression
 from mlsysim.jsontext import json_text
-from mlsysim.study.results.notes import joint_notes
 from mlsysim.study.results.result import Result
 from mlsysim.study.searches.certificate import Certificate, bracket
 from mlsysim.study.searches.columns import (
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-#: Most designs that are named.
+#: Most designs that are named, and whose notes are put together.
 NAMED = 8
 
 
@@ -141,7 +140,13 @@ class Designs:
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """The notes of the first designs, with the numbers of those that each is of."""
-        return joint_notes(self._results)
+        places: dict[str, list[int]] = {}
+        for place, result in enumerate(self._results[:NAMED], start=1):
+            for note in result.notes:
+                places.setdefault(note, []).append(place)
+        whole = {note: len(numbers) == len(self) for note, numbers in places.items()}
+        which = {note: f"design{'s' * (len(n) > 1)} {', '.join(map(str, n))}" for note, n in places.items()}
+        return tuple(note if whole[note] else f"{note} ({which[note]})" for note in places)
 
     @cached_property
     def left_out(self) -> str:
@@ -172,6 +177,17 @@ class Designs:
     def objectives(self) -> tuple[tuple[float, ...], ...]:
         """Value of every objective, in canonical units, per design."""
         return tuple(tuple(value_of(expression, result) for expression, _ in self._asked.objectives) for result in self)
+
+    @property
+    def worth(self) -> list[dict[str, Any]]:
+        """Per design its objectives, by the text of each, in their units."""
+        return [
+            {
+                goal.text: {"value": number(goal.expression, value), "unit": goal.unit}
+                for goal, value in zip(self.goals, values, strict=True)
+            }
+            for values in self.objectives
+        ]
 
     @property
     def binding_constraints(self) -> tuple[tuple[str, float], ...]:
@@ -235,16 +251,9 @@ class Designs:
 
         Where designs are not feasible, ``infeasible`` has their numbers; ``left_out`` says how many others there are.
         """
-        found = []
-        for values, result in zip(self.objectives, self, strict=True):
-            objectives = {}
-            for (expression, _), value in zip(self._asked.objectives, values, strict=True):
-                unit = "" if expression.unit == "count" else expression.unit
-                objectives[expression.text] = {"value": number(expression, value), "unit": unit}
-            found.append({"objectives": objectives, **result._plain()})
         numbers = [place + 1 for place in self.infeasible]
         return {
-            "designs": found,
+            "designs": [{"objectives": w, **result._plain()} for w, result in zip(self.worth, self, strict=True)],
             **({"infeasible": {"designs": numbers, "said": self._said_of_infeasible()}} if numbers else {}),
             **({"notes": list(self.notes)} if self.notes else {}),
             **({"left_out": self.left_out} if self.left_out else {}),
@@ -267,14 +276,11 @@ class Designs:
             the terminal where left out.
         """
         width = show.width() if width is None else width
-        said = [*self._notes(), *self._why()]
         if not len(self):
-            said = [*self._none(), *self._why()]
-            return "\n".join(_wrapped(line, width) for line in said)
+            return "\n".join(_wrapped(line, width) for line in (*self._none(), *self._why()))
         same, table = self._table()
-        body = [render(table, width)]
-        body += [f"Same for all: {same}"] * bool(same)
-        return "\n".join([body[0], *(_wrapped(line, width) for line in (*body[1:], *said))])
+        said = [*[f"Same for all: {same}"] * bool(same), *self._notes(), *self._why()]
+        return "\n".join([render(table, width), *(_wrapped(line, width) for line in said)])
 
     def __repr__(self) -> str:
         return self.text()
@@ -284,14 +290,9 @@ class Designs:
             return f"<p>{html.escape(self.text()).replace(chr(10), '<br>')}</p>"
         same, table = self._table()
         texts = show.cells(list(zip(*(column.cells for column in table), strict=True)))
-        head = "".join(f"<th>{html.escape(cell)}</th>" for cell in ["", *(column.header for column in table)])
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in [str(place), *row]) + "</tr>"
-            for place, row in enumerate(texts, start=1)
-        )
-        said = [f"Same for all: {same}"] * bool(same)
-        said += [*self._notes(), *self._why()]
-        return f"<table><caption>{'<br>'.join(map(html.escape, said))}</caption><tr>{head}</tr>{body}</table>"
+        rows = [[str(place), *row] for place, row in enumerate(texts, start=1)]
+        said = [*[f"Same for all: {same}"] * bool(same), *self._notes(), *self._why()]
+        return show.html_table(["", *(column.header for column in table)], rows, "\n".join(said))
 
     def _why(self) -> list[str]:
         """Lines on what was left out, the certificate and what was refused."""

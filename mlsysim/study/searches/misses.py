@@ -21,6 +21,8 @@ from mlsysim.study.searches.problem import Problem
 from mlsysim.study.solve import solve
 from mlsysim.symbolic import Variable, variable_of
 
+#: A comparison of a constraint, as a constraint of its own; or the rest of one without its comparisons, and None.
+Part = tuple[Expression, Comparison | None]
 #: Solves a problem: the first of its best points as an index per axis, or None; and whether that is proven.
 Answer = Callable[[Problem], tuple[Sequence[int] | None, bool]]
 
@@ -73,14 +75,6 @@ class Miss:
         return f"{self.constraint}: {word}{under} {self.nearest.text} against {self.limit.text}, at {place}"
 
 
-@dataclass(frozen=True)
-class _Part:
-    """One comparison of a constraint, or the rest of the constraint without its comparisons."""
-
-    expression: Expression
-    comparison: Comparison | None
-
-
 def misses(asked: Problem, answer: Answer) -> tuple[Miss, ...]:
     """The constraints that are out of reach.
 
@@ -104,48 +98,43 @@ def misses(asked: Problem, answer: Answer) -> tuple[Miss, ...]:
     if any(alone):
         return tuple(miss for miss in alone if miss)
     for place in range(1, len(parts)):
-        if miss := _miss(asked, parts[place], tuple(part.expression for part in parts[:place]), answer):
+        if miss := _miss(asked, parts[place], tuple(each for each, _ in parts[:place]), answer):
             return (miss,)
     return ()
 
 
-def _parts(asked: Problem, constraint: Expression) -> list[_Part]:
+def _parts(asked: Problem, constraint: Expression) -> list[Part]:
     compared = asked.comparisons(constraint)
-    found = [_Part(replace(constraint, text=each.text, sympy=each.condition), each) for each in compared]
+    found: list[Part] = [(replace(constraint, text=each.text, sympy=each.condition), each) for each in compared]
     if not found:
-        return [_Part(constraint, None)]
+        return [(constraint, None)]
     conditions = {each.condition for each in compared}
     others = [part for part in sympy.And.make_args(constraint.sympy) if part not in conditions]
     whole = [sympy.false, *(v.symbol for v in asked.binding.system.variables)]
     if others and constraint.sympy not in whole:
-        found.append(_Part(replace(constraint, sympy=sympy.And(*others)), None))
+        found.append((replace(constraint, sympy=sympy.And(*others)), None))
     return found
 
 
-def _miss(asked: Problem, part: _Part, under: tuple[Expression, ...], answer: Answer) -> Miss | None:
+def _miss(asked: Problem, part: Part, under: tuple[Expression, ...], answer: Answer) -> Miss | None:
     """Nearest miss of a constraint; None if it can be met."""
-    texts = tuple(expression.text for expression in under)
-    if part.comparison is not None:
-        nearest, proven = answer(replace(asked, objectives=((part.comparison.excess, 1),), constraints=under))
+    texts, (constraint, compared) = tuple(expression.text for expression in under), part
+    if compared is not None:
+        nearest, proven = answer(replace(asked, objectives=((compared.excess, 1),), constraints=under))
+        if nearest is not None and _met(asked, constraint, nearest):
+            return None
         if nearest is not None:
-            return (
-                None if _met(asked, part.expression, nearest) else _at(asked, part.comparison, nearest, texts, proven)
-            )
+            both = sides(compared, solve(asked.model, **asked.at(nearest)))
+            return Miss(compared.text, *both, where(asked, nearest), texts, proven)
     one = Expression("1", sympy.Integer(1), {}, "")
-    found, _ = answer(replace(asked, objectives=((one, 1),), constraints=(*under, part.expression)))
-    return None if found is not None else Miss(part.expression.text, None, None, {}, texts, True)
+    found, _ = answer(replace(asked, objectives=((one, 1),), constraints=(*under, constraint)))
+    return None if found is not None else Miss(constraint.text, None, None, {}, texts, True)
 
 
 def _met(asked: Problem, constraint: Expression, place: Sequence[int]) -> bool:
     binding = asked.binding
     one = Points(binding.system, (sympy.Integer(1),), (constraint.sympy,), binding.values)
     return bool(one(np.asarray(place, np.int64)[:, None])[1][0])
-
-
-def _at(asked: Problem, compared: Comparison, place: Sequence[int], under: tuple[str, ...], proven: bool) -> Miss:
-    result = solve(asked.model, **asked.at(place))
-    nearest, limit = sides(compared, result)
-    return Miss(compared.text, nearest, limit, where(asked, place), under, proven)
 
 
 def sides(compared: Comparison, result: Result) -> tuple[Side, Side]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from mlsysim.backends.refused import Refusals, RefusedBy
 from mlsysim.inputs.convert import Axis
-from mlsysim.inputs.refusal import Gap, Reason
+from mlsysim.inputs.refusal import Reason
 from mlsysim.study.searches.certificate import Refused
 from mlsysim.study.searches.problem import Problem
 
@@ -97,6 +97,6 @@ def _names(asked: Problem, axis: Axis, reason: Reason) -> list[str]:
     members = [
         part.coordinates
         for name, part in (axis.members or {axis.name: axis}).items()
-        if name in asked.binding.entries and (not isinstance(reason, Gap) or reason.name in slots[name].gives)
+        if name in asked.binding.entries and (reason.known is None or reason.inputs[0] in slots[name].gives)
     ]
     return [" with ".join(map(str, labels)) for labels in zip(*members, strict=True)]
