@@ -119,8 +119,8 @@ class Formula:
                 f"({describe(self.variable.dimension)})"
             )
         symbols = self._symbols()
-        for symbol in (self.symbol, *sorted(symbols, key=str)):
-            if variable_of(str(symbol)).symbol != symbol:  # sympy tells symbols of other assumptions apart
+        for symbol in (self.symbol, *sorted(symbols, key=lambda each: each.name)):
+            if variable_of(symbol.name).symbol != symbol:  # sympy tells symbols of other assumptions apart
                 raise FormulaError(f"formula for {name}: {symbol} is not the symbol that variable() gave for that name")
         self._take_inputs(symbols)
         if not isinstance(self.title, str) or not self.title.strip():

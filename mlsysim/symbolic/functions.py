@@ -460,7 +460,10 @@ def erlang_c_slope(c: Any, load: Any, wait: Any) -> Any:
 @at_the_call
 def when(condition: Any, then: Any, otherwise: Any = 0) -> sympy.Expr:
     """``then`` where the condition holds, else ``otherwise``."""
-    return sympy.Piecewise((sympy.sympify(then, strict=True), condition), (sympy.sympify(otherwise, strict=True), True))
+    one, other = sympy.sympify(then, strict=True), sympy.sympify(otherwise, strict=True)
+    if isinstance(condition, Boolean) and one != other and not {one.func, other.func} & {sympy.Piecewise}:
+        return sympy.Piecewise((one, _as_case(condition)), (other, True), evaluate=False)
+    return sympy.Piecewise((one, condition), (other, True))
 
 
 @at_the_call
@@ -504,6 +507,13 @@ def by_label(symbol: sympy.Symbol, values: dict[str, Any]) -> sympy.Expr:
             condition = sympy.Or(joined.pop()[1], condition)
         joined.append((value, condition))
     return sympy.Piecewise(*joined, evaluate=False)
+
+
+@cache
+def _as_case(condition: Boolean) -> Any:
+    """A condition as sympy writes it in a Piecewise, which takes it longer than the rest."""
+    cases = sympy.Piecewise((1, condition), (0, True))
+    return cases.args[0].args[1] if isinstance(cases, sympy.Piecewise) else sympy.sympify(bool(cases))
 
 
 @cache
