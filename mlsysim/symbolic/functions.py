@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
+from itertools import groupby
 from typing import Any, Protocol
 
 import sympy
 from sympy.core.function import ArgumentIndexError
+from sympy.core.relational import Relational
 from sympy.core.symbol import Str
 from sympy.logic.boolalg import Boolean
 
@@ -284,20 +286,19 @@ def evaluated_at(
     CycleError
         If formulas need each other.
     """
-    moved = _moved(target, tuple(changed), frozenset(formulas))
-    bound: dict[Any, sympy.Dummy] = {each: sympy.Dummy(each.name, real=True) for each in (*changed, *moved)}
+    bound, moved = _steps(target, tuple(changed), frozenset(formulas))
     steps = [sympy.Tuple(bound[symbol], sympy.sympify(value, strict=True)) for symbol, value in changed.items()]
-    steps += [sympy.Tuple(bound[symbol], exchanged(each, bound, renamed)) for symbol, each in moved.items()]
-    return EvaluatedAt(Str(target.name), sympy.Tuple(*(Str(symbol.name) for symbol in changed)), sympy.Tuple(*steps))
+    names = sympy.Tuple(*(Str(symbol.name) for symbol in changed))
+    return EvaluatedAt(Str(target.name), names, sympy.Tuple(*steps, *moved))
 
 
 @lru_cache(maxsize=256)
-def _moved(
+def _steps(
     target: sympy.Symbol, changed: tuple[sympy.Symbol, ...], formulas: frozenset[Definition]
-) -> dict[Any, sympy.Basic]:
-    """Formulas that move with what is changed and lead to the target, each after what it needs.
+) -> tuple[dict[Any, sympy.Dummy], list[sympy.Tuple]]:
+    """Bound symbols, and formulas that move with what is changed and lead to the target, each after what it needs.
 
-    They are the same whatever the values, and found for many of them.
+    They are the same whatever the values, and made once for many of them.
     """
     moved: dict[Any, sympy.Basic] = {}
     known = {member.symbol: member.expression for formula in formulas for member in formula.members}
@@ -323,7 +324,8 @@ def _moved(
     if target in changed or target not in moved:
         names = " or ".join(symbol.name for symbol in changed)
         raise FormulaError(f"no formulas lead from {names or 'nothing'} to {target.name}")
-    return moved
+    bound: dict[Any, sympy.Dummy] = {each: sympy.Dummy(each.name, real=True) for each in (*changed, *moved)}
+    return bound, [sympy.Tuple(bound[symbol], exchanged(each, bound, renamed)) for symbol, each in moved.items()]
 
 
 class ErlangC(sympy.Function):
@@ -501,17 +503,15 @@ def by_label(symbol: sympy.Symbol, values: dict[str, Any]) -> sympy.Expr:
     ]
     if any(value.has(sympy.Piecewise) and symbol in value.free_symbols for value, _ in cases):
         return sympy.Piecewise(*cases)  # a table within a table over the same labels: sympy leaves out what cannot be
-    joined: list[tuple[Any, Any]] = []
-    for value, condition in cases:
-        if joined and joined[-1][0] == value:
-            condition = sympy.Or(joined.pop()[1], condition)
-        joined.append((value, condition))
-    return sympy.Piecewise(*joined, evaluate=False)
+    joined = [(value, [when for _, when in same]) for value, same in groupby(cases, key=lambda case: case[0])]
+    return sympy.Piecewise(*((value, sympy.Or(*conditions)) for value, conditions in joined), evaluate=False)
 
 
 @cache
 def _as_case(condition: Boolean) -> Any:
     """A condition as sympy writes it in a Piecewise, which takes it longer than the rest."""
+    if isinstance(condition, Relational) and condition.lhs.is_Symbol and condition.rhs.is_Number:
+        return condition
     cases = sympy.Piecewise((1, condition), (0, True))
     return cases.args[0].args[1] if isinstance(cases, sympy.Piecewise) else sympy.sympify(bool(cases))
 
