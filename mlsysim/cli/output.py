@@ -6,8 +6,7 @@ import textwrap
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from rich.console import Console
-from rich.text import Text
+import typer
 
 from mlsysim import show
 from mlsysim.errors import printable
@@ -15,7 +14,8 @@ from mlsysim.errors import printable
 
 def heading(text: str) -> None:
     """Print a line that stands out."""
-    _console().print(Text(text, style="bold"))
+    for line in _wrap(text, "", ""):
+        typer.echo(typer.style(line, bold=True))
 
 
 def paragraph(text: str, indent: str = "") -> None:
@@ -71,7 +71,3 @@ def listing(
         lines = [start, *_wrap(text, further, further)] if below else _wrap(text, start, " " * len(start))
         text = "\n".join(line.rstrip() for line in lines)
         print(text) if place else heading(lines[0].rstrip() if below else text)
-
-
-def _console() -> Console:
-    return Console(width=show.width(), highlight=False, markup=False, emoji=False)
