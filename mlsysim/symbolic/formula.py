@@ -219,6 +219,8 @@ class Formula:
 
     @cached_property
     def _members(self) -> tuple[Formula, ...]:
+        if self.family is None and not holds(self.expression) and not any(family_of(v.symbol) for v in self.inputs):
+            return (self,)
         if self.family is None:
             plain = written_out(f"formula for {self.name}", self.expression)
             return (self,) if plain is self.expression else (self._put_down(self.symbol, plain, "", self.example),)

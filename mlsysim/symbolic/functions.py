@@ -16,7 +16,7 @@ from sympy.logic.boolalg import Boolean
 from mlsysim.errors import CycleError, FormulaError, UnknownNameError
 from mlsysim.symbolic.constants import label
 from mlsysim.symbolic.exchange import exchanged, renamed
-from mlsysim.symbolic.variable import Variable, variable_of
+from mlsysim.symbolic.variable import WHEN_REDECLARED, Variable, variable_of
 from mlsysim.tracebacks import at_the_call
 
 
@@ -497,14 +497,12 @@ def by_label(symbol: sympy.Symbol, values: dict[str, Any]) -> sympy.Expr:
     labels = variable_of(symbol).domain.labels
     if set(labels) != set(values):
         raise FormulaError(f"table over {symbol.name} must give exactly {', '.join(labels)}; got {', '.join(values)}")
-    cases = [
-        (sympy.sympify(values[text], strict=True), _chosen(symbol, text) if text != labels[-1] else sympy.true)
-        for text in labels
-    ]
-    if any(value.has(sympy.Piecewise) and symbol in value.free_symbols for value, _ in cases):
-        return sympy.Piecewise(*cases)  # a table within a table over the same labels: sympy leaves out what cannot be
-    joined = [(value, [when for _, when in same]) for value, same in groupby(cases, key=lambda case: case[0])]
-    return sympy.Piecewise(*((value, sympy.Or(*conditions)) for value, conditions in joined), evaluate=False)
+    given = {text: sympy.sympify(values[text], strict=True) for text in labels}
+    if any(value.has(sympy.Piecewise) and symbol in value.free_symbols for value in given.values()):
+        # A table within a table over the same labels: sympy leaves out what cannot be.
+        return sympy.Piecewise(*((value, _chosen(symbol, text)) for text, value in given.items()))
+    joined = [(value, _chosen(symbol, *texts)) for value, texts in groupby(labels, key=given.__getitem__)]
+    return sympy.Piecewise(*joined, evaluate=False)
 
 
 @cache
@@ -517,6 +515,12 @@ def _as_case(condition: Boolean) -> Any:
 
 
 @cache
-def _chosen(symbol: sympy.Symbol, text: str) -> Any:
-    """The condition that a choice variable has a label, as sympy writes it in a Piecewise."""
-    return sympy.Eq(*sympy.ordered((symbol, label(symbol, text))), evaluate=False)
+def _chosen(symbol: sympy.Symbol, *texts: str) -> Any:
+    """The condition that a choice variable has one of some labels, as sympy writes it; none is left behind the last."""
+    if texts[-1] == variable_of(symbol).domain.labels[-1]:
+        return sympy.true
+    each = (sympy.Eq(*sympy.ordered((symbol, label(symbol, text))), evaluate=False) for text in texts)
+    return sympy.Or(*each)
+
+
+WHEN_REDECLARED.append(_chosen.cache_clear)

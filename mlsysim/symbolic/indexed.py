@@ -142,9 +142,15 @@ def by_member(**values: Any) -> ByMember:
     return ByMember(*rows)
 
 
+#: What has an index of its own.
+EITHER = (Total, ByMember)
+
+
 @lru_cache(maxsize=SHARED)
-def holds(expression: sympy.Basic, kind: type[Total | ByMember]) -> bool:
-    """Tell whether a sum, or a table, stands anywhere in an expression."""
+def holds(expression: sympy.Basic, kind: Any = EITHER) -> bool:
+    """Tell whether a sum, or a table, or by default either stands anywhere in an expression."""
+    if kind is not EITHER and not holds(expression):
+        return False
     return isinstance(expression, kind) or any(holds(part, kind) for part in expression.args)
 
 
@@ -231,7 +237,7 @@ def expanded(expression: sympy.Basic, at: Mapping[Index, str], member: str = "")
     sympy.Basic
         In plain symbols.
     """
-    if not holds(expression, Total) and not holds(expression, ByMember):
+    if not holds(expression):
         return _put_in(expression, at)
     if isinstance(expression, Total):
         terms: Any = [expanded(expression.term, {**at, expression.index: each}, each) for each in expression.over]
