@@ -519,7 +519,7 @@ def _chosen(symbol: sympy.Symbol, *texts: str) -> Any:
     """The condition that a choice variable has one of some labels, as sympy writes it; none is left behind the last."""
     if texts[-1] == variable_of(symbol).domain.labels[-1]:
         return sympy.true
-    each = (sympy.Eq(*sympy.ordered((symbol, label(symbol, text))), evaluate=False) for text in texts)
+    each: Any = (sympy.Eq(*sympy.ordered((symbol, label(symbol, text))), evaluate=False) for text in texts)
     return sympy.Or(*each)
 
 

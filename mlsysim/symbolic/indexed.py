@@ -251,7 +251,7 @@ def expanded(expression: sympy.Basic, at: Mapping[Index, str], member: str = "")
 def _put_in(expression: sympy.Basic, at: Mapping[Index, str]) -> sympy.Basic:
     """An expression without sums and tables, with members in place of generic symbols."""
     symbols = {symbol for symbol, _ in _standing(expression)}
-    swaps = {s: found[at[found.index]] for s in symbols if (found := family_of(s)) is not None}
+    swaps: dict[Any, Any] = {s: found[at[found.index]] for s in symbols if (found := family_of(s)) is not None}
     others = symbols - swaps.keys()
     alike = all(old.assumptions0 == new.assumptions0 and new not in others for old, new in swaps.items())
     return exchanged(expression, swaps, renamed if alike and len({*swaps.values()}) == len(swaps) else rebuilt)
