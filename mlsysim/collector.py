@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ def paused(*, settled: bool = False) -> Iterator[None]:
     Parameters
     ----------
     settled : bool
-        What is made meanwhile stays: the next collection need not look through it.
+        What is made meanwhile stays: the next collection need not look through it, nor Python when it ends.
     """
     running = gc.isenabled()
     gc.disable()
@@ -25,5 +26,8 @@ def paused(*, settled: bool = False) -> Iterator[None]:
             # Frozen objects come back as old ones, and what is old is looked through seldom.
             gc.freeze()
             gc.unfreeze()
+            # The collections with which Python ends take as long as a quarter of a first answer.
+            atexit.unregister(gc.freeze)
+            atexit.register(gc.freeze)
         if running:
             gc.enable()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 
 import pytest
 
@@ -26,3 +28,13 @@ def test_it_stays_off_where_a_user_has_switched_it_off():
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_python_does_not_look_through_formulas_when_it_ends():
+    """Handlers run in reverse: what is registered before a model is loaded runs after ours."""
+    text = "import atexit, gc; atexit.register(lambda: print(gc.get_freeze_count() > 10_000)); import mlsysim"
+    answers = [
+        subprocess.run([sys.executable, "-c", text + call], check=True, capture_output=True, text=True).stdout.strip()
+        for call in ("; mlsysim.KernelModel", "")
+    ]
+    assert answers == ["True", "False"]

@@ -223,8 +223,11 @@ class Translator:
         if isinstance(expression, sympy.Min):
             return forms.scale(self._greatest([forms.scale(self._once(arg), -1.0) for arg in expression.args]), -1.0)
         if isinstance(expression, EvaluatedAt):
+            # The same steps may be bound to other values elsewhere.
+            outside = self._sums.copy(), self._conditions.copy()
             for symbol, step in expression.definitions:
                 self._bound[symbol] = self._once(step)
+            self._sums, self._conditions = outside
             return self._bound[expression.definitions[-1][0]]
         if isinstance(expression, LeastInteger):
             return self._least(expression)

@@ -6,8 +6,7 @@ import textwrap
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from rich.console import Console
-from rich.text import Text
+import typer
 
 from mlsysim import show
 from mlsysim.errors import printable
@@ -15,8 +14,8 @@ from mlsysim.errors import printable
 
 def heading(text: str) -> None:
     """Print a line that stands out."""
-    console = Console(width=show.width(), highlight=False, markup=False, emoji=False)
-    console.print(Text(text, style="bold"))
+    for line in _wrap(text, "", ""):
+        typer.echo(typer.style(line, bold=True))
 
 
 def paragraph(text: str, indent: str = "") -> None:

@@ -11,6 +11,7 @@ from typer.core import TyperCommand
 
 from mlsysim.cli.forms import ANSWER, INPUTS, OVERRIDES, Choice, Form, form
 from mlsysim.cli.options import Ignored, Json, OwnCatalog, Strict
+from mlsysim.collector import paused
 from mlsysim.errors import MlsysimError
 from mlsysim.inputs.spellings import option_name, own_name
 from mlsysim.models.registry import Listed, Registry
@@ -109,9 +110,11 @@ def question_command(listed: Listed, registry: Registry) -> Any:
     own, beside = form(listed, registry), {each.words: form(each, registry) for each in registry.beside(listed)}
 
     def ask(*, help_all: bool, **options: Any) -> None:
-        from mlsysim.cli.answer import answer
+        with paused(settled=True):
+            from mlsysim.cli.answer import answer
 
-        answer(listed.load(), **options)
+            model = listed.load()
+        answer(model, **options)
 
     parameters = [*map(_option, own.choices), *_answer(own, list(beside.values()))]
     ask.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

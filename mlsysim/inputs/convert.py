@@ -145,7 +145,8 @@ def refuse_masked(argument: str, value: Any) -> None:
     InputError
         If it does.
     """
-    if np.ma.is_masked(units.magnitude(value)):
+    magnitude = units.magnitude(value)
+    if hasattr(magnitude, "mask") and np.ma.is_masked(magnitude):  # NumPy imports its masked arrays when they are named
         raise InputError(argument, value, "has masked values", "leave them out, as in values.compressed()")
 
 

@@ -194,15 +194,10 @@ def _nearest_allowed(requirement: Requirement, at: Mapping[str, float]) -> list[
     variable = variable_of(requirement.argument)
     if variable.domain.kind != "integer" or variable.domain.is_flag or not math.isfinite(at[variable.name]):
         return []
-    condition = compiled_expression(requirement.condition)
-    near = []
+    condition, near = compiled_expression(requirement.condition), []
     for step in (-1, 1):
-        candidate = at[variable.name] + step
-        tries = 0
-        while variable.domain.lower <= candidate <= variable.domain.upper and tries < FARTHEST:
-            if condition({**at, variable.name: candidate})["value"]:
-                near.append(f"{candidate:.15g}")
-                break
-            candidate += step
-            tries += 1
+        found = at[variable.name] + step * np.arange(1.0, FARTHEST + 1)
+        found = found[(variable.domain.lower <= found) & (found <= variable.domain.upper)]
+        met = np.broadcast_to(condition({**at, variable.name: found})["value"], found.shape)
+        near += [f"{candidate:.15g}" for candidate in found[met][:1]]
     return near

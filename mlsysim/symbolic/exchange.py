@@ -66,15 +66,18 @@ def renamed(node: Any, args: Sequence[Any]) -> Any:
         return node
     if isinstance(node, sympy.Add | sympy.Mul):
         return node.func._from_args(sorted(args, key=IN_ORDER))
-    if isinstance(node, sympy.Pow | sympy.Piecewise | Relational):
+    if isinstance(node, sympy.Pow | sympy.Piecewise | Relational | sympy.log | sympy.exp | sympy.ceiling | sympy.floor):
         return node.func(*args, evaluate=False)
     return rebuilt(node, args)
 
 
 def exchanged(expression: Any, swaps: Mapping[sympy.Basic, sympy.Basic], build: Callable[..., Any] = rebuilt) -> Any:
     """The expression with every key of ``swaps`` exchanged for its value."""
-    if expression in swaps:
-        return swaps[expression]
-    if not expression.args:
-        return expression
-    return build(expression, [exchanged(arg, swaps, build) for arg in expression.args])
+    known = dict(swaps)  # a part that stands often is exchanged once
+
+    def exchange(node: Any) -> Any:
+        if node not in known:
+            known[node] = build(node, [*map(exchange, node.args)]) if node.args else node
+        return known[node]
+
+    return exchange(expression)

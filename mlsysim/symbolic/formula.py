@@ -119,8 +119,8 @@ class Formula:
                 f"({describe(self.variable.dimension)})"
             )
         symbols = self._symbols()
-        for symbol in (self.symbol, *sorted(symbols, key=str)):
-            if variable_of(str(symbol)).symbol != symbol:  # sympy tells symbols of other assumptions apart
+        for symbol in (self.symbol, *sorted(symbols, key=lambda each: each.name)):
+            if variable_of(symbol.name).symbol != symbol:  # sympy tells symbols of other assumptions apart
                 raise FormulaError(f"formula for {name}: {symbol} is not the symbol that variable() gave for that name")
         self._take_inputs(symbols)
         if not isinstance(self.title, str) or not self.title.strip():
@@ -219,6 +219,8 @@ class Formula:
 
     @cached_property
     def _members(self) -> tuple[Formula, ...]:
+        if self.family is None and not holds(self.expression) and not any(family_of(v.symbol) for v in self.inputs):
+            return (self,)
         if self.family is None:
             plain = written_out(f"formula for {self.name}", self.expression)
             return (self,) if plain is self.expression else (self._put_down(self.symbol, plain, "", self.example),)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
+from itertools import groupby
 from typing import Any, Protocol
 
 import sympy
 from sympy.core.function import ArgumentIndexError
+from sympy.core.relational import Relational
 from sympy.core.symbol import Str
 from sympy.logic.boolalg import Boolean
 
 from mlsysim.errors import CycleError, FormulaError, UnknownNameError
 from mlsysim.symbolic.constants import label
 from mlsysim.symbolic.exchange import exchanged, renamed
-from mlsysim.symbolic.variable import Variable, variable_of
+from mlsysim.symbolic.variable import WHEN_REDECLARED, Variable, variable_of
 from mlsysim.tracebacks import at_the_call
 
 
@@ -288,20 +290,19 @@ def evaluated_at(
     CycleError
         If formulas need each other.
     """
-    moved = _moved(target, tuple(changed), frozenset(formulas))
-    bound: dict[Any, sympy.Dummy] = {each: sympy.Dummy(each.name, real=True) for each in (*changed, *moved)}
+    bound, moved = _steps(target, tuple(changed), frozenset(formulas))
     steps = [sympy.Tuple(bound[symbol], sympy.sympify(value, strict=True)) for symbol, value in changed.items()]
-    steps += [sympy.Tuple(bound[symbol], exchanged(each, bound, renamed)) for symbol, each in moved.items()]
-    return EvaluatedAt(Str(target.name), sympy.Tuple(*(Str(symbol.name) for symbol in changed)), sympy.Tuple(*steps))
+    names = sympy.Tuple(*(Str(symbol.name) for symbol in changed))
+    return EvaluatedAt(Str(target.name), names, sympy.Tuple(*steps, *moved))
 
 
 @lru_cache(maxsize=256)
-def _moved(
+def _steps(
     target: sympy.Symbol, changed: tuple[sympy.Symbol, ...], formulas: frozenset[Definition]
-) -> dict[Any, sympy.Basic]:
-    """Formulas that move with what is changed and lead to the target, each after what it needs.
+) -> tuple[dict[Any, sympy.Dummy], list[sympy.Tuple]]:
+    """Bound symbols, and formulas that move with what is changed and lead to the target, each after what it needs.
 
-    They are the same whatever the values, and found for many of them.
+    They are the same whatever the values, and made once for many of them.
     """
     moved: dict[Any, sympy.Basic] = {}
     known = {member.symbol: member.expression for formula in formulas for member in formula.members}
@@ -327,7 +328,8 @@ def _moved(
     if target in changed or target not in moved:
         names = " or ".join(symbol.name for symbol in changed)
         raise FormulaError(f"no formulas lead from {names or 'nothing'} to {target.name}")
-    return moved
+    bound: dict[Any, sympy.Dummy] = {each: sympy.Dummy(each.name, real=True) for each in (*changed, *moved)}
+    return bound, [sympy.Tuple(bound[symbol], exchanged(each, bound, renamed)) for symbol, each in moved.items()]
 
 
 #: Expressions that jump, and whose derivative is zero in between.
@@ -471,7 +473,10 @@ def erlang_c_slope(c: Any, load: Any, wait: Any) -> Any:
 @at_the_call
 def when(condition: Any, then: Any, otherwise: Any = 0) -> sympy.Expr:
     """``then`` where the condition holds, else ``otherwise``."""
-    return sympy.Piecewise((sympy.sympify(then, strict=True), condition), (sympy.sympify(otherwise, strict=True), True))
+    one, other = sympy.sympify(then, strict=True), sympy.sympify(otherwise, strict=True)
+    if isinstance(condition, Boolean) and one != other and not {one.func, other.func} & {sympy.Piecewise}:
+        return sympy.Piecewise((one, _as_case(condition)), (other, True), evaluate=False)
+    return sympy.Piecewise((one, condition), (other, True))
 
 
 @at_the_call
@@ -503,21 +508,30 @@ def by_label(symbol: sympy.Symbol, values: dict[str, Any]) -> sympy.Expr:
     labels = variable_of(symbol).domain.labels
     if set(labels) != set(values):
         raise FormulaError(f"table over {symbol.name} must give exactly {', '.join(labels)}; got {', '.join(values)}")
-    cases = [
-        (sympy.sympify(values[text], strict=True), _chosen(symbol, text) if text != labels[-1] else sympy.true)
-        for text in labels
-    ]
-    if any(value.has(sympy.Piecewise) and symbol in value.free_symbols for value, _ in cases):
-        return sympy.Piecewise(*cases)  # a table within a table over the same labels: sympy leaves out what cannot be
-    joined: list[tuple[Any, Any]] = []
-    for value, condition in cases:
-        if joined and joined[-1][0] == value:
-            condition = sympy.Or(joined.pop()[1], condition)
-        joined.append((value, condition))
+    given = {text: sympy.sympify(values[text], strict=True) for text in labels}
+    if any(value.has(sympy.Piecewise) and symbol in value.free_symbols for value in given.values()):
+        # A table within a table over the same labels: sympy leaves out what cannot be.
+        return sympy.Piecewise(*((value, _chosen(symbol, text)) for text, value in given.items()))
+    joined = [(value, _chosen(symbol, *texts)) for value, texts in groupby(labels, key=given.__getitem__)]
     return sympy.Piecewise(*joined, evaluate=False)
 
 
 @cache
-def _chosen(symbol: sympy.Symbol, text: str) -> Any:
-    """The condition that a choice variable has a label, as sympy writes it in a Piecewise."""
-    return sympy.Eq(*sympy.ordered((symbol, label(symbol, text))), evaluate=False)
+def _as_case(condition: Boolean) -> Any:
+    """A condition as sympy writes it in a Piecewise, which takes it longer than the rest."""
+    if isinstance(condition, Relational) and condition.lhs.is_Symbol and condition.rhs.is_Number:
+        return condition
+    cases = sympy.Piecewise((1, condition), (0, True))
+    return cases.args[0].args[1] if isinstance(cases, sympy.Piecewise) else sympy.sympify(bool(cases))
+
+
+@cache
+def _chosen(symbol: sympy.Symbol, *texts: str) -> Any:
+    """The condition that a choice variable has one of some labels, as sympy writes it; none is left behind the last."""
+    if texts[-1] == variable_of(symbol).domain.labels[-1]:
+        return sympy.true
+    each: Any = (sympy.Eq(*sympy.ordered((symbol, label(symbol, text))), evaluate=False) for text in texts)
+    return sympy.Or(*each)
+
+
+WHEN_REDECLARED.append(_chosen.cache_clear)

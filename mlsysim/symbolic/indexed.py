@@ -12,7 +12,7 @@ from sympy.core.symbol import Str
 from sympy.printing.precedence import PRECEDENCE
 
 from mlsysim.errors import FormulaError, quoted
-from mlsysim.symbolic.exchange import rebuilt
+from mlsysim.symbolic.exchange import exchanged, rebuilt, renamed
 from mlsysim.symbolic.family import Family, Index, family_of
 from mlsysim.tracebacks import at_the_call
 
@@ -142,9 +142,15 @@ def by_member(**values: Any) -> ByMember:
     return ByMember(*rows)
 
 
+#: What has an index of its own.
+EITHER = (Total, ByMember)
+
+
 @lru_cache(maxsize=SHARED)
-def holds(expression: sympy.Basic, kind: type[Total | ByMember]) -> bool:
-    """Tell whether a sum, or a table, stands anywhere in an expression."""
+def holds(expression: sympy.Basic, kind: Any = EITHER) -> bool:
+    """Tell whether a sum, or a table, or by default either stands anywhere in an expression."""
+    if kind is not EITHER and not holds(expression):
+        return False
     return isinstance(expression, kind) or any(holds(part, kind) for part in expression.args)
 
 
@@ -231,16 +237,24 @@ def expanded(expression: sympy.Basic, at: Mapping[Index, str], member: str = "")
     sympy.Basic
         In plain symbols.
     """
+    if not holds(expression):
+        return _put_in(expression, at)
     if isinstance(expression, Total):
         terms: Any = [expanded(expression.term, {**at, expression.index: each}, each) for each in expression.over]
         return sympy.Add(*terms)
     if isinstance(expression, ByMember):
         return expanded(expression.table[member], at, member)
-    if isinstance(expression, sympy.Symbol):
-        found = family_of(expression)
-        return found[at[found.index]] if found else expression
     parts = [expanded(part, at, member) for part in expression.args]
     return rebuilt(expression, parts)
+
+
+def _put_in(expression: sympy.Basic, at: Mapping[Index, str]) -> sympy.Basic:
+    """An expression without sums and tables, with members in place of generic symbols."""
+    symbols = {symbol for symbol, _ in _standing(expression)}
+    swaps: dict[Any, Any] = {s: found[at[found.index]] for s in symbols if (found := family_of(s)) is not None}
+    others = symbols - swaps.keys()
+    alike = all(old.assumptions0 == new.assumptions0 and new not in others for old, new in swaps.items())
+    return exchanged(expression, swaps, renamed if alike and len({*swaps.values()}) == len(swaps) else rebuilt)
 
 
 def written_out(what: str, expression: sympy.Basic) -> sympy.Basic:

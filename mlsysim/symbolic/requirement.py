@@ -8,6 +8,7 @@ from functools import cache, cached_property
 from string import Formatter
 
 import sympy
+from sympy.functions.elementary.piecewise import ExprCondPair
 from sympy.logic.boolalg import Boolean
 
 from mlsysim.errors import FormulaError, quoted
@@ -103,8 +104,10 @@ def reason_code(conditions: Iterable[tuple[int, sympy.Basic]]) -> sympy.Basic:
     conditions : iterable of (int, sympy Boolean)
         A code from 1 up, and what must hold.
     """
-    cases = [(sympy.Integer(code), sympy.Not(condition)) for code, condition in conditions]
-    return sympy.Piecewise(*cases, (sympy.Integer(0), True), evaluate=False)
+    refused = [(sympy.Integer(code), sympy.Not(condition)) for code, condition in conditions]
+    cases = (*refused, (sympy.S.Zero, sympy.true))
+    # As they stand: sympy would fold the cases that stand within each condition.
+    return sympy.Basic.__new__(sympy.Piecewise, *(sympy.Tuple.__new__(ExprCondPair, *case) for case in cases))
 
 
 @cache

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from bounds.expressions import A, B, M, boxes, cases
+from bounds.expressions import INNER, A, B, Case, M, boxes, cases
 from fuzz import fuzzing
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mlsysim.bounds import bounding
 from mlsysim.bounds.bounding import Bounding
+from mlsysim.symbolic import evaluated_at, when
 
 CONDITIONS = (A + B <= 3, B * M >= 2)
 
@@ -56,3 +57,13 @@ def test_halves_are_boxes(data):
             assert np.array_equal(bound[half, axis, open_axis][may], least[may])
         assert alive[:, axis, ~open_axis].all()
         assert np.isinf(bound[:, axis, ~open_axis]).all()
+
+
+def test_values_elsewhere_of_the_same_formulas_are_not_mixed(formula):
+    """Their steps are bound by the same symbols: at one point a bound is the value."""
+    inner = formula(INNER, when(A * M < 4, A * M + 1, 10 * A))
+    at = [evaluated_at(INNER, {A: value}, [inner]) for value in (B / M, B, B + M)]
+    case = Case(at[0] + 100 * at[1] + 10_000 * at[2], {B: [1.0, 2.0, 3.5], M: [1, 5]})
+    translator, points = case.translator(), case.points
+    by = Bounding(translator.plans, translator.sum(case.expression), (), ())
+    np.testing.assert_allclose(by(points, points)[0], case.at_all(case.expression), rtol=1e-9)

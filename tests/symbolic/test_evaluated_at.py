@@ -55,6 +55,17 @@ def test_its_parts(at, v):
     assert at.is_real
 
 
+def test_values_of_other_values_share_their_steps_and_do_not_mix(v, queue, formula):
+    """Numbers of servers are 2, 3 and 3 plus the share of 2."""
+    two, three = (evaluated_at(v["share"], {v["servers"]: servers}, queue) for servers in (2, 3))
+    within = evaluated_at(v["share"], {v["servers"]: 3 + two}, queue)
+    assert two.definitions[1:] == three.definitions[1:] == within.definitions[1:]
+    assert within.free_symbols == {v["arriving"], v["rate"]}
+    system = System([formula(v["target"], (1000 * two + 10 * three + within) / v["rate"])])
+    found = compiled(system)({"ev_arriving": 3.0, "ev_rate": 1.0})["ev_target"]
+    assert found == pytest.approx(1000 * 3 / 2 + 10 * 3 / 3 + 3 / (3 + 3 / 2))
+
+
 def test_free_symbols_are_those_no_step_defines(at, v):
     assert at.free_symbols == {n, v["arriving"], v["rate"]}
     assert LeastInteger(n, at <= v["target"], v["most"]).free_symbols == {
@@ -129,12 +140,6 @@ def test_what_is_put_in_is_not_captured(at, v, replace):
 def test_what_is_bound_cannot_be_substituted(at):
     for symbol in at.bound_symbols:
         assert at.subs(symbol, 5) == at
-
-
-def test_two_of_them_do_not_mix(at, v, queue):
-    other = evaluated_at(v["delay"], {v["servers"]: n + 1}, queue)
-    assert other != at
-    assert not set(other.bound_symbols) & set(at.bound_symbols)
 
 
 def test_formulas_must_lead_from_what_is_changed_to_the_target(v, queue):

@@ -50,6 +50,12 @@ def filled(formula):
     return formula(time[ROOM], (n[ROOM] - 1) / n[ROOM] * load[ROOM] / rate[ROOM] + wait, title="Filling a room")
 
 
+def test_a_member_that_stands_there_already_is_one_with_it(formula):
+    """The hall's seats are the guests in the hall."""
+    hall, cellar = formula(share[ROOM], n[ROOM] / (n[ROOM] + h)).members
+    assert (hall.expression, cellar.expression) == (sympy.Rational(1, 2), n["cellar"] / (n["cellar"] + h))
+
+
 # --- declaring ------------------------------------------------------------------------------------
 
 

@@ -111,6 +111,18 @@ def test_when_is_nothing_otherwise():
 optimizer = variable("table_optimizer", "o", "", "Optimizer.", choice("adam", "adamw", "sgd", "none"))
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        *(Z >= 3, Z >= 3, 2 * Z > 6, sympy.Eq(Z, 1), sympy.Eq(Z, d), sympy.Or(d > h, Z < 1), sympy.true, sympy.false),
+        *(sympy.And(Z >= 2, 2 * d > 4), sympy.Not(sympy.And(Z >= 2, d > 1)), sympy.Ne(3, Z)),
+    ],
+)
+def test_its_cases_are_those_that_sympy_writes(condition):
+    for values in ((P, 0), (P, P), (sharded(Z >= 3, P), 0), (1, sharded(Z >= 3, P))):
+        assert when(condition, *values) == sympy.Piecewise((values[0], condition), (values[1], True))
+
+
 def test_sharded_is_a_divisor():
     assert sharded(Z >= 3, d) == sympy.Piecewise((d, Z >= 3), (1, True))
 
@@ -138,6 +150,13 @@ def test_a_table_is_what_sympy_makes_of_its_cases(values):
     names = sorted(values, key=["adam", "adamw", "sgd", "none"].index)
     assert names == list(values)
     assert by_label(optimizer, values) == sympy.Piecewise(*some, (last[0], True))
+
+
+def test_a_table_follows_labels_that_are_declared_anew():
+    for labels in (("plain", "ruled"), ("ruled", "plain")):
+        paper = variable("paper", "p_1", "", "Paper.", choice(*labels))
+        table = by_label(paper, {"plain": 2, "ruled": 3})
+        assert lower(table).subs(paper, 0) == {"plain": 2, "ruled": 3}[labels[0]]
 
 
 def test_a_table_must_give_every_label_and_no_other():

@@ -3,9 +3,10 @@
 import pytest
 import sympy
 
+from mlsysim.backends import compiled
 from mlsysim.errors import UnknownNameError
-from mlsysim.symbolic import Requirement, byte, label, variable_of
-from mlsysim.symbols.training import t
+from mlsysim.symbolic import Requirement, System, byte, label, reason_code, sharded, variable_of
+from mlsysim.symbols.training import Z, t
 from mlsysim.symbols.workload import L, a, precision, q
 
 
@@ -23,3 +24,13 @@ def test_units_and_labels_are_no_inputs():
 def test_an_undeclared_name_suggests_the_nearest():
     with pytest.raises(UnknownNameError, match="unknown variable 'layer': did you mean layers"):
         _ = Requirement(L, sympy.Symbol("layer") > L, "").inputs
+
+
+def test_conditions_stand_in_the_reason_code_as_they_are(declare, formula):
+    code, condition = declare("why_not"), sympy.Eq(sympy.Mod(a, sharded(Z >= 3, t)), 0)
+    reasons = reason_code([(1, condition), (2, L > 1)])
+    assert reasons.args[0].args == (1, sympy.Not(condition))
+    system = System([formula(code, reasons)])
+    for stage, layers, found in ((3, 2, 1), (2, 2, 0), (2, 1, 2)):
+        given = {"heads": 3, "tp_size": 2, "zero_stage": stage, "layers": layers}
+        assert compiled(system)(given)["why_not"] == found
