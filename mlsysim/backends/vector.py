@@ -174,7 +174,14 @@ def normal_quantile(p: Any) -> Any:
     return ndtri(p)
 
 
+#: Operations that can be written into an array that is there, as printed code then calls them.
+INTO = {
+    name: getattr(np, name)
+    for name in ("add", "subtract", "multiply", "divide", "less", "less_equal", "greater", "greater_equal")
+}
+
 NAMESPACE: dict[str, Any] = {
+    **{f"_{name}": function for name, function in INTO.items()},
     **{name: _numerics(name) for name, each in TABLE.items() if each.numerics is not None},
     "absolute": np.absolute,
     "chained": chained,
