@@ -51,8 +51,9 @@ class Staged:
         it is false for any that is longer along some axis.
     backend : {"vector", "jax"}
         Arrays that the last stage takes.
-    reorders : bool, optional
-        True if sums and products may be in another order than they are written in, which changes last digits.
+    reorders : mapping, optional
+        Values on the whole grid, of which ``values`` may be a block: those by whose shapes sums and products are put in
+        another order than they are written in, which changes last digits.
 
     Attributes
     ----------
@@ -60,6 +61,8 @@ class Staged:
         Of each stage but the last, in order, its shape and its function.
     last : CompiledFunction
         What is left, with all outputs. For other numbers, by which cases are decided alike, it is the same function.
+    points : int
+        Points of the whole grid, along the axes that some input has.
     """
 
     def __init__(
@@ -69,29 +72,35 @@ class Staged:
         early: Callable[[Shape], bool],
         backend: Backend = "vector",
         *,
-        reorders: bool = False,
+        reorders: Values | None = None,
     ) -> None:
         numbers: list[tuple[str, float]] = []
         self._arrays: dict[str, np.ndarray] = {}
+        whole: list[tuple[int, ...]] = []
         for name in graph.inputs:
             value = values[name]
             if type(value) is float:
                 numbers.append((name, value))
-            elif np.size(value) == 1:
+                continue
+            shape = np.shape(value if reorders is None else reorders[name])
+            if math.prod(shape) == 1:
                 numbers.append((name, float(np.ravel(value)[0])))
             else:
                 self._arrays[name] = np.asarray(value, float)
-        over = tuple([(name, _bits(array.shape)) for name, array in self._arrays.items()])
+                whole.append(shape)
+        over = tuple([(name, _bits(shape)) for name, shape in zip(self._arrays, whole, strict=True)])
         self._sizes = np.broadcast_shapes(*[array.shape for array in self._arrays.values()])
-        grid = None
-        if reorders:
+        lengths, grid = np.broadcast_shapes(*whole), None
+        self.points = math.prod(lengths)
+        # Along one axis, as in draws, all arrays are alike, and last digits need not hang on what else is asked.
+        if reorders is not None and sum([size > 1 for size in lengths]) > 1:
             # Powers of two, so that grids of nearly the same lengths share what is printed.
-            lengths = tuple([1 << size.bit_length() for size in self._sizes])
-            grid = lengths, all(math.isfinite(array.sum()) for array in self._arrays.values())
+            near = tuple([1 << size.bit_length() for size in lengths])
+            grid = near, all(math.isfinite(array.sum()) for array in self._arrays.values())
         left, sets, self._numbers = _left(graph, tuple(numbers), over, grid)
         shapes = {bits: _shape(bits, self._sizes) for bits in sets}
         # What has few values is one stage of a sweep: NumPy gives each result the shape of its own axes.
-        few = TOGETHER if reorders else 0
+        few = 0 if reorders is None else TOGETHER
         own = tuple([(bits, bits if math.prod(shape) > few else 0) for bits, shape in shapes.items() if early(shape)])
         *before, (_, self.last) = _functions(left, over, own, backend)
         self.stages = [(shapes.get(bits, ()), function) for bits, function in before]

@@ -42,7 +42,7 @@ def evaluate_outputs(
     shape: Sequence[int],
     *,
     reason: ReasonCode | None = None,
-    total: int | None = None,
+    whole: Mapping[str, Any] | None = None,
 ) -> dict[str, np.ndarray]:
     """Outputs on a grid, each in the unit and type asked for, in one pass over the points.
 
@@ -58,19 +58,19 @@ def evaluate_outputs(
         Length of each axis: the shape of every array returned.
     reason : ReasonCode, optional
         Why points are refused: there every output is missing. The codes are returned too.
-    total : int, optional
-        Points of the whole grid if this is a block of it, so that all its blocks are computed alike.
+    whole : mapping, optional
+        Values on the whole grid if this is a block of it, so that all its blocks are computed alike.
 
     Returns
     -------
     dict
         NumPy array per output. Several JAX devices share the longest axis they divide.
     """
-    size, points = tuple(shape), math.prod(shape)
+    size = tuple(shape)
     graph = _asked(system, tuple(outputs), reason)
-    stages = Staged(graph, values, before_blocks(size), reorders=True)
+    stages = Staged(graph, values, before_blocks(size), reorders=whole or values)
     function, given = stages.last, stages.evaluated(_evaluated)
-    if is_worth_compiling(function.graph, points if total is None else total):
+    if is_worth_compiling(function.graph, stages.points):
         return _by_xla(function, given, tuple(outputs), size, reason.name if reason else None)
     types = {output.name: output.dtype for output in outputs} | ({reason.name: np.dtype(np.int8)} if reason else {})
     arrays = _empty(types, size)
@@ -99,13 +99,13 @@ def _empty(types: Mapping[str, np.dtype], shape: Shape) -> dict[str, np.ndarray]
 @lru_cache(maxsize=256)
 def before_blocks(sizes: Shape) -> Callable[[Shape], bool]:
     """Rule by which shapes of a grid are computed before its blocks: what is short, and what these would repeat."""
-    points, split = math.prod(sizes), [axis for axis in range(blocks(sizes, BLOCK).axis + 1) if sizes[axis] > 1]
+    points, last = math.prod(sizes), blocks(sizes, BLOCK).axis if sizes else -1
+    split = [axis for axis in range(last + 1) if sizes[axis] > 1]
 
     @cache
     def early(shape: Shape) -> bool:
         size = math.prod(shape)
-        repeated = any(shape[axis] == 1 for axis in split)
-        return size < points and (size <= BLOCK or (repeated and size <= SHARE * points))
+        return size < points and (size <= BLOCK or (size <= SHARE * points and any(shape[axis] == 1 for axis in split)))
 
     return early
 

@@ -84,7 +84,7 @@ class Grid:
             values,
             shape(region),
             reason=ReasonCode(self.reasons, reason_code(self.conditions)) if self.reasons else None,
-            total=self.points,
+            whole=self._needed,
         )
         if self.defined:
             refuse_undefined_points(self.system, values, found)
