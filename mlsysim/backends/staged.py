@@ -89,14 +89,14 @@ class Staged:
                 self._arrays[name] = np.asarray(value, float)
                 whole.append(shape)
         over = tuple([(name, _bits(shape)) for name, shape in zip(self._arrays, whole, strict=True)])
-        self._sizes = np.broadcast_shapes(*[array.shape for array in self._arrays.values()])
-        lengths, grid = np.broadcast_shapes(*whole), None
+        self._sizes = _together([array.shape for array in self._arrays.values()])
+        lengths, grid = _together(whole), None
         self.points = math.prod(lengths)
         # Along one axis, as in draws, all arrays are alike, and last digits need not hang on what else is asked.
         if reorders is not None and sum([size > 1 for size in lengths]) > 1:
             # Powers of two, so that grids of nearly the same lengths share what is printed.
             near = tuple([1 << size.bit_length() for size in lengths])
-            grid = near, all(math.isfinite(array.sum()) for array in self._arrays.values())
+            grid = near, all(math.isfinite(np.add.reduce(array, None)) for array in self._arrays.values())
         left, sets, self._numbers = _left(graph, tuple(numbers), over, grid)
         shapes = {bits: _shape(bits, self._sizes) for bits in sets}
         # What has few values is one stage of a sweep: NumPy gives each result the shape of its own axes.
@@ -203,6 +203,11 @@ _WORD = re.compile(r"\w+")
 def _decides(number: Any) -> bool:
     """True for what a case is decided by, and for numbers that change nothing in a product or a difference."""
     return type(number) is bool or number == 1 or repr(number) == "0.0"
+
+
+def _together(shapes: Sequence[Shape]) -> Shape:
+    """Shape of arrays together, each of which has every axis."""
+    return tuple(map(max, *shapes)) if len(shapes) > 1 else (*shapes, ())[0]
 
 
 def _bits(shape: Shape) -> int:

@@ -173,21 +173,21 @@ def walk(
     given = [widened(value) if now else value for value, now in zip(given, few, strict=True)]
     # What is read once takes no longer as it is.
     ready = [now or name in _read_once(function.graph) for now, name in zip(few, function.inputs, strict=True)]
-
     shown = _shown(function.graph) if into is not None else {}
 
     def work(region: Region) -> None:
         here = [within(value, region) for value in given] if several else list(given)
         parts = into(region) if into is not None else []
+        targets = [part if part.dtype == np.float64 else None for part in parts]
         for place, at in shown.items():
-            if not few[place] and parts[at].dtype == np.float64:
-                parts[at][...] = here[place]
-                here[place] = parts[at]
+            if not few[place] and (target := targets[at]) is not None:
+                target[...] = here[place]
+                here[place] = target
         here = [value if now else widened(value) for value, now in zip(here, ready, strict=True)]
         if into is None:
             put(region, function.raw(*here))
             return
-        for value, part in zip(function.raw(*here, parts), parts, strict=True):
+        for value, part in zip(function.raw(*here, targets), parts, strict=True):
             if value is not part:
                 part[...] = value
         put(region, parts)
@@ -229,10 +229,10 @@ def _per_point(graph: Graph) -> tuple[int, int]:
 
 @lru_cache(maxsize=1024)
 def _points_of_a_block(graph: Graph) -> int:
-    """The more intermediates there are, the fewer points are looked at together."""
+    """The more intermediates there are, the fewer points are looked at together; few where something iterates."""
     held = set(range(len(graph.nodes))) - set(graph.outputs.values())
     number = sum(graph.nodes[place].op not in ("input", "number") for place in held)
-    return max(BLOCK, PAGE >> (number // 2).bit_length())
+    return BLOCK if iterates_of(graph) else max(BLOCK, PAGE >> (number // 2).bit_length())
 
 
 def is_worth_compiling(graph: Graph, points: int) -> bool:

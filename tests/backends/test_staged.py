@@ -50,6 +50,7 @@ def drawn(values, random):
 @pytest.mark.parametrize("seed", range(tries(3, 1)))
 def test_every_number_of_a_sweep_is_that_of_the_point(name, variant, seed, monkeypatch):
     monkeypatch.setattr("mlsysim.backends.sweep.BLOCK", 16)
+    monkeypatch.setattr("mlsysim.backends.sweep.PAGE", 16)
     binding = bind(getattr(mlsysim, name)(variant), POINTS[name, variant])
     system, function = binding.system, compiled(binding.system)
     given, shape = drawn({n: binding.values[n] for n in function.inputs}, np.random.default_rng(seed))

@@ -85,7 +85,7 @@ def test_nothing_times_what_is_finite_is_nothing():
     for options in ({"facts": positive, "finite": False}, {}):  # infinite, or divided by nothing
         _, found = of(lambda a, b, c, e, n: [e + 0.0 * (a / b)], **options)
         assert "divide" in [node.op for node in found.nodes]
-    _, found = of(lambda a, b, c, e, n: [np.maximum(e, -1.0)], facts=positive)
+    _, found = of(lambda a, b, c, e, n: [np.maximum(e, 0.0)], facts=positive)
     assert [node.op for node in found.nodes] == ["input"]
 
 

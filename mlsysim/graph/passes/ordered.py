@@ -112,8 +112,9 @@ class _Ordering:
             (a, b), (first, second) = args, [self.builder.facts[arg] for arg in args]
             if node.op in PRODUCTS and self._is_nothing(Product(1, *_sides(node.op, args))):
                 return self.builder.number(0.0)
-            if node.op in ("maximum", "minimum") and (first.low >= second.high or second.low >= first.high):
-                return a if (first.low >= second.high) == (node.op == "maximum") else b
+            # Of facts signs alone count: who asks about points beside the domains finds what formulas say.
+            if node.op in ("maximum", "minimum") and (first.low >= 0 >= second.high or second.low >= 0 >= first.high):
+                return a if (first.low >= 0 >= second.high) == (node.op == "maximum") else b
         return self.builder.make(node.op, *args, data=node.data)
 
     def _added(self, node: Node, args: Sequence[int], loose: bool) -> int:
