@@ -467,7 +467,7 @@ def _nest(graph: Graph, over: Axes) -> tuple[Nest, int]:
     graph, inputs = _priced(graph, INSIDE in dict(over)), dict(over)
     work = sum(each for bits, each in cost(graph, inputs).items() if bits & INNER and bits & FLAT)
     walked = {name: bits & (OUTER | INNER) for name, bits in over}
-    *before, last = stages(graph, walked, lambda bits: not bits & INNER)
+    *before, last = stages(graph, walked, lambda bits: None if bits & INNER else bits)
     loops = [(stage.axes, stage.graph) for stage in before] + [(INNER, last.graph)]
     return tuple((loop, of_graph(part, "jax")) for loop, part in loops), work
 

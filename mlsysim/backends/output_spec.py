@@ -8,8 +8,6 @@ from typing import Any, Literal
 import numpy as np
 import sympy
 
-from mlsysim.scaling import in_unit, into_canonical
-
 #: Type of each kind of output, and its value at a point that is refused.
 FORMS: dict[str, tuple[Any, Any]] = {
     "number": (np.float64, np.nan),
@@ -45,21 +43,6 @@ class OutputSpec:
     def missing(self) -> Any:
         """Its value at a point that is refused."""
         return FORMS[self.kind][1]
-
-    def formed(self, value: Any) -> Any:
-        """Canonical values in this unit and type, on a JAX array."""
-        import jax.numpy as jnp
-
-        found = jnp.asarray(value, self.dtype)
-        return in_unit(found, self.scale) if self.kind == "number" else found
-
-    def write(self, value: Any, target: np.ndarray) -> None:
-        """Write canonical values in this unit into an array of this type, to which they are broadcast."""
-        if self.kind != "number" or np.shape(value) != target.shape:
-            target[...] = in_unit(value, self.scale) if self.kind == "number" else value
-            return
-        way, factor = into_canonical(self.scale)
-        (np.multiply if way == "/" else np.divide)(value, factor, out=target)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 from mlsysim.backends.blocks import Region, all_within, walked
 from mlsysim.backends.compiled import Backend, CompiledFunction, graph_of, of_graph
 from mlsysim.backends.staged import Staged
-from mlsysim.backends.sweep import BLOCK, SHARE, walk
+from mlsysim.backends.sweep import BLOCK, before_blocks, walk
 from mlsysim.graph import Graph
 from mlsysim.graph.passes import along, derivative
 from mlsysim.graph.passes.derivative import BY, REVERSED, TANGENT
@@ -64,9 +64,8 @@ def derivatives(
     if together or points < WORTHWHILE:
         function = _function(asked, "vector")
     else:
-        few = min(max(BLOCK, int(SHARE * points)), points - 1)
         ranked = {name: _ranked(values[name], len(shape)) for name in graph.inputs}
-        stages = Staged(graph, ranked, lambda part: math.prod(part) <= few)
+        stages = Staged(graph, ranked, before_blocks(shape))
         function, values = stages.last, stages.evaluated()
     moving = [name for name in by if f"{TANGENT}{name}" in graph.inputs]
     given = {name: _ranked(values[name], len(shape)) for name in function.inputs if name in values}

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from mlsysim.backends import vector
 from mlsysim.backends.compiled import Backend, CompiledFunction, graph_of, of_graph
-from mlsysim.graph import Graph
-from mlsysim.graph.passes import axes, cost, known, stages
-from mlsysim.graph.printer import Printer
+from mlsysim.graph import Graph, Node
+from mlsysim.graph.passes import axes, cost, known, ordered, stages
+from mlsysim.graph.printer import NAME, Printer
 from mlsysim.symbolic import System
 
 Values = Mapping[str, Any]
@@ -22,6 +24,12 @@ Shape = tuple[int, ...]
 MOST = 2**16
 #: Over which axes inputs are arrays, as bits.
 Over = tuple[tuple[str, int], ...]
+#: By which axes stages are known, by axes.
+Own = tuple[tuple[int, int], ...]
+#: Lengths of the axes of a grid, and whether all its inputs are finite.
+Grid = tuple[Shape, bool]
+#: Values of an array up to which it is no stage of its own in a sweep.
+TOGETHER = 1 << 15
 
 
 def all_at_once(function: CompiledFunction, values: Values, _shape: Shape) -> Sequence[Any]:
@@ -43,6 +51,9 @@ class Staged:
         it is false for any that is longer along some axis.
     backend : {"vector", "jax"}
         Arrays that the last stage takes.
+    reorders : mapping, optional
+        Values on the whole grid, of which ``values`` may be a block: those by whose shapes sums and products are put in
+        another order than they are written in, which changes last digits.
 
     Attributes
     ----------
@@ -50,28 +61,49 @@ class Staged:
         Of each stage but the last, in order, its shape and its function.
     last : CompiledFunction
         What is left, with all outputs. For other numbers, by which cases are decided alike, it is the same function.
+    points : int
+        Points of the whole grid, along the axes that some input has.
     """
 
     def __init__(
-        self, graph: Graph, values: Values, early: Callable[[Shape], bool], backend: Backend = "vector"
+        self,
+        graph: Graph,
+        values: Values,
+        early: Callable[[Shape], bool],
+        backend: Backend = "vector",
+        *,
+        reorders: Values | None = None,
     ) -> None:
         numbers: list[tuple[str, float]] = []
         self._arrays: dict[str, np.ndarray] = {}
+        whole: list[tuple[int, ...]] = []
         for name in graph.inputs:
             value = values[name]
             if type(value) is float:
                 numbers.append((name, value))
-            elif np.size(value) == 1:
+                continue
+            shape = np.shape(value if reorders is None else reorders[name])
+            if math.prod(shape) == 1:
                 numbers.append((name, float(np.ravel(value)[0])))
             else:
                 self._arrays[name] = np.asarray(value, float)
-        over = tuple([(name, _bits(array.shape)) for name, array in self._arrays.items()])
-        left, sets, self._numbers = _left(graph, tuple(numbers), over)
-        self._sizes = np.broadcast_shapes(*[array.shape for array in self._arrays.values()])
+                whole.append(shape)
+        over = tuple([(name, _bits(shape)) for name, shape in zip(self._arrays, whole, strict=True)])
+        self._sizes = _together([array.shape for array in self._arrays.values()])
+        lengths, grid = _together(whole), None
+        self.points = math.prod(lengths)
+        # Along one axis, as in draws, all arrays are alike, and last digits need not hang on what else is asked.
+        if reorders is not None and sum([size > 1 for size in lengths]) > 1:
+            # Powers of two, so that grids of nearly the same lengths share what is printed.
+            near = tuple([1 << size.bit_length() for size in lengths])
+            grid = near, all(math.isfinite(np.add.reduce(array, None)) for array in self._arrays.values())
+        left, sets, self._numbers = _left(graph, tuple(numbers), over, grid)
         shapes = {bits: _shape(bits, self._sizes) for bits in sets}
-        own = frozenset([bits for bits, shape in shapes.items() if early(shape)])
+        # What has few values is one stage of a sweep: NumPy gives each result the shape of its own axes.
+        few = 0 if reorders is None else TOGETHER
+        own = tuple([(bits, bits if math.prod(shape) > few else 0) for bits, shape in shapes.items() if early(shape)])
         *before, (_, self.last) = _functions(left, over, own, backend)
-        self.stages = [(shapes[bits], function) for bits, function in before]
+        self.stages = [(shapes.get(bits, ()), function) for bits, function in before]
 
     def has(self, *operations: str) -> bool:
         """True if some node that depends on an axis is one of these operations."""
@@ -144,8 +176,28 @@ class _Freeing(Printer):
         return super().definition(name, inputs, freed, result)
 
 
+class _Into(_Freeing):
+    """Prints functions that may be given arrays for their outputs, into which sums and products are then written."""
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__("text")
+        self._graph, self._outputs = graph, list(graph.outputs.values())
+
+    def _expression(
+        self, place: int, node: Node, said: list[tuple[str, int]], graph: Graph, laws: Any, lines: list[str]
+    ) -> tuple[str, int]:
+        if graph is self._graph and place in self._outputs and node.op in vector.INTO:
+            operands = ", ".join(text for text, _ in said)
+            return f"_{node.op}({operands}, _into[{self._outputs.index(place)}])", NAME
+        return super()._expression(place, node, said, graph, laws, lines)
+
+    def definition(self, name: str, inputs: Sequence[str], lines: Sequence[str], result: str) -> str:
+        """Definition of a function."""
+        into = [f"_into=({'None, ' * len(self._outputs)})"] if name == "compiled" else []
+        return super().definition(name, [*inputs, *into], lines, result)
+
+
 _WORD = re.compile(r"\w+")
-_PRINTERS = {"vector": _Freeing("text"), "jax": _Freeing("text", slopes=True)}
 
 
 def _decides(number: Any) -> bool:
@@ -153,49 +205,67 @@ def _decides(number: Any) -> bool:
     return type(number) is bool or number == 1 or repr(number) == "0.0"
 
 
+def _together(shapes: Sequence[Shape]) -> Shape:
+    """Shape of arrays together, each of which has every axis."""
+    return tuple(map(max, *shapes)) if len(shapes) > 1 else (*shapes, ())[0]
+
+
 def _bits(shape: Shape) -> int:
     return sum([1 << axis for axis, size in enumerate(shape) if size > 1])
 
 
+@lru_cache(maxsize=4096)
 def _shape(bits: int, sizes: Shape) -> Shape:
     return tuple([size if bits >> axis & 1 else 1 for axis, size in enumerate(sizes)])
 
 
 @lru_cache(maxsize=256)
 def _left(
-    graph: Graph, numbers: tuple[tuple[str, float], ...], over: Over
+    graph: Graph, numbers: tuple[tuple[str, float], ...], over: Over, grid: Grid | None
 ) -> tuple[Graph, frozenset[int], dict[str, np.float64]]:
     """The graph of what depends on axes, the sets of axes that its nodes depend on, and the numbers that it reads."""
     first, rest = _split(graph, over)
     held: dict[str, Any] = dict(numbers)
     if first is not None:
         held.update(zip(first.outputs, first.raw(*[held[name] for name in first.inputs]), strict=True))
-    decided = tuple((name, held[name]) for name in rest.inputs if name in held and _decides(held[name]))
-    left, sets = _decided(rest, decided, over)
+    read = {name: held[name] for name in rest.inputs if name in held}
+    decided = tuple((name, number) for name, number in read.items() if _decides(number))
+    positive = frozenset(name for name, number in read.items() if 0 < number < math.inf) if grid else frozenset()
+    left, sets = _decided(rest, decided, over, grid, positive)
     return left, sets, {name: np.float64(held[name]) for name in left.inputs if name in held}
 
 
 @lru_cache(maxsize=256)
 def _split(graph: Graph, over: Over) -> tuple[CompiledFunction | None, Graph]:
     """A function of plain floats of what depends on no axis, and the graph of the rest."""
-    *first, rest = stages(graph, dict(over), lambda bits: not bits)
+    *first, rest = stages(graph, dict(over), {0: 0}.get)
     return of_graph(first[0].graph, "numpy") if first else None, rest.graph
 
 
 @lru_cache(maxsize=256)
-def _decided(graph: Graph, decided: tuple[tuple[str, Any], ...], over: Over) -> tuple[Graph, frozenset[int]]:
-    """The graph in which cases are decided, and the sets of axes that its nodes depend on."""
+def _decided(
+    graph: Graph, decided: tuple[tuple[str, Any], ...], over: Over, grid: Grid | None, positive: frozenset[str]
+) -> tuple[Graph, frozenset[int]]:
+    """The graph in which cases are decided, and sums in the order for a grid; the axes that its nodes depend on."""
     found = known(graph, dict(decided))
+    if grid is not None:
+        facts = list(found.facts)
+        for place, node in enumerate(found.nodes):
+            if node.op == "input" and node.data in positive:
+                facts[place] = facts[place]._replace(low=max(facts[place].low, 0.0), zero=False)
+        lengths, finite = grid
+        found = ordered(replace(found, facts=tuple(facts)), dict(over), lengths, finite=finite)
     return found, frozenset(axes(found, dict(over)))
 
 
 @lru_cache(maxsize=256)
-def _functions(graph: Graph, over: Over, own: frozenset[int], backend: Backend) -> list[tuple[int, CompiledFunction]]:
+def _functions(graph: Graph, over: Over, own: Own, backend: Backend) -> list[tuple[int, CompiledFunction]]:
     """The axes and the function of each stage."""
-    *before, last = stages(graph, dict(over), own.__contains__)
+    *before, last = stages(graph, dict(over), dict(own).get)
 
     def function(graph: Graph, backend: Backend) -> CompiledFunction:
-        return CompiledFunction(graph, _PRINTERS[backend].function("compiled", graph), backend)
+        printer = _Into(graph) if backend == "vector" else _Freeing("text", slopes=True)
+        return CompiledFunction(graph, printer.function("compiled", graph), backend)
 
     return [
         *((stage.axes, function(stage.graph, "vector")) for stage in before),

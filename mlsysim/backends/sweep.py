@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 
-from mlsysim.backends.blocks import Region, cores, walked, within
-from mlsysim.backends.compiled import CompiledFunction, graph_of
+from mlsysim.backends.blocks import Region, blocks, cores, walked, within
+from mlsysim.backends.compiled import CompiledFunction, graph_of, of_graph
 from mlsysim.backends.output_spec import OutputSpec, ReasonCode
 from mlsysim.backends.staged import Shape, Staged, Values, all_at_once
-from mlsysim.graph import Graph
+from mlsysim.graph import Graph, copied
 from mlsysim.graph.passes import ITERATED, cost
+from mlsysim.scaling import into_canonical
 from mlsysim.symbolic import System
 
-#: Points of a block: its arrays stay in the cache, and are long enough that calling NumPy takes little of the time.
-BLOCK = 1 << 15
+#: Fewest and most points of a block: what it holds stays in the cache, of the results alone a page of memory each.
+BLOCK, PAGE = 1 << 15, 1 << 18
 #: Elements from which on a loop of NumPy is long enough.
 LONG = 64
-#: Points from which on blocks are worked on at the same time; fewer are where they iterate.
-THREADED = 1 << 18
-#: What takes at most this share of the points of a grid is computed before it is walked.
-SHARE = 1 / 8
+#: Most numbers of arrays that share a piece of memory, 64 MB: whoever keeps one of them keeps all.
+PIECE = 1 << 23
+#: Nanoseconds of a grid from which on blocks are worked on at the same time; fewer are where they iterate.
+THREADED = 20_000_000
+#: What blocks would repeat and takes at most this share of the points of a grid is computed before it is walked.
+SHARE = 1 / 16
 #: Seconds in which XLA compiles an operation, and what it and JAX take besides; how often what is compiled is called.
 COMPILING, STARTING, CALLED = 0.002, 0.4, 4
 #: Nanoseconds in which XLA writes a value of an output.
@@ -38,7 +42,7 @@ def evaluate_outputs(
     shape: Sequence[int],
     *,
     reason: ReasonCode | None = None,
-    total: int | None = None,
+    whole: Mapping[str, Any] | None = None,
 ) -> dict[str, np.ndarray]:
     """Outputs on a grid, each in the unit and type asked for, in one pass over the points.
 
@@ -54,39 +58,69 @@ def evaluate_outputs(
         Length of each axis: the shape of every array returned.
     reason : ReasonCode, optional
         Why points are refused: there every output is missing. The codes are returned too.
-    total : int, optional
-        Points of the whole grid if this is a block of it, so that all its blocks are computed alike.
+    whole : mapping, optional
+        Values on the whole grid if this is a block of it, so that all its blocks are computed alike.
 
     Returns
     -------
     dict
         NumPy array per output. Several JAX devices share the longest axis they divide.
     """
-    size, points = tuple(shape), math.prod(shape)
-    named = tuple((output.name, system[output.name].variable.symbol) for output in outputs)
-    graph = graph_of(system, None, (*named, (reason.name, reason.code)) if reason else named)
-    few = min(max(BLOCK, int(SHARE * points)), points - 1)
-    stages = Staged(graph, values, lambda part: math.prod(part) <= few)
+    size = tuple(shape)
+    graph = _asked(system, tuple(outputs), reason)
+    stages = Staged(graph, values, before_blocks(size), reorders=whole or values)
     function, given = stages.last, stages.evaluated(_evaluated)
-    if is_worth_compiling(function.graph, points if total is None else total):
+    if is_worth_compiling(function.graph, stages.points):
         return _by_xla(function, given, tuple(outputs), size, reason.name if reason else None)
-    arrays = {output.name: np.empty(size, output.dtype) for output in outputs}
-    if reason is not None:
-        arrays[reason.name] = np.empty(size, np.int8)
+    types = {output.name: output.dtype for output in outputs} | ({reason.name: np.dtype(np.int8)} if reason else {})
+    arrays = _empty(types, size)
 
-    def put(region: Region, found: Sequence[Any]) -> None:
-        parts = [arrays[name][(*region, ...)] for name in function.outputs]
-        refused = None
-        if reason is not None:
-            parts[-1][...] = found[-1]
-            refused = parts[-1] > 0 if parts[-1].any() else None
-        for output, value, part in zip(outputs, found, parts, strict=False):
-            output.write(value, part)
-            if refused is not None:
+    def into(region: Region) -> list[np.ndarray]:
+        return [arrays[name][(*region, ...)] for name in function.outputs]
+
+    def refuse(_region: Region, parts: Sequence[np.ndarray]) -> None:
+        if reason is not None and parts[-1].any():
+            refused = parts[-1] > 0
+            for output, part in zip(outputs, parts, strict=False):
                 part[refused] = output.missing
 
-    walk(function, given, size, put)
+    walk(function, given, size, refuse, into)
     return arrays
+
+
+def _empty(types: Mapping[str, np.dtype], shape: Shape) -> dict[str, np.ndarray]:
+    """An array per name; those of numbers in one piece unless it is large, which takes a part of the time."""
+    numbers = [name for name, dtype in types.items() if dtype == np.float64]
+    several = len(numbers) * math.prod(shape) <= PIECE
+    rows = dict(zip(numbers, np.empty((len(numbers), *shape)), strict=True)) if several else {}
+    return {name: rows[name] if name in rows else np.empty(shape, dtype) for name, dtype in types.items()}
+
+
+@lru_cache(maxsize=256)
+def before_blocks(sizes: Shape) -> Callable[[Shape], bool]:
+    """Rule by which shapes of a grid are computed before its blocks: what is short, and what these would repeat."""
+    points, last = math.prod(sizes), blocks(sizes, BLOCK).axis if sizes else -1
+    split = [axis for axis in range(last + 1) if sizes[axis] > 1]
+
+    @cache
+    def early(shape: Shape) -> bool:
+        size = math.prod(shape)
+        return size < points and (size <= BLOCK or (size <= SHARE * points and any(shape[axis] == 1 for axis in split)))
+
+    return early
+
+
+@lru_cache(maxsize=256)
+def _asked(system: System, outputs: tuple[OutputSpec, ...], reason: ReasonCode | None) -> Graph:
+    """The graph of outputs in the units asked for, and of the reason."""
+    named = tuple((output.name, system[output.name].variable.symbol) for output in outputs)
+    builder, places = copied(graph := graph_of(system, None, (*named, (reason.name, reason.code)) if reason else named))
+    found = {name: places[place] for name, place in graph.outputs.items()}
+    for output in outputs:
+        way, amount = into_canonical(output.scale)
+        back = "multiply" if way == "/" else "divide"
+        found[output.name] = builder.make(back, found[output.name], builder.number(amount))
+    return builder.graph(found)
 
 
 def _evaluated(function: CompiledFunction, values: Values, shape: Shape) -> Sequence[Any]:
@@ -94,12 +128,7 @@ def _evaluated(function: CompiledFunction, values: Values, shape: Shape) -> Sequ
     if math.prod(shape) <= BLOCK:
         return all_at_once(function, values, shape)
     arrays = [np.empty(shape) for _ in function.outputs]
-
-    def put(region: Region, found: Sequence[Any]) -> None:
-        for value, array in zip(found, arrays, strict=True):
-            array[region] = value
-
-    walk(function, values, shape, put)
+    walk(function, values, shape, lambda *_: None, lambda region: [array[(*region, ...)] for array in arrays])
     return arrays
 
 
@@ -108,7 +137,7 @@ def walk(
     values: Values,
     shape: Shape,
     put: Callable[[Region, Sequence[Any]], None],
-    points: int | None = None,
+    into: Callable[[Region], Sequence[np.ndarray]] | None = None,
 ) -> None:
     """Evaluate a function of arrays on a grid, in blocks.
 
@@ -122,10 +151,10 @@ def walk(
         Length of each axis.
     put : callable
         Is given each region, and the results there, which broadcast to its shape.
-    points : int, optional
-        Most points of a block; 32,768 by default.
+    into : callable, optional
+        Arrays of a region, into which its results are written; then ``put`` is given these.
     """
-    points, start = points or BLOCK, len(shape)
+    start = len(shape)
     while start and math.prod(shape[start:]) < LONG and math.prod(shape[start - 1 :]) <= BLOCK // 8:
         start -= 1
     last = shape[start:]
@@ -136,18 +165,55 @@ def walk(
             return value
         return np.ascontiguousarray(np.broadcast_to(value, (*value.shape[:start], *last)))
 
+    points = _points_of_a_block(function.graph)
     several = math.prod(shape) > points
     given = [values[name] for name in function.inputs]
-    few = [np.size(value) * math.prod(last) <= BLOCK for value in given]
+    most = max(BLOCK, SHARE * math.prod(shape))
+    few = [np.size(value) * math.prod(last) <= most for value in given]
     given = [widened(value) if now else value for value, now in zip(given, few, strict=True)]
+    # What is read once takes no longer as it is.
+    ready = [now or name in _read_once(function.graph) for now, name in zip(few, function.inputs, strict=True)]
+    shown = _shown(function.graph) if into is not None else {}
 
     def work(region: Region) -> None:
-        here = [within(value, region) for value in given] if several else given
-        found = function.raw(*[value if now else widened(value) for value, now in zip(here, few, strict=True)])
-        put(region, found)
+        here = [within(value, region) for value in given] if several else list(given)
+        parts = into(region) if into is not None else []
+        targets = [part if part.dtype == np.float64 else None for part in parts]
+        for place, at in shown.items():
+            if not few[place] and (target := targets[at]) is not None:
+                target[...] = here[place]
+                here[place] = target
+        here = [value if now else widened(value) for value, now in zip(here, ready, strict=True)]
+        if into is None:
+            put(region, function.raw(*here))
+            return
+        for value, part in zip(function.raw(*here, targets), parts, strict=True):
+            if value is not part:
+                part[...] = value
+        put(region, parts)
 
+    long = math.prod(shape) * _per_point(function.graph)[0] >= THREADED
+    threads = cores() if long or iterates_of(function.graph) else 1
     with np.errstate(all="ignore"):
-        walked(shape, points, work, cores() if math.prod(shape) >= THREADED or iterates_of(function.graph) else 1)
+        walked(shape, points, work, threads)
+
+
+@lru_cache(maxsize=1024)
+def _read_once(graph: Graph) -> frozenset[str]:
+    """Inputs that one operation reads, and no output is."""
+    reads = Counter(arg for node in graph.nodes for arg in node.args) + Counter(2 * [*graph.outputs.values()])
+    return frozenset(node.data for place, node in enumerate(graph.nodes) if node.op == "input" and reads[place] == 1)
+
+
+@lru_cache(maxsize=1024)
+def _shown(graph: Graph) -> dict[int, int]:
+    """Places among the outputs of inputs that are outputs, by their places among the inputs."""
+    outputs = list(graph.outputs.values())
+    return {
+        graph.inputs.index(node.data): outputs.index(place)
+        for place, node in enumerate(graph.nodes)
+        if node.op == "input" and place in outputs
+    }
 
 
 @lru_cache(maxsize=1024)
@@ -159,6 +225,14 @@ def iterates_of(graph: Graph) -> bool:
 @lru_cache(maxsize=1024)
 def _per_point(graph: Graph) -> tuple[int, int]:
     return cost(graph, {}).total(), len(graph.nodes)
+
+
+@lru_cache(maxsize=1024)
+def _points_of_a_block(graph: Graph) -> int:
+    """The more intermediates there are, the fewer points are looked at together; few where something iterates."""
+    held = set(range(len(graph.nodes))) - set(graph.outputs.values())
+    number = sum(graph.nodes[place].op not in ("input", "number") for place in held)
+    return BLOCK if iterates_of(graph) else max(BLOCK, PAGE >> (number // 2).bit_length())
 
 
 def is_worth_compiling(graph: Graph, points: int) -> bool:
@@ -188,9 +262,7 @@ def _jitted(function: CompiledFunction, outputs: tuple[OutputSpec, ...], shape: 
     import jax
     import jax.numpy as jnp
 
-    from mlsysim.backends import arrays
-
-    raw = function.on(arrays.namespace())
+    raw = of_graph(function.graph, "jax").raw
 
     @jax.jit
     def all_outputs(values: Values) -> dict[str, Any]:
@@ -198,7 +270,7 @@ def _jitted(function: CompiledFunction, outputs: tuple[OutputSpec, ...], shape: 
         codes = None if reason is None else jnp.asarray(found[reason], jnp.int8)
         shown = {}
         for output in outputs:
-            value = output.formed(found[output.name])
+            value = jnp.asarray(found[output.name], output.dtype)
             shown[output.name] = (
                 value if codes is None else jnp.where(codes == 0, value, jnp.asarray(output.missing, output.dtype))
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from mlsysim.backends.budget import look_at_the_clock
 from mlsysim.graph import TABLE
 from mlsysim.graph.floats import FLOATS, Floats, State
+from mlsysim.graph.operand import OPERATIONS
 from mlsysim.graph.operations import least_integer as of_least_integer
 from mlsysim.graph.operations import normal
 from mlsysim.graph.operations import root as of_root
@@ -174,7 +175,11 @@ def normal_quantile(p: Any) -> Any:
     return ndtri(p)
 
 
+#: Operations that can be written into an array that is there, as printed code then calls them.
+INTO = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide}
+
 NAMESPACE: dict[str, Any] = {
+    **{f"_{name}": function for name, function in INTO.items()},
     **{name: _numerics(name) for name, each in TABLE.items() if each.numerics is not None},
     "absolute": np.absolute,
     "chained": chained,
@@ -197,22 +202,15 @@ NAMESPACE: dict[str, Any] = {
 }
 
 
-@cache
-def function(op: str) -> Callable[..., Any]:
-    """An operation of the table on arrays, as printed code has it."""
-    text = TABLE[op].text
-    return eval(f"lambda *x: {text.format('x[0]', 'x[1]')}", NAMESPACE) if text else NAMESPACE[op]
+#: An operation of the table on arrays, by its name.
+FUNCTIONS = {"truth": lambda x: x != 0} | {op: function for function, op in OPERATIONS.items()} | NAMESPACE
 
 
-def _number(found: Any) -> np.float64:
-    return found if type(found) is np.float64 else np.float64(found)
+def _single(name: str) -> Callable[..., np.float64]:
+    """An operation on NumPy's scalars, which divide by zero without raising."""
+    fold: Any = TABLE[name].fold
+    return lambda *operands: np.float64(fold(*operands))
 
 
-#: The same on NumPy's scalars, which divide by zero without raising.
-NUMBERS: dict[str, Any] = NAMESPACE | {
-    "ceil": lambda x: x + 0.0 if x.is_integer() else TABLE["ceil"].numerics(FLOATS, x),  # type: ignore[misc]
-    "floor": lambda x: TABLE["floor"].numerics(FLOATS, x),  # type: ignore[misc]
-    "maximum": lambda left, right: _number(left if left >= right or left != left else right),
-    "minimum": lambda left, right: _number(left if left <= right or left != left else right),
-    "where": lambda condition, then, otherwise: _number(then if condition else otherwise),
-}
+#: The same on single numbers.
+NUMBERS = NAMESPACE | {name: _single(name) for name in ("ceil", "floor", "maximum", "minimum", "where")}

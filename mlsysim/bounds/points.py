@@ -275,7 +275,7 @@ def _tabulated(builder: Builder, place: int) -> int:
     if tables[0].data.values.size > TABULATED or any(each.op not in ("looked_up", "number") for each in operands):
         return place
     values = [each.data.values if each.op == "looked_up" else each.data for each in operands]
-    return builder.make("looked_up", *tables[0].args, data=Array(vector.function(op)(*values)))
+    return builder.make("looked_up", *tables[0].args, data=Array(vector.FUNCTIONS[op](*values)))
 
 
 def at_points(value: np.ndarray, points: np.ndarray) -> Any:

@@ -110,7 +110,7 @@ class Lowering:
         make = self.builder.make
         found: int | None = None
         terms = list(node.args)
-        if terms[0].is_Rational and terms[0].is_negative:  # x - 1, which has the bits of -1 + x
+        if _is_negative(terms[0]):  # x - 1, which has the bits of -1 + x
             terms[:2] = terms[1::-1]
         for term in terms:
             negative = _is_negative(term)

@@ -4,8 +4,10 @@ from mlsysim.graph.passes.axes import ITERATED, Stage, axes, cost, cost_of, stag
 from mlsysim.graph.passes.derivative import along, derivative
 from mlsysim.graph.passes.guards import guarded
 from mlsysim.graph.passes.known import known
+from mlsysim.graph.passes.ordered import ordered
 from mlsysim.graph.passes.regrouped import regrouped
 
 __all__ = [
-    "ITERATED", "Stage", "along", "axes", "cost", "cost_of", "derivative", "guarded", "known", "regrouped", "stages",
+    "ITERATED", "Stage", "along", "axes", "cost", "cost_of", "derivative", "guarded", "known", "ordered",
+    "regrouped", "stages",
 ]  # fmt: skip

@@ -63,7 +63,7 @@ def cost_of(node: Node) -> int:
     return TABLE[node.op].cost + tried
 
 
-def stages(graph: Graph, inputs: Mapping[str, int], early: Callable[[int], bool]) -> list[Stage]:
+def stages(graph: Graph, inputs: Mapping[str, int], early: Callable[[int], int | None]) -> list[Stage]:
     """Split a graph into stages, each of which is evaluated at the shape of its axes.
 
     Parameters
@@ -73,7 +73,7 @@ def stages(graph: Graph, inputs: Mapping[str, int], early: Callable[[int], bool]
     inputs : mapping
         As for :func:`axes`.
     early : callable
-        True for axes of a stage of their own; false for all others, which are the last stage, and for any axes that
+        From axes to those by which their stage is known and sorted; None for the last stage, and so for any axes that
         include some of these.
 
     Returns
@@ -82,9 +82,7 @@ def stages(graph: Graph, inputs: Mapping[str, int], early: Callable[[int], bool]
         In order; a stage may read the outputs of those before it, under names that no input has.
     """
     over, live = axes(graph, inputs), graph.live()
-    stage = {
-        place: over[place] if early(over[place]) else None for place in live if graph.nodes[place].op not in _LEAVES
-    }
+    stage = {place: early(over[place]) for place in live if graph.nodes[place].op not in _LEAVES}
     handed = {arg: "" for place, own in stage.items() for arg in graph.nodes[place].args if stage.get(arg, own) != own}
     handed |= {place: "" for place in graph.outputs.values() if stage.get(place) is not None}
     fresh = (name for number in itertools.count() if (name := f"_h{number}") not in graph.inputs)

@@ -85,7 +85,7 @@ class Grid:
             values,
             shape(region),
             reason=ReasonCode(self.reasons, reason_code(self.conditions)) if self.reasons else None,
-            total=self.points,
+            whole=self._needed,
         )
         for name, array in found.items() if self.defined else ():
             if array.size and array.dtype.kind == "f" and math.isnan(array.min()):
