@@ -17,9 +17,9 @@ from mlsysim.formulas import deployment, serving_engines, varied_lengths
 from mlsysim.formulas.chunked_chain import EACH, SARATHI, mixed
 from mlsysim.formulas.deployment import by_load
 from mlsysim.formulas.iteration import PASS, PASSED
+from mlsysim.formulas.mixers import attended
 from mlsysim.formulas.replica_layout import ACCELERATORS, DISAGGREGATED
 from mlsysim.formulas.serving_engines import DISTSERVE, NEARLY, pool_rate, step
-from mlsysim.formulas.transformer_flops import attended
 from mlsysim.symbolic import Example, Formula, LeastInteger, Min, Root, Source, evaluated_at, request, token, when
 from mlsysim.symbols.deployment import (
     A_1,

@@ -11,7 +11,7 @@ from typing import Any
 
 from sympy import And, Piecewise, Rational, exp, log
 
-from mlsysim.formulas.transformer_flops import attended
+from mlsysim.formulas.mixers import attended
 from mlsysim.symbolic import Example, Formula, Max, Min, Root, Source, by_member, total, when
 from mlsysim.symbols.iteration import h_c, h_given, kv_rank
 from mlsysim.symbols.prefix_cache import C_pre, H_pre, M_pre, N_pre, n_pre, place, s_pre, u_pre, y_pre, z_pre, z_sum

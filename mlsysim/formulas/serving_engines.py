@@ -13,8 +13,8 @@ from sympy import And, Or, Piecewise, Rational, floor
 
 from mlsysim.formulas import continuous_batching, iteration, replica_layout
 from mlsysim.formulas.iteration import PASS, PASSED
+from mlsysim.formulas.mixers import attended
 from mlsysim.formulas.replica_layout import ACCELERATORS, APART, COLOCATED, DISAGGREGATED
-from mlsysim.formulas.transformer_flops import attended
 from mlsysim.symbolic import (
     Example,
     Formula,

@@ -6,30 +6,15 @@ from typing import Any
 
 from sympy import Eq, Ne
 
-from mlsysim.formulas import parameter_counts
+from mlsysim.formulas import mixers, parameter_counts
 from mlsysim.inputs.declaration import Caveat
 from mlsysim.inputs.slot import Counted
 from mlsysim.symbolic import Mod, Requirement, label, variable_of
 from mlsysim.symbols.hardware import n_node
+from mlsysim.symbols.mixers import L_w, a, a_kv, qk_norm, r_kv, r_q, sinks, window
 from mlsysim.symbols.trained import lora_targets
 from mlsysim.symbols.training import t
-from mlsysim.symbols.workload import (
-    E,
-    L,
-    L_moe,
-    L_w,
-    a,
-    a_kv,
-    d_e,
-    d_ff,
-    expert_bias,
-    k,
-    qk_norm,
-    r_kv,
-    r_q,
-    sinks,
-    window,
-)
+from mlsysim.symbols.workload import E, L, L_moe, d_e, d_ff, expert_bias, k
 
 #: Inputs that describe a transformer tensor by tensor.
 SHAPE = (
@@ -133,7 +118,7 @@ SHAPE_REQUIREMENTS = (
 
 
 #: Parameters of a transformer that gives no count of them.
-COUNTED = Counted(("parameters", "active_parameters"), parameter_counts.FORMULAS, OPTIONAL_SHAPE)
+COUNTED = Counted(("parameters", "active_parameters"), (*mixers.STORED, *parameter_counts.FORMULAS), OPTIONAL_SHAPE)
 #: What a reader must know where a group is larger than what fast links join.
 BEYOND_NODE = Caveat(
     t > n_node,

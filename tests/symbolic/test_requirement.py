@@ -5,8 +5,9 @@ import sympy
 
 from mlsysim.errors import UnknownNameError
 from mlsysim.symbolic import Requirement, byte, label, variable_of
+from mlsysim.symbols.mixers import a
 from mlsysim.symbols.training import t
-from mlsysim.symbols.workload import L, a, precision, q
+from mlsysim.symbols.workload import L, precision, q
 
 
 def test_it_knows_whom_to_blame_and_what_it_needs():
