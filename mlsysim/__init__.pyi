@@ -145,6 +145,7 @@ class _ParameterCountResult(Result):
     mtp_layers: float
     norm_bias: float
     norm_parameters: float
+    norms_per_layer: float
     parameters: float
     q_lora_rank: float
     qk_nope_head_dim: float
@@ -329,6 +330,7 @@ class _TrainingMemoryResult(Result):
     head_dim: float
     head_parameters: float
     heads: float
+    heads_per_rank: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
     hot_rank_factor: float
@@ -336,6 +338,7 @@ class _TrainingMemoryResult(Result):
     inner_bytes: Quantity[Any]
     interleaved_stages: float
     kept_beside_ffn: Quantity[Any]
+    key_width_per_rank: float
     kv_heads: float
     kv_heads_per_rank: float
     kv_lora_rank: float
@@ -373,6 +376,7 @@ class _TrainingMemoryResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
+    norms_per_layer: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
     optimizer_state: Quantity[Any]
@@ -390,6 +394,7 @@ class _TrainingMemoryResult(Result):
     qk_norm: float
     qk_rope_head_dim: float
     qkv_bias: float
+    query_width_per_rank: float
     recompute_activation_func: float
     recompute_layernorm: float
     recompute_mla_up_proj: float
@@ -424,6 +429,7 @@ class _TrainingMemoryResult(Result):
     trained_expert_parameters_per_rank: float
     trained_parameters_per_rank: float
     two_batch_overlap: float
+    up_projection_activation: Quantity[Any]
     v_head_dim: float
     vector_parameters_per_rank: float
     vocab_size: float
@@ -803,6 +809,7 @@ class _ServingResult(Result):
     head_dim: float
     head_time: Quantity[Any]
     heads: float
+    heads_per_rank: float
     hidden_dim: float
     host_layer_time: Quantity[Any]
     host_power_fraction: float
@@ -821,6 +828,7 @@ class _ServingResult(Result):
     iteration_tokens: Quantity[Any]
     itl_p99: Quantity[Any]
     kernel_traffic: Quantity[Any]
+    key_width_per_rank: float
     kv_bytes_per_token: Quantity[Any]
     kv_bytes_per_token_per_rank: Quantity[Any]
     kv_cache_bytes: Quantity[Any]
@@ -953,6 +961,7 @@ class _ServingResult(Result):
     qk_norm: float
     qk_rope_head_dim: float
     qkv_bias: float
+    query_width_per_rank: float
     r1_ended_share: float
     r1_first_score: float
     r1_kept_share: float
@@ -1493,6 +1502,7 @@ class _IterationResult(Result):
     head_dim: float
     head_time: Quantity[Any]
     heads: float
+    heads_per_rank: float
     hidden_dim: float
     host_layer_time: Quantity[Any]
     host_time: Quantity[Any]
@@ -1504,6 +1514,7 @@ class _IterationResult(Result):
     iteration_time: Quantity[Any]
     iteration_tokens: Quantity[Any]
     kernel_traffic: Quantity[Any]
+    key_width_per_rank: float
     kv_bytes_per_token: Quantity[Any]
     kv_bytes_per_token_per_rank: Quantity[Any]
     kv_cache_bytes: Quantity[Any]
@@ -1566,6 +1577,7 @@ class _IterationResult(Result):
     qk_norm: float
     qk_rope_head_dim: float
     qkv_bias: float
+    query_width_per_rank: float
     rank_decode_requests: Quantity[Any]
     rank_prompts: Quantity[Any]
     ranks_per_token: float
@@ -2080,6 +2092,7 @@ class _DistributedResult(Result):
     head_layers: float
     head_parameters: float
     heads: float
+    heads_per_rank: float
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
@@ -2095,6 +2108,7 @@ class _DistributedResult(Result):
     inner_width: float
     interleaved_stages: float
     kept_beside_ffn: Quantity[Any]
+    key_width_per_rank: float
     kv_heads: float
     kv_heads_per_rank: float
     kv_lora_rank: float
@@ -2139,6 +2153,7 @@ class _DistributedResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    mixer_product_widths: float
     mlp_bias: float
     model_flops: Quantity[Any]
     moe_activation: Quantity[Any]
@@ -2156,6 +2171,7 @@ class _DistributedResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
+    norms_per_layer: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
     optimizer_state: Quantity[Any]
@@ -2185,6 +2201,7 @@ class _DistributedResult(Result):
     qk_norm: float
     qk_rope_head_dim: float
     qkv_bias: float
+    query_width_per_rank: float
     ranks_per_token: float
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
@@ -2211,6 +2228,7 @@ class _DistributedResult(Result):
     rep_summed_bytes: Quantity[Any]
     rep_switch_time: Quantity[Any]
     rep_tree_time: Quantity[Any]
+    repeated_matrix_elements: float
     reserved_memory: Quantity[Any]
     rest_time: Quantity[Any]
     routed_buffer: Quantity[Any]
@@ -2291,6 +2309,8 @@ class _DistributedResult(Result):
     training_time: Quantity[Any]
     training_tokens: Quantity[Any]
     two_batch_overlap: float
+    up_projection_activation: Quantity[Any]
+    up_projection_elements: float
     updated_parameters_per_rank: float
     v_head_dim: float
     vector_parameters_per_rank: float
@@ -2693,6 +2713,7 @@ class _ExpertParallelResult(Result):
     head_layers: float
     head_parameters: float
     heads: float
+    heads_per_rank: float
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
@@ -2710,6 +2731,7 @@ class _ExpertParallelResult(Result):
     inner_width: float
     interleaved_stages: float
     kept_beside_ffn: Quantity[Any]
+    key_width_per_rank: float
     kv_heads: float
     kv_heads_per_rank: float
     kv_lora_rank: float
@@ -2756,6 +2778,7 @@ class _ExpertParallelResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    mixer_product_widths: float
     mlp_bias: float
     model_flops: Quantity[Any]
     moe_activation: Quantity[Any]
@@ -2773,6 +2796,7 @@ class _ExpertParallelResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
+    norms_per_layer: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
     optimizer_state: Quantity[Any]
@@ -2803,6 +2827,7 @@ class _ExpertParallelResult(Result):
     qk_norm: float
     qk_rope_head_dim: float
     qkv_bias: float
+    query_width_per_rank: float
     ranks_per_token: float
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
@@ -2833,6 +2858,7 @@ class _ExpertParallelResult(Result):
     rep_summed_bytes: Quantity[Any]
     rep_switch_time: Quantity[Any]
     rep_tree_time: Quantity[Any]
+    repeated_matrix_elements: float
     reported_memory: Quantity[Any]
     reserved_memory: Quantity[Any]
     rest_time: Quantity[Any]
@@ -2939,6 +2965,8 @@ class _ExpertParallelResult(Result):
     unsplit_sharing_time: Quantity[Any]
     unsplit_tp_time: Quantity[Any]
     unsplit_traffic_time: Quantity[Any]
+    up_projection_activation: Quantity[Any]
+    up_projection_elements: float
     updated_parameters_per_rank: float
     usable_memory: Quantity[Any]
     v_head_dim: float
@@ -3570,6 +3598,7 @@ class _EconomicsResult(Result):
     head_parameters: float
     head_time: Quantity[Any]
     heads: float
+    heads_per_rank: float
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
@@ -3601,6 +3630,7 @@ class _EconomicsResult(Result):
     itl_p99: Quantity[Any]
     kept_beside_ffn: Quantity[Any]
     kernel_traffic: Quantity[Any]
+    key_width_per_rank: float
     kv_bytes_per_request: Quantity[Any]
     kv_bytes_per_token: Quantity[Any]
     kv_bytes_per_token_per_rank: Quantity[Any]
@@ -3692,6 +3722,7 @@ class _EconomicsResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    mixer_product_widths: float
     mlp_bias: float
     model_flops: Quantity[Any]
     moe_activation: Quantity[Any]
@@ -3709,6 +3740,7 @@ class _EconomicsResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
+    norms_per_layer: float
     num_loras: float
     num_prefixes: float
     num_redundant_experts: float
@@ -3812,6 +3844,7 @@ class _EconomicsResult(Result):
     qkv_bias: float
     qps: float
     qps_capacity: float
+    query_width_per_rank: float
     queue_wait_p99: Quantity[Any]
     r1_ended_share: float
     r1_first_score: float
@@ -3866,6 +3899,7 @@ class _EconomicsResult(Result):
     rep_summed_bytes: Quantity[Any]
     rep_switch_time: Quantity[Any]
     rep_tree_time: Quantity[Any]
+    repeated_matrix_elements: float
     replica_arrival_rate: Quantity[Any]
     replica_capacity: Quantity[Any]
     replica_concurrency: Quantity[Any]
@@ -4020,6 +4054,8 @@ class _EconomicsResult(Result):
     two_batch_overlap: float
     undisturbed_time: Quantity[Any]
     uneven_stage_time: Quantity[Any]
+    up_projection_activation: Quantity[Any]
+    up_projection_elements: float
     updated_parameters_per_rank: float
     utilization: float
     v_head_dim: float
@@ -4618,6 +4654,7 @@ class _MemoryExpansionResult(Result):
     head_layers: float
     head_parameters: float
     heads: float
+    heads_per_rank: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
     host_layer_time: Quantity[Any]
@@ -4639,6 +4676,7 @@ class _MemoryExpansionResult(Result):
     itl_p99: Quantity[Any]
     kept_beside_ffn: Quantity[Any]
     kernel_traffic: Quantity[Any]
+    key_width_per_rank: float
     kv_bytes_per_token: Quantity[Any]
     kv_bytes_per_token_per_rank: Quantity[Any]
     kv_cache_bytes: Quantity[Any]
@@ -4716,6 +4754,7 @@ class _MemoryExpansionResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    mixer_product_widths: float
     mlp_bias: float
     model_flops: Quantity[Any]
     moe_activation: Quantity[Any]
@@ -4737,6 +4776,7 @@ class _MemoryExpansionResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
+    norms_per_layer: float
     num_loras: float
     num_prefixes: float
     num_redundant_experts: float
@@ -4826,6 +4866,7 @@ class _MemoryExpansionResult(Result):
     qk_norm: float
     qk_rope_head_dim: float
     qkv_bias: float
+    query_width_per_rank: float
     r1_ended_share: float
     r1_first_score: float
     r1_kept_share: float
@@ -4885,6 +4926,7 @@ class _MemoryExpansionResult(Result):
     rep_summed_bytes: Quantity[Any]
     rep_switch_time: Quantity[Any]
     rep_tree_time: Quantity[Any]
+    repeated_matrix_elements: float
     replica_capacity: Quantity[Any]
     replica_concurrency: Quantity[Any]
     replica_goodput: Quantity[Any]
@@ -5005,6 +5047,8 @@ class _MemoryExpansionResult(Result):
     two_batch_overlap: float
     unhidden_fetch_time: Quantity[Any]
     unified: float
+    up_projection_activation: Quantity[Any]
+    up_projection_elements: float
     update_place: str
     update_slowdown: float
     update_traffic: Quantity[Any]
