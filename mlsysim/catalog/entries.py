@@ -413,8 +413,13 @@ class TransformerWorkload(Entry):
         Most tokens of a prompt and its answer that the model is made for.
     attention_sinks, sandwich_norm : Value, optional
         Yes or no; no where left out. A learned sink per head; norms behind the blocks as well as in front.
-    q_lora_rank, kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim : Value, optional
+    gate_width, block_norms : Value, optional
+        Numbers of an output gate of attention per token, 0 where left out; norms in front of the blocks of a layer, 2
+        where left out.
+    q_lora_rank, kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim : Value, optional
         Multi-head latent attention; 0 without it.
+    v_head_dim : Value, optional
+        Width of the values of a head; that of its keys where left out.
     sliding_window, sliding_layers : Value, optional
         Tokens a layer with a sliding window attends to, and how many layers have one; 0 without.
     mtp_layers : Value, optional
@@ -457,6 +462,8 @@ class TransformerWorkload(Entry):
     qk_rope_head_dim: Count | None = None
     v_head_dim: Count | None = None
     attention_sinks: Flag | None = None
+    gate_width: Count | None = None
+    block_norms: Count | None = None
     sandwich_norm: Flag | None = None
     sliding_window: Count | None = None
     sliding_layers: Count | None = None
@@ -465,7 +472,16 @@ class TransformerWorkload(Entry):
 
     @pydantic.model_validator(mode="after")
     def _shape(self) -> TransformerWorkload:
-        for field in ("layers", "hidden_dim", "heads", "kv_heads", "head_dim", "vocab_size", "max_position_embeddings"):
+        for field in (
+            "layers",
+            "hidden_dim",
+            "heads",
+            "kv_heads",
+            "head_dim",
+            "vocab_size",
+            "max_position_embeddings",
+            "block_norms",
+        ):
             _whole(self, field, 1)
         for field in ("ffn_dim", "learned_positions", "q_lora_rank", "kv_lora_rank"):
             _whole(self, field, 0)
@@ -473,6 +489,7 @@ class TransformerWorkload(Entry):
             "qk_nope_head_dim",
             "qk_rope_head_dim",
             "v_head_dim",
+            "gate_width",
             "sliding_window",
             "sliding_layers",
             "mtp_layers",

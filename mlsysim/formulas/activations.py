@@ -60,7 +60,7 @@ from mlsysim.symbols.activations import (
 from mlsysim.symbols.formats import q_a, q_e, q_in, q_s, q_w
 from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.layers import two
-from mlsysim.symbols.mixers import a_r, n_N, x_up, y_k, y_q
+from mlsysim.symbols.mixers import a_r, n_B, n_N, x_up, y_core, y_k
 from mlsysim.symbols.parameters import P_norm
 from mlsysim.symbols.training import (
     A,
@@ -269,17 +269,17 @@ layer_input = Formula(
     example=Example({q_a: 2, h: 4096, sigma: 8}, "1024 byte/token", derived="2 * 4096 / 8"),
 )
 
-_around = 2 * x_norm + x_attn + x_drop
+_around = n_B * x_norm + x_attn + x_drop
 
 recomputed_activation = Formula(
     x_redo,
-    2 * r_norm * (x_norm - x_in) + r_up * x_up,
+    n_B * r_norm * (x_norm - x_in) + r_up * x_up,
     title="Not kept by a layer whose norms or up-projections are recomputed",
     source=Source("deepseek2024", "section 3.2.3"),
     variant="per_operator",
     assumes="Of a norm its input stays, of latent attention the compressed vectors before their norms.",
     example=Example(
-        {r_norm: 1, r_up: 1, x_norm: 21732, x_in: 14336, x_up: 165960},
+        {n_B: 2, r_norm: 1, r_up: 1, x_norm: 21732, x_in: 14336, x_up: 165960},
         "180752 byte/token",
         derived="2 * (21732 - 14336) + 165960",
     ),
@@ -287,16 +287,16 @@ recomputed_activation = Formula(
 
 alternate_matmul_activation = Formula(
     x_mm,
-    2 * x_in + q_a * (2 * y_q + y_k + d_ff / t) / token + 4 * byte * a_r / token,
+    2 * x_in + q_a * (y_core - y_k + d_ff / t) / token + 4 * byte * a_r / token,
     title="Kept where every second matrix product is kept",
     source=Source("liang2024", "section 2.2.1"),
     variant="per_operator",
     assumes="Input, queries, values, gate, output of the block and of flash attention, in the order of a Llama layer.",
     accuracy="Exact on a Llama layer under torchtitan's policy.",
     example=Example(
-        {x_in: 8192, q_a: 2, a_r: 32, y_q: 4096, y_k: 1024, d_ff: 14336, t: 1},
+        {x_in: 8192, q_a: 2, a_r: 32, y_core: 10240, y_k: 1024, d_ff: 14336, t: 1},
         "63616 byte/token",
-        derived="2 * 8192 + 2 * (2 * 4096 + 1024 + 14336) + 4 * 32",
+        derived="2 * 8192 + 2 * (10240 - 1024 + 14336) + 4 * 32",
     ),
 )
 
@@ -307,7 +307,7 @@ kept_beside = Formula(
     source=AUTOGRAD,
     variant="per_operator",
     example=Example(
-        {x_norm: 16388, x_attn: 20480, x_drop: 0, x_redo: 0}, "53256 byte/token", derived="2 * 16388 + 20480"
+        {n_B: 2, x_norm: 16388, x_attn: 20480, x_drop: 0, x_redo: 0}, "53256 byte/token", derived="2 * 16388 + 20480"
     ),
 )
 
@@ -390,7 +390,7 @@ largest_layer_activation = Formula(
     title="Everything one layer makes for its backward pass",
     source=AUTOGRAD,
     example=Example(
-        {L: 61, L_moe: 58, x_norm: 28676, x_attn: 204936, x_core: 512, x_drop: 0, x_ffn: 110592, x_moe: 341060},
+        {L: 61, L_moe: 58, x_norm: 28676, x_attn: 204936, x_core: 512, x_drop: 0, x_ffn: 110592, x_moe: 341060, n_B: 2},
         "603860 byte/token",
         derived="2 * 28676 + 204936 + 512 + max(110592, 341060)",
     ),

@@ -85,7 +85,7 @@ from mlsysim.symbols.iteration import (
 )
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.lora import M_lo, t_lo
-from mlsysim.symbols.mixers import y_k, y_q
+from mlsysim.symbols.mixers import y_core
 from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.serving import B_max, n_out
@@ -220,7 +220,7 @@ activation_traffic = Formula(
     x_it,
     _WIDE
     * (
-        L * (8 * h + 4 * (y_q + y_k))
+        L * (8 * h + 2 * y_core)
         + (L - L_moe) * (4 + gated) * d_ff / t
         + L_moe * (k * (4 * h + (4 + gated) * d_e) + (4 + gated) * d_sh) / t
     )
@@ -231,9 +231,9 @@ activation_traffic = Formula(
     "attention written once and read once; for each expert of a token a copy gathered and one scattered.",
     accuracy="Counted by hand; TensorRT-LLM's 405B comes out 10% above the measured throughput with it, 19% without.",
     example=Example(
-        {L: 80, L_moe: 0, h: 8192, t: 2, y_q: 4096, y_k: 512, gated: 1, d_ff: 28672, k: 1, d_e: 0, d_sh: 0},
+        {L: 80, L_moe: 0, h: 8192, t: 2, y_core: 9216, gated: 1, d_ff: 28672, k: 1, d_e: 0, d_sh: 0},
         "24.904 MB/token",
-        derived="2 * 80 * (8 * 8192 + 4 * 128 * (32 + 4) + 5 * 28672 / 2) / 1e6",
+        derived="2 * 80 * (8 * 8192 + 2 * 9216 + 5 * 28672 / 2) / 1e6",
     ),
 )
 
@@ -507,6 +507,7 @@ def operators() -> tuple[Formula, ...]:
     )
     return (
         *number_formats.SERVING,
+        mixers.value_width,
         mixers.attention_parameters,
         parameter_counts.ffn_parameters,
         parameter_counts.expert_parameters,

@@ -19,7 +19,7 @@ from mlsysim.symbols.activations import sigma, x_in
 from mlsysim.symbols.formats import q_a, q_comb, q_disp, q_e, q_w
 from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.hardware import B_mem, F, M_cap, beta, eta
-from mlsysim.symbols.mixers import a_r, n_N, y_k, y_q
+from mlsysim.symbols.mixers import a_r, n_N, y_core
 from mlsysim.symbols.offload import (
     A_rec,
     B_far,
@@ -312,7 +312,7 @@ layered_computing = Formula(
     ),
 )
 
-_vectors = q_a * (14 * h / sigma + 4 * (y_q + y_k)) / token
+_vectors = q_a * (14 * h / sigma + 2 * y_core) / token
 
 
 def _inner(width: Any) -> Any:
@@ -329,10 +329,10 @@ dense_traffic = Formula(
     "ranks move; queries, keys, values and output written and read; fused attention.",
     convention="Forward, one micro-batch.",
     example=Example(
-        {n_tok: 4096, q_a: 2, q_w: 2, h: 4096, sigma: 8, t: 8, y_q: 512, y_k: 128, gated: 1, d_ff: 16384,
+        {n_tok: 4096, q_a: 2, q_w: 2, h: 4096, sigma: 8, t: 8, y_core: 1280, gated: 1, d_ff: 16384,
          P_attn_r: 5e6, P_ffn_r: 2.5e7},
         "0.24036 GB",
-        derived="(4096 * 2 * (14 * 4096 / 8 + 4 * (512 + 128) + 6 * 16384 / 8) + 2 * (5e6 + 2.5e7)) / 1e9",
+        derived="(4096 * 2 * (14 * 4096 / 8 + 2 * 1280 + 6 * 16384 / 8) + 2 * (5e6 + 2.5e7)) / 1e9",
     ),
 )  # fmt: skip
 
@@ -345,10 +345,10 @@ moe_traffic = Formula(
     assumes="As for a dense layer, with six vectors per token and expert to permute, compute and return it.",
     convention="Forward, one micro-batch.",
     example=Example(
-        {n_tok: 4096, q_a: 2, q_w: 2, h: 4096, sigma: 8, t: 8, y_q: 512, y_k: 128, gamma_r: 1.25, k: 2, chi: 2,
+        {n_tok: 4096, q_a: 2, q_w: 2, h: 4096, sigma: 8, t: 8, y_core: 1280, gamma_r: 1.25, k: 2, chi: 2,
          gated: 0, d_e: 8192, d_sh: 4096, P_attn_r: 5e6, P_sh_r: 1e6, P_exp_r: 1e8},
         "0.51818 GB",
-        derived="(4096 * 2 * (14 * 4096 / 8 + 4 * (512 + 128) + 6 * 1.25 * 2 * 2 * 4096 / 8 "
+        derived="(4096 * 2 * (14 * 4096 / 8 + 2 * 1280 + 6 * 1.25 * 2 * 2 * 4096 / 8 "
         "+ 4 * (1.25 * 2 * 8192 + 4096) / 8) + 2 * (5e6 + 1e6 + 1e8)) / 1e9",
     ),
 )  # fmt: skip

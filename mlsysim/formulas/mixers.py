@@ -36,6 +36,9 @@ from mlsysim.symbols.mixers import (
     d_nope,
     d_rope,
     d_v,
+    d_v_h,
+    n_B,
+    n_G,
     n_N,
     o_bias,
     qk_norm,
@@ -46,6 +49,7 @@ from mlsysim.symbols.mixers import (
     sinks,
     window,
     x_up,
+    y_core,
     y_k,
     y_mix,
     y_q,
@@ -95,8 +99,8 @@ def edges(rows: Any, columns: Any) -> Any:
 
 
 def heads_matrices(ways: Any, kv_heads: Any) -> Matrices:
-    """Number, rows and columns of query and output, key and value projections on one of so many ranks."""
-    return ((2, a / ways * d_h, h), (2, kv_heads * d_h, h))
+    """Number, rows and columns of query (with a gate), output, key and value projections on one of so many ranks."""
+    return ((1, (a * d_h + n_G) / ways, h), (1, a / ways * d_v_h, h), (1, kv_heads * d_h, h), (1, kv_heads * d_v_h, h))
 
 
 def latent_matrices(ways: Any) -> tuple[Matrices, Matrices, Matrices]:
@@ -108,7 +112,7 @@ def latent_matrices(ways: Any) -> tuple[Matrices, Matrices, Matrices]:
 
 def heads_vectors(ways: Any, kv_heads: Any) -> Any:
     """Biases, norms of heads and sinks of grouped-query attention on one of so many ranks."""
-    biases = qkv_bias * (a / ways + 2 * kv_heads) * d_h + o_bias * h
+    biases = qkv_bias * ((a / ways + kv_heads) * d_h + kv_heads * d_v_h) + o_bias * h
     return biases + qk_norm * 2 * (1 + norm_bias) * d_h + sinks * a / ways
 
 
@@ -145,11 +149,20 @@ def normalised(width: Any) -> Any:
 
 norms_per_layer = Formula(
     n_N,
-    2 * (1 + sandwich),
+    n_B * (1 + sandwich),
     title="Norms of one layer",
     source=Source("zhang2019", "section 3"),
     assumes="One in front of each of its two blocks, and where the model has them one behind each (Gemma).",
-    example=Example({sandwich: 1}, "4", derived="2 * 2"),
+    example=Example({n_B: 2, sandwich: 1}, "4", derived="2 * 2"),
+)
+
+value_width = Formula(
+    d_v_h,
+    when(And(d_v > 0, r_kv <= 0), d_v, d_h),
+    title="Width of the values of one head",
+    source=Source("ainslie2023", "section 2"),
+    assumes="That of the keys unless the model says otherwise (MiMo: 192 and 128).",
+    example=Example({d_v: 128, d_h: 192, r_kv: 0}, "128", derived="128"),
 )
 
 attention_parameters = Formula(
@@ -162,7 +175,7 @@ attention_parameters = Formula(
     convention=SHAPE,
     example=Example(
         {h: 7168, a: 128, a_kv: 128, d_h: 192, r_q: 1536, r_kv: 512, d_nope: 128, d_rope: 64, d_v: 128, qkv_bias: 0,
-         o_bias: 0, qk_norm: 0, sinks: 0, norm_bias: 0},
+         o_bias: 0, qk_norm: 0, sinks: 0, norm_bias: 0, n_G: 0, d_v_h: 192},
         "187107328",
         derived="(7168 + 1) * 1536 + 1536 * 128 * 192 + 7168 * (512 + 64) + 512 + 512 * 128 * 256 + 128 * 128 * 7168",
     ),
@@ -187,7 +200,7 @@ attention_parameters_per_rank = Formula(
     accuracy=COUNTED,
     example=Example(
         {h: 16384, a: 128, a_kv_r: 1, d_h: 128, t: 8, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, qkv_bias: 0,
-         o_bias: 0, qk_norm: 0, sinks: 0, norm_bias: 0},
+         o_bias: 0, qk_norm: 0, sinks: 0, norm_bias: 0, n_G: 0, d_v_h: 128},
         "71303168",
         derived="2 * (128 / 8) * 128 * 16384 + 2 * 1 * 128 * 16384",
     ),
@@ -203,11 +216,11 @@ heads_per_rank = Formula(
 
 query_width = Formula(
     y_q,
-    a / t * d_h,
+    Max(a * d_h + n_G, a * d_v_h) / t,
     title="Width of the queries of one rank",
     source=MEGATRON,
-    assumes="That of the output of attention is the same.",
-    example=Example({a: 64, t: 8, d_h: 128}, "1024", derived="64 / 8 * 128"),
+    assumes="With their gate; or that of the output of attention, where it is wider.",
+    example=Example({a: 64, t: 8, d_h: 128, d_v_h: 128, n_G: 0}, "1024", derived="64 / 8 * 128"),
 )
 
 key_width = Formula(
@@ -215,18 +228,28 @@ key_width = Formula(
     a_kv_r * d_h,
     title="Width of the keys of one rank",
     source=MEGATRON,
-    assumes="That of the values is the same.",
     example=Example({a_kv_r: 1, d_h: 128}, "128", derived="1 * 128"),
+)
+
+core_width = Formula(
+    y_core,
+    (a / t + a_kv_r) * (d_h + d_v_h) + n_G / t,
+    title="Widths of queries, gate, keys, values and output of one rank",
+    source=MEGATRON,
+    assumes="The output of attention is as wide as the values of all query heads.",
+    example=Example({a: 64, t: 8, a_kv_r: 1, d_h: 128, d_v_h: 128, n_G: 0}, "2304", derived="(64 / 8 + 1) * 2 * 128"),
 )
 
 key_value_width = Formula(
     h_kv,
-    when(IS_LATENT, a * (d_nope + d_rope + d_v) / t, 2 * a_kv_r * d_h),
+    when(IS_LATENT, a * (d_nope + d_rope + d_v) / t, a_kv_r * (d_h + d_v_h)),
     title="Keys and values one rank sends for a token",
     source=Source("liu2024", "section 3"),
     assumes="Compressed keys and values are expanded before they travel.",
     example=Example(
-        {r_kv: 0, a: 64, d_nope: 0, d_rope: 0, d_v: 0, t: 8, a_kv_r: 1, d_h: 128}, "256", derived="2 * 1 * 128"
+        {r_kv: 0, a: 64, d_nope: 0, d_rope: 0, d_v: 0, t: 8, a_kv_r: 1, d_h: 128, d_v_h: 128},
+        "256",
+        derived="2 * 1 * 128",
     ),
 )
 
@@ -255,7 +278,7 @@ expanding_elements = Formula(
 
 _query_widths = when(r_q > 0, h + r_q + r_q + a * (d_nope + d_rope), h + a * (d_nope + d_rope))
 _latent_widths = _query_widths + h + r_kv + d_rope + r_kv + a * (d_nope + d_v) + a * d_v + h
-_heads_widths = 2 * h + 2 * (a + a_kv) * d_h
+_heads_widths = 2 * h + (a + a_kv) * (d_h + d_v_h) + n_G
 
 product_widths = Formula(
     y_mix,
@@ -265,7 +288,7 @@ product_widths = Formula(
     assumes="Products with one input read it once.",
     convention="One layer, all ranks.",
     example=Example(
-        {r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, h: 4096, a: 32, a_kv: 8, d_h: 128},
+        {r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, h: 4096, a: 32, a_kv: 8, d_h: 128, n_G: 0, d_v_h: 128},
         "18432",
         derived="2 * 4096 + 2 * (32 + 8) * 128",
     ),
@@ -286,7 +309,7 @@ attention_edges = Formula(
     convention="One layer on one rank.",
     accuracy=COUNTED,
     example=Example(
-        {h: 4096, a: 32, a_kv_r: 8, d_h: 128, t: 1, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0},
+        {h: 4096, a: 32, a_kv_r: 8, d_h: 128, t: 1, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, n_G: 0, d_v_h: 128},
         "26624",
         derived="2 * (4096 + 4096) + 2 * (1024 + 4096)",
     ),
@@ -301,7 +324,7 @@ attention_vectors = Formula(
     accuracy=COUNTED,
     example=Example(
         {h: 1024, a: 16, a_kv_r: 8, d_h: 128, t: 1, r_q: 0, r_kv: 0, qkv_bias: 0, o_bias: 0, qk_norm: 1, norm_bias: 0,
-         sinks: 0},
+         sinks: 0, d_v_h: 128},
         "256",
         derived="2 * 128",
     ),
@@ -327,13 +350,13 @@ adapted_attention_edges = Formula(
     R_ad,
     by_label(
         lora_targets,
-        {"query_value": (a / t + a_kv_r) * d_h + 2 * h, "attention": R_attn, "all_linear": R_attn},
+        {"query_value": a / t * d_h + a_kv_r * d_v_h + n_G / t + 2 * h, "attention": R_attn, "all_linear": R_attn},
     ),
     title="Rows and columns of the products of attention that have adapters",
     source=LORA,
     convention="One layer on one rank.",
     example=Example(
-        {lora_targets: "query_value", a: 96, a_kv_r: 96, d_h: 128, t: 1, h: 12288, R_attn: 98304},
+        {lora_targets: "query_value", a: 96, a_kv_r: 96, d_h: 128, t: 1, h: 12288, R_attn: 98304, n_G: 0, d_v_h: 128},
         "49152",
         derived="(96 + 96) * 128 + 2 * 12288",
     ),
@@ -341,12 +364,12 @@ adapted_attention_edges = Formula(
 
 attention_work = Formula(
     attention_flops,
-    when(IS_LATENT, 2 * L * a * (d_nope + d_rope + d_v), 4 * L * a * d_h) * flop / token**2,
+    when(IS_LATENT, 2 * L * a * (d_nope + d_rope + d_v), 2 * L * a * (d_h + d_v_h)) * flop / token**2,
     title="Arithmetic of attention, per pair of tokens",
     source=Source("kaplan2020", "table 1"),
     assumes="Scores and weighted values, two FLOPs per product.",
     example=Example(
-        {L: 32, a: 32, d_h: 128, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0},
+        {L: 32, a: 32, d_h: 128, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, d_v_h: 128},
         "524288 FLOP/token^2",
         derived="32 * 32 * (2 * 128 + 2 * 128)",
     ),
@@ -406,7 +429,7 @@ kv_bytes_by_width = Formula(
 
 kv_bytes_per_token = Formula(
     kv_token,
-    when(IS_LATENT, L * (r_kv + d_rope) * q_kv / token, 2 * L * a_kv * d_h * q_kv / token),
+    when(IS_LATENT, L * (r_kv + d_rope) * q_kv / token, L * a_kv * (d_h + d_v_h) * q_kv / token),
     title="KV cache of one token, by the width of a head",
     source=Source("ainslie2023", "section 2"),
     variant="prefill_aware",
@@ -414,7 +437,7 @@ kv_bytes_per_token = Formula(
     convention="All layers, one replica; kB = 1000 bytes.",
     accuracy="Equal to the cache of transformers models, tensor for tensor (docs/validation.md).",
     example=Example(
-        {L: 40, a_kv: 40, d_h: 128, q_kv: 2, r_kv: 0, d_rope: 0},
+        {L: 40, a_kv: 40, d_h: 128, q_kv: 2, r_kv: 0, d_rope: 0, d_v_h: 128},
         "800 KiB/token",
         Source("kwon2023", "section 3: OPT-13B, printed as 800 KB"),
     ),
@@ -433,7 +456,9 @@ cache_per_rank = Formula(
 #: The output of attention is kept twice where the product that reads it is narrower, once where it is kept narrow.
 _output = when(q_o < q_a, q_o, q_a + when(q_in < q_a, q_in))
 _heads = (a / t + a_kv_r) * qk_norm * ((q_a + q_copy) * d_h + 4 * byte) / token
-_grouped = (q_a * (a / t * d_h + 2 * a_kv_r * d_h) + _output * a / t * d_h) / token
+#: A gate keeps its own output, and the product with it besides that of the core.
+_gate = when(n_G > 0, q_a * (n_G + a * d_v_h) / t)
+_grouped = (q_a * (a / t * d_h + a_kv_r * (d_h + d_v_h)) + _output * a / t * d_v_h + _gate) / token
 _latents = when(r_q > 0, normalised(r_q)) + normalised(r_kv) + when(EAGER, 0, q_a * d_rope / token)
 #: Queries and keys as they are assembled, and what the keys and values come from.
 _expansion = a / t * q_a * (2 * (d_nope + d_rope) + (d_nope + d_v)) / token
@@ -450,13 +475,13 @@ attention_activation = Formula(
     accuracy=HOOKS,
     example=Example(
         {a: 128, t: 1, a_kv_r: 128, d_h: 192, qk_norm: 0, q_a: 2, q_in: 2, q_copy: 0, r_q: 1536, r_kv: 512, d_nope: 128,
-         d_rope: 64, d_v: 128, elementwise_kernels: "fused", q_o: 2},
+         d_rope: 64, d_v: 128, elementwise_kernels: "fused", q_o: 2, n_G: 0, d_v_h: 192},
         "204936 byte/token",
         derived="2 * 2 * 1536 + 4 + 2 * 2 * 512 + 4 + 2 * 64 + 2 * 128 * (2 * (128 + 64) + 128 + 128 + 128)",
     ),
 )  # fmt: skip
 
-_expanded = 2 * q_a * Max(0, a / t - a_kv_r) * d_h / token
+_expanded = q_a * Max(0, a / t - a_kv_r) * (d_h + d_v_h) / token
 _score_rows = (q_a + 4 * byte + mask) * a / t * (s / token) / token
 
 attention_core_activation = Formula(
@@ -469,7 +494,7 @@ attention_core_activation = Formula(
     "dropout mask, and keys and values repeated for all heads.",
     accuracy=HOOKS,
     example=Example(
-        {attention_kernel: "eager", a: 32, t: 1, a_kv_r: 8, d_h: 128, r_kv: 0, q_a: 2, mask: 0, s: 2048},
+        {attention_kernel: "eager", a: 32, t: 1, a_kv_r: 8, d_h: 128, r_kv: 0, q_a: 2, mask: 0, s: 2048, d_v_h: 128},
         "405504 byte/token",
         derived="2 * 2 * (32 - 8) * 128 + (2 + 4) * 32 * 2048",
     ),
@@ -490,9 +515,9 @@ up_projection_activation = Formula(
 )  # fmt: skip
 
 #: What attention stores.
-STORED = (norms_per_layer, attention_parameters)
+STORED = (norms_per_layer, value_width, attention_parameters)
 #: What one rank holds of it, with adapters.
-SHARDED = (kv_heads_per_rank, attention_parameters_per_rank, heads_per_rank, query_width, key_width)
+SHARDED = (kv_heads_per_rank, attention_parameters_per_rank, heads_per_rank, query_width, key_width, core_width)
 ADAPTED = (attention_edges, attention_vectors, adapted_attention_products, adapted_attention_edges)
 #: What it keeps for the backward pass.
 SAVED = (attention_activation, attention_core_activation, up_projection_activation)

@@ -62,6 +62,7 @@ class ServingCapacityModel(PerformanceModel):
                 FIRST_ORDER,
                 (
                     *number_formats.SERVING,
+                    mixers.value_width,
                     mixers.attention_parameters,
                     parameter_counts.ffn_parameters,
                     parameter_counts.expert_parameters,

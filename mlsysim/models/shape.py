@@ -11,7 +11,7 @@ from mlsysim.inputs.declaration import Caveat
 from mlsysim.inputs.slot import Counted
 from mlsysim.symbolic import Mod, Requirement, label, variable_of
 from mlsysim.symbols.hardware import n_node
-from mlsysim.symbols.mixers import L_w, a, a_kv, qk_norm, r_kv, r_q, sinks, window
+from mlsysim.symbols.mixers import L_w, a, a_kv, n_G, qk_norm, r_kv, r_q, sinks, window
 from mlsysim.symbols.trained import lora_targets
 from mlsysim.symbols.training import t
 from mlsysim.symbols.workload import E, L, L_moe, d_e, d_ff, expert_bias, k
@@ -45,13 +45,15 @@ SHAPE = (
     "qk_rope_head_dim",
     "v_head_dim",
     "attention_sinks",
+    "gate_width",
+    "block_norms",
     "sandwich_norm",
     "expert_bias",
     "mtp_layers",
 )
 
 #: Those that the products of a pass and the weights of a replica are counted from.
-PASS_SHAPE = tuple(name for name in SHAPE if name not in ("learned_positions", "sandwich_norm"))
+PASS_SHAPE = tuple(name for name in SHAPE if name not in ("learned_positions", "block_norms", "sandwich_norm"))
 
 #: Inputs that say how far attention reaches.
 WINDOW = ("sliding_window", "sliding_layers")
@@ -71,6 +73,8 @@ OPTIONAL_SHAPE: dict[str, Any] = {
     "qk_rope_head_dim": 0,
     "v_head_dim": 0,
     "attention_sinks": False,
+    "gate_width": 0,
+    "block_norms": 2,
     "sandwich_norm": False,
     "expert_bias": False,
     "mtp_layers": 0,
@@ -112,6 +116,8 @@ SHAPE_REQUIREMENTS = (
     Requirement(d_ff, (d_ff > 0) | Eq(L_moe, L), "must be above 0 where layers have no experts"),
     Requirement(qk_norm, Eq(qk_norm, 0) | Eq(r_kv, 0), "must be False with latent attention ({kv_lora_rank})"),
     Requirement(sinks, Eq(sinks, 0) | Eq(r_kv, 0), "must be False with latent attention ({kv_lora_rank})"),
+    Requirement(n_G, Eq(Mod(n_G, a), 0), "must be a multiple of {heads}"),
+    Requirement(n_G, Eq(n_G, 0) | Eq(r_kv, 0), "must be 0 with latent attention ({kv_lora_rank})"),
     Requirement(expert_bias, Eq(expert_bias, 0) | (L_moe > 0), "must be False where {moe_layers}"),
     Requirement(r_q, Eq(r_q, 0) | (r_kv > 0), "must be 0 where {kv_lora_rank}"),
 )

@@ -58,7 +58,7 @@ d_v = variable(
     "v_head_dim",
     r"d_{\mathrm{v}}",
     "count",
-    "Width per head of the values (MLA); 0 without it.",
+    "Width per head of the values; 0 where it is that of the keys.",
     integer(0),
     label="Value head width",
 )
@@ -85,10 +85,44 @@ sandwich = variable(
     flag(),
 )
 
+n_G = variable(
+    "gate_width",
+    r"n_{\mathrm{G}}",
+    "count",
+    "Numbers of the output gate of attention per token: one a head, or one a head and value width; 0 without a gate.",
+    integer(0),
+    label="Width of the output gate",
+)
+n_B = variable(
+    "block_norms",
+    r"n_{\mathrm{B}}",
+    "count",
+    "Norms in front of the two blocks of a layer; 1 where both read the same one and run abreast (Falcon, Cohere).",
+    integer(1, 2),
+)
+
 n_N = variable("norms_per_layer", r"n_{\mathrm{N}}", "count", "Norms of one layer.", integer(0))
 a_r = variable("heads_per_rank", r"a_{\mathrm{r}}", "count", "Query heads of one tensor-parallel rank.", positive())
+d_v_h = variable(
+    "value_dim",
+    r"d_{\mathrm{v,h}}",
+    "count",
+    "Width of the values of one head, where no vector is compressed.",
+    integer(1),
+)
 y_q = variable(
-    "query_width_per_rank", r"y_{\mathrm{q}}", "count", "Width of all queries of one tensor-parallel rank.", positive()
+    "query_width_per_rank",
+    r"y_{\mathrm{q}}",
+    "count",
+    "Width of all queries of one tensor-parallel rank, or of the output of attention where that is wider.",
+    positive(),
+)
+y_core = variable(
+    "core_width_per_rank",
+    r"y_{\mathrm{core}}",
+    "count",
+    "Widths of queries, gate, keys, values and output of attention on one tensor-parallel rank, added up.",
+    positive(),
 )
 y_k = variable(
     "key_width_per_rank", r"y_{\mathrm{k}}", "count", "Width of all keys of one tensor-parallel rank.", integer(1)
