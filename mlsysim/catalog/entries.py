@@ -422,6 +422,8 @@ class TransformerWorkload(Entry):
         Width of the values of a head; that of its keys where left out.
     sliding_window, sliding_layers : Value, optional
         Tokens a layer with a sliding window attends to, and how many layers have one; 0 without.
+    chunked_attention : Value, optional
+        Yes where those layers attend within chunks of so many tokens; no where left out.
     mtp_layers : Value, optional
         Layers that predict further tokens in training; 0 where left out.
     counted_parameters : Value, optional
@@ -433,7 +435,7 @@ class TransformerWorkload(Entry):
     what: ClassVar[str] = "model"
     flags: ClassVar[frozenset[str]] = frozenset(
         {"gated", "tied_embeddings", "qkv_bias", "attention_output_bias", "mlp_bias", "norm_bias", "qk_norm",
-         "attention_sinks", "sandwich_norm"}
+         "attention_sinks", "sandwich_norm", "chunked_attention"}
     )  # fmt: skip
     counts: ClassVar[tuple[str, ...]] = ("parameters",)
     counted_from: ClassVar[tuple[str, ...]] = ("vocab_size", "ffn_dim", "gated")
@@ -467,6 +469,7 @@ class TransformerWorkload(Entry):
     sandwich_norm: Flag | None = None
     sliding_window: Count | None = None
     sliding_layers: Count | None = None
+    chunked_attention: Flag | None = None
     mtp_layers: Count | None = None
     counted_parameters: Count | None = None
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from sympy import And, Dummy, Float, Ge, Lt, Piecewise, Rational, ceiling, floor, log, oo, sqrt
 
-from mlsysim.formulas.mixers import attended, windowed
+from mlsysim.formulas.mixers import NOT_CHUNKED, attended, read, windowed
 from mlsysim.symbolic import (
     ErlangC,
     Example,
@@ -188,13 +188,13 @@ kv_bytes_per_request = Formula(
 
 kv_bytes_read = Formula(
     kv_read,
-    kv_token * attended(s + n_out / 2) / request,
+    kv_token * read(s + n_out / 2) / request,
     title="KV cache a decode step reads for one request",
     source=ORCA,
     assumes="The context grows by a token per step; its mean over the answer is taken, up to the window where "
     "a layer has one.",
     example=Example(
-        {kv_token: 128, s: 1000, n_out: 200, L: 32, **windowed(16, 512)},
+        {kv_token: 128, s: 1000, n_out: 200, L: 32, **windowed(16, 512), **NOT_CHUNKED},
         "0.103168 GB/request",
         derived="128e3 * ((1000 + 200 / 2) / 2 + 512 / 2) / 1e9",
     ),
@@ -314,11 +314,22 @@ step_kv_time = Formula(
 
 step_compute_time = Formula(
     phi,
-    token * (w_lin + w_head + w_dec * attended(s + n_out / 2)) / (F * eta),
+    token * (w_lin + w_head + w_dec * read(s + n_out / 2)) / (F * eta),
     title="Computing the token of one request in a decode step",
     source=Source("pope2023", "section 2"),
     example=Example(
-        {w_lin: 15e9, w_head: 1e9, w_dec: 500000, s: 10000, n_out: 4000, F: 1000, eta: 0.5, L: 32, **windowed(0, 0)},
+        {
+            w_lin: 15e9,
+            w_head: 1e9,
+            w_dec: 500000,
+            s: 10000,
+            n_out: 4000,
+            F: 1000,
+            eta: 0.5,
+            L: 32,
+            **windowed(0, 0),
+            **NOT_CHUNKED,
+        },
         "0.04400 ms",
         derived="(15e9 + 1e9 + 500000 * (10000 + 4000 / 2)) / (1e15 * 0.5) * 1000",
     ),

@@ -25,7 +25,7 @@ from mlsysim.formulas import (
     transformer_flops,
 )
 from mlsysim.formulas.continuous_batching import cache_memory, touched
-from mlsysim.formulas.mixers import attended, windowed
+from mlsysim.formulas.mixers import NOT_CHUNKED, attended, read, windowed
 from mlsysim.formulas.replica_layout import ACCELERATORS, EXPERT_RANKS, SLOTS
 from mlsysim.formulas.roofline import side_by_side
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, flop, label, request, token, when
@@ -251,7 +251,7 @@ decode_attention_time = Formula(
     t_kv,
     n_dec_r
     / request
-    * attended(K_dec * request)
+    * read(K_dec * request)
     / token
     * side_by_side(z_kv * kv_rank * token / (eta_kv * B_mem), (1 + gamma_s) * w_dec * token**2 / (t * F_16 * eta_pre)),
     title="Attention of the decoding requests",
@@ -260,7 +260,7 @@ decode_attention_time = Formula(
     "share the reading.",
     example=Example(
         {n_dec_r: 64, gamma_s: 0, K_dec: 2000, z_kv: 1, kv_rank: 160, eta_kv: 0.85, B_mem: 3350, w_dec: 2.6e6, t: 2,
-         F_16: 989, eta_pre: 0.6, L: 80, **windowed(0, 0)},
+         F_16: 989, eta_pre: 0.6, L: 80, **windowed(0, 0), **NOT_CHUNKED},
         "7.1977 ms",
         derived="64 * 2000 * ((160e3 / (0.85 * 3350e9))**2 + (2.6e6 / (2 * 989e12 * 0.6))**2)**0.5 * 1e3",
     ),

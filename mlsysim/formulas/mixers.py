@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sympy import And, Eq, ceiling
+from sympy import And, Eq, ceiling, floor
 
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, byte, flop, label, token, when
 from mlsysim.symbols.activations import (
@@ -32,6 +32,7 @@ from mlsysim.symbols.mixers import (
     a,
     a_kv,
     a_r,
+    chunked,
     d_h,
     d_nope,
     d_rope,
@@ -81,6 +82,8 @@ FLASH = Eq(attention_kernel, label(attention_kernel, "flash"))
 
 #: An example without such attention.
 NOT_LATENT = {r_kv: 0}
+#: One whose layers with a window read all that they keep.
+NOT_CHUNKED = {chunked: 0}
 
 
 def summed(matrices: Matrices, number: Callable[[Any, Any], Any]) -> Any:
@@ -133,8 +136,14 @@ def reach(tokens: Any) -> Any:
 
 
 def attended(tokens: Any) -> Any:
-    """Tokens among so many that a layer attends to, mean over all layers: what its cache must hold."""
+    """Tokens among so many that a layer keeps, mean over all layers: what its cache must hold."""
     return ((L - L_w) * tokens + L_w * reach(tokens)) / L
+
+
+def read(tokens: Any) -> Any:
+    """Tokens among so many that the next one attends to, mean over all layers and over its places in a chunk."""
+    of_chunk = when(And(chunked > 0, tokens > window), (window + token) / 2, reach(tokens))
+    return ((L - L_w) * tokens + L_w * of_chunk) / L
 
 
 def windowed(layers: int, tokens: int) -> dict[Any, int]:
@@ -397,15 +406,25 @@ window_reach = Formula(
     example=Example({window: 4096, s: 8192}, "4096 token", derived="min(4096, 8192)"),
 )
 
+_full = floor(s / s_reach)
+#: Pairs of tokens in the same chunk: full ones, and the rest.
+_chunks = _full * s_reach**2 + (s - _full * s_reach) ** 2
+
 score_work = Formula(
     w_attn,
-    attention_flops / L * ((L - L_w + L_mtp) * f_mask * s + L_w * s_reach * (1 - (1 - f_mask) * s_reach / s)),
+    attention_flops
+    / L
+    * (
+        (L - L_w + L_mtp) * f_mask * s
+        + L_w * when(chunked > 0, f_mask * _chunks / s, s_reach * (1 - (1 - f_mask) * s_reach / s))
+    ),
     title="Arithmetic of the core of attention, per token",
     source=Source("kaplan2020", "table 1"),
     assumes="A window of w leaves s w - w^2/2 pairs of a causal sequence of s tokens: its first tokens see fewer. "
-    "Layers for predicting further tokens have no window.",
+    "Chunks are whole squares or triangles, the last one smaller. Layers for predicting further tokens reach back to "
+    "the first one.",
     example=Example(
-        {f_mask: 0.5, attention_flops: 524288, s: 8192, L: 32, L_w: 16, L_mtp: 0, s_reach: 1024},
+        {chunked: 0, f_mask: 0.5, attention_flops: 524288, s: 8192, L: 32, L_w: 16, L_mtp: 0, s_reach: 1024},
         "1.3254 GFLOP/token",
         derived="524288 / 32 * (16 * 8192 / 2 + 16 * (8192 * 1024 - 1024**2 / 2) / 8192) / 1e9",
     ),

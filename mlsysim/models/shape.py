@@ -56,7 +56,7 @@ SHAPE = (
 PASS_SHAPE = tuple(name for name in SHAPE if name not in ("learned_positions", "block_norms", "sandwich_norm"))
 
 #: Inputs that say how far attention reaches.
-WINDOW = ("sliding_window", "sliding_layers")
+WINDOW = ("sliding_window", "sliding_layers", "chunked_attention")
 
 #: What a model has that says nothing of it.
 OPTIONAL_SHAPE: dict[str, Any] = {
@@ -82,7 +82,7 @@ OPTIONAL_SHAPE: dict[str, Any] = {
 #: The same of what a pass is counted from.
 OPTIONAL_PASS_SHAPE = {name: value for name, value in OPTIONAL_SHAPE.items() if name in PASS_SHAPE}
 #: Attention that reaches as far as the sequence.
-NO_WINDOW: dict[str, Any] = {"sliding_window": 0, "sliding_layers": 0}
+NO_WINDOW: dict[str, Any] = {"sliding_window": 0, "sliding_layers": 0, "chunked_attention": False}
 
 
 def divides(ranks: Any, whole: Any, words: str = "") -> Requirement:

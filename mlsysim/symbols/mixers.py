@@ -77,6 +77,13 @@ L_w = variable(
     integer(0),
     not_above=L,
 )
+chunked = variable(
+    "chunked_attention",
+    r"\beta_{\mathrm{ch}}",
+    "count",
+    "Whether sliding layers attend within chunks of so many tokens instead (Llama 4).",
+    flag(),
+)
 sandwich = variable(
     "sandwich_norm",
     r"\beta_{\mathrm{sw}}",

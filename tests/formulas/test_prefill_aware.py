@@ -303,7 +303,7 @@ def draw(rng):
         **dict.fromkeys(
             ("router_bias", "qkv_bias", "attention_output_bias", "mlp_bias", "norm_bias", "qk_norm", "expert_bias"), 0
         ),
-        **dict.fromkeys(("attention_sinks", "mtp_layers", "sliding_window", "sliding_layers"), 0),
+        **dict.fromkeys(("attention_sinks", "mtp_layers", "sliding_window", "sliding_layers", "chunked_attention"), 0),
         "q_lora_rank": 0,
         "attention_mask": rng.randint(0, 1),
         "memory_efficiency": rng.uniform(0.5, 1),

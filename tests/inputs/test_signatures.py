@@ -120,6 +120,7 @@ EXPECTED = {
             "router_bias": False,
             "sliding_window": 0,
             "sliding_layers": 0,
+            "chunked_attention": False,
             "memory_capacity": None,
             "memory_bandwidth": None,
             "peak_flops": None,

@@ -104,6 +104,38 @@ def test_widths_that_are_none_are_refused(given, message):
         COUNT.solve(**{**known_to(COUNT, FACTS["falcon"][0]), **given})
 
 
+@pytest.mark.parametrize("tokens", [61, 4096, 131_072])
+def test_the_cache_of_llama_4_is_that_of_transformers(tokens):
+    """Chunks keep no more than one of them: 3.4 times less at the longest."""
+    found = CACHE.solve("Llama4_Scout", **SERVE, seq_len=tokens - 1)
+    held = {61: 11_993_088, 4096: 805_306_368, 131_072: 7_650_410_496}[tokens]
+    assert found.canonical("kv_bytes_per_request") == held
+
+
+@pytest.mark.parametrize("tokens", [1, 100, 512, 700, 1024, 1500])
+def test_scores_of_chunks_are_the_pairs_they_leave(tokens):
+    """Counted one by one, less the half of the diagonal that a triangle cuts."""
+    chunk = {"sliding_window": 512, "sliding_layers": 32, "chunked_attention": True}
+    device = {name: value for name, value in TRAIN.items() if name != "moe_layer_interval"}
+    found = STEP.solve("Llama3_8B", **device, **chunk, seq_len=tokens)
+    pairs = sum(place % 512 + 1 / 2 for place in range(tokens))
+    assert found.canonical("score_flops") == pytest.approx(4 * 32 * 4096 * pairs / tokens, rel=1e-14)
+
+
+@pytest.mark.parametrize(("context", "read"), [(300, 300), (512, 512), (5000, 513 / 2)])
+def test_a_decode_step_reads_its_own_chunk(context, read):
+    """Wherever in its chunk the next token stands, on average."""
+    chunk = {"sliding_window": 512, "sliding_layers": 16, "chunked_attention": True}
+    found = CACHE.solve("Llama3_8B", **SERVE | {"output_tokens": 2}, **chunk, seq_len=context - 1)
+    assert found.canonical("kv_bytes_read") == 131_072 * (context + read) / 2
+
+
+def test_training_of_llama_4_counts_its_chunks():
+    device = {name: value for name, value in TRAIN.items() if name != "moe_layer_interval"}
+    found = STEP.solve("Llama4_Scout", **device, seq_len=131_072)
+    assert found.canonical("model_flops") == pytest.approx(20.21e15, rel=2e-4)
+
+
 def test_values_as_wide_as_keys_are_the_default():
     shape = known_to(COUNT, FACTS["falcon"][0])
     for name in ("parameters", "attention_parameters"):
