@@ -115,6 +115,8 @@ class _ParameterCountInputs(TypedDict, total=False):
     qk_rope_head_dim: float | str | Quantity[Any]
     v_head_dim: float | str | Quantity[Any]
     attention_sinks: bool | str
+    gate_width: float | str | Quantity[Any]
+    block_norms: float | str | Quantity[Any]
     sandwich_norm: bool | str
     expert_bias: bool | str
     mtp_layers: float | str | Quantity[Any]
@@ -124,6 +126,7 @@ class _ParameterCountResult(Result):
     attention_output_bias: float
     attention_parameters: float
     attention_sinks: float
+    block_norms: float
     embedding_parameters: float
     expert_bias: float
     expert_ffn_dim: float
@@ -131,6 +134,7 @@ class _ParameterCountResult(Result):
     experts: float
     ffn_dim: float
     ffn_parameters: float
+    gate_width: float
     gated: float
     head_dim: float
     head_parameters: float
@@ -159,6 +163,7 @@ class _ParameterCountResult(Result):
     shared_ffn_dim: float
     tied_embeddings: float
     v_head_dim: float
+    value_dim: float
     vocab_size: float
 class ParameterCountModel(_ParameterCountModel):
     def solve(self, model: str | _catalog.TransformerWorkload = ..., **inputs: Unpack[_ParameterCountInputs]) -> _ParameterCountResult: ...  # type: ignore[override]
@@ -240,6 +245,8 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     qk_rope_head_dim: float | str | Quantity[Any]
     v_head_dim: float | str | Quantity[Any]
     attention_sinks: bool | str
+    gate_width: float | str | Quantity[Any]
+    block_norms: float | str | Quantity[Any]
     sandwich_norm: bool | str
     expert_bias: bool | str
     mtp_layers: float | str | Quantity[Any]
@@ -272,11 +279,13 @@ class _TrainingMemoryResult(Result):
     attention_vectors_per_rank: float
     backward_buffer: Quantity[Any]
     batch_size: float
+    block_norms: float
     bytes_per_element: Quantity[Any]
     capacity_factor: float
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
     compute_dtype: str
+    core_width_per_rank: float
     cp_size: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
@@ -319,6 +328,7 @@ class _TrainingMemoryResult(Result):
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
     further_state_numbers: float
+    gate_width: float
     gated: float
     gathered_layers: float
     gathered_weight_bytes: Quantity[Any]
@@ -431,6 +441,7 @@ class _TrainingMemoryResult(Result):
     two_batch_overlap: float
     up_projection_activation: Quantity[Any]
     v_head_dim: float
+    value_dim: float
     vector_parameters_per_rank: float
     vocab_size: float
     weight_bytes: Quantity[Any]
@@ -531,10 +542,12 @@ class _ServingInputs(TypedDict, total=False):
     qk_rope_head_dim: float | str | Quantity[Any]
     v_head_dim: float | str | Quantity[Any]
     attention_sinks: bool | str
+    gate_width: float | str | Quantity[Any]
     expert_bias: bool | str
     mtp_layers: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     sliding_layers: float | str | Quantity[Any]
+    chunked_attention: bool | str
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -682,6 +695,7 @@ class _ServingResult(Result):
     cached_prefixes: float
     cached_prompt_share: float
     chunk_limit: Quantity[Any]
+    chunked_attention: float
     cleared_tokens: Quantity[Any]
     cleared_variance: Quantity[Any]
     clearing_ratio: float
@@ -713,6 +727,7 @@ class _ServingResult(Result):
     concurrency: Quantity[Any]
     congestion_factor: float
     context_tokens: Quantity[Any]
+    core_width_per_rank: float
     cost_per_hour: Quantity[Any]
     cost_per_input_token: Quantity[Any]
     cost_per_output_token: Quantity[Any]
@@ -799,6 +814,7 @@ class _ServingResult(Result):
     full_share_of_answer: float
     full_slots_share: float
     full_time_seen: Quantity[Any]
+    gate_width: float
     gated: float
     gathered_tokens: Quantity[Any]
     goodput: Quantity[Any]
@@ -1082,6 +1098,7 @@ class _ServingResult(Result):
     two_batch_overlap: float
     uneven_stage_time: Quantity[Any]
     v_head_dim: float
+    value_dim: float
     varied_prompt_time: Quantity[Any]
     vocab_size: float
     wait_decay: float
@@ -1142,10 +1159,12 @@ class _ServingCapacityInputs(TypedDict, total=False):
     qk_rope_head_dim: float | str | Quantity[Any]
     v_head_dim: float | str | Quantity[Any]
     attention_sinks: bool | str
+    gate_width: float | str | Quantity[Any]
     expert_bias: bool | str
     mtp_layers: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     sliding_layers: float | str | Quantity[Any]
+    chunked_attention: bool | str
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
@@ -1170,6 +1189,7 @@ class _ServingCapacityResult(Result):
     base_request_latency: Quantity[Any]
     bottleneck: str
     bytes_per_element: Quantity[Any]
+    chunked_attention: float
     compute_dtype: str
     decode_attention_flops: Quantity[Any]
     decode_share: float
@@ -1189,6 +1209,7 @@ class _ServingCapacityResult(Result):
     first_batch_estimate: float
     fitted_p99: Quantity[Any]
     free_share: float
+    gate_width: float
     gated: float
     gpu_memory_utilization: float
     head_dim: float
@@ -1283,6 +1304,7 @@ class _ServingCapacityResult(Result):
     undisturbed_time: Quantity[Any]
     utilization: float
     v_head_dim: float
+    value_dim: float
     vocab_size: float
     wait_probability: float
     weight_bytes: Quantity[Any]
@@ -1355,10 +1377,12 @@ class _IterationInputs(TypedDict, total=False):
     qk_rope_head_dim: float | str | Quantity[Any]
     v_head_dim: float | str | Quantity[Any]
     attention_sinks: bool | str
+    gate_width: float | str | Quantity[Any]
     expert_bias: bool | str
     mtp_layers: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     sliding_layers: float | str | Quantity[Any]
+    chunked_attention: bool | str
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -1450,6 +1474,7 @@ class _IterationResult(Result):
     c9_loras: float
     c9_other_lora_share: float
     cached_prompt_share: float
+    chunked_attention: float
     collective_latency: Quantity[Any]
     collective_link_bandwidth: Quantity[Any]
     combine_dtype: str
@@ -1461,6 +1486,7 @@ class _IterationResult(Result):
     computed_time: Quantity[Any]
     congestion_factor: float
     context_tokens: Quantity[Any]
+    core_width_per_rank: float
     decode_attention_flops: Quantity[Any]
     decode_attention_time: Quantity[Any]
     decode_requests: Quantity[Any]
@@ -1497,6 +1523,7 @@ class _IterationResult(Result):
     ffn_edges_per_rank: float
     ffn_parameters: float
     ffn_parameters_per_rank: float
+    gate_width: float
     gated: float
     gpu_memory_utilization: float
     head_dim: float
@@ -1624,6 +1651,7 @@ class _IterationResult(Result):
     two_batch_overlap: float
     uneven_stage_time: Quantity[Any]
     v_head_dim: float
+    value_dim: float
     vocab_size: float
     weight_bytes: Quantity[Any]
     weight_dtype: str
@@ -1834,11 +1862,14 @@ class _DistributedInputs(TypedDict, total=False):
     qk_rope_head_dim: float | str | Quantity[Any]
     v_head_dim: float | str | Quantity[Any]
     attention_sinks: bool | str
+    gate_width: float | str | Quantity[Any]
+    block_norms: float | str | Quantity[Any]
     sandwich_norm: bool | str
     expert_bias: bool | str
     mtp_layers: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     sliding_layers: float | str | Quantity[Any]
+    chunked_attention: bool | str
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
@@ -1917,6 +1948,7 @@ class _DistributedResult(Result):
     backward_share: float
     batch_size: float
     besides_launch_time: Quantity[Any]
+    block_norms: float
     bubble_fraction: float
     bubble_time: Quantity[Any]
     busy_share: float
@@ -1924,6 +1956,7 @@ class _DistributedResult(Result):
     captured_share: float
     carbon: Quantity[Any]
     cast_traffic: Quantity[Any]
+    chunked_attention: float
     collective_latency: Quantity[Any]
     collective_link_bandwidth: Quantity[Any]
     combine_dtype: str
@@ -1937,6 +1970,7 @@ class _DistributedResult(Result):
     compute_time: Quantity[Any]
     computing_share: float
     congestion_factor: float
+    core_width_per_rank: float
     cp_bandwidth: Quantity[Any]
     cp_chunk_latency: Quantity[Any]
     cp_exposed_time: Quantity[Any]
@@ -2075,6 +2109,7 @@ class _DistributedResult(Result):
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
     further_state_numbers: float
+    gate_width: float
     gated: float
     gathered_layers: float
     gathered_weight_bytes: Quantity[Any]
@@ -2313,6 +2348,7 @@ class _DistributedResult(Result):
     up_projection_elements: float
     updated_parameters_per_rank: float
     v_head_dim: float
+    value_dim: float
     vector_parameters_per_rank: float
     vocab_size: float
     weight_bytes: Quantity[Any]
@@ -2421,11 +2457,14 @@ class _ExpertParallelInputs(TypedDict, total=False):
     qk_rope_head_dim: float | str | Quantity[Any]
     v_head_dim: float | str | Quantity[Any]
     attention_sinks: bool | str
+    gate_width: float | str | Quantity[Any]
+    block_norms: float | str | Quantity[Any]
     sandwich_norm: bool | str
     expert_bias: bool | str
     mtp_layers: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     sliding_layers: float | str | Quantity[Any]
+    chunked_attention: bool | str
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
@@ -2512,6 +2551,7 @@ class _ExpertParallelResult(Result):
     batch_size: float
     besides_launch_time: Quantity[Any]
     besides_time: Quantity[Any]
+    block_norms: float
     break_even_bandwidth: Quantity[Any]
     break_even_experts_per_token: float
     break_even_imbalance: float
@@ -2526,6 +2566,7 @@ class _ExpertParallelResult(Result):
     captured_share: float
     carbon: Quantity[Any]
     cast_traffic: Quantity[Any]
+    chunked_attention: float
     collective_latency: Quantity[Any]
     collective_link_bandwidth: Quantity[Any]
     combine_dtype: str
@@ -2540,6 +2581,7 @@ class _ExpertParallelResult(Result):
     compute_time: Quantity[Any]
     computing_share: float
     congestion_factor: float
+    core_width_per_rank: float
     count_sync_time: Quantity[Any]
     count_time: Quantity[Any]
     cp_bandwidth: Quantity[Any]
@@ -2690,6 +2732,7 @@ class _ExpertParallelResult(Result):
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
     further_state_numbers: float
+    gate_width: float
     gated: float
     gather_pool: Quantity[Any]
     gathered_block: Quantity[Any]
@@ -2970,6 +3013,7 @@ class _ExpertParallelResult(Result):
     updated_parameters_per_rank: float
     usable_memory: Quantity[Any]
     v_head_dim: float
+    value_dim: float
     vector_parameters_per_rank: float
     vocab_size: float
     weight_bytes: Quantity[Any]
@@ -3129,11 +3173,14 @@ class _EconomicsInputs(TypedDict, total=False):
     qk_rope_head_dim: float | str | Quantity[Any]
     v_head_dim: float | str | Quantity[Any]
     attention_sinks: bool | str
+    gate_width: float | str | Quantity[Any]
+    block_norms: float | str | Quantity[Any]
     sandwich_norm: bool | str
     expert_bias: bool | str
     mtp_layers: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     sliding_layers: float | str | Quantity[Any]
+    chunked_attention: bool | str
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
@@ -3248,6 +3295,7 @@ class _EconomicsResult(Result):
     between_prompts_cv: float
     between_stop_probability: float
     between_stopping_prompts: float
+    block_norms: float
     bottleneck: str
     bubble_fraction: float
     bubble_time: Quantity[Any]
@@ -3333,6 +3381,7 @@ class _EconomicsResult(Result):
     carbon: Quantity[Any]
     cast_traffic: Quantity[Any]
     chunk_limit: Quantity[Any]
+    chunked_attention: float
     cleared_tokens: Quantity[Any]
     cleared_variance: Quantity[Any]
     clearing_ratio: float
@@ -3368,6 +3417,7 @@ class _EconomicsResult(Result):
     concurrency: Quantity[Any]
     congestion_factor: float
     context_tokens: Quantity[Any]
+    core_width_per_rank: float
     cost_per_hour: Quantity[Any]
     cost_per_input_token: Quantity[Any]
     cost_per_output_token: Quantity[Any]
@@ -3574,6 +3624,7 @@ class _EconomicsResult(Result):
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
     further_state_numbers: float
+    gate_width: float
     gated: float
     gathered_layers: float
     gathered_tokens: Quantity[Any]
@@ -4059,6 +4110,7 @@ class _EconomicsResult(Result):
     updated_parameters_per_rank: float
     utilization: float
     v_head_dim: float
+    value_dim: float
     varied_prompt_time: Quantity[Any]
     vector_parameters_per_rank: float
     vocab_size: float
@@ -4222,11 +4274,14 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     qk_rope_head_dim: float | str | Quantity[Any]
     v_head_dim: float | str | Quantity[Any]
     attention_sinks: bool | str
+    gate_width: float | str | Quantity[Any]
+    block_norms: float | str | Quantity[Any]
     sandwich_norm: bool | str
     expert_bias: bool | str
     mtp_layers: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     sliding_layers: float | str | Quantity[Any]
+    chunked_attention: bool | str
     moe_layer_interval: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
@@ -4339,6 +4394,7 @@ class _MemoryExpansionResult(Result):
     between_prompts_cv: float
     between_stop_probability: float
     between_stopping_prompts: float
+    block_norms: float
     blocking_link_traffic: Quantity[Any]
     bubble_time: Quantity[Any]
     bunch_size: Quantity[Any]
@@ -4422,6 +4478,7 @@ class _MemoryExpansionResult(Result):
     checkpoint_bytes: Quantity[Any]
     checkpoint_passes: float
     checkpoints_offload: float
+    chunked_attention: float
     cleared_tokens: Quantity[Any]
     cleared_variance: Quantity[Any]
     clearing_ratio: float
@@ -4454,6 +4511,7 @@ class _MemoryExpansionResult(Result):
     concurrency: Quantity[Any]
     congestion_factor: float
     context_tokens: Quantity[Any]
+    core_width_per_rank: float
     counted_rate: Quantity[Any]
     cp_bandwidth: Quantity[Any]
     cp_chunk_latency: Quantity[Any]
@@ -4632,6 +4690,7 @@ class _MemoryExpansionResult(Result):
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
     further_state_numbers: float
+    gate_width: float
     gated: float
     gathered_layers: float
     gathered_tokens: Quantity[Any]
@@ -5054,6 +5113,7 @@ class _MemoryExpansionResult(Result):
     update_traffic: Quantity[Any]
     updated_parameters_per_rank: float
     v_head_dim: float
+    value_dim: float
     varied_prompt_time: Quantity[Any]
     vector_parameters_per_rank: float
     vocab_size: float
