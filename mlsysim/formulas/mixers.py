@@ -160,7 +160,7 @@ norms_per_layer = Formula(
     n_N,
     n_B * (1 + sandwich),
     title="Norms of one layer",
-    source=Source("zhang2019", "section 3"),
+    source=Source("korthikanti2023", "section 4.1"),
     assumes="One in front of each of its two blocks, and where the model has them one behind each (Gemma).",
     example=Example({n_B: 2, sandwich: 1}, "4", derived="2 * 2"),
 )
