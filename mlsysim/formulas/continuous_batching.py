@@ -14,7 +14,7 @@ from typing import Any
 
 from sympy import And, Dummy, Float, Ge, Lt, Piecewise, Rational, ceiling, floor, log, oo, sqrt
 
-from mlsysim.formulas.mixers import NOT_CHUNKED, attended, read, windowed
+from mlsysim.formulas.mixers import NOT_CHUNKED, kept, read, windowed
 from mlsysim.symbolic import (
     ErlangC,
     Example,
@@ -173,7 +173,7 @@ peak_seq_len = Formula(
 
 kv_bytes_per_request = Formula(
     kv_request,
-    kv_token * attended(s_end) / request,
+    kv_token * kept(s_end) / request,
     title="KV cache of one request at the end of its answer",
     source=Source("kwon2023", "section 3"),
     variant=NAME,

@@ -25,7 +25,7 @@ from mlsysim.formulas import (
     transformer_flops,
 )
 from mlsysim.formulas.continuous_batching import cache_memory, touched
-from mlsysim.formulas.mixers import NOT_CHUNKED, attended, read, windowed
+from mlsysim.formulas.mixers import NOT_CHUNKED, kept, read, windowed
 from mlsysim.formulas.replica_layout import ACCELERATORS, EXPERT_RANKS, SLOTS
 from mlsysim.formulas.roofline import side_by_side
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, flop, label, request, token, when
@@ -416,7 +416,7 @@ cache_tokens = Formula(
 
 saturated_batch = Formula(
     n_dec,
-    Min(B_max, n_kv * (request / token) / (attended(s + n_out) / token)),
+    Min(B_max, n_kv * (request / token) / (kept(s + n_out) / token)),
     title="Requests that decode together when requests never run out",
     source=ORCA,
     variant="saturated",

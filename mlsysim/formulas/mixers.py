@@ -135,7 +135,7 @@ def reach(tokens: Any) -> Any:
     return when(window > 0, Min(window, tokens), tokens)
 
 
-def attended(tokens: Any) -> Any:
+def kept(tokens: Any) -> Any:
     """Tokens among so many that a layer keeps, mean over all layers: what its cache must hold."""
     return ((L - L_w) * tokens + L_w * reach(tokens)) / L
 

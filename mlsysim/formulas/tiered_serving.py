@@ -15,7 +15,7 @@ from sympy import And, oo
 
 from mlsysim.formulas import iteration
 from mlsysim.formulas.continuous_batching import cache_memory
-from mlsysim.formulas.mixers import attended, windowed
+from mlsysim.formulas.mixers import kept, windowed
 from mlsysim.formulas.replica_layout import ACCELERATORS, APART
 from mlsysim.formulas.serving_engines import DISTSERVE, ROOM, prompts_held
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, evaluated_at, request, when
@@ -134,7 +134,7 @@ cache_tokens = Formula(
 
 slots_cache = Formula(
     M_slots,
-    B_e * attended(s_end) / request * _cache,
+    B_e * kept(s_end) / request * _cache,
     title="Keys and values of a request in every slot",
     source=Source("kwon2023", "section 4"),
     example=Example(
