@@ -115,6 +115,8 @@ class _ParameterCountInputs(TypedDict, total=False):
     qk_rope_head_dim: float | str | Quantity[Any]
     v_head_dim: float | str | Quantity[Any]
     attention_sinks: bool | str
+    gate_width: float | str | Quantity[Any]
+    block_norms: float | str | Quantity[Any]
     sandwich_norm: bool | str
     expert_bias: bool | str
     mtp_layers: float | str | Quantity[Any]
@@ -124,6 +126,7 @@ class _ParameterCountResult(Result):
     attention_output_bias: float
     attention_parameters: float
     attention_sinks: float
+    block_norms: float
     embedding_parameters: float
     expert_bias: float
     expert_ffn_dim: float
@@ -131,6 +134,7 @@ class _ParameterCountResult(Result):
     experts: float
     ffn_dim: float
     ffn_parameters: float
+    gate_width: float
     gated: float
     head_dim: float
     head_parameters: float
@@ -145,6 +149,7 @@ class _ParameterCountResult(Result):
     mtp_layers: float
     norm_bias: float
     norm_parameters: float
+    norms_per_layer: float
     parameters: float
     q_lora_rank: float
     qk_nope_head_dim: float
@@ -158,6 +163,7 @@ class _ParameterCountResult(Result):
     shared_ffn_dim: float
     tied_embeddings: float
     v_head_dim: float
+    value_dim: float
     vocab_size: float
 class ParameterCountModel(_ParameterCountModel):
     def solve(self, model: str | _catalog.TransformerWorkload = ..., **inputs: Unpack[_ParameterCountInputs]) -> _ParameterCountResult: ...  # type: ignore[override]
@@ -239,6 +245,8 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     qk_rope_head_dim: float | str | Quantity[Any]
     v_head_dim: float | str | Quantity[Any]
     attention_sinks: bool | str
+    gate_width: float | str | Quantity[Any]
+    block_norms: float | str | Quantity[Any]
     sandwich_norm: bool | str
     expert_bias: bool | str
     mtp_layers: float | str | Quantity[Any]
@@ -271,11 +279,13 @@ class _TrainingMemoryResult(Result):
     attention_vectors_per_rank: float
     backward_buffer: Quantity[Any]
     batch_size: float
+    block_norms: float
     bytes_per_element: Quantity[Any]
     capacity_factor: float
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
     compute_dtype: str
+    core_width_per_rank: float
     cp_size: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
@@ -318,6 +328,7 @@ class _TrainingMemoryResult(Result):
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
     further_state_numbers: float
+    gate_width: float
     gated: float
     gathered_layers: float
     gathered_weight_bytes: Quantity[Any]
@@ -329,6 +340,7 @@ class _TrainingMemoryResult(Result):
     head_dim: float
     head_parameters: float
     heads: float
+    heads_per_rank: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
     hot_rank_factor: float
@@ -336,6 +348,7 @@ class _TrainingMemoryResult(Result):
     inner_bytes: Quantity[Any]
     interleaved_stages: float
     kept_beside_ffn: Quantity[Any]
+    key_width_per_rank: float
     kv_heads: float
     kv_heads_per_rank: float
     kv_lora_rank: float
@@ -373,6 +386,7 @@ class _TrainingMemoryResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
+    norms_per_layer: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
     optimizer_state: Quantity[Any]
@@ -390,6 +404,7 @@ class _TrainingMemoryResult(Result):
     qk_norm: float
     qk_rope_head_dim: float
     qkv_bias: float
+    query_width_per_rank: float
     recompute_activation_func: float
     recompute_layernorm: float
     recompute_mla_up_proj: float
@@ -424,7 +439,9 @@ class _TrainingMemoryResult(Result):
     trained_expert_parameters_per_rank: float
     trained_parameters_per_rank: float
     two_batch_overlap: float
+    up_projection_activation: Quantity[Any]
     v_head_dim: float
+    value_dim: float
     vector_parameters_per_rank: float
     vocab_size: float
     weight_bytes: Quantity[Any]
@@ -525,10 +542,12 @@ class _ServingInputs(TypedDict, total=False):
     qk_rope_head_dim: float | str | Quantity[Any]
     v_head_dim: float | str | Quantity[Any]
     attention_sinks: bool | str
+    gate_width: float | str | Quantity[Any]
     expert_bias: bool | str
     mtp_layers: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     sliding_layers: float | str | Quantity[Any]
+    chunked_attention: bool | str
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -676,6 +695,7 @@ class _ServingResult(Result):
     cached_prefixes: float
     cached_prompt_share: float
     chunk_limit: Quantity[Any]
+    chunked_attention: float
     cleared_tokens: Quantity[Any]
     cleared_variance: Quantity[Any]
     clearing_ratio: float
@@ -707,6 +727,7 @@ class _ServingResult(Result):
     concurrency: Quantity[Any]
     congestion_factor: float
     context_tokens: Quantity[Any]
+    core_width_per_rank: float
     cost_per_hour: Quantity[Any]
     cost_per_input_token: Quantity[Any]
     cost_per_output_token: Quantity[Any]
@@ -793,6 +814,7 @@ class _ServingResult(Result):
     full_share_of_answer: float
     full_slots_share: float
     full_time_seen: Quantity[Any]
+    gate_width: float
     gated: float
     gathered_tokens: Quantity[Any]
     goodput: Quantity[Any]
@@ -803,6 +825,7 @@ class _ServingResult(Result):
     head_dim: float
     head_time: Quantity[Any]
     heads: float
+    heads_per_rank: float
     hidden_dim: float
     host_layer_time: Quantity[Any]
     host_power_fraction: float
@@ -821,6 +844,7 @@ class _ServingResult(Result):
     iteration_tokens: Quantity[Any]
     itl_p99: Quantity[Any]
     kernel_traffic: Quantity[Any]
+    key_width_per_rank: float
     kv_bytes_per_token: Quantity[Any]
     kv_bytes_per_token_per_rank: Quantity[Any]
     kv_cache_bytes: Quantity[Any]
@@ -953,6 +977,7 @@ class _ServingResult(Result):
     qk_norm: float
     qk_rope_head_dim: float
     qkv_bias: float
+    query_width_per_rank: float
     r1_ended_share: float
     r1_first_score: float
     r1_kept_share: float
@@ -1073,6 +1098,7 @@ class _ServingResult(Result):
     two_batch_overlap: float
     uneven_stage_time: Quantity[Any]
     v_head_dim: float
+    value_dim: float
     varied_prompt_time: Quantity[Any]
     vocab_size: float
     wait_decay: float
@@ -1133,10 +1159,12 @@ class _ServingCapacityInputs(TypedDict, total=False):
     qk_rope_head_dim: float | str | Quantity[Any]
     v_head_dim: float | str | Quantity[Any]
     attention_sinks: bool | str
+    gate_width: float | str | Quantity[Any]
     expert_bias: bool | str
     mtp_layers: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     sliding_layers: float | str | Quantity[Any]
+    chunked_attention: bool | str
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
@@ -1161,6 +1189,7 @@ class _ServingCapacityResult(Result):
     base_request_latency: Quantity[Any]
     bottleneck: str
     bytes_per_element: Quantity[Any]
+    chunked_attention: float
     compute_dtype: str
     decode_attention_flops: Quantity[Any]
     decode_share: float
@@ -1180,6 +1209,7 @@ class _ServingCapacityResult(Result):
     first_batch_estimate: float
     fitted_p99: Quantity[Any]
     free_share: float
+    gate_width: float
     gated: float
     gpu_memory_utilization: float
     head_dim: float
@@ -1274,6 +1304,7 @@ class _ServingCapacityResult(Result):
     undisturbed_time: Quantity[Any]
     utilization: float
     v_head_dim: float
+    value_dim: float
     vocab_size: float
     wait_probability: float
     weight_bytes: Quantity[Any]
@@ -1346,10 +1377,12 @@ class _IterationInputs(TypedDict, total=False):
     qk_rope_head_dim: float | str | Quantity[Any]
     v_head_dim: float | str | Quantity[Any]
     attention_sinks: bool | str
+    gate_width: float | str | Quantity[Any]
     expert_bias: bool | str
     mtp_layers: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     sliding_layers: float | str | Quantity[Any]
+    chunked_attention: bool | str
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -1441,6 +1474,7 @@ class _IterationResult(Result):
     c9_loras: float
     c9_other_lora_share: float
     cached_prompt_share: float
+    chunked_attention: float
     collective_latency: Quantity[Any]
     collective_link_bandwidth: Quantity[Any]
     combine_dtype: str
@@ -1452,6 +1486,7 @@ class _IterationResult(Result):
     computed_time: Quantity[Any]
     congestion_factor: float
     context_tokens: Quantity[Any]
+    core_width_per_rank: float
     decode_attention_flops: Quantity[Any]
     decode_attention_time: Quantity[Any]
     decode_requests: Quantity[Any]
@@ -1488,11 +1523,13 @@ class _IterationResult(Result):
     ffn_edges_per_rank: float
     ffn_parameters: float
     ffn_parameters_per_rank: float
+    gate_width: float
     gated: float
     gpu_memory_utilization: float
     head_dim: float
     head_time: Quantity[Any]
     heads: float
+    heads_per_rank: float
     hidden_dim: float
     host_layer_time: Quantity[Any]
     host_time: Quantity[Any]
@@ -1504,6 +1541,7 @@ class _IterationResult(Result):
     iteration_time: Quantity[Any]
     iteration_tokens: Quantity[Any]
     kernel_traffic: Quantity[Any]
+    key_width_per_rank: float
     kv_bytes_per_token: Quantity[Any]
     kv_bytes_per_token_per_rank: Quantity[Any]
     kv_cache_bytes: Quantity[Any]
@@ -1566,6 +1604,7 @@ class _IterationResult(Result):
     qk_norm: float
     qk_rope_head_dim: float
     qkv_bias: float
+    query_width_per_rank: float
     rank_decode_requests: Quantity[Any]
     rank_prompts: Quantity[Any]
     ranks_per_token: float
@@ -1612,6 +1651,7 @@ class _IterationResult(Result):
     two_batch_overlap: float
     uneven_stage_time: Quantity[Any]
     v_head_dim: float
+    value_dim: float
     vocab_size: float
     weight_bytes: Quantity[Any]
     weight_dtype: str
@@ -1822,11 +1862,14 @@ class _DistributedInputs(TypedDict, total=False):
     qk_rope_head_dim: float | str | Quantity[Any]
     v_head_dim: float | str | Quantity[Any]
     attention_sinks: bool | str
+    gate_width: float | str | Quantity[Any]
+    block_norms: float | str | Quantity[Any]
     sandwich_norm: bool | str
     expert_bias: bool | str
     mtp_layers: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     sliding_layers: float | str | Quantity[Any]
+    chunked_attention: bool | str
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
@@ -1905,6 +1948,7 @@ class _DistributedResult(Result):
     backward_share: float
     batch_size: float
     besides_launch_time: Quantity[Any]
+    block_norms: float
     bubble_fraction: float
     bubble_time: Quantity[Any]
     busy_share: float
@@ -1912,6 +1956,7 @@ class _DistributedResult(Result):
     captured_share: float
     carbon: Quantity[Any]
     cast_traffic: Quantity[Any]
+    chunked_attention: float
     collective_latency: Quantity[Any]
     collective_link_bandwidth: Quantity[Any]
     combine_dtype: str
@@ -1925,6 +1970,7 @@ class _DistributedResult(Result):
     compute_time: Quantity[Any]
     computing_share: float
     congestion_factor: float
+    core_width_per_rank: float
     cp_bandwidth: Quantity[Any]
     cp_chunk_latency: Quantity[Any]
     cp_exposed_time: Quantity[Any]
@@ -2063,6 +2109,7 @@ class _DistributedResult(Result):
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
     further_state_numbers: float
+    gate_width: float
     gated: float
     gathered_layers: float
     gathered_weight_bytes: Quantity[Any]
@@ -2080,6 +2127,7 @@ class _DistributedResult(Result):
     head_layers: float
     head_parameters: float
     heads: float
+    heads_per_rank: float
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
@@ -2095,6 +2143,7 @@ class _DistributedResult(Result):
     inner_width: float
     interleaved_stages: float
     kept_beside_ffn: Quantity[Any]
+    key_width_per_rank: float
     kv_heads: float
     kv_heads_per_rank: float
     kv_lora_rank: float
@@ -2139,6 +2188,7 @@ class _DistributedResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    mixer_product_widths: float
     mlp_bias: float
     model_flops: Quantity[Any]
     moe_activation: Quantity[Any]
@@ -2156,6 +2206,7 @@ class _DistributedResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
+    norms_per_layer: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
     optimizer_state: Quantity[Any]
@@ -2185,6 +2236,7 @@ class _DistributedResult(Result):
     qk_norm: float
     qk_rope_head_dim: float
     qkv_bias: float
+    query_width_per_rank: float
     ranks_per_token: float
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
@@ -2211,6 +2263,7 @@ class _DistributedResult(Result):
     rep_summed_bytes: Quantity[Any]
     rep_switch_time: Quantity[Any]
     rep_tree_time: Quantity[Any]
+    repeated_matrix_elements: float
     reserved_memory: Quantity[Any]
     rest_time: Quantity[Any]
     routed_buffer: Quantity[Any]
@@ -2291,8 +2344,11 @@ class _DistributedResult(Result):
     training_time: Quantity[Any]
     training_tokens: Quantity[Any]
     two_batch_overlap: float
+    up_projection_activation: Quantity[Any]
+    up_projection_elements: float
     updated_parameters_per_rank: float
     v_head_dim: float
+    value_dim: float
     vector_parameters_per_rank: float
     vocab_size: float
     weight_bytes: Quantity[Any]
@@ -2401,11 +2457,14 @@ class _ExpertParallelInputs(TypedDict, total=False):
     qk_rope_head_dim: float | str | Quantity[Any]
     v_head_dim: float | str | Quantity[Any]
     attention_sinks: bool | str
+    gate_width: float | str | Quantity[Any]
+    block_norms: float | str | Quantity[Any]
     sandwich_norm: bool | str
     expert_bias: bool | str
     mtp_layers: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     sliding_layers: float | str | Quantity[Any]
+    chunked_attention: bool | str
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
@@ -2492,6 +2551,7 @@ class _ExpertParallelResult(Result):
     batch_size: float
     besides_launch_time: Quantity[Any]
     besides_time: Quantity[Any]
+    block_norms: float
     break_even_bandwidth: Quantity[Any]
     break_even_experts_per_token: float
     break_even_imbalance: float
@@ -2506,6 +2566,7 @@ class _ExpertParallelResult(Result):
     captured_share: float
     carbon: Quantity[Any]
     cast_traffic: Quantity[Any]
+    chunked_attention: float
     collective_latency: Quantity[Any]
     collective_link_bandwidth: Quantity[Any]
     combine_dtype: str
@@ -2520,6 +2581,7 @@ class _ExpertParallelResult(Result):
     compute_time: Quantity[Any]
     computing_share: float
     congestion_factor: float
+    core_width_per_rank: float
     count_sync_time: Quantity[Any]
     count_time: Quantity[Any]
     cp_bandwidth: Quantity[Any]
@@ -2670,6 +2732,7 @@ class _ExpertParallelResult(Result):
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
     further_state_numbers: float
+    gate_width: float
     gated: float
     gather_pool: Quantity[Any]
     gathered_block: Quantity[Any]
@@ -2693,6 +2756,7 @@ class _ExpertParallelResult(Result):
     head_layers: float
     head_parameters: float
     heads: float
+    heads_per_rank: float
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
@@ -2710,6 +2774,7 @@ class _ExpertParallelResult(Result):
     inner_width: float
     interleaved_stages: float
     kept_beside_ffn: Quantity[Any]
+    key_width_per_rank: float
     kv_heads: float
     kv_heads_per_rank: float
     kv_lora_rank: float
@@ -2756,6 +2821,7 @@ class _ExpertParallelResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    mixer_product_widths: float
     mlp_bias: float
     model_flops: Quantity[Any]
     moe_activation: Quantity[Any]
@@ -2773,6 +2839,7 @@ class _ExpertParallelResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
+    norms_per_layer: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
     optimizer_state: Quantity[Any]
@@ -2803,6 +2870,7 @@ class _ExpertParallelResult(Result):
     qk_norm: float
     qk_rope_head_dim: float
     qkv_bias: float
+    query_width_per_rank: float
     ranks_per_token: float
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
@@ -2833,6 +2901,7 @@ class _ExpertParallelResult(Result):
     rep_summed_bytes: Quantity[Any]
     rep_switch_time: Quantity[Any]
     rep_tree_time: Quantity[Any]
+    repeated_matrix_elements: float
     reported_memory: Quantity[Any]
     reserved_memory: Quantity[Any]
     rest_time: Quantity[Any]
@@ -2939,9 +3008,12 @@ class _ExpertParallelResult(Result):
     unsplit_sharing_time: Quantity[Any]
     unsplit_tp_time: Quantity[Any]
     unsplit_traffic_time: Quantity[Any]
+    up_projection_activation: Quantity[Any]
+    up_projection_elements: float
     updated_parameters_per_rank: float
     usable_memory: Quantity[Any]
     v_head_dim: float
+    value_dim: float
     vector_parameters_per_rank: float
     vocab_size: float
     weight_bytes: Quantity[Any]
@@ -3101,11 +3173,14 @@ class _EconomicsInputs(TypedDict, total=False):
     qk_rope_head_dim: float | str | Quantity[Any]
     v_head_dim: float | str | Quantity[Any]
     attention_sinks: bool | str
+    gate_width: float | str | Quantity[Any]
+    block_norms: float | str | Quantity[Any]
     sandwich_norm: bool | str
     expert_bias: bool | str
     mtp_layers: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     sliding_layers: float | str | Quantity[Any]
+    chunked_attention: bool | str
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
@@ -3220,6 +3295,7 @@ class _EconomicsResult(Result):
     between_prompts_cv: float
     between_stop_probability: float
     between_stopping_prompts: float
+    block_norms: float
     bottleneck: str
     bubble_fraction: float
     bubble_time: Quantity[Any]
@@ -3305,6 +3381,7 @@ class _EconomicsResult(Result):
     carbon: Quantity[Any]
     cast_traffic: Quantity[Any]
     chunk_limit: Quantity[Any]
+    chunked_attention: float
     cleared_tokens: Quantity[Any]
     cleared_variance: Quantity[Any]
     clearing_ratio: float
@@ -3340,6 +3417,7 @@ class _EconomicsResult(Result):
     concurrency: Quantity[Any]
     congestion_factor: float
     context_tokens: Quantity[Any]
+    core_width_per_rank: float
     cost_per_hour: Quantity[Any]
     cost_per_input_token: Quantity[Any]
     cost_per_output_token: Quantity[Any]
@@ -3546,6 +3624,7 @@ class _EconomicsResult(Result):
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
     further_state_numbers: float
+    gate_width: float
     gated: float
     gathered_layers: float
     gathered_tokens: Quantity[Any]
@@ -3570,6 +3649,7 @@ class _EconomicsResult(Result):
     head_parameters: float
     head_time: Quantity[Any]
     heads: float
+    heads_per_rank: float
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
@@ -3601,6 +3681,7 @@ class _EconomicsResult(Result):
     itl_p99: Quantity[Any]
     kept_beside_ffn: Quantity[Any]
     kernel_traffic: Quantity[Any]
+    key_width_per_rank: float
     kv_bytes_per_request: Quantity[Any]
     kv_bytes_per_token: Quantity[Any]
     kv_bytes_per_token_per_rank: Quantity[Any]
@@ -3692,6 +3773,7 @@ class _EconomicsResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    mixer_product_widths: float
     mlp_bias: float
     model_flops: Quantity[Any]
     moe_activation: Quantity[Any]
@@ -3709,6 +3791,7 @@ class _EconomicsResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
+    norms_per_layer: float
     num_loras: float
     num_prefixes: float
     num_redundant_experts: float
@@ -3812,6 +3895,7 @@ class _EconomicsResult(Result):
     qkv_bias: float
     qps: float
     qps_capacity: float
+    query_width_per_rank: float
     queue_wait_p99: Quantity[Any]
     r1_ended_share: float
     r1_first_score: float
@@ -3866,6 +3950,7 @@ class _EconomicsResult(Result):
     rep_summed_bytes: Quantity[Any]
     rep_switch_time: Quantity[Any]
     rep_tree_time: Quantity[Any]
+    repeated_matrix_elements: float
     replica_arrival_rate: Quantity[Any]
     replica_capacity: Quantity[Any]
     replica_concurrency: Quantity[Any]
@@ -4020,9 +4105,12 @@ class _EconomicsResult(Result):
     two_batch_overlap: float
     undisturbed_time: Quantity[Any]
     uneven_stage_time: Quantity[Any]
+    up_projection_activation: Quantity[Any]
+    up_projection_elements: float
     updated_parameters_per_rank: float
     utilization: float
     v_head_dim: float
+    value_dim: float
     varied_prompt_time: Quantity[Any]
     vector_parameters_per_rank: float
     vocab_size: float
@@ -4186,11 +4274,14 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     qk_rope_head_dim: float | str | Quantity[Any]
     v_head_dim: float | str | Quantity[Any]
     attention_sinks: bool | str
+    gate_width: float | str | Quantity[Any]
+    block_norms: float | str | Quantity[Any]
     sandwich_norm: bool | str
     expert_bias: bool | str
     mtp_layers: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     sliding_layers: float | str | Quantity[Any]
+    chunked_attention: bool | str
     moe_layer_interval: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
@@ -4303,6 +4394,7 @@ class _MemoryExpansionResult(Result):
     between_prompts_cv: float
     between_stop_probability: float
     between_stopping_prompts: float
+    block_norms: float
     blocking_link_traffic: Quantity[Any]
     bubble_time: Quantity[Any]
     bunch_size: Quantity[Any]
@@ -4386,6 +4478,7 @@ class _MemoryExpansionResult(Result):
     checkpoint_bytes: Quantity[Any]
     checkpoint_passes: float
     checkpoints_offload: float
+    chunked_attention: float
     cleared_tokens: Quantity[Any]
     cleared_variance: Quantity[Any]
     clearing_ratio: float
@@ -4418,6 +4511,7 @@ class _MemoryExpansionResult(Result):
     concurrency: Quantity[Any]
     congestion_factor: float
     context_tokens: Quantity[Any]
+    core_width_per_rank: float
     counted_rate: Quantity[Any]
     cp_bandwidth: Quantity[Any]
     cp_chunk_latency: Quantity[Any]
@@ -4596,6 +4690,7 @@ class _MemoryExpansionResult(Result):
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
     further_state_numbers: float
+    gate_width: float
     gated: float
     gathered_layers: float
     gathered_tokens: Quantity[Any]
@@ -4618,6 +4713,7 @@ class _MemoryExpansionResult(Result):
     head_layers: float
     head_parameters: float
     heads: float
+    heads_per_rank: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
     host_layer_time: Quantity[Any]
@@ -4639,6 +4735,7 @@ class _MemoryExpansionResult(Result):
     itl_p99: Quantity[Any]
     kept_beside_ffn: Quantity[Any]
     kernel_traffic: Quantity[Any]
+    key_width_per_rank: float
     kv_bytes_per_token: Quantity[Any]
     kv_bytes_per_token_per_rank: Quantity[Any]
     kv_cache_bytes: Quantity[Any]
@@ -4716,6 +4813,7 @@ class _MemoryExpansionResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    mixer_product_widths: float
     mlp_bias: float
     model_flops: Quantity[Any]
     moe_activation: Quantity[Any]
@@ -4737,6 +4835,7 @@ class _MemoryExpansionResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
+    norms_per_layer: float
     num_loras: float
     num_prefixes: float
     num_redundant_experts: float
@@ -4826,6 +4925,7 @@ class _MemoryExpansionResult(Result):
     qk_norm: float
     qk_rope_head_dim: float
     qkv_bias: float
+    query_width_per_rank: float
     r1_ended_share: float
     r1_first_score: float
     r1_kept_share: float
@@ -4885,6 +4985,7 @@ class _MemoryExpansionResult(Result):
     rep_summed_bytes: Quantity[Any]
     rep_switch_time: Quantity[Any]
     rep_tree_time: Quantity[Any]
+    repeated_matrix_elements: float
     replica_capacity: Quantity[Any]
     replica_concurrency: Quantity[Any]
     replica_goodput: Quantity[Any]
@@ -5005,11 +5106,14 @@ class _MemoryExpansionResult(Result):
     two_batch_overlap: float
     unhidden_fetch_time: Quantity[Any]
     unified: float
+    up_projection_activation: Quantity[Any]
+    up_projection_elements: float
     update_place: str
     update_slowdown: float
     update_traffic: Quantity[Any]
     updated_parameters_per_rank: float
     v_head_dim: float
+    value_dim: float
     varied_prompt_time: Quantity[Any]
     vector_parameters_per_rank: float
     vocab_size: float

@@ -413,10 +413,17 @@ class TransformerWorkload(Entry):
         Most tokens of a prompt and its answer that the model is made for.
     attention_sinks, sandwich_norm : Value, optional
         Yes or no; no where left out. A learned sink per head; norms behind the blocks as well as in front.
-    q_lora_rank, kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim, v_head_dim : Value, optional
+    gate_width, block_norms : Value, optional
+        Numbers of an output gate of attention per token, 0 where left out; norms in front of the blocks of a layer, 2
+        where left out.
+    q_lora_rank, kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim : Value, optional
         Multi-head latent attention; 0 without it.
+    v_head_dim : Value, optional
+        Width of the values of a head; that of its keys where left out.
     sliding_window, sliding_layers : Value, optional
         Tokens a layer with a sliding window attends to, and how many layers have one; 0 without.
+    chunked_attention : Value, optional
+        Yes where those layers attend within chunks of so many tokens; no where left out.
     mtp_layers : Value, optional
         Layers that predict further tokens in training; 0 where left out.
     counted_parameters : Value, optional
@@ -428,7 +435,7 @@ class TransformerWorkload(Entry):
     what: ClassVar[str] = "model"
     flags: ClassVar[frozenset[str]] = frozenset(
         {"gated", "tied_embeddings", "qkv_bias", "attention_output_bias", "mlp_bias", "norm_bias", "qk_norm",
-         "attention_sinks", "sandwich_norm"}
+         "attention_sinks", "sandwich_norm", "chunked_attention"}
     )  # fmt: skip
     counts: ClassVar[tuple[str, ...]] = ("parameters",)
     counted_from: ClassVar[tuple[str, ...]] = ("vocab_size", "ffn_dim", "gated")
@@ -457,15 +464,27 @@ class TransformerWorkload(Entry):
     qk_rope_head_dim: Count | None = None
     v_head_dim: Count | None = None
     attention_sinks: Flag | None = None
+    gate_width: Count | None = None
+    block_norms: Count | None = None
     sandwich_norm: Flag | None = None
     sliding_window: Count | None = None
     sliding_layers: Count | None = None
+    chunked_attention: Flag | None = None
     mtp_layers: Count | None = None
     counted_parameters: Count | None = None
 
     @pydantic.model_validator(mode="after")
     def _shape(self) -> TransformerWorkload:
-        for field in ("layers", "hidden_dim", "heads", "kv_heads", "head_dim", "vocab_size", "max_position_embeddings"):
+        for field in (
+            "layers",
+            "hidden_dim",
+            "heads",
+            "kv_heads",
+            "head_dim",
+            "vocab_size",
+            "max_position_embeddings",
+            "block_norms",
+        ):
             _whole(self, field, 1)
         for field in ("ffn_dim", "learned_positions", "q_lora_rank", "kv_lora_rank"):
             _whole(self, field, 0)
@@ -473,6 +492,7 @@ class TransformerWorkload(Entry):
             "qk_nope_head_dim",
             "qk_rope_head_dim",
             "v_head_dim",
+            "gate_width",
             "sliding_window",
             "sliding_layers",
             "mtp_layers",

@@ -131,8 +131,8 @@ def _layer_numbers(name: str, value: Any) -> list[int]:
     return value
 
 
-def sliding(otherwise: Reader) -> Reader:
-    """Number of layers with a window: by the list of kinds, else by the rule of the model class."""
+def sliding(otherwise: Reader, kind: str = "sliding_attention") -> Reader:
+    """Number of layers of a kind of reach: by the list of kinds, else by the rule of the model class."""
 
     def read(config: Config) -> Any:
         found, kinds = config.get("layer_types")
@@ -140,7 +140,7 @@ def sliding(otherwise: Reader) -> Reader:
             return otherwise(config)
         if not isinstance(kinds, list) or len(kinds) != LAYERS(config) or not all(isinstance(k, str) for k in kinds):
             raise CatalogError(f"layer_types={quoted(kinds)} must be a list of as many names as layers")
-        return kinds.count("sliding_attention")
+        return kinds.count(kind)
 
     return read
 
@@ -150,13 +150,27 @@ def all_but_every(interval: Reader) -> Reader:
     return lambda config: LAYERS(config) - LAYERS(config) // max(interval(config), 1)
 
 
-def windowed(layers: Reader, default: int = 0) -> dict[str, Reader]:
-    """Reach of attention in tokens; a file may give a window that no layer uses."""
-    window = whole("sliding_window", default=always(default))
+def windowed(layers: Reader, default: int = 0, name: str = "sliding_window") -> dict[str, Reader]:
+    """Reach of attention in tokens; a file may give a window that no layer uses, or ``null`` for none."""
+    window = whole(name, default=lambda config: 0 if name in config.content else default)
     return {
         "sliding_layers": lambda config: layers(config) if window(config) else 0,
         "sliding_window": lambda config: window(config) if layers(config) else 0,
     }
+
+
+def with_positions(interval: Reader) -> Reader:
+    """Number of layers with rotary positions: those that a list marks by 1, else all but every so many."""
+
+    def read(config: Config) -> Any:
+        found, marks = config.get("no_rope_layers")
+        if not found or not marks:
+            return all_but_every(interval)(config)
+        if not isinstance(marks, list) or len(marks) != LAYERS(config) or not set(marks) <= {0, 1}:
+            raise CatalogError(f"no_rope_layers={quoted(marks)} must be a list of a 0 or 1 for each layer")
+        return sum(marks)
+
+    return read
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +292,7 @@ def _llama4() -> Layout:
     interval = whole("interleave_moe_layer_step", default=always(1))
     moe_layers = listed("moe_layers", otherwise=every(interval, always(0), offset=1))
     width = whole("intermediate_size")
+    chunks = with_positions(whole("no_rope_layer_interval", default=always(4)))
     shape = _decoder(
         ffn_dim=unless_all(whole("intermediate_size_mlp"), moe_layers),
         experts=whole("num_local_experts"),
@@ -286,6 +301,8 @@ def _llama4() -> Layout:
         shared_ffn_dim=width,
         moe_layers=moe_layers,
         moe_layer_interval=interval,
+        chunked_attention=always(True),
+        **windowed(sliding(chunks, "chunked_attention"), 8192, "attention_chunk_size"),
         **_biased("attention_bias"),
     )
     scaling = {"attn_scale", "attn_temperature_tuning", "floor_scale", "for_llm_compressor"}

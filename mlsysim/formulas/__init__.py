@@ -13,6 +13,7 @@ from mlsysim.symbolic import Formula
 #: Topics in the order the book prints them.
 TOPICS = (
     "number_formats",
+    "mixers",
     "parameter_counts",
     "training_memory",
     "rank_parameters",

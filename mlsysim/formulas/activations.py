@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Eq, Ne, ceiling
+from sympy import And, Ne, ceiling
 
+from mlsysim.formulas.mixers import EAGER, normalised
 from mlsysim.formulas.parameter_counts import norms
 from mlsysim.formulas.rank_parameters import DUALPIPE, FOLDING, dense_layers, edges, sparse_layers
 from mlsysim.formulas.routed_activations import PEAKS
@@ -25,7 +26,6 @@ from mlsysim.symbols.activations import (
     M_end,
     P_end,
     P_end_s,
-    attention_kernel,
     elementwise_kernels,
     mask,
     n_end,
@@ -57,9 +57,10 @@ from mlsysim.symbols.activations import (
     x_redo,
     x_sparse,
 )
-from mlsysim.symbols.formats import q_a, q_e, q_in, q_o, q_s, q_w
+from mlsysim.symbols.formats import q_a, q_e, q_in, q_s, q_w
 from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.layers import two
+from mlsysim.symbols.mixers import a_r, n_B, n_N, x_up, y_core, y_k
 from mlsysim.symbols.parameters import P_norm
 from mlsysim.symbols.training import (
     A,
@@ -75,7 +76,6 @@ from mlsysim.symbols.training import (
     W,
     W_gather,
     Z,
-    a_kv_r,
     b,
     c_cp,
     checkpointing,
@@ -92,34 +92,13 @@ from mlsysim.symbols.training import (
     reserve,
     t,
 )
-from mlsysim.symbols.workload import (
-    L,
-    L_moe,
-    L_mtp,
-    V,
-    a,
-    d_ff,
-    d_h,
-    d_nope,
-    d_rope,
-    d_v,
-    gated,
-    h,
-    moe_interval,
-    qk_norm,
-    r_kv,
-    r_q,
-    s,
-    sandwich,
-)
+from mlsysim.symbols.workload import L, L_moe, L_mtp, V, d_ff, gated, h, moe_interval, s
 
 KORTHIKANTI = Source("korthikanti2023", "table 2")
 AUTOGRAD = Source("korthikanti2023", "section 4.1")
 HOOKS = "Within 0.2% of the saved tensors of PyTorch layers: plain, dropout, Llama, Qwen3, Mixtral, DeepSeek-V3."
 
 #: Where every element-wise operation is a kernel of its own.
-EAGER = Eq(elementwise_kernels, label(elementwise_kernels, "eager"))
-_flash = Eq(attention_kernel, label(attention_kernel, "flash"))
 
 micro_batches = Formula(
     n_mb,
@@ -169,7 +148,7 @@ in_flight_micro_batches = Formula(
 )
 
 _split = (1 - sequence_parallel) * (10 + 24 / t) + sequence_parallel * 34 / t
-_scores = 5 * a * (s / token) / (h * t)
+_scores = 5 * a_r * (s / token) / h
 
 korthikanti_activations = Formula(
     A,
@@ -190,7 +169,7 @@ korthikanti_activations = Formula(
     accuracy="Within 0.5% of the paper's figure 1, four models. A Llama layer keeps as much with fused norms and gate, "
     "and 44% more with eager ones.",
     example=Example(
-        {checkpointing: "selective", q_a: 2, m: 4, s: 2048, h: 6144, ell: 48, n_fly: 1, t: 8, a: 64,
+        {checkpointing: "selective", q_a: 2, m: 4, s: 2048, h: 6144, ell: 48, n_fly: 1, t: 8, a_r: 8,
          sequence_parallel: 1},
         "9.5625 GiB",
         Source("korthikanti2023", "figure 1: 22B, as read by Calculon"),
@@ -214,11 +193,6 @@ expert_sequence_shards = Formula(
     assumes="Ranks that an expert is cut over work on the same tokens, the others on tokens of their own.",
     example=Example({t: 8, n_g["etp"]: 2}, "4", derived="8 / 2"),
 )
-
-
-def normalised(width: Any) -> Any:
-    """Bytes per token that a norm keeps with its output, which a product reads: eager, an fp32 copy; a statistic."""
-    return ((q_a + q_in + q_copy) * width + 4 * byte) / token
 
 
 norm_copy_bytes = Formula(
@@ -251,51 +225,6 @@ norm_activation = Formula(
     accuracy=HOOKS,
     example=Example(
         {q_a: 2, q_in: 2, q_copy: 4, h: 4096, sigma: 8}, "4096.5 byte/token", derived="((2 * 2 + 4) * 4096 + 4) / 8"
-    ),
-)
-
-#: The output of attention is kept twice where the product that reads it is narrower, once where it is kept narrow.
-_output = when(q_o < q_a, q_o, q_a + when(q_in < q_a, q_in))
-_heads = (a / t + a_kv_r) * qk_norm * ((q_a + q_copy) * d_h + 4 * byte) / token
-_grouped = (q_a * (a / t * d_h + 2 * a_kv_r * d_h) + _output * a / t * d_h) / token
-_latents = when(r_q > 0, normalised(r_q)) + normalised(r_kv) + when(EAGER, 0, q_a * d_rope / token)
-#: Queries and keys as they are assembled, and what the keys and values come from.
-_expansion = a / t * q_a * (2 * (d_nope + d_rope) + (d_nope + d_v)) / token
-_latent = _latents + _expansion + a / t * _output * d_v / token
-
-attention_activation = Formula(
-    x_attn,
-    when(r_kv > 0, _latent, _grouped + _heads),
-    title="Kept by attention outside its core",
-    source=AUTOGRAD,
-    variant="per_operator",
-    assumes="Queries, keys and values once each and the output; rotary embeddings keep tables only. Latent attention "
-    "also keeps the compressed vectors with their norms and the keys it assembles.",
-    accuracy=HOOKS,
-    example=Example(
-        {a: 128, t: 1, a_kv_r: 128, d_h: 192, qk_norm: 0, q_a: 2, q_in: 2, q_copy: 0, r_q: 1536, r_kv: 512, d_nope: 128,
-         d_rope: 64, d_v: 128, elementwise_kernels: "fused", q_o: 2},
-        "204936 byte/token",
-        derived="2 * 2 * 1536 + 4 + 2 * 2 * 512 + 4 + 2 * 64 + 2 * 128 * (2 * (128 + 64) + 128 + 128 + 128)",
-    ),
-)  # fmt: skip
-
-_expanded = 2 * q_a * Max(0, a / t - a_kv_r) * d_h / token
-_score_rows = (q_a + 4 * byte + mask) * a / t * (s / token) / token
-
-attention_core_activation = Formula(
-    x_core,
-    when(_flash, 4 * byte * a / t / token, when(r_kv > 0, _score_rows, _expanded + _score_rows)),
-    title="Kept by the core of attention",
-    source=Source("dao2022", "section 3.1"),
-    variant="per_operator",
-    assumes="Flash attention keeps one statistic per head. Eager attention keeps the softmax in fp32, its cast, a "
-    "dropout mask, and keys and values repeated for all heads.",
-    accuracy=HOOKS,
-    example=Example(
-        {attention_kernel: "eager", a: 32, t: 1, a_kv_r: 8, d_h: 128, r_kv: 0, q_a: 2, mask: 0, s: 2048},
-        "405504 byte/token",
-        derived="2 * 2 * (32 - 8) * 128 + (2 + 4) * 32 * 2048",
     ),
 )
 
@@ -340,37 +269,34 @@ layer_input = Formula(
     example=Example({q_a: 2, h: 4096, sigma: 8}, "1024 byte/token", derived="2 * 4096 / 8"),
 )
 
-_around = 2 * x_norm + x_attn + x_drop
+_around = n_B * x_norm + x_attn + x_drop
 
 recomputed_activation = Formula(
     x_redo,
-    2 * r_norm * (x_norm - x_in)
-    + r_up * when(r_kv > 0, _latents + _expansion - q_a * (r_q + r_kv + d_rope) / token),
+    n_B * r_norm * (x_norm - x_in) + r_up * x_up,
     title="Not kept by a layer whose norms or up-projections are recomputed",
     source=Source("deepseek2024", "section 3.2.3"),
     variant="per_operator",
     assumes="Of a norm its input stays, of latent attention the compressed vectors before their norms.",
     example=Example(
-        {r_norm: 1, r_up: 1, x_norm: 21732, x_in: 14336, r_kv: 512, r_q: 1536, q_a: 2, q_in: 1.03125, q_copy: 0,
-         d_rope: 64, d_nope: 128, d_v: 128, a: 128, t: 1, elementwise_kernels: "fused"},
+        {n_B: 2, r_norm: 1, r_up: 1, x_norm: 21732, x_in: 14336, x_up: 165960},
         "180752 byte/token",
-        derived="2 * (21732 - 14336) + 3.03125 * (1536 + 512) + 2 * 4 + 2 * 64 + 128 * 2 * (2 * 192 + 256) "
-        "- 2 * (1536 + 512 + 64)",
+        derived="2 * (21732 - 14336) + 165960",
     ),
-)  # fmt: skip
+)
 
 alternate_matmul_activation = Formula(
     x_mm,
-    2 * x_in + q_a * (2 * a / t * d_h + a_kv_r * d_h + d_ff / t) / token + 4 * byte * a / t / token,
+    2 * x_in + q_a * (y_core - y_k + d_ff / t) / token + 4 * byte * a_r / token,
     title="Kept where every second matrix product is kept",
     source=Source("liang2024", "section 2.2.1"),
     variant="per_operator",
     assumes="Input, queries, values, gate, output of the block and of flash attention, in the order of a Llama layer.",
     accuracy="Exact on a Llama layer under torchtitan's policy.",
     example=Example(
-        {x_in: 8192, q_a: 2, a: 32, a_kv_r: 8, d_h: 128, d_ff: 14336, t: 1},
+        {x_in: 8192, q_a: 2, a_r: 32, y_core: 10240, y_k: 1024, d_ff: 14336, t: 1},
         "63616 byte/token",
-        derived="2 * 8192 + 2 * (2 * 32 * 128 + 8 * 128 + 14336) + 4 * 32",
+        derived="2 * 8192 + 2 * (10240 - 1024 + 14336) + 4 * 32",
     ),
 )
 
@@ -381,7 +307,7 @@ kept_beside = Formula(
     source=AUTOGRAD,
     variant="per_operator",
     example=Example(
-        {x_norm: 16388, x_attn: 20480, x_drop: 0, x_redo: 0}, "53256 byte/token", derived="2 * 16388 + 20480"
+        {n_B: 2, x_norm: 16388, x_attn: 20480, x_drop: 0, x_redo: 0}, "53256 byte/token", derived="2 * 16388 + 20480"
     ),
 )
 
@@ -464,7 +390,7 @@ largest_layer_activation = Formula(
     title="Everything one layer makes for its backward pass",
     source=AUTOGRAD,
     example=Example(
-        {L: 61, L_moe: 58, x_norm: 28676, x_attn: 204936, x_core: 512, x_drop: 0, x_ffn: 110592, x_moe: 341060},
+        {L: 61, L_moe: 58, x_norm: 28676, x_attn: 204936, x_core: 512, x_drop: 0, x_ffn: 110592, x_moe: 341060, n_B: 2},
         "603860 byte/token",
         derived="2 * 28676 + 204936 + 512 + max(110592, 341060)",
     ),
@@ -541,7 +467,7 @@ end_parameters = Formula(
     assumes="Layers without experts are the first ones.",
     example=Example(
         {schedule: "dualpipe", n_end: 5, L: 61, L_moe: 58, L_mtp: 0, P_attn_r: 187107328, P_norm: 7168,
-         P_ffn_r: 396361728, P_sh_r: 45875456, P_edge_r: 926686208, sandwich: 0, h: 7168, t: 1},
+         P_ffn_r: 396361728, P_sh_r: 45875456, P_edge_r: 926686208, n_N: 2, h: 7168, t: 1},
         "4069816832",
         derived="5 * (187107328 + 2 * 7168) + 3 * 396361728 + 2 * 45875456 + 2 * 926686208",
     ),
@@ -628,8 +554,6 @@ PER_OPERATOR_FORMULAS = (
     norm_copy_bytes,
     ffn_tensors,
     norm_activation,
-    attention_activation,
-    attention_core_activation,
     inner_bytes,
     ffn_activation,
     dropout_activation,

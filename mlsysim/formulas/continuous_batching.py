@@ -14,7 +14,7 @@ from typing import Any
 
 from sympy import And, Dummy, Float, Ge, Lt, Piecewise, Rational, ceiling, floor, log, oo, sqrt
 
-from mlsysim.formulas.transformer_flops import attended
+from mlsysim.formulas.mixers import NOT_CHUNKED, kept, read, windowed
 from mlsysim.symbolic import (
     ErlangC,
     Example,
@@ -66,7 +66,7 @@ from mlsysim.symbols.batching import (
     x_own,
     y_T,
 )
-from mlsysim.symbols.formats import q_e, q_kv, q_w
+from mlsysim.symbols.formats import q_e, q_w
 from mlsysim.symbols.hardware import B_mem, F, M_cap, eta, tau_dispatch, tau_layer
 from mlsysim.symbols.iteration import M_kv, M_work, eta_kv, f_kv, n_kv, u_gpu, w_dec
 from mlsysim.symbols.parameters import P_exp
@@ -97,23 +97,7 @@ from mlsysim.symbols.serving import (
 )
 from mlsysim.symbols.step import eta_mem, w_attn, w_head, w_lin
 from mlsysim.symbols.training import feasible
-from mlsysim.symbols.workload import (
-    E,
-    L,
-    L_moe,
-    L_w,
-    P,
-    V,
-    a_kv,
-    d_h,
-    d_rope,
-    h,
-    k,
-    r_kv,
-    s,
-    tied,
-    window,
-)
+from mlsysim.symbols.workload import E, L, L_moe, P, V, h, k, s, tied
 
 NAME = "prefill_aware"
 ORCA = Source("yu2022", "section 3")
@@ -179,22 +163,6 @@ stored_weights = Formula(
     ),
 )
 
-kv_bytes_per_token = Formula(
-    kv_token,
-    when(r_kv > 0, L * (r_kv + d_rope) * q_kv / token, 2 * L * a_kv * d_h * q_kv / token),
-    title="KV cache of one token, by the width of a head",
-    source=Source("ainslie2023", "section 2"),
-    variant=NAME,
-    assumes="A head is as wide as the model says, which need not be h / a (Qwen3: 128, twice h / a).",
-    convention="All layers, one replica; kB = 1000 bytes.",
-    accuracy="Equal to the cache of transformers models, tensor for tensor (docs/validation.md).",
-    example=Example(
-        {L: 40, a_kv: 40, d_h: 128, q_kv: 2, r_kv: 0, d_rope: 0},
-        "800 KiB/token",
-        Source("kwon2023", "section 3: OPT-13B, printed as 800 KB"),
-    ),
-)
-
 peak_seq_len = Formula(
     s_end,
     ceiling((s + n_out) / page) * page,
@@ -205,14 +173,14 @@ peak_seq_len = Formula(
 
 kv_bytes_per_request = Formula(
     kv_request,
-    kv_token * attended(s_end) / request,
+    kv_token * kept(s_end) / request,
     title="KV cache of one request at the end of its answer",
     source=Source("kwon2023", "section 3"),
     variant=NAME,
     assumes="Room is kept for the whole answer, so that no request is put off half way. A layer with a sliding window "
     "keeps the tokens in it.",
     example=Example(
-        {kv_token: 819.2, s_end: 2048, L: 40, L_w: 0, window: 0},
+        {kv_token: 819.2, s_end: 2048, L: 40, **windowed(0, 0)},
         "1.6 GiB/request",
         Source("kwon2023", "section 3: OPT-13B, printed as 1.6 GB"),
     ),
@@ -220,13 +188,13 @@ kv_bytes_per_request = Formula(
 
 kv_bytes_read = Formula(
     kv_read,
-    kv_token * attended(s + n_out / 2) / request,
+    kv_token * read(s + n_out / 2) / request,
     title="KV cache a decode step reads for one request",
     source=ORCA,
     assumes="The context grows by a token per step; its mean over the answer is taken, up to the window where "
     "a layer has one.",
     example=Example(
-        {kv_token: 128, s: 1000, n_out: 200, L: 32, L_w: 16, window: 512},
+        {kv_token: 128, s: 1000, n_out: 200, L: 32, **windowed(16, 512), **NOT_CHUNKED},
         "0.103168 GB/request",
         derived="128e3 * ((1000 + 200 / 2) / 2 + 512 / 2) / 1e9",
     ),
@@ -346,11 +314,22 @@ step_kv_time = Formula(
 
 step_compute_time = Formula(
     phi,
-    token * (w_lin + w_head + w_dec * attended(s + n_out / 2)) / (F * eta),
+    token * (w_lin + w_head + w_dec * read(s + n_out / 2)) / (F * eta),
     title="Computing the token of one request in a decode step",
     source=Source("pope2023", "section 2"),
     example=Example(
-        {w_lin: 15e9, w_head: 1e9, w_dec: 500000, s: 10000, n_out: 4000, F: 1000, eta: 0.5, L: 32, L_w: 0, window: 0},
+        {
+            w_lin: 15e9,
+            w_head: 1e9,
+            w_dec: 500000,
+            s: 10000,
+            n_out: 4000,
+            F: 1000,
+            eta: 0.5,
+            L: 32,
+            **windowed(0, 0),
+            **NOT_CHUNKED,
+        },
         "0.04400 ms",
         derived="(15e9 + 1e9 + 500000 * (10000 + 4000 / 2)) / (1e15 * 0.5) * 1000",
     ),
@@ -932,7 +911,6 @@ meets_target = Formula(
 
 FORMULAS = (
     stored_weights,
-    kv_bytes_per_token,
     peak_seq_len,
     kv_bytes_per_request,
     kv_bytes_read,

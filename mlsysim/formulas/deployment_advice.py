@@ -17,9 +17,9 @@ from mlsysim.formulas import deployment, serving_engines, varied_lengths
 from mlsysim.formulas.chunked_chain import EACH, SARATHI, mixed
 from mlsysim.formulas.deployment import by_load
 from mlsysim.formulas.iteration import PASS, PASSED
+from mlsysim.formulas.mixers import kept
 from mlsysim.formulas.replica_layout import ACCELERATORS, DISAGGREGATED
 from mlsysim.formulas.serving_engines import DISTSERVE, NEARLY, pool_rate, step
-from mlsysim.formulas.transformer_flops import attended
 from mlsysim.symbolic import Example, Formula, LeastInteger, Min, Root, Source, evaluated_at, request, token, when
 from mlsysim.symbols.deployment import (
     A_1,
@@ -195,7 +195,7 @@ gain = Formula(
 
 least_bandwidth = Formula(
     beta_least,
-    x_p * kv_token * attended(s) / D_each,
+    x_p * kv_token * kept(s) / D_each,
     title="Bandwidth below which the link is slower than the prefill",
     source=Source("zhong2024", "section 3.3"),
     assumes="All engines that prefill share the link.",

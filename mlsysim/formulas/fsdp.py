@@ -42,6 +42,7 @@ from mlsysim.symbols.fsdp import (
 from mlsysim.symbols.groups import n_g, t_ag_g
 from mlsysim.symbols.hardware import M_cap
 from mlsysim.symbols.layers import T_host, T_stage, t_stage_host
+from mlsysim.symbols.mixers import n_N
 from mlsysim.symbols.parameters import P_norm
 from mlsysim.symbols.step import (
     T_attn,
@@ -83,7 +84,7 @@ from mlsysim.symbols.training import (
     reserve,
     t,
 )
-from mlsysim.symbols.workload import L, L_moe, V, h, sandwich
+from mlsysim.symbols.workload import L, L_moe, V, h
 
 FSDP = Source("pytorch_fsdp2", "param group")
 ALLOCATOR = Source("pytorch_allocator", "memory management")
@@ -108,7 +109,7 @@ gathered_block = Formula(
     title="A layer without its routed experts, gathered",
     source=FSDP,
     example=Example(
-        {n_z: 8, q_u: 2, P_attn_r: 9437184, P_norm: 2048, sandwich: 0, L: 48, L_moe: 48, P_ffn_r: 0, P_sh_r: 4980736},
+        {n_z: 8, q_u: 2, P_attn_r: 9437184, P_norm: 2048, n_N: 2, L: 48, L_moe: 48, P_ffn_r: 0, P_sh_r: 4980736},
         "28.844 MB",
         derived="2 * (9437184 + 2 * 2048 + 4980736) / 1e6",
     ),

@@ -12,9 +12,9 @@ from sympy import Integer, Piecewise
 
 from mlsysim.formulas import (
     collectives,
-    continuous_batching,
     expert_exchange,
     lora,
+    mixers,
     moe_routing,
     number_formats,
     parameter_counts,
@@ -25,11 +25,10 @@ from mlsysim.formulas import (
     transformer_flops,
 )
 from mlsysim.formulas.continuous_batching import cache_memory, touched
+from mlsysim.formulas.mixers import NOT_CHUNKED, kept, read, windowed
 from mlsysim.formulas.replica_layout import ACCELERATORS, EXPERT_RANKS, SLOTS
 from mlsysim.formulas.roofline import side_by_side
-from mlsysim.formulas.transformer_flops import attended
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, flop, label, request, token, when
-from mlsysim.symbols.batching import attention_flops
 from mlsysim.symbols.formats import q_e, q_w
 from mlsysim.symbols.groups import S_g, t_ar_g
 from mlsysim.symbols.hardware import B_mem, F, M_cap, eta, tau_layer
@@ -86,31 +85,13 @@ from mlsysim.symbols.iteration import (
 )
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.lora import M_lo, t_lo
+from mlsysim.symbols.mixers import y_core
 from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.routing import gamma_r
-from mlsysim.symbols.serving import B_max, kv_token, n_out
+from mlsysim.symbols.serving import B_max, n_out
 from mlsysim.symbols.step import eta_mem, w_attn
-from mlsysim.symbols.training import P_attn_r, P_ffn_r, P_sh_r, a_kv_r, e, p, t
-from mlsysim.symbols.workload import (
-    E,
-    L,
-    L_moe,
-    L_w,
-    V,
-    a,
-    a_kv,
-    d_e,
-    d_ff,
-    d_h,
-    d_rope,
-    d_sh,
-    gated,
-    h,
-    k,
-    r_kv,
-    s,
-    window,
-)
+from mlsysim.symbols.training import P_attn_r, P_ffn_r, P_sh_r, e, p, t
+from mlsysim.symbols.workload import E, L, L_moe, V, d_e, d_ff, d_sh, gated, h, k, s
 
 WILLIAMS = Source("williams2009")
 MEGATRON = Source("shoeybi2019", "section 3")
@@ -165,30 +146,6 @@ expert_weights = Formula(
         {L_moe: 32, E: 8, E_red: 0, k: 2, N_exp: 4, P_exp: 176160768, t: 2, e: 1},
         "15414067200",
         derived="32 * 8 * (1 - 0.75**4) * 176160768 / 2",
-    ),
-)
-
-cache_per_rank = Formula(
-    kv_rank,
-    when(r_kv > 0, kv_token, kv_token * a_kv_r / a_kv),
-    title="KV cache of one token on one tensor-parallel rank",
-    source=MEGATRON,
-    assumes="Heads are split; where there are more ranks than heads, heads are copied. A compressed cache is copied on "
-    "every rank.",
-    example=Example({kv_token: 320, a_kv: 8, a_kv_r: 1, r_kv: 0}, "40 kB/token", derived="320 * 1 / 8"),
-)
-
-decode_attention_work = Formula(
-    w_dec,
-    when(r_kv > 0, 2 * L * a * (2 * r_kv + d_rope) * flop / token**2, attention_flops),
-    title="Arithmetic of attention in decoding, per pair of tokens",
-    source=Source("deepseek2024v2", "section 2.1"),
-    assumes="As in a prefill, but that latent attention scores and sums the compressed vectors themselves (absorbed), "
-    "which is more arithmetic on less memory.",
-    example=Example(
-        {L: 61, a: 128, r_kv: 512, d_rope: 64, attention_flops: 4997120},
-        "16.990 MFLOP/token^2",
-        derived="2 * 61 * 128 * (2 * 512 + 64) / 1e6",
     ),
 )
 
@@ -263,7 +220,7 @@ activation_traffic = Formula(
     x_it,
     _WIDE
     * (
-        L * (8 * h + 4 * d_h * (a / t + a_kv_r))
+        L * (8 * h + 2 * y_core)
         + (L - L_moe) * (4 + gated) * d_ff / t
         + L_moe * (k * (4 * h + (4 + gated) * d_e) + (4 + gated) * d_sh) / t
     )
@@ -274,9 +231,9 @@ activation_traffic = Formula(
     "attention written once and read once; for each expert of a token a copy gathered and one scattered.",
     accuracy="Counted by hand; TensorRT-LLM's 405B comes out 10% above the measured throughput with it, 19% without.",
     example=Example(
-        {L: 80, L_moe: 0, h: 8192, d_h: 128, a: 64, t: 2, a_kv_r: 4, gated: 1, d_ff: 28672, k: 1, d_e: 0, d_sh: 0},
+        {L: 80, L_moe: 0, h: 8192, t: 2, y_core: 9216, gated: 1, d_ff: 28672, k: 1, d_e: 0, d_sh: 0},
         "24.904 MB/token",
-        derived="2 * 80 * (8 * 8192 + 4 * 128 * (32 + 4) + 5 * 28672 / 2) / 1e6",
+        derived="2 * 80 * (8 * 8192 + 2 * 9216 + 5 * 28672 / 2) / 1e6",
     ),
 )
 
@@ -294,7 +251,7 @@ decode_attention_time = Formula(
     t_kv,
     n_dec_r
     / request
-    * attended(K_dec * request)
+    * read(K_dec * request)
     / token
     * side_by_side(z_kv * kv_rank * token / (eta_kv * B_mem), (1 + gamma_s) * w_dec * token**2 / (t * F_16 * eta_pre)),
     title="Attention of the decoding requests",
@@ -303,7 +260,7 @@ decode_attention_time = Formula(
     "share the reading.",
     example=Example(
         {n_dec_r: 64, gamma_s: 0, K_dec: 2000, z_kv: 1, kv_rank: 160, eta_kv: 0.85, B_mem: 3350, w_dec: 2.6e6, t: 2,
-         F_16: 989, eta_pre: 0.6, L: 80, L_w: 0, window: 0},
+         F_16: 989, eta_pre: 0.6, L: 80, **windowed(0, 0), **NOT_CHUNKED},
         "7.1977 ms",
         derived="64 * 2000 * ((160e3 / (0.85 * 3350e9))**2 + (2.6e6 / (2 * 989e12 * 0.6))**2)**0.5 * 1e3",
     ),
@@ -459,13 +416,13 @@ cache_tokens = Formula(
 
 saturated_batch = Formula(
     n_dec,
-    Min(B_max, n_kv * (request / token) / (attended(s + n_out) / token)),
+    Min(B_max, n_kv * (request / token) / (kept(s + n_out) / token)),
     title="Requests that decode together when requests never run out",
     source=ORCA,
     variant="saturated",
     assumes="Room is kept for the whole answer; no request is put off half way.",
     example=Example(
-        {B_max: 4096, n_kv: 500000, s: 1000, n_out: 1000, L: 80, L_w: 0, window: 0},
+        {B_max: 4096, n_kv: 500000, s: 1000, n_out: 1000, L: 80, **windowed(0, 0)},
         "250 request",
         derived="min(4096, 500000 / 2000)",
     ),
@@ -505,8 +462,6 @@ FORMULAS = (
     sampled_tokens,
     dense_weights,
     expert_weights,
-    cache_per_rank,
-    decode_attention_work,
     weights_stretch,
     kv_stretch,
     dense_product_time,
@@ -552,20 +507,20 @@ def operators() -> tuple[Formula, ...]:
     )
     return (
         *number_formats.SERVING,
-        parameter_counts.attention_parameters,
+        mixers.value_width,
+        mixers.attention_parameters,
         parameter_counts.ffn_parameters,
         parameter_counts.expert_parameters,
         parameter_counts.shared_expert_parameters,
         parameter_counts.router_parameters,
-        rank_parameters.kv_heads_per_rank,
-        rank_parameters.attention_parameters_per_rank,
+        *mixers.SHARDED,
         rank_parameters.ffn_parameters_per_rank,
         rank_parameters.shared_parameters_per_rank,
-        transformer_flops.attention_work,
         transformer_flops.scores,
-        transformer_flops.window_reach,
-        transformer_flops.score_work,
-        continuous_batching.kv_bytes_per_token,
+        *mixers.COMPUTED,
+        mixers.decode_attention_work,
+        mixers.kv_bytes_per_token,
+        mixers.cache_per_rank,
         *collectives.REACHED,
         *(formula.only(("tp",)) for formula in reduced),
         *number_formats.EXCHANGED,
@@ -579,10 +534,10 @@ def operators() -> tuple[Formula, ...]:
         rank_groups.distinct_ranks,
         rank_groups.exchange_time,
         *replica_layout.PASS,
-        trained_parameters.attention_edges,
+        mixers.attention_edges,
         trained_parameters.ffn_edges,
         trained_parameters.shared_edges,
-        trained_parameters.adapted_attention_edges,
+        mixers.adapted_attention_edges,
         *lora.FORMULAS,
     )
 

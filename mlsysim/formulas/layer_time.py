@@ -11,7 +11,7 @@ from typing import Any
 
 from sympy import Eq, Piecewise, Rational, ceiling, floor
 
-from mlsysim.formulas.activations import EAGER
+from mlsysim.formulas.mixers import EAGER, IS_LATENT, NOT_LATENT
 from mlsysim.formulas.rank_parameters import DUALPIPE
 from mlsysim.formulas.trained_parameters import EVERYWHERE, FULL, LORA, WIDENED
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, flop, label, token, when
@@ -51,32 +51,12 @@ from mlsysim.symbols.layers import (
     x_ad,
     x_cast,
 )
+from mlsysim.symbols.mixers import y_mix
 from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.step import eta_mem, rho_lin, w_attn, w_head, w_lin
 from mlsysim.symbols.trained import K_d, R_ad, R_e, R_ff, R_sh, f_w, finetuning, lora_targets, r_lora
 from mlsysim.symbols.training import P_edge_r, P_r, e, ell, n_tok, p, t
-from mlsysim.symbols.workload import (
-    E,
-    L,
-    L_moe,
-    L_mtp,
-    V,
-    a,
-    a_kv,
-    d_e,
-    d_ff,
-    d_h,
-    d_nope,
-    d_rope,
-    d_sh,
-    d_v,
-    gated,
-    h,
-    k,
-    moe_interval,
-    r_kv,
-    r_q,
-)
+from mlsysim.symbols.workload import E, L, L_moe, L_mtp, V, d_e, d_ff, d_sh, gated, h, k, moe_interval
 
 SCHEDULE = Source("narayanan2021", "section 2.2")
 FORMAT = Source("micikevicius2022", "section 3")
@@ -200,10 +180,6 @@ product_rate = Formula(
     example=Example({F: 1979, eta: 0.6, q_c: 1, eta_8: 0.75}, "890.55 TFLOP/s", derived="1979 * 0.6 * 0.75"),
 )
 
-_queries = when(r_q > 0, h + r_q + r_q + a * (d_nope + d_rope), h + a * (d_nope + d_rope))
-_latent = _queries + h + r_kv + d_rope + r_kv + a * (d_nope + d_v) + a * d_v + h
-_heads = 2 * h + 2 * (a + a_kv) * d_h
-
 
 def _block(width: Any) -> Any:
     """Inputs and outputs of a feed-forward block: the products into it share their input."""
@@ -222,7 +198,7 @@ def routed_widths() -> Any:
 
 product_widths = Formula(
     w_in,
-    when(r_kv > 0, _latent, _heads)
+    y_mix
     + Max(
         (1 - Min(1, L_moe)) * _block(d_ff), Min(1, L_moe) * (gamma_r * routed_widths() + when(d_sh > 0, _block(d_sh)))
     ),
@@ -231,10 +207,9 @@ product_widths = Formula(
     assumes="Products with one input read it once. In a model with experts every layer is taken as one with experts, "
     "on the hot rank.",
     example=Example(
-        {r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, h: 4096, a: 32, a_kv: 8, d_h: 128, gated: 1, d_ff: 14336,
-         L_moe: 0, gamma_r: 1, k: 1, d_e: 0, d_sh: 0},
+        {y_mix: 18432, h: 4096, gated: 1, d_ff: 14336, L_moe: 0, gamma_r: 1, k: 1, d_e: 0, d_sh: 0},
         "69632",
-        derived="2 * 4096 + 2 * (32 + 8) * 128 + 2 * 4096 + 3 * 14336",
+        derived="18432 + 2 * 4096 + 3 * 14336",
     ),
 )  # fmt: skip
 
@@ -335,13 +310,13 @@ expert_launching = Formula(
 
 besides_launching = Formula(
     t_host_d,
-    tau_h * (K_0 + when(r_kv > 0, 30) + when(FULL, 0, 10 * K_d / ell)) * (1 - g_c) * (1 + rho_lin / 3),
+    tau_h * (K_0 + when(IS_LATENT, 30) + when(FULL, 0, 10 * K_d / ell)) * (1 - g_c) * (1 + rho_lin / 3),
     title="Time of the host to launch a layer without its experts",
     source=PROFILE,
     assumes="Latent attention takes thirty operations more, each adapter ten (counted); captured graphs launch none of "
     "what they hold.",
     example=Example(
-        {finetuning: "full", K_d: 0, ell: 48, tau_h: 52, K_0: 103, r_kv: 0, g_c: 0, rho_lin: 0},
+        {finetuning: "full", K_d: 0, ell: 48, tau_h: 52, K_0: 103, **NOT_LATENT, g_c: 0, rho_lin: 0},
         "5.356 ms",
         derived="0.052 * 103",
     ),

@@ -12,7 +12,7 @@ from typing import Any
 
 from sympy import Rational, exp
 
-from mlsysim.formulas import rank_parameters, trained_parameters
+from mlsysim.formulas import mixers, trained_parameters
 from mlsysim.formulas.continuous_batching import touched
 from mlsysim.formulas.prefix_cache import ZIPF, log_ranks, things_of_classes
 from mlsysim.formulas.replica_layout import SLOTS
@@ -170,11 +170,11 @@ expert_parameters_of_one = Formula(
 #: What says how much of an adapter one rank has.
 _SPLIT = frozenset(
     (
-        rank_parameters.kv_heads_per_rank,
-        trained_parameters.attention_edges,
+        mixers.kv_heads_per_rank,
+        mixers.attention_edges,
         trained_parameters.ffn_edges,
         trained_parameters.shared_edges,
-        trained_parameters.adapted_attention_edges,
+        mixers.adapted_attention_edges,
         rank_parameters_of_one,
         expert_parameters_of_one,
     )

@@ -19,6 +19,7 @@ from mlsysim.symbols.activations import sigma, x_in
 from mlsysim.symbols.formats import q_a, q_comb, q_disp, q_e, q_w
 from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.hardware import B_mem, F, M_cap, beta, eta
+from mlsysim.symbols.mixers import a_r, n_N, y_core
 from mlsysim.symbols.offload import (
     A_rec,
     B_far,
@@ -78,7 +79,6 @@ from mlsysim.symbols.training import (
     P_sh_r,
     W,
     Z,
-    a_kv_r,
     e,
     ell,
     ell_moe,
@@ -90,7 +90,7 @@ from mlsysim.symbols.training import (
     q_g,
     t,
 )
-from mlsysim.symbols.workload import E, L, L_moe, a, d_e, d_ff, d_h, d_sh, gated, h, k, s, sandwich
+from mlsysim.symbols.workload import E, L, L_moe, d_e, d_ff, d_sh, gated, h, k, s
 
 HEO = Source("heo2023", "section 4")
 INFINITY = Source("rajbhandari2021", "section 3")
@@ -166,7 +166,7 @@ checkpoints = Formula(
 
 recomputed = Formula(
     A_rec,
-    q_a * (8 * h + a * s / token) * n_tok / (t * token),
+    q_a * (8 * h / t + a_r * s / token) * n_tok / token,
     title="Recomputed activations of one layer",
     source=Source("rajbhandari2021", "section 3, equation 5"),
     assumes="Eight vectors of the width and half of a score matrix at 16 bit, split evenly over tensor-parallel "
@@ -175,9 +175,9 @@ recomputed = Formula(
     "per token and unit of width where this gives 6.",
     convention="One micro-batch, one rank.",
     example=Example(
-        {q_a: 2, h: 4096, a: 32, s: 2048, n_tok: 4096, t: 8},
+        {q_a: 2, h: 4096, a_r: 4, s: 2048, n_tok: 4096, t: 8},
         "0.10066 GB",
-        derived="2 * (8 * 4096 + 32 * 2048) * 4096 / 8 / 1e9",
+        derived="2 * (8 * 4096 / 8 + 4 * 2048) * 4096 / 1e9",
     ),
 )
 
@@ -191,7 +191,7 @@ dense_layer_kept = Formula(
     title="Parameters of a dense layer that a rank keeps",
     source=Source("rajbhandari2020", "section 5"),
     example=Example(
-        {P_attn_r: 6e7, P_norm: 5000, P_ffn_r: 1.2e8, Z: 3, n_z: 8, sandwich: 0},
+        {P_attn_r: 6e7, P_norm: 5000, P_ffn_r: 1.2e8, Z: 3, n_z: 8, n_N: 2},
         "22501250",
         derived="(6e7 + 2 * 5000 + 1.2e8) / 8",
     ),
@@ -203,7 +203,7 @@ moe_layer_kept = Formula(
     title="Parameters of a layer with experts that a rank keeps",
     source=Source("rajbhandari2020", "section 5"),
     example=Example(
-        {P_attn_r: 6e7, P_norm: 5000, P_sh_r: 1e6, P_exp_r: 2.4e8, Z: 3, n_z: 8, n_g["edp"]: 2, sandwich: 0},
+        {P_attn_r: 6e7, P_norm: 5000, P_sh_r: 1e6, P_exp_r: 2.4e8, Z: 3, n_z: 8, n_g["edp"]: 2, n_N: 2},
         "127626250",
         derived="(6e7 + 2 * 5000 + 1e6) / 8 + 2.4e8 / 2",
     ),
@@ -312,7 +312,7 @@ layered_computing = Formula(
     ),
 )
 
-_vectors = q_a * (14 * h / sigma + (4 * a / t + 4 * a_kv_r) * d_h) / token
+_vectors = q_a * (14 * h / sigma + 2 * y_core) / token
 
 
 def _inner(width: Any) -> Any:
@@ -329,10 +329,10 @@ dense_traffic = Formula(
     "ranks move; queries, keys, values and output written and read; fused attention.",
     convention="Forward, one micro-batch.",
     example=Example(
-        {n_tok: 4096, q_a: 2, q_w: 2, h: 4096, sigma: 8, a: 32, t: 8, a_kv_r: 1, d_h: 128, gated: 1, d_ff: 16384,
+        {n_tok: 4096, q_a: 2, q_w: 2, h: 4096, sigma: 8, t: 8, y_core: 1280, gated: 1, d_ff: 16384,
          P_attn_r: 5e6, P_ffn_r: 2.5e7},
         "0.24036 GB",
-        derived="(4096 * 2 * (14 * 4096 / 8 + (4 * 32 / 8 + 4) * 128 + 6 * 16384 / 8) + 2 * (5e6 + 2.5e7)) / 1e9",
+        derived="(4096 * 2 * (14 * 4096 / 8 + 2 * 1280 + 6 * 16384 / 8) + 2 * (5e6 + 2.5e7)) / 1e9",
     ),
 )  # fmt: skip
 
@@ -345,10 +345,10 @@ moe_traffic = Formula(
     assumes="As for a dense layer, with six vectors per token and expert to permute, compute and return it.",
     convention="Forward, one micro-batch.",
     example=Example(
-        {n_tok: 4096, q_a: 2, q_w: 2, h: 4096, sigma: 8, a: 32, t: 8, a_kv_r: 1, d_h: 128, gamma_r: 1.25, k: 2, chi: 2,
+        {n_tok: 4096, q_a: 2, q_w: 2, h: 4096, sigma: 8, t: 8, y_core: 1280, gamma_r: 1.25, k: 2, chi: 2,
          gated: 0, d_e: 8192, d_sh: 4096, P_attn_r: 5e6, P_sh_r: 1e6, P_exp_r: 1e8},
         "0.51818 GB",
-        derived="(4096 * 2 * (14 * 4096 / 8 + (4 * 32 / 8 + 4) * 128 + 6 * 1.25 * 2 * 2 * 4096 / 8 "
+        derived="(4096 * 2 * (14 * 4096 / 8 + 2 * 1280 + 6 * 1.25 * 2 * 2 * 4096 / 8 "
         "+ 4 * (1.25 * 2 * 8192 + 4096) / 8) + 2 * (5e6 + 1e6 + 1e8)) / 1e9",
     ),
 )  # fmt: skip
@@ -521,7 +521,7 @@ dense_gather = Formula(
     source=Source("rajbhandari2020", "section 7"),
     convention="Bytes one rank receives.",
     example=Example(
-        {Z: 3, q_w: 2, P_attn_r: 6e7, P_norm: 5000, P_ffn_r: 1.2e8, n_z: 8, sandwich: 0},
+        {Z: 3, q_w: 2, P_attn_r: 6e7, P_norm: 5000, P_ffn_r: 1.2e8, n_z: 8, n_N: 2},
         "0.3150175 GB",
         derived="2 * (6e7 + 2 * 5000 + 1.2e8) * 7 / 8 / 1e9",
     ),
@@ -535,7 +535,7 @@ moe_gather = Formula(
     assumes="Experts that one rank holds alone are not gathered.",
     convention="Bytes one rank receives.",
     example=Example(
-        {Z: 3, q_w: 2, P_attn_r: 6e7, P_norm: 5000, P_sh_r: 1e6, P_exp_r: 2.4e8, n_z: 8, n_g["edp"]: 2, sandwich: 0},
+        {Z: 3, q_w: 2, P_attn_r: 6e7, P_norm: 5000, P_sh_r: 1e6, P_exp_r: 2.4e8, n_z: 8, n_g["edp"]: 2, n_N: 2},
         "0.3467675 GB",
         derived="2 * ((6e7 + 2 * 5000 + 1e6) * 7 / 8 + 2.4e8 / 2) / 1e9",
     ),

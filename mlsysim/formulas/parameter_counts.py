@@ -7,10 +7,13 @@ biases. Rotary tables are not parameters. A flag (``gated``, ``qkv_bias``) is 0 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+from mlsysim.formulas.mixers import SHAPE, Matrices, elements, summed
 from mlsysim.symbolic import Example, Formula, Source, when
+from mlsysim.symbols.mixers import (
+    n_N,
+)
 from mlsysim.symbols.parameters import P_attn, P_emb, P_exp, P_ffn, P_head, P_norm, P_rt, P_sh
 from mlsysim.symbols.workload import (
     E,
@@ -20,15 +23,9 @@ from mlsysim.symbols.workload import (
     P,
     P_active,
     V,
-    a,
-    a_kv,
     d_e,
     d_ff,
-    d_h,
-    d_nope,
-    d_rope,
     d_sh,
-    d_v,
     expert_bias,
     gated,
     h,
@@ -36,70 +33,19 @@ from mlsysim.symbols.workload import (
     mlp_bias,
     n_pos,
     norm_bias,
-    o_bias,
-    qk_norm,
-    qkv_bias,
-    r_kv,
-    r_q,
     router_bias,
-    sandwich,
-    sinks,
     tied,
 )
 
-#: How many, rows and columns of each kind of matrix.
-Matrices = tuple[tuple[Any, Any, Any], ...]
-
-SHAPE = "Every stored tensor once; buffers such as rotary tables are not parameters."
-
-
-def heads_matrices(ways: Any, kv_heads: Any) -> Matrices:
-    """Number, rows and columns of query and output, key and value projections on one of so many ranks."""
-    return ((2, a / ways * d_h, h), (2, kv_heads * d_h, h))
-
-
-def latent_matrices(ways: Any) -> tuple[Matrices, Matrices, Matrices]:
-    """The same of multi-head latent attention: a compressed query, one that is not, and everything else."""
-    query = a / ways * (d_nope + d_rope)
-    rest = ((1, h, r_kv + d_rope), (1, r_kv, a / ways * (d_nope + d_v)), (1, a / ways * d_v, h))
-    return ((1, r_q, h), (1, r_q, query)), ((1, h, query),), rest
-
 
 def block_matrices(ways: Any, width: Any) -> Matrices:
-    """The same of a feed-forward block: two matrices, three with a gate, split along the inner width."""
+    """The matrices of a feed-forward block: two, three with a gate, split along the inner width."""
     return ((2 + gated, h, width / ways),)
-
-
-def summed(matrices: Matrices, number: Callable[[Any, Any], Any]) -> Any:
-    """Sum a function of rows and columns over so many matrices."""
-    return sum(times * number(rows, columns) for times, rows, columns in matrices)
-
-
-def elements(rows: Any, columns: Any) -> Any:
-    """Parameters of a matrix."""
-    return rows * columns
-
-
-def heads_vectors(ways: Any, kv_heads: Any) -> Any:
-    """Biases, norms of heads and sinks of grouped-query attention on one of so many ranks."""
-    biases = qkv_bias * (a / ways + 2 * kv_heads) * d_h + o_bias * h
-    return biases + qk_norm * 2 * (1 + norm_bias) * d_h + sinks * a / ways
 
 
 def block_vectors(ways: Any, width: Any, bias: Any) -> Any:
     """Biases of a feed-forward block: the output bias is held by all."""
     return bias * ((1 + gated) * width / ways + h)
-
-
-def grouped_query_attention(ways: Any, kv_heads: Any) -> Any:
-    """Query, key, value and output projections on one of so many tensor-parallel ranks."""
-    return summed(heads_matrices(ways, kv_heads), elements) + heads_vectors(ways, kv_heads)
-
-
-def latent_attention(ways: Any) -> Any:
-    """Multi-head latent attention on one of so many ranks: what is compressed is held by all."""
-    compressed, plain, rest = (summed(matrices, elements) for matrices in latent_matrices(ways))
-    return when(r_q > 0, compressed + r_q, plain) + rest + r_kv
 
 
 def feed_forward(ways: Any, width: Any, bias: Any) -> Any:
@@ -108,8 +54,8 @@ def feed_forward(ways: Any, width: Any, bias: Any) -> Any:
 
 
 def norms() -> Any:
-    """The norms of one layer: in front of each of its two blocks, and where it has them behind."""
-    return 2 * (1 + sandwich) * P_norm
+    """Parameters of the norms of one layer."""
+    return n_N * P_norm
 
 
 def prediction(attention: Any, block: Any, ways: Any) -> Any:
@@ -125,22 +71,6 @@ norm_parameters = Formula(
     assumes="A scale per channel (RMSNorm), and a bias where the norm has one (LayerNorm).",
     example=Example({h: 12288, norm_bias: 1}, "24576", derived="2 * 12288"),
 )
-
-attention_parameters = Formula(
-    P_attn,
-    when(r_kv > 0, latent_attention(1), grouped_query_attention(1, a_kv)),
-    title="Attention parameters of one layer",
-    source=Source("deepseek2024v2", "section 2.1 and appendix C"),
-    assumes="Multi-head latent attention where the cache has a rank, with a norm on each compressed vector; "
-    "grouped-query attention otherwise.",
-    convention=SHAPE,
-    example=Example(
-        {h: 7168, a: 128, a_kv: 128, d_h: 192, r_q: 1536, r_kv: 512, d_nope: 128, d_rope: 64, d_v: 128, qkv_bias: 0,
-         o_bias: 0, qk_norm: 0, sinks: 0, norm_bias: 0},
-        "187107328",
-        derived="(7168 + 1) * 1536 + 1536 * 128 * 192 + 7168 * (512 + 64) + 512 + 512 * 128 * 256 + 128 * 128 * 7168",
-    ),
-)  # fmt: skip
 
 ffn_parameters = Formula(
     P_ffn,
@@ -220,7 +150,7 @@ counted_parameters = Formula(
     "nothing is left out.",
     convention=SHAPE,
     example=Example(
-        {L: 32, L_moe: 0, E: 1, L_mtp: 0, sandwich: 0, h: 4096, P_emb: 525336576,
+        {L: 32, L_moe: 0, E: 1, L_mtp: 0, n_N: 2, h: 4096, P_emb: 525336576,
          P_head: 525336576, P_norm: 4096, P_attn: 41943040,
          P_ffn: 176160768, P_exp: 0, P_sh: 0, P_rt: 0},
         "8.03e9",
@@ -237,7 +167,7 @@ counted_active_parameters = Formula(
     convention="What one token passes through, embedding and head included: Mixtral and Qwen3 publish this "
     "count, DeepSeek-V3 (37e9) leaves the embedding out.",
     example=Example(
-        {L: 32, L_moe: 32, k: 2, L_mtp: 0, sandwich: 0, h: 4096, P_emb: 131072000,
+        {L: 32, L_moe: 32, k: 2, L_mtp: 0, n_N: 2, h: 4096, P_emb: 131072000,
          P_head: 131072000, P_norm: 4096, P_attn: 41943040,
          P_ffn: 0, P_exp: 176160768, P_sh: 0, P_rt: 32768},
         "12.9e9",
@@ -247,7 +177,6 @@ counted_active_parameters = Formula(
 
 FORMULAS = (
     norm_parameters,
-    attention_parameters,
     ffn_parameters,
     expert_parameters,
     shared_expert_parameters,

@@ -11,7 +11,7 @@ from typing import Any
 
 from sympy import And, Piecewise, Rational, exp, log
 
-from mlsysim.formulas.transformer_flops import attended
+from mlsysim.formulas.mixers import kept
 from mlsysim.symbolic import Example, Formula, Max, Min, Root, Source, by_member, total, when
 from mlsysim.symbols.iteration import h_c, h_given, kv_rank
 from mlsysim.symbols.prefix_cache import C_pre, H_pre, M_pre, N_pre, n_pre, place, s_pre, u_pre, y_pre, z_pre, z_sum
@@ -94,7 +94,7 @@ class_sizes = Formula(
 
 cached_prefixes = Formula(
     C_pre,
-    M_pre / (t * kv_rank * attended(s_pre)),
+    M_pre / (t * kv_rank * kept(s_pre)),
     title="Prefixes that the cache holds",
     source=Source("kwon2023", "section 4.4"),
     assumes="The memory is one of its own, beside that for requests. Prefixes are of one length and stay or go whole.",

@@ -81,8 +81,8 @@ from mlsysim.symbols.network import (
 from mlsysim.symbols.routing import gamma_r, n_rank, pad
 from mlsysim.symbols.step import q_red, t_ag, t_ar, t_rs
 from mlsysim.symbols.trained import T_d, T_s, f_w, q_t
-from mlsysim.symbols.training import P_dense, P_edge_r, P_sparse, Z, a_kv_r, e, m, n_tok, n_z, t
-from mlsysim.symbols.workload import a, d_h, d_nope, d_rope, d_v, h, k, r_kv, s
+from mlsysim.symbols.training import P_dense, P_edge_r, P_sparse, Z, e, m, n_tok, n_z, t
+from mlsysim.symbols.workload import h, k, s
 
 THAKUR = "thakur2005"
 DEEPSEEK = Source("deepseek2024", "section 3.2.2")
@@ -150,17 +150,6 @@ chunk_start = Formula(
     title="What a chunk of one group costs",
     source=Source(THAKUR, "section 2"),
     example=Example({n_g[group]: 64, nu_g[group]: 4, tau_coll: 6, alpha: 14}, "20 µs", derived="6 + 14"),
-)
-
-key_value_width = Formula(
-    h_kv,
-    when(r_kv > 0, a * (d_nope + d_rope + d_v) / t, 2 * a_kv_r * d_h),
-    title="Keys and values one rank sends for a token",
-    source=Source("liu2024", "section 3"),
-    assumes="Compressed keys and values are expanded before they travel.",
-    example=Example(
-        {r_kv: 0, a: 64, d_nope: 0, d_rope: 0, d_v: 0, t: 8, a_kv_r: 1, d_h: 128}, "256", derived="2 * 1 * 128"
-    ),
 )
 
 
@@ -465,7 +454,6 @@ FORMULAS = (
     ring_bandwidth,
     ring_latency,
     chunk_start,
-    key_value_width,
     message,
     summed,
     gather_time,

@@ -14,12 +14,13 @@ from typing import Any
 
 from sympy import And, Eq, Or, ceiling, floor
 
-from mlsysim.formulas.parameter_counts import feed_forward, grouped_query_attention, latent_attention, norms, prediction
+from mlsysim.formulas.parameter_counts import feed_forward, norms, prediction
 from mlsysim.formulas.trained_parameters import WIDENED
 from mlsysim.symbolic import Example, Formula, Max, Min, Mod, Source, byte, label, sharded, token, when
 from mlsysim.symbols.activations import n_s, schedule, sigma
 from mlsysim.symbols.formats import q_a, q_c, q_e, q_u, q_w
 from mlsysim.symbols.groups import n_g
+from mlsysim.symbols.mixers import n_N, y_q
 from mlsysim.symbols.parameters import P_norm, P_rt
 from mlsysim.symbols.trained import T_d, T_s, T_unit, W_ad, finetuning
 from mlsysim.symbols.training import (
@@ -37,7 +38,6 @@ from mlsysim.symbols.training import (
     W,
     W_gather,
     Z,
-    a_kv_r,
     c_cp,
     d,
     e,
@@ -58,29 +58,15 @@ from mlsysim.symbols.workload import (
     L_moe,
     L_mtp,
     V,
-    a,
-    a_kv,
     d_e,
     d_ff,
-    d_h,
-    d_nope,
-    d_rope,
     d_sh,
-    d_v,
     expert_bias,
     gated,
     h,
     mlp_bias,
     moe_interval,
     n_pos,
-    norm_bias,
-    o_bias,
-    qk_norm,
-    qkv_bias,
-    r_kv,
-    r_q,
-    sandwich,
-    sinks,
     tied,
 )
 
@@ -139,31 +125,6 @@ stages_per_rank = Formula(
     "the last, the second with the last but one.",
     no_example="a table of labels",
 )
-
-kv_heads_per_rank = Formula(
-    a_kv_r,
-    ceiling(a_kv / t),
-    title="Key-value heads on one tensor-parallel rank",
-    source=MEGATRON,
-    assumes="Ranks beyond the number of key-value heads hold copies.",
-    example=Example({a_kv: 8, t: 16}, "1", derived="ceil(8 / 16)"),
-)
-
-attention_parameters_per_rank = Formula(
-    P_attn_r,
-    when(r_kv > 0, latent_attention(t), grouped_query_attention(t, a_kv_r)),
-    title="Attention parameters of one layer on one rank",
-    source=MEGATRON,
-    assumes="Query, key and value products are split by heads, the output product by its rows; compressed latents, "
-    "norms of heads and the output bias are held by all.",
-    accuracy=COUNTED,
-    example=Example(
-        {h: 16384, a: 128, a_kv_r: 1, d_h: 128, t: 8, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, qkv_bias: 0,
-         o_bias: 0, qk_norm: 0, sinks: 0, norm_bias: 0},
-        "71303168",
-        derived="2 * (128 / 8) * 128 * 16384 + 2 * 1 * 128 * 16384",
-    ),
-)  # fmt: skip
 
 ffn_parameters_per_rank = Formula(
     P_ffn_r,
@@ -263,7 +224,7 @@ dense_parameters_per_rank = Formula(
     accuracy=COUNTED,
     example=Example(
         {n_s: 1, ell: 4, ell_moe: 1, P_attn_r: 187107328, P_norm: 7168, P_ffn_r: 396361728, P_sh_r: 45875456,
-         P_edge_r: 926686208, L_moe: 58, L_mtp: 0, sandwich: 0, h: 7168, t: 1},
+         P_edge_r: 926686208, L_moe: 58, L_mtp: 0, n_N: 2, h: 7168, t: 1},
         "2910133504",
         derived="4 * (187107328 + 2 * 7168) + 3 * 396361728 + 45875456 + 926686208",
     ),
@@ -349,7 +310,7 @@ largest_layer_parameters = Formula(
     convention=RANK,
     example=Example(
         {P_attn_r: 187107328, P_norm: 7168, P_ffn_r: 396361728, P_sh_r: 45875456, P_exp_r: 1409286144, L: 61,
-         L_moe: 58, n_z: 64, n_g["edp"]: 8, sandwich: 0},
+         L_moe: 58, n_z: 64, n_g["edp"]: 8, n_N: 2},
         "1642283264",
         derived="187107328 + 2 * 7168 + max(396361728, 45875456 + 1409286144)",
     ),
@@ -358,7 +319,7 @@ largest_layer_parameters = Formula(
 gathered_weights = Formula(
     W_gather,
     when(GATHERED, q_u * Min(n_gather, ell) * P_unit + when(n_z > 1, WHOLE_EDGE))
-    + when(WIDENED, q_c * h * Max(Max(d_ff, d_sh, a * d_h) / t, d_e / n_g["etp"])),
+    + when(WIDENED, q_c * h * Max(Max(d_ff, d_sh) / t, y_q, d_e / n_g["etp"])),
     title="Weights held whole or wide",
     source=Source("zhao2023", "section 3.2"),
     assumes="ZeRO-3 holds the layers at work and fetched ahead, and one embedding or head. Frozen weights that are "
@@ -383,8 +344,7 @@ gathered_weights = Formula(
             d_ff: 14336,
             d_e: 0,
             d_sh: 0,
-            a: 32,
-            d_h: 128,
+            y_q: 4096,
         },
         "1.9231 GB",
         derived="2 * (2 * 218112000 + 128256 * 4096) / 1e9",
@@ -412,8 +372,6 @@ FORMULAS = (
     zero_ranks,
     expert_replicas,
     stages_per_rank,
-    kv_heads_per_rank,
-    attention_parameters_per_rank,
     ffn_parameters_per_rank,
     shared_parameters_per_rank,
     layer_experts_per_rank,

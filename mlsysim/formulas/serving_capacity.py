@@ -27,7 +27,7 @@ from mlsysim.symbols.serving import (
     t_step,
     ttft,
 )
-from mlsysim.symbols.workload import L, P, a, a_kv, d_rope, h, q, r_kv, s
+from mlsysim.symbols.workload import L, P, h, q, s
 
 TUTORIAL = Source("mlsysim_tutorial", "section 2")
 
@@ -39,22 +39,6 @@ served_weights = Formula(
     variant="first_order",
     assumes="One accelerator per replica holds the whole model in one precision.",
     example=Example({P: 8.03e9, q: 2}, "16.06 GB", Source("mlsysim_tutorial", "section 1")),
-)
-
-kv_bytes_per_token = Formula(
-    kv_token,
-    when(r_kv > 0, L * (r_kv + d_rope) * q / token, 2 * L * a_kv * (h / a) * q / token),
-    title="KV cache of one token",
-    source=Source("kwon2023", "section 3"),
-    variant="first_order",
-    assumes="Keys and values have width h / a per head; multi-head latent attention keeps one compressed "
-    "vector and one rotary key instead (DeepSeek-V2).",
-    convention="All layers, one replica; kB = 1000 bytes.",
-    example=Example(
-        {L: 40, a_kv: 40, h: 5120, a: 40, q: 2, r_kv: 0, d_rope: 0},
-        "800 KiB/token",
-        Source("kwon2023", "section 3: OPT-13B, printed as 800 KB"),
-    ),
 )
 
 padded_seq_len = Formula(
@@ -164,7 +148,6 @@ base_latency = Formula(
 
 FORMULAS = (
     served_weights,
-    kv_bytes_per_token,
     padded_seq_len,
     kv_bytes_per_request,
     active_batch_size,

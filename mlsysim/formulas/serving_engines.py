@@ -13,8 +13,8 @@ from sympy import And, Or, Piecewise, Rational, floor
 
 from mlsysim.formulas import continuous_batching, iteration, replica_layout
 from mlsysim.formulas.iteration import PASS, PASSED
+from mlsysim.formulas.mixers import kept
 from mlsysim.formulas.replica_layout import ACCELERATORS, APART, COLOCATED, DISAGGREGATED
-from mlsysim.formulas.transformer_flops import attended
 from mlsysim.symbolic import (
     Example,
     Formula,
@@ -96,7 +96,7 @@ ROOM = PASS | {
 
 def prompts_held(room: frozenset[Formula]) -> Any:
     """Prompts that an engine which prefills has room for, by the formulas of what memory has room for."""
-    return Max(0, floor(evaluated_at(n_kv, APART, room) * (request / token) / (attended(s) / token)))
+    return Max(0, floor(evaluated_at(n_kv, APART, room) * (request / token) / (kept(s) / token)))
 
 
 prompt_tokens = Formula(
@@ -190,7 +190,7 @@ pool_prompt_interval = Formula(
 
 engine_slots = Formula(
     B_e,
-    Max(0, Min(d_a * B_seq, floor(n_kv * (request / token) / (attended(s_end + cv_out**2 * n_out) / token)))),
+    Max(0, Min(d_a * B_seq, floor(n_kv * (request / token) / (kept(s_end + cv_out**2 * n_out) / token)))),
     title="Requests one engine has room for",
     source=Source("kwon2023", "section 4"),
     assumes="Room is kept for the whole answer; no request is put off half way. Requests are met in proportion to the "
@@ -246,7 +246,7 @@ decode_worker = Formula(
 
 transfer_time = Formula(
     t_x,
-    kv_token * attended(s) / beta_kv,
+    kv_token * kept(s) / beta_kv,
     title="Transfer of the cache of one prompt",
     source=Source("zhong2024", "section 3.3"),
     no_example="the reach of attention",

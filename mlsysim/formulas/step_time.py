@@ -11,7 +11,7 @@ from typing import Any
 
 from sympy import And, Eq, Piecewise
 
-from mlsysim.formulas.activations import EAGER
+from mlsysim.formulas.mixers import EAGER
 from mlsysim.symbolic import Example, Formula, Max, Min, Mod, Source, by_label, label, sharded, token, when
 from mlsysim.symbols.activations import attention_kernel, elementwise_kernels, r_act, r_norm, sigma, sigma_e
 from mlsysim.symbols.formats import q_a
@@ -39,6 +39,7 @@ from mlsysim.symbols.layers import (
     x_ad,
     x_cast,
 )
+from mlsysim.symbols.mixers import a_r
 from mlsysim.symbols.routing import gamma_m, gamma_r, n_exchanges
 from mlsysim.symbols.step import (
     Phi,
@@ -112,19 +113,7 @@ from mlsysim.symbols.training import (
     q_g,
     t,
 )
-from mlsysim.symbols.workload import (
-    L,
-    L_moe,
-    L_mtp,
-    a,
-    d_e,
-    d_ff,
-    d_sh,
-    gated,
-    h,
-    k,
-    s,
-)
+from mlsysim.symbols.workload import L, L_moe, L_mtp, d_e, d_ff, d_sh, gated, h, k, s
 
 MEGATRON = Source("shoeybi2019", "section 3")
 COUNTED = "The counts are taken from kernels by hand; no profile was matched."
@@ -307,7 +296,7 @@ elementwise_time = Formula(
             + (3 + rho_lin) * x_ad
             + x_el_redo
             + x_cast
-            + when(_eager_scores, (3 + rho_attn) * 6.5 * q_a * a * s / (t * token) / token)
+            + when(_eager_scores, (3 + rho_attn) * 6.5 * q_a * a_r * s / token / token)
         )
     )
     / (kappa * B_mem * eta_mem),
@@ -330,9 +319,8 @@ elementwise_time = Formula(
             attention_kernel: "flash",
             rho_attn: 0,
             q_a: 2,
-            a: 64,
+            a_r: 8,
             s: 8192,
-            t: 8,
             B_mem: 3350,
             eta_mem: 0.8,
         },

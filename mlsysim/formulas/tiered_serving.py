@@ -15,9 +15,9 @@ from sympy import And, oo
 
 from mlsysim.formulas import iteration
 from mlsysim.formulas.continuous_batching import cache_memory
+from mlsysim.formulas.mixers import kept, windowed
 from mlsysim.formulas.replica_layout import ACCELERATORS, APART
 from mlsysim.formulas.serving_engines import DISTSERVE, ROOM, prompts_held
-from mlsysim.formulas.transformer_flops import attended
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, evaluated_at, request, when
 from mlsysim.symbols.batching import s_end
 from mlsysim.symbols.deployment import B_P, B_e, g_P
@@ -39,7 +39,7 @@ from mlsysim.symbols.offload import (
 )
 from mlsysim.symbols.step import eta_mem
 from mlsysim.symbols.training import p, t
-from mlsysim.symbols.workload import L, L_w, s, window
+from mlsysim.symbols.workload import L, s
 
 INFERENCE = Source("aminabadi2022", "section 6")
 NAME, NAME_OF_POOLS = "two_tiers", "pools_of_two_tiers"
@@ -134,11 +134,11 @@ cache_tokens = Formula(
 
 slots_cache = Formula(
     M_slots,
-    B_e * attended(s_end) / request * _cache,
+    B_e * kept(s_end) / request * _cache,
     title="Keys and values of a request in every slot",
     source=Source("kwon2023", "section 4"),
     example=Example(
-        {B_e: 26, s_end: 2000, L: 40, L_w: 0, window: 0, t: 2, kv_rank: 225},
+        {B_e: 26, s_end: 2000, L: 40, **windowed(0, 0), t: 2, kv_rank: 225},
         "23.4 GB",
         derived="26 * 2000 * 2 * 225e-6",
     ),

@@ -12,19 +12,18 @@ from typing import Any
 
 from sympy import And, Eq, Not, ceiling
 
+from mlsysim.formulas.mixers import edges
 from mlsysim.formulas.parameter_counts import (
     block_matrices,
     block_vectors,
-    heads_matrices,
-    heads_vectors,
-    latent_matrices,
     norms,
     summed,
 )
-from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, byte, label, sharded, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, label, sharded, when
 from mlsysim.symbols.activations import n_s
 from mlsysim.symbols.formats import q_a, q_c, q_w
 from mlsysim.symbols.groups import n_g
+from mlsysim.symbols.mixers import n_N
 from mlsysim.symbols.parameters import P_norm
 from mlsysim.symbols.trained import (
     K_attn,
@@ -59,7 +58,6 @@ from mlsysim.symbols.training import (
     P_sparse,
     P_unit,
     Z,
-    a_kv_r,
     e,
     ell,
     ell_moe,
@@ -74,28 +72,15 @@ from mlsysim.symbols.workload import (
     L_moe,
     L_mtp,
     V,
-    a,
     d_e,
     d_ff,
-    d_h,
-    d_nope,
-    d_rope,
     d_sh,
-    d_v,
     expert_bias,
     gated,
     h,
     mlp_bias,
     n_pos,
-    norm_bias,
-    o_bias,
-    qk_norm,
-    qkv_bias,
-    r_kv,
-    r_q,
     router_bias,
-    sandwich,
-    sinks,
     tied,
 )
 
@@ -113,38 +98,13 @@ EVERYWHERE = Eq(lora_targets, label(lora_targets, "all_linear"))
 WIDENED = And(Not(FULL), q_w < q_c)
 
 
-def edges(rows: Any, columns: Any) -> Any:
-    """Rows and columns of a matrix, added up."""
-    return rows + columns
-
-
 def block_edges(ways: Any, width: Any) -> Any:
     """Rows and columns of a feed-forward block on one of so many ranks."""
     return summed(block_matrices(ways, width), edges)
 
 
-_compressed, _plain, _rest = (summed(matrices, edges) for matrices in latent_matrices(t))
 #: The block of a layer that predicts one more token is that of the others.
 _further_block = when(L_moe > 0, R_sh, R_ff)
-
-attention_edges = Formula(
-    R_attn,
-    when(
-        r_kv > 0,
-        when(r_q > 0, _compressed, _plain) + _rest,
-        summed(heads_matrices(t, a_kv_r), edges),
-    ),
-    title="Rows and columns of the matrices of attention",
-    source=FACTORS,
-    assumes="Query, key, value and output matrices, each for itself.",
-    convention="One layer on one rank.",
-    accuracy=COUNTED,
-    example=Example(
-        {h: 4096, a: 32, a_kv_r: 8, d_h: 128, t: 1, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0},
-        "26624",
-        derived="2 * (4096 + 4096) + 2 * (1024 + 4096)",
-    ),
-)
 
 ffn_edges = Formula(
     R_ff,
@@ -176,21 +136,6 @@ single_expert_edges = Formula(
     example=Example({gated: 1, h: 4096, d_e: 14336, n_g["etp"]: 1}, "55296", derived="3 * (4096 + 14336)"),
 )
 
-attention_vectors = Formula(
-    U_attn,
-    when(r_kv > 0, r_q + r_kv, heads_vectors(t, a_kv_r)),
-    title="Norms and biases of attention",
-    source=FACTORS,
-    convention="One layer on one rank.",
-    accuracy=COUNTED,
-    example=Example(
-        {h: 1024, a: 16, a_kv_r: 8, d_h: 128, t: 1, r_q: 0, r_kv: 0, qkv_bias: 0, o_bias: 0, qk_norm: 1, norm_bias: 0,
-         sinks: 0},
-        "256",
-        derived="2 * 128",
-    ),
-)  # fmt: skip
-
 vectors = Formula(
     U_d,
     (ell + L_mtp) * (U_attn + norms())
@@ -202,7 +147,7 @@ vectors = Formula(
     accuracy=COUNTED,
     example=Example(
         {ell: 32, ell_moe: 0, L_mtp: 0, L_moe: 0, U_attn: 0, P_norm: 4096, mlp_bias: 0, gated: 1, d_ff: 14336, t: 1,
-         h: 4096, sandwich: 0},
+         h: 4096, n_N: 2},
         "262144",
         derived="32 * 2 * 4096",
     ),
@@ -258,38 +203,6 @@ expert_edges = Formula(
         {ell_moe: 32, L_mtp: 0, E: 8, e: 8, R_e: 55296},
         "1769472",
         derived="32 * 55296",
-    ),
-)
-
-adapted_attention_products = Formula(
-    K_attn,
-    by_label(
-        lora_targets,
-        {
-            "query_value": 2,
-            "attention": 4 + when(And(r_kv > 0, r_q > 0), 1),
-            "all_linear": 4 + when(And(r_kv > 0, r_q > 0), 1),
-        },
-    ),
-    title="Products of attention that have adapters",
-    source=LORA,
-    assumes="Query, key, value and output. Of latent attention those into and out of the compressed vectors.",
-    example=Example({lora_targets: "attention", r_kv: 0, r_q: 0}, "4", LORA),
-)
-
-adapted_attention_edges = Formula(
-    R_ad,
-    by_label(
-        lora_targets,
-        {"query_value": (a / t + a_kv_r) * d_h + 2 * h, "attention": R_attn, "all_linear": R_attn},
-    ),
-    title="Rows and columns of the products of attention that have adapters",
-    source=LORA,
-    convention="One layer on one rank.",
-    example=Example(
-        {lora_targets: "query_value", a: 96, a_kv_r: 96, d_h: 128, t: 1, h: 12288, R_attn: 98304},
-        "49152",
-        derived="(96 + 96) * 128 + 2 * 12288",
     ),
 )
 
@@ -451,17 +364,13 @@ adapter_weights = Formula(
 )
 
 FORMULAS = (
-    attention_edges,
     ffn_edges,
     shared_edges,
     single_expert_edges,
-    attention_vectors,
     vectors,
     expert_vectors,
     matrix_edges,
     expert_edges,
-    adapted_attention_products,
-    adapted_attention_edges,
     adapter_parameters,
     expert_adapter_parameters,
     adapted_products,

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlsysim.symbolic import Example, Formula, Min, Source, by_label, flop, token, when
+from mlsysim.symbolic import Example, Formula, Source, by_label, flop, token, when
 from mlsysim.symbols.activations import r_up, selective_policy, sequence_parallel
 from mlsysim.symbols.batching import attention_flops
 from mlsysim.symbols.layers import r_e, w_ad
+from mlsysim.symbols.mixers import W_all, W_up
 from mlsysim.symbols.parameters import P_attn, P_exp, P_ffn, P_rt, P_sh
 from mlsysim.symbols.routing import gamma_m, gamma_r
 from mlsysim.symbols.step import (
@@ -24,7 +25,6 @@ from mlsysim.symbols.step import (
     rho_attn,
     rho_el,
     rho_lin,
-    s_reach,
     w_attn,
     w_head,
     w_hot,
@@ -34,41 +34,10 @@ from mlsysim.symbols.step import (
 )
 from mlsysim.symbols.trained import f_w
 from mlsysim.symbols.training import b, checkpointing, t
-from mlsysim.symbols.workload import (
-    L,
-    L_moe,
-    L_mtp,
-    L_w,
-    P_active,
-    V,
-    a,
-    d_h,
-    d_nope,
-    d_rope,
-    d_v,
-    h,
-    k,
-    r_kv,
-    r_q,
-    s,
-    window,
-)
+from mlsysim.symbols.workload import L, L_moe, L_mtp, P_active, V, h, k, s
 
 KAPLAN = Source("kaplan2020", "section 2.1")
 CHECKPOINTS = Source("korthikanti2023", "section 5")
-
-attention_work = Formula(
-    attention_flops,
-    when(r_kv > 0, 2 * L * a * (d_nope + d_rope + d_v), 4 * L * a * d_h) * flop / token**2,
-    title="Arithmetic of attention, per pair of tokens",
-    source=Source("kaplan2020", "table 1"),
-    assumes="Scores and weighted values, two FLOPs per product.",
-    example=Example(
-        {L: 32, a: 32, d_h: 128, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0},
-        "524288 FLOP/token^2",
-        derived="32 * 32 * (2 * 128 + 2 * 128)",
-    ),
-)
 
 scores = Formula(
     f_mask,
@@ -96,18 +65,7 @@ def routed_layer() -> Any:
 
 def repeated() -> Any:
     """Forward arithmetic of what every tensor-parallel rank computes alike: compressed vectors, and routers."""
-    latent = when(r_kv > 0, h * (r_q + r_kv + d_rope))
-    return 2 * flop * ((L + L_mtp) * latent + SPARSE * P_rt) / token
-
-
-def reach(tokens: Any) -> Any:
-    """Tokens among so many that a sliding-window layer attends to."""
-    return when(window > 0, Min(window, tokens), tokens)
-
-
-def attended(tokens: Any) -> Any:
-    """Tokens among so many that a layer attends to, mean over all layers: what its cache must hold."""
-    return ((L - L_w) * tokens + L_w * reach(tokens)) / L
+    return 2 * flop * ((L + L_mtp) * W_all + SPARSE * P_rt) / token
 
 
 routed_work = Formula(
@@ -159,7 +117,6 @@ hot_product_work = Formula(
             L: 32,
             L_moe: 32,
             L_mtp: 0,
-            h: 4096,
             w_lin: 25.236e9,
             w_rt: 22.549e9,
             r_e: 1.04,
@@ -167,34 +124,10 @@ hot_product_work = Formula(
             P_rt: 32768,
             t: 4,
             sequence_parallel: 0,
-            r_q: 0,
-            r_kv: 0,
-            d_rope: 0,
+            W_all: 0,
         },
         "32.007 GFLOP/token",
         derived="25.236 + (1.25 * 1.04 - 1) * 22.549 + 3 * 2 * 32 * 32768 / 1e9",
-    ),
-)
-
-window_reach = Formula(
-    s_reach,
-    reach(s),
-    title="Tokens in reach of a sliding-window layer",
-    source=Source("beltagy2020", "section 3.1"),
-    example=Example({window: 4096, s: 8192}, "4096 token", derived="min(4096, 8192)"),
-)
-
-score_work = Formula(
-    w_attn,
-    attention_flops / L * ((L - L_w + L_mtp) * f_mask * s + L_w * s_reach * (1 - (1 - f_mask) * s_reach / s)),
-    title="Arithmetic of the core of attention, per token",
-    source=Source("kaplan2020", "table 1"),
-    assumes="A window of w leaves s w - w^2/2 pairs of a causal sequence of s tokens: its first tokens see fewer. "
-    "Layers for predicting further tokens have no window.",
-    example=Example(
-        {f_mask: 0.5, attention_flops: 524288, s: 8192, L: 32, L_w: 16, L_mtp: 0, s_reach: 1024},
-        "1.3254 GFLOP/token",
-        derived="524288 / 32 * (16 * 8192 / 2 + 16 * (8192 * 1024 - 1024**2 / 2) / 8192) / 1e9",
     ),
 )
 
@@ -280,20 +213,14 @@ recomputed_elementwise = Formula(
 
 recomputed_arithmetic = Formula(
     w_redo,
-    r_up
-    * (1 - rho_lin)
-    * when(r_kv > 0, 2 * flop * (L + L_mtp) * a * (when(r_q > 0, r_q, h) * (d_nope + d_rope) + r_kv * (d_nope + d_v)))
-    / token,
+    r_up * (1 - rho_lin) * 2 * flop * (L + L_mtp) * W_up / token,
     title="Arithmetic of recomputed up-projections, per token",
     source=Source("deepseek2024", "section 3.2.3"),
     assumes="Nothing where the whole layer is recomputed.",
     example=Example(
-        {r_up: 1, rho_lin: 0, r_kv: 512, r_q: 1536, L: 61, L_mtp: 0, a: 128, d_nope: 128, d_rope: 64, d_v: 128,
-         h: 7168},
-        "6.652 GFLOP/token",
-        derived="2 * 61 * 128 * (1536 * (128 + 64) + 512 * (128 + 128)) / 1e9",
+        {r_up: 1, rho_lin: 0, L: 61, L_mtp: 0, W_up: 54525952}, "6.652 GFLOP/token", derived="2 * 61 * 54525952 / 1e9"
     ),
-)  # fmt: skip
+)
 
 executed_arithmetic = Formula(
     Phi_hw,
@@ -331,13 +258,10 @@ executed_arithmetic = Formula(
 )
 
 FORMULAS = (
-    attention_work,
     scores,
     routed_work,
     product_work,
     hot_product_work,
-    window_reach,
-    score_work,
     logit_work,
     model_arithmetic,
     recomputed_products,

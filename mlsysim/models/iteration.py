@@ -29,8 +29,9 @@ from mlsysim.symbols.hardware import n_node
 from mlsysim.symbols.iteration import E_red, M_kv, d_a
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.lora import G_lo, K_lo, M_lo, N_lo
+from mlsysim.symbols.mixers import a
 from mlsysim.symbols.training import e, p, t
-from mlsysim.symbols.workload import E, L, L_moe, a, d_e, d_ff, d_sh
+from mlsysim.symbols.workload import E, L, L_moe, d_e, d_ff, d_sh
 
 _DEVICE = ("memory_bandwidth", "peak_flops", "attention_peak_flops", "memory_capacity")
 _LINKS = ("node_bandwidth", "switch_reduces", "direct_mesh")

@@ -12,6 +12,7 @@ from mlsysim.catalog import Fleet, MemoryDesign, TransformerWorkload, builtin
 from mlsysim.errors import InputError
 from mlsysim.formulas import (
     memory_expansion,
+    mixers,
     number_formats,
     offloaded_training,
     step_time,
@@ -30,9 +31,10 @@ from mlsysim.models.training_memory import CAPACITY, COUNTED_STATES, FINETUNING,
 from mlsysim.symbolic import Formula, Mod, Requirement, System, label, swapped, variable_of
 from mlsysim.symbols.activations import schedule
 from mlsysim.symbols.hardware import n_fleet
+from mlsysim.symbols.mixers import a
 from mlsysim.symbols.trained import finetuning
 from mlsysim.symbols.training import b, c_cp, e, g, p, r_dp, t, t_e
-from mlsysim.symbols.workload import E, L_mtp, a, d_e, d_ff, d_sh
+from mlsysim.symbols.workload import E, L_mtp, d_e, d_ff, d_sh
 
 _SEGMENTS = (
     "step_time",
@@ -52,7 +54,7 @@ _SEGMENTS = (
 _STEP = DistributedModel()
 _PRICE = (memory_expansion.memory_price, memory_expansion.throughput_per_price)
 #: State, layout and arithmetic are those of the plain training step.
-_PLAIN = (*PER_OPERATOR, *number_formats.EXCHANGED, *transformer_flops.FORMULAS,
+_PLAIN = (*PER_OPERATOR, *number_formats.EXCHANGED, *mixers.TRAINED, *transformer_flops.FORMULAS,
           step_time.data_parallel_ranks, step_time.throughput, step_time.device_throughput)  # fmt: skip
 
 

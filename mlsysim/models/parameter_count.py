@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlsysim.catalog import TransformerWorkload
-from mlsysim.formulas import parameter_counts
+from mlsysim.formulas import mixers, parameter_counts
 from mlsysim.inputs.slot import Slot
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.shape import OPTIONAL_SHAPE, SHAPE, SHAPE_REQUIREMENTS
@@ -18,7 +18,7 @@ class ParameterCountModel(PerformanceModel):
     command = "parameters"
     example = {"model": "DeepSeek_V3"}
     answer = "parameters"
-    variants = {"counted": parameter_counts.FORMULAS}
+    variants = {"counted": (*mixers.STORED, *parameter_counts.FORMULAS)}
     slots = {"model": Slot(TransformerWorkload, SHAPE)}
     defaults = OPTIONAL_SHAPE
     requirements = SHAPE_REQUIREMENTS

@@ -7,7 +7,7 @@ from sympy import Eq
 from mlsysim.catalog import Accelerator, TransformerWorkload
 from mlsysim.formulas import (
     continuous_batching,
-    iteration,
+    mixers,
     number_formats,
     parameter_counts,
     queueing,
@@ -21,10 +21,13 @@ from mlsysim.models.base import PerformanceModel
 from mlsysim.models.shape import COUNTED, NO_WINDOW, OPTIONAL_PASS_SHAPE, PASS_SHAPE, WINDOW, WINDOW_REQUIREMENTS
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Mod, Requirement, System, swapped
+from mlsysim.symbols.mixers import a, a_kv, d_rope, r_kv
 from mlsysim.symbols.serving import cv
-from mlsysim.symbols.workload import E, L, L_moe, P, a, a_kv, d_e, d_rope, h, k, r_kv
+from mlsysim.symbols.workload import E, L, L_moe, P, d_e, h, k
 
-FIRST_ORDER = System(number_formats.FIRST_ORDER + serving_capacity.FORMULAS + queueing.FORMULAS)
+FIRST_ORDER = System(
+    (*number_formats.FIRST_ORDER, mixers.kv_bytes_by_width, *serving_capacity.FORMULAS, *queueing.FORMULAS)
+)
 
 
 class ServingCapacityModel(PerformanceModel):
@@ -59,19 +62,19 @@ class ServingCapacityModel(PerformanceModel):
                 FIRST_ORDER,
                 (
                     *number_formats.SERVING,
-                    parameter_counts.attention_parameters,
+                    mixers.value_width,
+                    mixers.attention_parameters,
                     parameter_counts.ffn_parameters,
                     parameter_counts.expert_parameters,
                     parameter_counts.shared_expert_parameters,
                     parameter_counts.router_parameters,
-                    transformer_flops.attention_work,
                     transformer_flops.scores,
-                    transformer_flops.window_reach,
+                    *mixers.COMPUTED,
                     transformer_flops.routed_work,
                     transformer_flops.product_work,
-                    transformer_flops.score_work,
                     transformer_flops.logit_work,
-                    iteration.decode_attention_work,
+                    mixers.decode_attention_work,
+                    mixers.kv_bytes_per_token,
                     *continuous_batching.FORMULAS,
                 ),
                 dropped=("padded_seq_len", "bytes_per_element"),

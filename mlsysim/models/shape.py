@@ -6,30 +6,15 @@ from typing import Any
 
 from sympy import Eq, Ne
 
-from mlsysim.formulas import parameter_counts
+from mlsysim.formulas import mixers, parameter_counts
 from mlsysim.inputs.declaration import Caveat
 from mlsysim.inputs.slot import Counted
 from mlsysim.symbolic import Mod, Requirement, label, variable_of
 from mlsysim.symbols.hardware import n_node
+from mlsysim.symbols.mixers import L_w, a, a_kv, n_G, qk_norm, r_kv, r_q, sinks, window
 from mlsysim.symbols.trained import lora_targets
 from mlsysim.symbols.training import t
-from mlsysim.symbols.workload import (
-    E,
-    L,
-    L_moe,
-    L_w,
-    a,
-    a_kv,
-    d_e,
-    d_ff,
-    expert_bias,
-    k,
-    qk_norm,
-    r_kv,
-    r_q,
-    sinks,
-    window,
-)
+from mlsysim.symbols.workload import E, L, L_moe, d_e, d_ff, expert_bias, k
 
 #: Inputs that describe a transformer tensor by tensor.
 SHAPE = (
@@ -60,16 +45,18 @@ SHAPE = (
     "qk_rope_head_dim",
     "v_head_dim",
     "attention_sinks",
+    "gate_width",
+    "block_norms",
     "sandwich_norm",
     "expert_bias",
     "mtp_layers",
 )
 
 #: Those that the products of a pass and the weights of a replica are counted from.
-PASS_SHAPE = tuple(name for name in SHAPE if name not in ("learned_positions", "sandwich_norm"))
+PASS_SHAPE = tuple(name for name in SHAPE if name not in ("learned_positions", "block_norms", "sandwich_norm"))
 
 #: Inputs that say how far attention reaches.
-WINDOW = ("sliding_window", "sliding_layers")
+WINDOW = ("sliding_window", "sliding_layers", "chunked_attention")
 
 #: What a model has that says nothing of it.
 OPTIONAL_SHAPE: dict[str, Any] = {
@@ -86,6 +73,8 @@ OPTIONAL_SHAPE: dict[str, Any] = {
     "qk_rope_head_dim": 0,
     "v_head_dim": 0,
     "attention_sinks": False,
+    "gate_width": 0,
+    "block_norms": 2,
     "sandwich_norm": False,
     "expert_bias": False,
     "mtp_layers": 0,
@@ -93,7 +82,7 @@ OPTIONAL_SHAPE: dict[str, Any] = {
 #: The same of what a pass is counted from.
 OPTIONAL_PASS_SHAPE = {name: value for name, value in OPTIONAL_SHAPE.items() if name in PASS_SHAPE}
 #: Attention that reaches as far as the sequence.
-NO_WINDOW: dict[str, Any] = {"sliding_window": 0, "sliding_layers": 0}
+NO_WINDOW: dict[str, Any] = {"sliding_window": 0, "sliding_layers": 0, "chunked_attention": False}
 
 
 def divides(ranks: Any, whole: Any, words: str = "") -> Requirement:
@@ -127,13 +116,15 @@ SHAPE_REQUIREMENTS = (
     Requirement(d_ff, (d_ff > 0) | Eq(L_moe, L), "must be above 0 where layers have no experts"),
     Requirement(qk_norm, Eq(qk_norm, 0) | Eq(r_kv, 0), "must be False with latent attention ({kv_lora_rank})"),
     Requirement(sinks, Eq(sinks, 0) | Eq(r_kv, 0), "must be False with latent attention ({kv_lora_rank})"),
+    Requirement(n_G, Eq(Mod(n_G, a), 0), "must be a multiple of {heads}"),
+    Requirement(n_G, Eq(n_G, 0) | Eq(r_kv, 0), "must be 0 with latent attention ({kv_lora_rank})"),
     Requirement(expert_bias, Eq(expert_bias, 0) | (L_moe > 0), "must be False where {moe_layers}"),
     Requirement(r_q, Eq(r_q, 0) | (r_kv > 0), "must be 0 where {kv_lora_rank}"),
 )
 
 
 #: Parameters of a transformer that gives no count of them.
-COUNTED = Counted(("parameters", "active_parameters"), parameter_counts.FORMULAS, OPTIONAL_SHAPE)
+COUNTED = Counted(("parameters", "active_parameters"), (*mixers.STORED, *parameter_counts.FORMULAS), OPTIONAL_SHAPE)
 #: What a reader must know where a group is larger than what fast links join.
 BEYOND_NODE = Caveat(
     t > n_node,

@@ -9,6 +9,7 @@ from sympy import And, Eq, Ne, ceiling
 from mlsysim.catalog import Accelerator, TransformerWorkload
 from mlsysim.formulas import (
     activations,
+    mixers,
     moe_routing,
     number_formats,
     optimizer_states,
@@ -38,9 +39,10 @@ from mlsysim.optimizers import OPTIMIZERS
 from mlsysim.symbolic import Max, Mod, Requirement, System, label, swapped
 from mlsysim.symbols.activations import schedule, selective_policy, v_chunks
 from mlsysim.symbols.layers import two
+from mlsysim.symbols.mixers import a, r_kv
 from mlsysim.symbols.routing import c_f, pad
 from mlsysim.symbols.training import c_cp, checkpointing, d, e, f, g, optimizer, p, r_dp, t, t_e
-from mlsysim.symbols.workload import E, L, L_moe, a, d_e, d_ff, d_sh, gated, k, r_kv
+from mlsysim.symbols.workload import E, L, L_moe, d_e, d_ff, d_sh, gated, k
 
 FIRST_ORDER = System(number_formats.FIRST_ORDER + training_memory.FIRST_ORDER)
 
@@ -49,6 +51,7 @@ KORTHIKANTI = swapped(
     FIRST_ORDER,
     (
         *number_formats.KEPT,
+        mixers.heads_per_rank,
         *activations.KORTHIKANTI_FORMULAS,
         *training_memory.STORED,
     ),
@@ -58,6 +61,10 @@ PER_OPERATOR = swapped(
     FIRST_ORDER,
     (
         *number_formats.TRAINING,
+        *mixers.STORED,
+        *mixers.SHARDED,
+        *mixers.ADAPTED,
+        *mixers.SAVED,
         *parameter_counts.FORMULAS,
         *rank_parameters.FORMULAS,
         *trained_parameters.FORMULAS,

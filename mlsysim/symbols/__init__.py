@@ -7,6 +7,7 @@ declaration.
 
 from mlsysim.symbols import (
     workload,
+    mixers,
     formats,
     parameters,
     hardware,
@@ -53,6 +54,7 @@ __all__ = [
     "iteration",
     "layers",
     "lora",
+    "mixers",
     "network",
     "offload",
     "parameters",

@@ -9,65 +9,6 @@ P_active = variable(
 )
 L = variable("layers", "L", "count", "Transformer layers.", integer(1))
 h = variable("hidden_dim", "h", "count", "Width of the residual stream.", integer(1))
-a = variable("heads", "a", "count", "Attention heads (query heads).", integer(1))
-a_kv = variable("kv_heads", r"a_{\mathrm{kv}}", "count", "Heads that keep keys and values (GQA).", integer(1))
-d_h = variable("head_dim", r"d_{\mathrm{h}}", "count", "Width of one attention head.", integer(1))
-qkv_bias = variable(
-    "qkv_bias", r"\beta_{\mathrm{qkv}}", "count", "Whether query, key and value projections have a bias.", flag()
-)
-o_bias = variable(
-    "attention_output_bias",
-    r"\beta_{\mathrm{o}}",
-    "count",
-    "Whether the output projection of attention has a bias.",
-    flag(),
-)
-qk_norm = variable(
-    "qk_norm", r"\beta_{\mathrm{qk}}", "count", "Whether queries and keys are normalised per head.", flag()
-)
-sinks = variable(
-    "attention_sinks", r"\beta_{\mathrm{sink}}", "count", "Whether each head has a learned attention sink.", flag()
-)
-r_q = variable(
-    "q_lora_rank",
-    r"r_{\mathrm{q}}",
-    "count",
-    "Rank of the compressed query of multi-head latent attention; 0 where queries are not compressed.",
-    integer(0),
-    label="Compressed query rank",
-)
-r_kv = variable(
-    "kv_lora_rank",
-    r"r_{\mathrm{kv}}",
-    "count",
-    "Rank of the compressed key-value vector of multi-head latent attention; 0 without it.",
-    integer(0),
-    label="Compressed key-value rank",
-)
-d_rope = variable(
-    "qk_rope_head_dim",
-    r"d_{\mathrm{rope}}",
-    "count",
-    "Width of the shared rotary key kept beside the compressed vector (MLA); 0 without it.",
-    integer(0),
-    label="Rotary key width",
-)
-d_nope = variable(
-    "qk_nope_head_dim",
-    r"d_{\mathrm{nope}}",
-    "count",
-    "Width per head of queries and keys without rotation (MLA); 0 without it.",
-    integer(0),
-    label="Unrotated head width",
-)
-d_v = variable(
-    "v_head_dim",
-    r"d_{\mathrm{v}}",
-    "count",
-    "Width per head of the values (MLA); 0 without it.",
-    integer(0),
-    label="Value head width",
-)
 d_ff = variable(
     "ffn_dim", r"d_{\mathrm{ff}}", "count", "Inner width of the feed-forward block of a dense layer.", integer(0)
 )
@@ -79,13 +20,6 @@ mlp_bias = variable(
 )
 norm_bias = variable(
     "norm_bias", r"\beta_{\mathrm{n}}", "count", "Whether norms have a bias beside the scale (LayerNorm).", flag()
-)
-sandwich = variable(
-    "sandwich_norm",
-    r"\beta_{\mathrm{sw}}",
-    "count",
-    "Whether attention and feed-forward blocks are normalised behind as well as in front (Gemma).",
-    flag(),
 )
 V = variable("vocab_size", "V", "count", "Rows of the token embedding.", integer(1))
 tied = variable(
@@ -124,22 +58,6 @@ L_mtp = variable(
     integer(0),
     label="Multi-token-prediction layers",
 )
-window = variable(
-    "sliding_window",
-    r"s_{\mathrm{w}}",
-    "token",
-    "Tokens a sliding-window layer attends to, itself included; 0 without such layers.",
-    integer(0),
-)
-L_w = variable(
-    "sliding_layers",
-    r"L_{\mathrm{w}}",
-    "count",
-    "Layers with sliding-window attention; 0 without.",
-    integer(0),
-    not_above=L,
-)
-
 s = variable("seq_len", "s", "token", "Tokens per sequence.", integer(1))
 precision = variable(
     "precision",

@@ -176,6 +176,22 @@ def test_what_a_field_does(write, name, changes, found):
     assert {field: model[field] for field in found} == found
 
 
+@pytest.mark.parametrize(
+    ("given", "chunks", "tokens"),
+    [
+        ({}, 36, 8192),
+        ({"no_rope_layers": [0, 1, 1, 1, 1, 1] * 8}, 40, 8192),
+        ({"no_rope_layer_interval": 2, "attention_chunk_size": 512}, 24, 512),
+        ({"layer_types": ["chunked_attention"] * 5 + ["full_attention"] * 43}, 5, 8192),
+        ({"attention_chunk_size": None}, 0, 0),
+    ],
+)
+def test_chunks_of_llama_4(write, given, chunks, tokens):
+    found = shape(TransformerWorkload.from_hf(write({**config("llama4_maverick")["text_config"], **given})))
+    assert (found["sliding_layers"], found["sliding_window"]) == (chunks, tokens)
+    assert found["chunked_attention"]
+
+
 def test_layers_of_llama_4_by_number(write):
     content = config("llama4_maverick")
     content["text_config"] |= {"moe_layers": [3, 7, 11], "interleave_moe_layer_step": 4}
@@ -253,6 +269,10 @@ MISTAKES = {
     "more picked than there are": (
         config("mixtral_8x7b", num_experts_per_tok=9),
         "active_experts_per_token=9 is more than experts=8",
+    ),
+    "marks of too few layers": (
+        config("llama4_maverick", text_config={**config("llama4_maverick")["text_config"], "no_rope_layers": [1, 0]}),
+        "no_rope_layers=[1, 0] must be a list of a 0 or 1 for each layer",
     ),
     "no text part": (config("llama4_maverick", text_config=None), "text_config=None must be an object"),
     "a list": ("[]", 'must be an object, as in {"model_type": "llama"}'),

@@ -70,7 +70,8 @@ def passed(x):
         queries = h * a * (nope + rope)
         attention = queries + h * (r + rope) + r + r * a * (nope + v) + a * v * h
     else:
-        attention = (2 * a + 2 * x["kv_heads"]) * x["head_dim"] * h
+        value = x["v_head_dim"] or x["head_dim"]
+        attention = (a + x["kv_heads"]) * (x["head_dim"] + value) * h + x["gate_width"] * h
     matrices = 3 if x["gated"] else 2
     experts = x["experts"] * h + matrices * h * (
         x["shared_ffn_dim"] + x["active_experts_per_token"] * x["expert_ffn_dim"]
@@ -93,8 +94,9 @@ def replica(x):
         pair = 2 * L * x["heads"] * (x["qk_nope_head_dim"] + x["qk_rope_head_dim"] + x["v_head_dim"])
         absorbed = 2 * L * x["heads"] * (2 * x["kv_lora_rank"] + x["qk_rope_head_dim"])
     else:
-        token_bytes = 2 * L * x["kv_heads"] * x["head_dim"] * q
-        pair = absorbed = 4 * L * x["heads"] * x["head_dim"]
+        both = x["head_dim"] + (x["v_head_dim"] or x["head_dim"])
+        token_bytes = L * x["kv_heads"] * both * q
+        pair = absorbed = 2 * L * x["heads"] * both
     wide, weights = served(x)
     longest = math.ceil((s + n) / x["kv_page_size"]) * x["kv_page_size"]
     slots = max(0, min(x["max_batch_size"], math.floor(room(x, weights) / (token_bytes * longest))))
@@ -287,7 +289,8 @@ def draw(rng):
         "kv_lora_rank": 512 if "latent" in kind else 0,
         "qk_nope_head_dim": 128 if "latent" in kind else 0,
         "qk_rope_head_dim": 64 if "latent" in kind else 0,
-        "v_head_dim": 128 if "latent" in kind else 0,
+        "v_head_dim": 128 if "latent" in kind else rng.choice([0, 0, 48]),
+        "gate_width": 0 if "latent" in kind else heads * rng.choice([0, 0, 1, head_dim]),
         "gated": gated,
         "experts": experts,
         "active_experts_per_token": chosen,
@@ -300,7 +303,7 @@ def draw(rng):
         **dict.fromkeys(
             ("router_bias", "qkv_bias", "attention_output_bias", "mlp_bias", "norm_bias", "qk_norm", "expert_bias"), 0
         ),
-        **dict.fromkeys(("attention_sinks", "mtp_layers", "sliding_window", "sliding_layers"), 0),
+        **dict.fromkeys(("attention_sinks", "mtp_layers", "sliding_window", "sliding_layers", "chunked_attention"), 0),
         "q_lora_rank": 0,
         "attention_mask": rng.randint(0, 1),
         "memory_efficiency": rng.uniform(0.5, 1),

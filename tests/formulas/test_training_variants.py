@@ -156,7 +156,8 @@ def attention_matrices(x, ways):
         queries = [(h, r_q), (r_q, heads * (nope + rope))] if r_q else [(h, heads * (nope + rope))]
         return [*queries, (h, r_kv + rope), (r_kv, heads * (nope + value)), (heads * value, h)]
     kv, width = up(x["kv_heads"], ways), x["head_dim"]
-    return [(h, heads * width), (h, kv * width), (h, kv * width), (heads * width, h)]
+    value = value or width
+    return [(h, heads * width + x["gate_width"] // ways), (h, kv * width), (h, kv * value), (heads * value, h)]
 
 
 def attention_weights(x, ways):
@@ -166,7 +167,7 @@ def attention_weights(x, ways):
     if x["kv_lora_rank"]:
         return tensors + [(rank,) for rank in (x["q_lora_rank"], x["kv_lora_rank"]) if rank]
     if x["qkv_bias"]:
-        tensors += [(heads * width,), (kv * width,), (kv * width,)]
+        tensors += [(heads * width,), (kv * width,), (kv * (x["v_head_dim"] or width),)]
     if x["attention_output_bias"]:
         tensors += [(x["hidden_dim"],)]
     if x["qk_norm"]:
@@ -191,7 +192,7 @@ def router_weights(x):
 
 def layer_weights(x, ways, experts, sparse):
     """What one layer holds beside its experts, and the experts."""
-    dense = [*attention_weights(x, ways), *norm_weights(x), *norm_weights(x)]
+    dense = [*attention_weights(x, ways), *norm_weights(x) * x["block_norms"]]
     if not sparse:
         return [*dense, *ffn_weights(x, x["ffn_dim"], x["mlp_bias"], ways)], []
     shared = ffn_weights(x, x["shared_ffn_dim"], False, ways)
@@ -259,6 +260,7 @@ def attention_saves(x, q):
     nope, rope, value = x["qk_nope_head_dim"], x["qk_rope_head_dim"], x["v_head_dim"]
     kv, width = up(x["kv_heads"], x["tp_size"]), x["head_dim"]
     latent = x["kv_lora_rank"] > 0
+    value = value if latent or value else width
     read = bytes_kept(x)[2]
     given = formats.bytes_of(x, "attention", "saved_dtype")
     # What attention gives: once where it is kept narrow, else once more as the next product reads it.
@@ -272,13 +274,15 @@ def attention_saves(x, q):
             outside, assembled = q * (x["q_lora_rank"] + x["kv_lora_rank"] + rope), 0
         outside += assembled + result * heads * output
     else:
-        outside = q * width * (heads + kv + kv) + result * width * heads
+        outside = q * (width * (heads + kv) + value * kv) + result * value * heads
+        if x["gate_width"]:
+            outside += q * (x["gate_width"] // x["tp_size"] + value * heads)
         if x["qk_norm"]:
             outside += (heads + kv) * (q * width + (4 * width if eager else 0) + 4)
     if x["attention_kernel"] == "flash":
         return outside, 4 * heads
     rows = heads * x["seq_len"]
-    repeated = 0 if latent else 2 * q * width * (heads - kv)
+    repeated = 0 if latent else q * (width + value) * (heads - kv)
     return outside, rows * q + rows * 4 + rows * x["dropout_mask_bytes"] + repeated
 
 
@@ -300,12 +304,14 @@ def layer_saves(x, q, sparse):
         block = routed + inner * x["shared_ffn_dim"] / t + 4 * x["experts"] + 4 * k + 4 * k + 4
     else:
         block = inner * x["ffn_dim"] / t
-    rest = 2 * norm_saves(x, q, h) / split + outside + 2 * x["dropout_mask_bytes"] * h / split
+    rest = x["block_norms"] * norm_saves(x, q, h) / split + outside + 2 * x["dropout_mask_bytes"] * h / split
     entry = q * h / split
-    norms = 2 * (q * h if x["recompute_layernorm"] else norm_saves(x, q, h)) / split
+    norms = x["block_norms"] * (q * h if x["recompute_layernorm"] else norm_saves(x, q, h)) / split
     less = norms + kept_outside + 2 * x["dropout_mask_bytes"] * h / split
     heads, kv, width = x["heads"] // t, up(x["kv_heads"], t), x["head_dim"]
-    queries, values, gate, attended = q * heads * width, q * kv * width, q * x["ffn_dim"] / t, (q * width + 4) * heads
+    value = x["v_head_dim"] or width
+    queries, values = q * (heads * width + x["gate_width"] // t), q * kv * value
+    gate, attended = q * x["ffn_dim"] / t, (q * value + 4) * heads
     matmuls = entry + queries + values + attended + gate + entry
     selective = {"core_attention": less + block, "alternate_matmuls": matmuls}[x["selective_policy"]]
     kept = {"none": less + core + block, "selective": selective, "full": entry}[x["activation_checkpointing"]]
@@ -399,7 +405,9 @@ def per_operator(x):
     sent = min(wide, max(product, 2))  # a shard that is kept wider than products is cast before it travels
     gathered = sent * min(x["gathered_layers"], deepest) * unit + max(sent, 2) * rows * h if Z >= 3 and d > 1 else 0
     if not full and wide < product:
-        widths = x["ffn_dim"], x["expert_ffn_dim"], x["shared_ffn_dim"], x["heads"] * x["head_dim"]
+        value = x["head_dim"] if x["kv_lora_rank"] else x["v_head_dim"] or x["head_dim"]
+        columns = max(x["heads"] * x["head_dim"] + x["gate_width"], x["heads"] * value)
+        widths = x["ffn_dim"], x["expert_ffn_dim"], x["shared_ffn_dim"], columns
         gathered += product * h * max(widths) / t
     split = t if x["sequence_parallel"] else 1
     buffers = (q * trained_unit if Z >= 2 and d > 1 else 0) + (2 * m * s * h * q / split if p > 1 else 0)
@@ -584,7 +592,9 @@ def draw_per_operator(r):
         "kv_lora_rank": r.choice([512, r.randint(1, 1000)]) if latent else 0,
         "qk_nope_head_dim": r.randint(0, 128),
         "qk_rope_head_dim": r.randint(0, 64) if latent else 0,
-        "v_head_dim": r.randint(1, 128),
+        "v_head_dim": r.randint(1, 128) if latent else r.choice([0, 0, r.randint(1, 200)]),
+        "gate_width": 0 if latent else x["heads"] * r.choice([0, 0, 1, 64]),
+        "block_norms": r.choice([1, 2, 2]),
     }
 
 

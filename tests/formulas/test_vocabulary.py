@@ -204,6 +204,7 @@ def test_every_variable_of_a_formula_is_in_the_vocabulary():
 #: Printing sorts by declaration, so families must be declared in one order whoever is imported first.
 FAMILIES = (
     "workload",
+    "mixers",
     "formats",
     "parameters",
     "hardware",

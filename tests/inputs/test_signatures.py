@@ -33,12 +33,14 @@ TENSORS = {
     "qk_rope_head_dim": 0,
     "v_head_dim": 0,
     "attention_sinks": False,
+    "gate_width": 0,
+    "block_norms": 2,
     "sandwich_norm": False,
     "expert_bias": False,
     "mtp_layers": 0,
 }
 
-NO_PRODUCTS = ("learned_positions", "sandwich_norm")
+NO_PRODUCTS = ("learned_positions", "block_norms", "sandwich_norm")
 
 EXPECTED = {
     TrainingMemoryModel: (
@@ -118,6 +120,7 @@ EXPECTED = {
             "router_bias": False,
             "sliding_window": 0,
             "sliding_layers": 0,
+            "chunked_attention": False,
             "memory_capacity": None,
             "memory_bandwidth": None,
             "peak_flops": None,

@@ -46,6 +46,8 @@ def models(draw):
     else:
         shape |= {name: draw(st.booleans()) for name in ("qkv_bias", "attention_output_bias", "qk_norm", "norm_bias")}
         shape["mlp_bias"] = shape["moe_layers"] == 0 and draw(st.booleans())
+        shape |= {"v_head_dim": draw(st.sampled_from([0, 8, 32])), "block_norms": draw(st.sampled_from([1, 2])),
+                  "gate_width": heads * draw(st.sampled_from([0, 1, 16]))}  # fmt: skip
     return shape
 
 
@@ -79,7 +81,7 @@ points = models().flatmap(lambda shape: st.tuples(st.just(shape), layouts(shape[
 def copied(shape, t):
     """Parameters of one layer that every tensor-parallel rank holds, and those of heads that there are too few of."""
     h, on = shape["hidden_dim"], shape.get
-    norms = 2 * h * (1 + on("norm_bias", 0))
+    norms = on("block_norms", 2) * h * (1 + on("norm_bias", 0))
     router = h * shape["experts"] if shape["moe_layers"] else 0
     if "kv_lora_rank" in shape:
         q, kv, rope = shape["q_lora_rank"], shape["kv_lora_rank"], shape["qk_rope_head_dim"]
@@ -88,7 +90,7 @@ def copied(shape, t):
     of_heads = 2 * HEAD * on("qk_norm", 0) * (1 + on("norm_bias", 0))
     same = norms + router + of_heads + h * (on("attention_output_bias", 0) + on("mlp_bias", 0))
     more = t * math.ceil(shape["kv_heads"] / t) - shape["kv_heads"]
-    return (t - 1) * same + more * 2 * HEAD * (h + on("qkv_bias", 0))
+    return (t - 1) * same + more * (HEAD + (on("v_head_dim", 0) or HEAD)) * (h + on("qkv_bias", 0))
 
 
 def computed_by_all(shape, layout):

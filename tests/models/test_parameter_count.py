@@ -89,6 +89,9 @@ def test_a_small_sparse_model_counted_by_hand():
         ({"kv_heads": 4}, 3 * 2 * 12 * 10),
         ({"head_dim": 6}, 3 * (2 * 12 * 4 + 2 * 12 * 2)),
         ({"vocab_size": 101}, 24),
+        ({"v_head_dim": 3}, -3 * 2 * (12 * 2 + 4 * 12)),
+        ({"gate_width": 4}, 3 * 12 * 4),
+        ({"block_norms": 1}, -3 * 12),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )

@@ -6,8 +6,9 @@ import sympy
 from mlsysim.backends import compiled
 from mlsysim.errors import UnknownNameError
 from mlsysim.symbolic import Requirement, System, byte, label, reason_code, sharded, variable_of
+from mlsysim.symbols.mixers import a
 from mlsysim.symbols.training import Z, t
-from mlsysim.symbols.workload import L, a, precision, q
+from mlsysim.symbols.workload import L, precision, q
 
 
 def test_it_knows_whom_to_blame_and_what_it_needs():
