@@ -121,7 +121,7 @@ def sweep(
     if store is not None:
         variables = {name: attributes(variable_of(name)) for name in names}
         variables |= {REFUSED: flags(WHY, ["accepted", *reasons])} if reasons else {}
-        given, held = coordinates(bindings[0]), described([model], bindings)
+        given, held = coordinates(bindings[0]), described(models, bindings)
         template = Template(tuple(bindings[0].axes), bindings[0].sizes, grids[0].dtypes, held, variables, given)
         dataset = write(grids[0], template, store, block_points=block_points, client=client, progress=progress)
     else:

@@ -55,6 +55,12 @@ def same(found, expected, roundings=0):
         assert found[name].attrs.get("units") == values.attrs.get("units")
 
 
+def test_a_store_of_another_variant_says_which(tmp_path):
+    point = {**POINT, "hardware": "H100", "tp_size": [1, 2], "outputs": ["total_memory"], "variant": "first_order"}
+    with MODEL.sweep(**point, store=tmp_path / "grid.nc") as stored:
+        assert stored.attrs["variant"] == MODEL.sweep(**point).attrs["variant"] == "first_order"
+
+
 @pytest.mark.parametrize("points", [None, 40, 7])
 @pytest.mark.parametrize("kind", ["zarr", "nc"])
 def test_equals_the_sweep_in_memory(whole, tmp_path, kind, points):
