@@ -20,7 +20,7 @@ class UnturnableError(Exception):
 
 def value_at(expression: Any, values: Mapping[str, Any]) -> Any:
     """An expression at canonical values of what it needs."""
-    if expression.is_Symbol and expression.name in values:
+    if type(expression) is sympy.Symbol and expression.name in values:  # neither a unit nor a label
         return values[expression.name]
     return compiled_expression(expression)(values)["value"]
 

@@ -252,3 +252,14 @@ def test_every_line_fits_the_page():
     for model, output, point in ((SERVING, OUTPUT, SERVE), (KernelModel("waves"), "kernel_time", PRODUCT)):
         text = repr(model.sensitivity(output, second=True, **point))
         assert max(map(len, text.splitlines())) <= 100
+
+
+def test_elasticities_on_a_grid_have_the_bits_of_those_at_its_points():
+    model, sizes = KernelModel(), [500, 1000, 3000]
+    grid = model.sensitivity("kernel_time", **{**PRODUCT, "product_rows": sizes})
+    for size in sizes:
+        point = model.sensitivity("kernel_time", **{**PRODUCT, "product_rows": size})
+        found = grid["elasticity"].sel(product_rows=size)
+        assert [found.sel(input=name).item() for name in grid["input"].values] == [
+            point[name].elasticity for name in grid["input"].values
+        ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -25,6 +25,8 @@ ROUNDS, VALUES = 8, 65
 AGAIN = 4
 #: What is said where an output rises and falls.
 MISSED = "the output rises and falls or jumps to and fro: others between the values looked at may hold too"
+#: Up to how many points a grid of a real unknown is looked at as closely as one point; and where formulas iterate.
+CLOSELY, CLOSELY_LOOP = 16, 4
 #: How near to what is asked, as a share of both together, an output counts that rises and falls.
 NEAR = 0.25
 #: Solutions that are listed.
@@ -44,12 +46,8 @@ def solution_at(landscape: Landscape, arguments: Mapping[str, Any], which: str |
         Which value where there is more than one.
     """
     unknown, block = landscape.unknown, landscape.block(np.zeros(1, int))
-    if landscape.whole:
-        x = whole_values(unknown.domain, landscape.usual, iterates=landscape.iterates)
-        found = whole_pieces(block, x)
-    else:
-        x = real_values(unknown.domain, landscape.usual, dense=True)
-        found = closely(block, x)
+    x, look = search_of(landscape, 1)
+    found = look(block, x)
     solved_at = partial(_solved, landscape.model, arguments, unknown.name)
     answer = partial(Solution, unknown, tuple(landscape.targets.texts), _leaves_out=bool(landscape.targets.assumed),
                      _solved_at=solved_at)  # fmt: skip
@@ -81,6 +79,15 @@ def solution_at(landscape: Landscape, arguments: Mapping[str, Any], which: str |
         status, _at=at, which=said, reason=reason, _ends=_intervals(found.pieces), _closed_form=form,
         note=MISSED if missed else "", _last=which == "largest", _more=max(0, len(found.pieces) - LISTED),
     )  # fmt: skip
+
+
+def search_of(landscape: Landscape, points: int) -> tuple[np.ndarray, Callable[[Block, np.ndarray], Found]]:
+    """Values of the unknown to look at, and what looks at them at so many points."""
+    domain, usual = landscape.unknown.domain, landscape.usual
+    if landscape.whole:
+        return whole_values(domain, usual, points, iterates=landscape.iterates), whole_pieces
+    alone = points <= (CLOSELY_LOOP if landscape.iterates else CLOSELY)
+    return real_values(domain, usual, dense=alone), closely if alone else real_pieces
 
 
 def closely(block: Block, x: np.ndarray) -> Found:

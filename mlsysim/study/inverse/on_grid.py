@@ -13,19 +13,16 @@ from mlsysim.errors import InputError
 from mlsysim.inputs.convert import LARGEST_GRID, Axis
 from mlsysim.progress import loop
 from mlsysim.study.grids.dataset import attributes, coordinates, described, flags, whole_counts
-from mlsysim.study.inverse.at_point import closely
+from mlsysim.study.inverse.at_point import closely, search_of
 from mlsysim.study.inverse.landscape import Landscape
 from mlsysim.study.inverse.pieces import CODES, chosen, real_pieces
-from mlsysim.study.inverse.scan import real_values, whole_values
 from mlsysim.study.inverse.solution import STATUSES
-from mlsysim.study.inverse.whole import neighbours, whole_pieces
+from mlsysim.study.inverse.whole import neighbours
 from mlsysim.study.results.display import named
 from mlsysim.symbolic import variable_of
 
 #: Points that are solved together, times the values of the unknown that are looked at for each.
 TOGETHER = 1 << 19
-#: Up to how many points a grid of a real unknown is looked at as closely as one point; and where formulas iterate.
-CLOSELY, CLOSELY_LOOP = 16, 4
 #: What is said of larger ones.
 COARSE = "fewer values are looked at than for one point: of an output that rises and falls some solutions may be missed"
 STATUS, COUNT = "status", "intervals"
@@ -57,15 +54,10 @@ def solutions_on(landscape: Landscape, which: str | None) -> Any:
         raise InputError(
             "axes", landscape.dims, f"a grid in memory has at most {LARGEST_GRID:,} points, not {points:,}"
         )
-    alone = not landscape.whole and points <= (CLOSELY_LOOP if landscape.iterates else CLOSELY)
-    if landscape.whole:
-        x = whole_values(unknown.domain, landscape.usual, points, iterates=landscape.iterates)
-    else:
-        x = real_values(unknown.domain, landscape.usual, dense=alone)
+    x, look = search_of(landscape, points)
     value, status, count = np.full(points, np.nan), np.empty(points, np.int8), np.empty(points, np.int32)
     beside = np.full((len(BESIDE), points), np.nan)
-    step = 1 if alone else max(1, TOGETHER // len(x))
-    look = whole_pieces if landscape.whole else closely if alone else real_pieces
+    step = 1 if look is closely else max(1, TOGETHER // len(x))
     with loop(points, step) as advance:
         for start in range(0, points, step):
             places = np.arange(start, min(start + step, points))
@@ -106,7 +98,7 @@ def solutions_on(landscape: Landscape, which: str | None) -> Any:
     fixed.pop(unknown.name, None)
     attrs["fixed_inputs"] = json.dumps(fixed, ensure_ascii=False)
     attrs |= {"unknown": unknown.name, "targets": "; ".join(landscape.targets.texts), "which": which or ""}
-    if not (landscape.whole or alone):
+    if look is real_pieces:
         attrs["note"] = COARSE
     attrs |= {f"{STATUS}_{code}": STATUSES[code] for code in CODES}
     return xarray.Dataset(data, coords=coords, attrs=attrs)
