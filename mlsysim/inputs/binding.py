@@ -84,8 +84,14 @@ class Binding:
     plan: Plan | None = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but the plan, whose compiled code stays in its process."""
-        return {**self.__dict__, "plan": None}
+        """Everything but the plan, whose compiled code stays in its process; formulas of the model by name."""
+        own = self.model.system
+        kept = [f.name if f.name in own and own[f.name] is f else f for f in self.system]
+        return {**self.__dict__, "plan": None, "system": kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        own = state["model"].system
+        self.__dict__.update(state, system=System(own[f] if isinstance(f, str) else f for f in state["system"]))
 
     @property
     def sizes(self) -> tuple[int, ...]:

@@ -235,14 +235,25 @@ class DeclaredModel:
             raise UnknownNameError(f"variant of {type(self).__name__}", variant, self.variants)
         self.variant = variant = found
         chosen = Variant.of(self.variants[variant])
-        self.system = _system(type(self), variant)
-        self.requirements = tuple(each.among(self.variants) for each in _requirements(type(self), variant))
+        self._take_formulas()
         self.defaults = {**type(self).defaults, **chosen.defaults}
         self.headline = chosen.headline or type(self).headline or tuple(v.name for v in self.system.variables)
         used = _uses(type(self), variant)
         self.arguments = {
             name: v for name, v in type(self).arguments.items() if name in used or self._takes(name, used)
         }
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but its formulas, which class and variant give; sympy would simplify each of them again."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("system", "requirements")}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._take_formulas()
+
+    def _take_formulas(self) -> None:
+        self.system = _system(type(self), self.variant)
+        self.requirements = tuple(each.among(self.variants) for each in _requirements(type(self), self.variant))
 
     @classmethod
     def _takes(cls, name: str, used: frozenset[str]) -> bool:

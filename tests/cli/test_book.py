@@ -1,9 +1,8 @@
 import pytest
 
-pytestmark = pytest.mark.usefixtures("printed_book")
-
 
 @pytest.mark.long
+@pytest.mark.usefixtures("printed_book")
 def test_book_writes_and_check_names_what_differs(run, tmp_path, book_pages):
     folder = tmp_path / "pages"
     written = run("book", "--out", str(folder))
@@ -23,6 +22,7 @@ def test_book_writes_and_check_names_what_differs(run, tmp_path, book_pages):
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("printed_book")
 def test_the_folder_is_formulas_by_default(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run("book").exit_code == 0

@@ -18,8 +18,8 @@ from mlsysim.symbolic import lower
 DRAWN = 2000 if is_long() else 200
 #: Largest relative error of what is computed.
 ROUNDING = 1e-9
-#: Models whose points take a tenth of a second each, as each is a fixed point or a Markov chain; and their points.
-SLOW, FEW = ("ServingModel", "MemoryExpansionModel"), 120 if is_long() else 12
+#: Points that are drawn where each takes a tenth of a second, as it is a fixed point or a Markov chain.
+FEW = 120 if is_long() else 12
 
 
 def drawn(variable, usual, rng, count):
@@ -58,13 +58,17 @@ def outside(variable, values):
     return wrong
 
 
+def is_slow(which):
+    return which[0] in ("ServingModel", "MemoryExpansionModel") or which[1].endswith("chunked_deployment")
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("which", [
-    pytest.param(which, marks=pytest.mark.long) if which[0] in SLOW else which for which in POINTS
+    pytest.param(which, marks=pytest.mark.long) if is_slow(which) else which for which in POINTS
 ], ids=".".join)  # fmt: skip
 def test_every_output_lies_in_its_domain(which, record_property):
     kind = next(each for each in every_model() if each.__name__ == which[0])
-    model, count = kind(which[1]), FEW if which[0] in SLOW else DRAWN
+    model, count = kind(which[1]), FEW if is_slow(which) else DRAWN
     rng, result = np.random.default_rng(0), model.solve(**POINTS[which])
     usual = {variable.name: value_of(result, variable) for variable in model.system.inputs}
     shares = rng.choice([0.02, 0.1, 0.4], count)

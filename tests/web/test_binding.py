@@ -121,8 +121,8 @@ def test_what_is_typed_is_read_and_refused_as_python_does(kind, functions, tmp_p
         (IterationModel, "iteration", {"hardware": "H100_PCIe", "accelerators_per_node": "8"}),
         (IterationModel, "iteration", {"hardware": "H100_PCIe", "fleet": "SuperPOD_H100"}),
         (ServingModel, "colocated", {"rent": "RunPod_A100"}),
-        (ServingModel, "colocated", {"rent": "RunPod_H100"}),
-        (ServingModel, "colocated", {"rent": "RunPod_H100", "hardware": "GB200"}),
+        pytest.param(ServingModel, "colocated", {"rent": "RunPod_H100"}, marks=pytest.mark.long),
+        pytest.param(ServingModel, "colocated", {"rent": "RunPod_H100", "hardware": "GB200"}, marks=pytest.mark.long),
     ],
 )
 def test_devices_bring_what_stands_beside_them(kind, variant, changed, functions, tmp_path):
