@@ -457,7 +457,7 @@ def erlang_c_slope(c: Any, load: Any, wait: Any) -> Any:
 def when(condition: Any, then: Any, otherwise: Any = 0) -> sympy.Expr:
     """``then`` where the condition holds, else ``otherwise``."""
     one, other = sympy.sympify(then, strict=True), sympy.sympify(otherwise, strict=True)
-    if isinstance(condition, Boolean) and one != other and not {one.func, other.func} & {sympy.Piecewise}:
+    if isinstance(condition, Boolean) and one != other and sympy.Piecewise not in (one.func, other.func):
         return sympy.Piecewise((one, _as_case(condition)), (other, True), evaluate=False)
     return sympy.Piecewise((one, condition), (other, True))
 
@@ -499,7 +499,7 @@ def by_label(symbol: sympy.Symbol, values: dict[str, Any]) -> sympy.Expr:
     return sympy.Piecewise(*joined, evaluate=False)
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _as_case(condition: Boolean) -> Any:
     """A condition as sympy writes it in a Piecewise, which takes it longer than the rest."""
     if isinstance(condition, Relational) and condition.lhs.is_Symbol and condition.rhs.is_Number:
