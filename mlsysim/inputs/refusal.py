@@ -17,8 +17,8 @@ from mlsysim.errors import InputError
 from mlsysim.inputs.axes import DerivedInput
 from mlsysim.symbolic import Requirement, System, Variable, reason_code, variable_of
 
-#: How far from a whole number the nearest allowed one is looked for.
-FARTHEST = 4096
+#: How far from a whole number the nearest allowed one is looked for, at first and then.
+NEAR, FAR = np.split(np.arange(1.0, 4097), [16])
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,9 +195,12 @@ def _nearest_allowed(requirement: Requirement, at: Mapping[str, float]) -> list[
     if variable.domain.kind != "integer" or variable.domain.is_flag or not math.isfinite(at[variable.name]):
         return []
     condition, near = compiled_expression(requirement.condition), []
-    for step in (-1, 1):
-        found = at[variable.name] + step * np.arange(1.0, FARTHEST + 1)
-        found = found[(variable.domain.lower <= found) & (found <= variable.domain.upper)]
-        met = np.broadcast_to(condition({**at, variable.name: found})["value"], found.shape)
-        near += [f"{candidate:.15g}" for candidate in found[met][:1]]
+    for sign in (-1, 1):
+        for steps in NEAR, FAR:
+            found = at[variable.name] + sign * steps
+            found = found[(variable.domain.lower <= found) & (found <= variable.domain.upper)]
+            met = np.broadcast_to(condition({**at, variable.name: found})["value"], found.shape)
+            if met.any():
+                near.append(f"{found[met][0]:.15g}")
+                break
     return near

@@ -7,7 +7,7 @@ builds it anew: that took most of the time of printing and compiling.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cmp_to_key
+from functools import cmp_to_key, lru_cache
 from typing import Any
 
 import sympy
@@ -17,6 +17,18 @@ from mlsysim.symbolic.extremes import as_written
 
 #: The order in which sympy keeps terms and factors: numbers, then what else there is.
 IN_ORDER = cmp_to_key(sympy.Basic.compare)
+
+
+#: Parts of expressions of which something is kept: many formulas have the same parts.
+SHARED = 2**15
+
+
+@lru_cache(maxsize=SHARED)
+def free_symbols(expression: Any) -> frozenset[Any]:
+    """The free symbols of an expression, which sympy looks for anew in every part."""
+    if type(expression).free_symbols is not sympy.Basic.free_symbols:
+        return frozenset(expression.free_symbols)
+    return frozenset().union(*map(free_symbols, expression.args))
 
 
 def rebuilt(node: Any, args: Sequence[Any]) -> Any:

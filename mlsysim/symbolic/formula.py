@@ -14,6 +14,7 @@ from mlsysim.errors import FormulaError, MlsysimError, UnitError, UnknownNameErr
 from mlsysim.symbolic.constants import Label, UnitSymbol
 from mlsysim.symbolic.dimensions import describe, dimension_of, same
 from mlsysim.symbolic.example import Example, Source
+from mlsysim.symbolic.exchange import free_symbols
 from mlsysim.symbolic.family import Family, Index, family_of
 from mlsysim.symbolic.indexed import ByMember, Total, check_index, expanded, holds, limited, written_out
 from mlsysim.symbolic.ranges import range_of, unshown
@@ -141,7 +142,7 @@ class Formula:
 
     def _symbols(self) -> set[Any]:
         """The symbols of variables on the right side."""
-        return {s for s in self.expression.free_symbols if not isinstance(s, UnitSymbol | Label)}
+        return {s for s in free_symbols(self.expression) if not isinstance(s, UnitSymbol | Label)}
 
     def _take_inputs(self, symbols: set[Any]) -> None:
         if self.symbol in symbols:

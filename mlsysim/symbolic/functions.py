@@ -15,7 +15,7 @@ from sympy.logic.boolalg import Boolean
 
 from mlsysim.errors import CycleError, FormulaError, UnknownNameError
 from mlsysim.symbolic.constants import label
-from mlsysim.symbolic.exchange import exchanged, renamed
+from mlsysim.symbolic.exchange import exchanged, free_symbols, renamed
 from mlsysim.symbolic.variable import WHEN_REDECLARED, Variable, variable_of
 from mlsysim.tracebacks import at_the_call
 
@@ -73,7 +73,7 @@ class LeastInteger(Closed):
     @property
     def free_symbols(self) -> set[sympy.Basic]:
         """Symbols of condition and upper end, without the bound variable."""
-        return (self.condition.free_symbols - {self.n}) | self.upper.free_symbols
+        return {*free_symbols(self.condition) - {self.n}, *free_symbols(self.upper)}
 
     @property
     def bound_symbols(self) -> list[sympy.Symbol]:
@@ -164,8 +164,8 @@ class Root(Closed):
     @property
     def free_symbols(self) -> set[sympy.Basic]:
         """Symbols of both sides and of the ends, without the bound variable."""
-        within = (self.left.free_symbols | self.right.free_symbols) - {self.x}
-        return within | self.lower.free_symbols | self.upper.free_symbols
+        within = free_symbols(self.left).union(free_symbols(self.right)) - {self.x}
+        return {*within, *free_symbols(self.lower), *free_symbols(self.upper)}
 
     @property
     def bound_symbols(self) -> list[sympy.Symbol]:
@@ -242,7 +242,8 @@ class EvaluatedAt(Closed):
     @property
     def free_symbols(self) -> set[sympy.Basic]:
         """Symbols of all steps that no step defines."""
-        return set(_free_symbols(self))
+        used = set[Any]().union(*(free_symbols(expression) for _, expression in self.definitions))
+        return used.difference(self.bound_symbols)
 
     @property
     def bound_symbols(self) -> list[sympy.Symbol]:
@@ -254,13 +255,6 @@ class EvaluatedAt(Closed):
 
     def _eval_derivative(self, symbol: sympy.Symbol) -> sympy.Expr:
         return sympy.Derivative(self, symbol) if symbol in self.free_symbols else sympy.S.Zero
-
-
-@lru_cache(maxsize=1024)
-def _free_symbols(at: EvaluatedAt) -> frozenset[sympy.Basic]:
-    steps = at.definitions
-    used: set[sympy.Basic] = set().union(*(expression.free_symbols for _, expression in steps))
-    return frozenset(used - {symbol for symbol, _ in steps})
 
 
 @at_the_call
@@ -316,8 +310,8 @@ def _steps(
         if symbol in followed or symbol not in known:
             return
         open_.append(symbol.name)
-        needed = known[symbol].free_symbols
-        for each in sorted(needed, key=lambda each: each.name):  # type: ignore[attr-defined]
+        needed = free_symbols(known[symbol])
+        for each in sorted(needed, key=lambda each: each.name):
             follow(each)
         open_.pop()
         followed.add(symbol)
@@ -474,7 +468,7 @@ def erlang_c_slope(c: Any, load: Any, wait: Any) -> Any:
 def when(condition: Any, then: Any, otherwise: Any = 0) -> sympy.Expr:
     """``then`` where the condition holds, else ``otherwise``."""
     one, other = sympy.sympify(then, strict=True), sympy.sympify(otherwise, strict=True)
-    if isinstance(condition, Boolean) and one != other and not {one.func, other.func} & {sympy.Piecewise}:
+    if isinstance(condition, Boolean) and one != other and sympy.Piecewise not in (one.func, other.func):
         return sympy.Piecewise((one, _as_case(condition)), (other, True), evaluate=False)
     return sympy.Piecewise((one, condition), (other, True))
 
@@ -509,14 +503,14 @@ def by_label(symbol: sympy.Symbol, values: dict[str, Any]) -> sympy.Expr:
     if set(labels) != set(values):
         raise FormulaError(f"table over {symbol.name} must give exactly {', '.join(labels)}; got {', '.join(values)}")
     given = {text: sympy.sympify(values[text], strict=True) for text in labels}
-    if any(value.has(sympy.Piecewise) and symbol in value.free_symbols for value in given.values()):
+    if any(value.has(sympy.Piecewise) and symbol in free_symbols(value) for value in given.values()):
         # A table within a table over the same labels: sympy leaves out what cannot be.
         return sympy.Piecewise(*((value, _chosen(symbol, text)) for text, value in given.items()))
     joined = [(value, _chosen(symbol, *texts)) for value, texts in groupby(labels, key=given.__getitem__)]
     return sympy.Piecewise(*joined, evaluate=False)
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _as_case(condition: Boolean) -> Any:
     """A condition as sympy writes it in a Piecewise, which takes it longer than the rest."""
     if isinstance(condition, Relational) and condition.lhs.is_Symbol and condition.rhs.is_Number:

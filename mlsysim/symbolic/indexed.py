@@ -12,12 +12,9 @@ from sympy.core.symbol import Str
 from sympy.printing.precedence import PRECEDENCE
 
 from mlsysim.errors import FormulaError, quoted
-from mlsysim.symbolic.exchange import exchanged, rebuilt, renamed
+from mlsysim.symbolic.exchange import SHARED, exchanged, rebuilt, renamed
 from mlsysim.symbolic.family import Family, Index, family_of
 from mlsysim.tracebacks import at_the_call
-
-#: Parts of expressions of which it is known what they hold: many formulas have the same parts.
-SHARED = 2**15
 
 
 class Total(sympy.Expr):

@@ -17,6 +17,7 @@ from mlsysim import units
 from mlsysim.errors import UnknownNameError
 from mlsysim.symbolic.chunked_prefill import OUTPUTS, ChunkedPrefill
 from mlsysim.symbolic.constants import Label, UnitSymbol
+from mlsysim.symbolic.exchange import free_symbols
 from mlsysim.symbolic.functions import (
     ErlangC,
     ErlangCSlope,
@@ -88,7 +89,7 @@ class Facts(dict[sympy.Basic, Range]):
 
     def __init__(self, known: Mapping[sympy.Basic, Range] = MappingProxyType({})) -> None:
         super().__init__(known)
-        self.symbols = frozenset().union(*map(_symbols, self))
+        self.symbols = frozenset().union(*map(free_symbols, self))
 
 
 def range_of(expression: sympy.Basic, given: sympy.Basic = sympy.true) -> Range:
@@ -144,11 +145,6 @@ def unshown(variable: Variable, found: Range) -> str:
     return " and ".join(said)
 
 
-@lru_cache(maxsize=KEPT)
-def _symbols(expression: Any) -> frozenset[Any]:
-    return frozenset(expression.free_symbols)
-
-
 _NOTHING = Facts()
 
 
@@ -159,7 +155,7 @@ def _known(expression: Any) -> Range:
 
 def _under(expression: Any, facts: Facts) -> Range:
     """The range of an expression where some facts hold."""
-    if facts.symbols.isdisjoint(_symbols(expression)):
+    if facts.symbols.isdisjoint(free_symbols(expression)):
         return _known(expression)
     found = _range(expression, facts)
     return _closed(found.intersection(facts[expression]) if expression in facts else found)

@@ -155,8 +155,9 @@ def test_a_table_is_what_sympy_makes_of_its_cases(values):
 def test_a_table_follows_labels_that_are_declared_anew():
     for labels in (("plain", "ruled"), ("ruled", "plain")):
         paper = variable("paper", "p_1", "", "Paper.", choice(*labels))
-        table = by_label(paper, {"plain": 2, "ruled": 3})
-        assert lower(table).subs(paper, 0) == {"plain": 2, "ruled": 3}[labels[0]]
+        values = {"plain": 2, "ruled": 3}
+        table = lower(by_label(paper, values))
+        assert [table.subs(paper, code) for code in (0, 1)] == [values[text] for text in labels]
 
 
 def test_a_table_must_give_every_label_and_no_other():
