@@ -96,7 +96,7 @@ class Staged:
         if reorders is not None and sum([size > 1 for size in lengths]) > 1:
             # Powers of two, so that grids of nearly the same lengths share what is printed.
             near = tuple([1 << size.bit_length() for size in lengths])
-            grid = near, all(math.isfinite(np.add.reduce(array, None)) for array in self._arrays.values())
+            grid = near, all(math.isfinite(np.add.reduce(reorders[name], None)) for name in self._arrays)
         left, sets, self._numbers = _left(graph, tuple(numbers), over, grid)
         shapes = {bits: _shape(bits, self._sizes) for bits in sets}
         # What has few values is one stage of a sweep: NumPy gives each result the shape of its own axes.

@@ -158,12 +158,15 @@ def walk(
     while start and math.prod(shape[start:]) < LONG and math.prod(shape[start - 1 :]) <= BLOCK // 8:
         start -= 1
     last = shape[start:]
+    same = (last, (1,) * len(last))
 
     def widened(value: Any) -> Any:
         """A value over some of the last axes over all of them, so that they are one axis: loops of NumPy are long."""
-        if np.ndim(value) == 0 or value.shape[start:] in (last, (1,) * len(last)):
+        if np.ndim(value) == 0 or value.shape[start:] in same:
             return value
-        return np.ascontiguousarray(np.broadcast_to(value, (*value.shape[:start], *last)))
+        wide = np.empty((*value.shape[:start], *last), value.dtype)
+        wide[...] = value
+        return wide
 
     points = _points_of_a_block(function.graph)
     several = math.prod(shape) > points

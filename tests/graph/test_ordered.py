@@ -31,7 +31,9 @@ def of(compute, *, finite=True, facts=None):
 def full(graph):
     """Operations at every point of the grid."""
     over = axes(graph, OVER)
-    return sum(bits == max(over) and node.op not in ("input", "number") for node, bits in zip(graph.nodes, over, strict=True))
+    return sum(
+        bits == max(over) and node.op not in ("input", "number") for node, bits in zip(graph.nodes, over, strict=True)
+    )
 
 
 def same(graph, found, rtol=1e-14):
