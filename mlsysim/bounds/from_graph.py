@@ -32,7 +32,7 @@ SAMPLE = 64
 LARGEST_PLANE = 1 << 15
 #: Most points on which it is seen along which of its axes a node changes.
 LARGEST_FELT = 512
-#: Most nanoseconds in which a node is evaluated at all values of two axes.
+#: Most nanoseconds in which a condition is evaluated at more pairs than those.
 AFFORDABLE = 5e7
 #: Most nodes of a residual that is bounded at every number that a search for its root tries.
 LARGEST_RESIDUAL = 64
@@ -480,7 +480,7 @@ class Nodes:
 
     def _value(self, place: int, operands: list[Any]) -> Any:
         """Value of a node from those of its operands: Python's numbers, or arrays with a dimension per axis."""
-        op, args, data = self.graph.nodes[place]
+        op, _, data = self.graph.nodes[place]
         if op == "chunked":
             return tuple(operands)
         if data is not None:
@@ -552,7 +552,8 @@ class Nodes:
             if at not in needed and self._known[at].value is None:
                 needed.add(at)
                 pending += self._operands(at)
-        if sum([cost_of(self.graph.nodes[at]) for at in needed]) * self._points(axes) > AFFORDABLE:
+        nanoseconds = sum([cost_of(self.graph.nodes[at]) for at in needed]) * self._points(axes)
+        if self._points(axes) > LARGEST_PLANE and nanoseconds > AFFORDABLE:
             return None
         found: dict[int, Any] = {}
         for at in sorted(needed):

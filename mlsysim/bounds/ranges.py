@@ -18,7 +18,7 @@ from mlsysim.backends.budget import take
 from mlsysim.bounds.forms import Atom, Condition, Sum, Term
 from mlsysim.bounds.plans import Plan, Plans
 from mlsysim.bounds.tables import Plane, Table
-from mlsysim.graph import ANY, TABLE
+from mlsysim.graph import ANY, TABLE, Facts
 from mlsysim.graph.operand import NoOperationError, of_operands
 from mlsysim.graph.operations.outward import (
     MARGIN,
@@ -291,31 +291,30 @@ class Ranges:
         return _to_power(*self.range(of), exponent)
 
     def _by_operation(self, op: str, *args: Any) -> Pair:
-        """The range of an operation, of which the table knows in which direction it goes, or its ends alone."""
+        """The range of an operation, of which the table says in which direction it goes, or between which ends it is.
+
+        What has an instruction is exact but for its last digit, which the margin of a term covers.
+        """
         operation, operands = TABLE[op], [arg for arg in args if isinstance(arg, Sum)]
         facts = operation.facts(*[ANY] * len(operands))
         if not operation.rises:
             return self._full(facts.low), self._full(facts.high)
-        ranges, fixed = [self.range(operand) for operand in operands], None
-        for (low, high), rises, domain in zip(ranges, operation.rises, operation.domain or [ANY] * len(ranges)):
-            if rises == 0:
-                same = np.rint(low) == np.rint(high) if domain.whole else high - low <= FIXED * np.abs(high)
-                fixed = same if fixed is None else fixed & same
+        domains = operation.domain or (ANY,) * len(operands)
+        ranged = list(zip(map(self.range, operands), operation.rises, domains, strict=True))
+        fixed = [_is_fixed(*pair, domain.whole) for pair, rises, domain in ranged if rises == 0]
         ends = []
         for side in (0, 1):
-            at = []
-            for pair, rises, domain in zip(ranges, operation.rises, operation.domain or [ANY] * len(ranges)):
-                end = pair[side if rises >= 0 else 1 - side]
-                end = np.rint(end) if domain.whole else end
-                end = np.maximum(end, domain.low) if domain.low > -np.inf else end
-                end = np.minimum(end, domain.high) if domain.high < np.inf else end
-                at.append(end if fixed is None else np.where(fixed, end, 1.0))
+            at = [_within(pair[side if rises >= 0 else 1 - side], domain) for pair, rises, domain in ranged]
+            at = [np.where(np.logical_and.reduce(fixed), end, 1.0) for end in at] if fixed else at
             ends.append(vector.function(op)(*at))
-        if operation.machine:  # a function that is exact but for its last digit, which the margin of a term covers
+        if operation.machine:
             return ends[0], ends[1]
-        low, high = (end + sign * operation.error * np.abs(end) for end, sign in zip(ends, (-1, 1)))
+        low, high = ends[0] - operation.error * np.abs(ends[0]), ends[1] + operation.error * np.abs(ends[1])
         low, high = known(np.maximum(low, facts.low), facts.low), known(np.minimum(high, facts.high), facts.high)
-        return (low, high) if fixed is None else (np.where(fixed, low, facts.low), np.where(fixed, high, facts.high))
+        if not fixed:
+            return low, high
+        everywhere = np.logical_and.reduce(fixed)
+        return np.where(everywhere, low, facts.low), np.where(everywhere, high, facts.high)
 
     def _atom_parameter(self, _depth: int, least: float) -> Pair:
         return self._full(least), self._full(np.inf)
@@ -436,6 +435,18 @@ class Ranges:
         corners = [looked_up_pair(counts, row, column) for row, column in ((b, d), (a, d), (b, c), (a, c))]
         true = corners[0] - corners[1] - corners[2] + corners[3]
         return true > 0, true == (b - a) * (d - c)
+
+
+def _is_fixed(low: np.ndarray, high: np.ndarray, whole: bool) -> np.ndarray:
+    """Whether a range is one number."""
+    return np.rint(low) == np.rint(high) if whole else high - low <= FIXED * np.abs(high)
+
+
+def _within(end: np.ndarray, domain: Facts) -> np.ndarray:
+    """The end of a range as a number of a domain."""
+    end = np.rint(end) if domain.whole else end
+    end = np.maximum(end, domain.low) if domain.low > -np.inf else end
+    return np.minimum(end, domain.high) if domain.high < np.inf else end
 
 
 def _times(left: Pair | None, right: Pair) -> Pair:
