@@ -146,7 +146,7 @@ def _slope_partials(builder: Builder, operands: Sequence[int], _result: int) -> 
 define(
     Operation(
         "slots_busy", numerics=slots_busy, partials=_partials, cost=800, facts=lambda *_: Facts(0.0, 1.0),
-        rises=(0, 1, 1, 0, 1), domain=(Facts(high=2.0**20, whole=True), ANY, ANY, ANY, Facts(0.0, zero=False)),
+        rises=(0, 1, 1, 0, 1), domain=(Facts(high=2.0**20, whole=True), ANY, ANY, Facts(0.0), Facts(0.0, zero=False)),
         error=1e-7,
     )
 )  # fmt: skip
