@@ -283,7 +283,7 @@ class GraphForms:
         return self.compared("equal", left, right)
 
     def crossing(self, residual: Graph, lower: Any, upper: Any, *captured: Any) -> Sum:
-        """Root of a residual between two ends; what lies between these where it is too long to be bounded often."""
+        """Number between two ends at which a residual is zero; anything between where bounding it takes long."""
         ends = [self.settled(end) for end in (lower, upper)]
         endless = ends[1] is self.forms.number(math.inf)
         if residual.size > LARGEST_RESIDUAL or residual.has("root"):

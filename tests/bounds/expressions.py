@@ -112,7 +112,7 @@ def joined(head, left, right):
         found = HEADS[head](left, right)
     except (TypeError, ValueError, ZeroDivisionError):
         reject()
-    assume(not found.has(sympy.zoo, sympy.nan, sympy.oo, -sympy.oo, sympy.I))
+    assume(not lower(found).has(sympy.zoo, sympy.nan, sympy.oo, -sympy.oo, sympy.I))
     return found
 
 
