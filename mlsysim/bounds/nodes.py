@@ -63,6 +63,7 @@ class Nodes:
     def __init__(self, on: Any, graph: Graph, inputs: Sequence[Quantity]) -> None:
         self.on, self.graph = on, graph
         self._given = dict(zip(graph.inputs, inputs, strict=True))
+        self._on: dict[tuple[int, ...], dict[int, Any]] = {}
         self._functions: dict[int, Callable[..., Any]] = {}
         self._known: list[Quantity] = []
         with np.errstate(all="ignore"):
@@ -194,16 +195,16 @@ class Nodes:
 
     def _over(self, place: int, axes: list[int]) -> np.ndarray | None:
         """The values of a node at all pairs of values of two axes; None where that takes too long."""
+        found = self._on.setdefault(tuple(axes), {}) if self._points(axes) <= LARGEST_PLANE else {}
         needed, pending = set[int](), [place]
         while pending:
             at = pending.pop()
-            if at not in needed and self._known[at].value is None:
+            if at not in needed and at not in found and self._known[at].value is None:
                 needed.add(at)
                 pending += self._operands(at)
         nanoseconds = sum([cost_of(self.graph.nodes[at]) for at in needed]) * self._points(axes)
         if self._points(axes) > LARGEST_PLANE and nanoseconds > AFFORDABLE:
             return None
-        found: dict[int, Any] = {}
         for at in sorted(needed):
             operands = [found[arg] if arg in found else self._known[arg].value for arg in self._operands(at)]
             found[at] = operands[0] if len(operands) < len(self.graph.nodes[at].args) else self._value(at, operands)
