@@ -16,14 +16,16 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from mlsysim.bounds.tables import DIGITS, Plane, Table, Tables
+from mlsysim.graph import ANY, TABLE
 
 #: Share of its spread up to which a function of two axes is worth taking apart into tables.
 FLATTER = 0.5
 
-Kind = Literal["max", "ceil", "floor", "mod", "log", "exp", "abs", "power", "case", "sum", "erlang_c", "slots_busy",
-               "normal_cdf", "normal_quantile", "least", "root", "between", "parameter", "plane", "unknown",
-               "truth"]  # fmt: skip
-Relation = Literal["compare", "equal", "multiple", "and", "or", "not", "table", "pairs", "true", "false", "unknown"]
+#: What an atom is; or the name of an operation of the graph, of which its table knows the range.
+Kind = (
+    Literal["max", "power", "case", "sum", "least", "root", "between", "parameter", "plane", "unknown", "truth"] | str
+)
+Relation = Literal["compare", "equal", "multiple", "and", "or", "not", "table", "pairs", "true", "false"]
 
 
 class Homes(NamedTuple):
@@ -588,7 +590,8 @@ def _nonnegative(atom: Atom) -> bool:
     if atom.kind == "sum":
         return shows_positive(atom.args[0])
     return (
-        atom.kind in ("exp", "abs", "erlang_c", "slots_busy", "normal_cdf", "least")
+        atom.kind == "least"
+        or (atom.kind in TABLE and TABLE[atom.kind].facts(*[ANY] * len(atom.args)).low >= 0)
         or (atom.kind in ("ceil", "floor", "power", "mod") and shows_positive(atom.args[0]))
         or (atom.kind == "root" and shows_positive(atom.args[2]))
         or (atom.kind == "between" and shows_positive(atom.args[0]))

@@ -14,6 +14,7 @@ import numpy as np
 
 from mlsysim.backends.budget import aside
 from mlsysim.bounds.forms import Atom, Condition, Forms, Sum, Term, shows_positive
+from mlsysim.graph import TABLE
 
 #: No axis is taken value by value.
 NO_SWITCH: tuple[int, dict[Term, tuple[Term, np.ndarray]]] = (-1, {})
@@ -128,13 +129,12 @@ class Plans:
         for atom, exponent in (factor for term in of.terms for factor in term.atoms):
             if not float(exponent).is_integer():
                 yield self.forms.alone(atom), True
-            if atom.kind == "log" or (atom.kind == "power" and not float(atom.args[1]).is_integer()):
+            if atom.kind == "power" and not float(atom.args[1]).is_integer():
                 yield atom.args[0], True
-            if atom.kind in ("erlang_c", "slots_busy"):
-                yield atom.args[1 if atom.kind == "erlang_c" else -1], False
-            if atom.kind == "normal_quantile":
-                yield atom.args[0], False
-                yield self.forms.subtract(self.forms.number(1.0), atom.args[0]), False
+            for arg, domain in zip(atom.args, TABLE[atom.kind].domain if atom.kind in TABLE else (), strict=False):
+                for end, sign in ((domain.low, 1.0), (-domain.high, -1.0)):
+                    if end > -np.inf:
+                        yield self.forms.subtract(self.forms.scale(arg, sign), self.forms.number(end)), domain.zero
             if atom.kind in ("least", "root", "between"):
                 yield self.forms.subtract(self.forms.number(2.0**53), self.forms.alone(atom)), False
             for arg in atom.args:

@@ -18,6 +18,7 @@ from mlsysim.backends.budget import take
 from mlsysim.bounds.forms import Atom, Condition, Sum, Term
 from mlsysim.bounds.plans import Plan, Plans
 from mlsysim.bounds.tables import Plane, Table
+from mlsysim.graph import ANY, TABLE, Facts
 from mlsysim.graph.operand import NoOperationError, of_operands
 from mlsysim.graph.operations.outward import (
     MARGIN,
@@ -35,6 +36,8 @@ from mlsysim.graph.operations.outward import (
 REWRITTEN = 8
 #: Operations that a range, a term or a table takes per box.
 PIECE = 8
+#: Relative width up to which an operand counts as fixed.
+FIXED = 1e-9
 
 Pair = tuple[np.ndarray, np.ndarray]
 
@@ -248,7 +251,8 @@ class Ranges:
 
     def _atom(self, atom: Atom) -> Pair:
         with np.errstate(all="ignore"):
-            low, high = getattr(self, f"_atom_{atom.kind}")(*atom.args)
+            own = getattr(self, f"_atom_{atom.kind}", None)
+            low, high = own(*atom.args) if own is not None else self._by_operation(atom.kind, *atom.args)
         return known(low, -np.inf), known(high, np.inf)
 
     def _atom_sum(self, of: Sum) -> Pair:
@@ -279,65 +283,46 @@ class Ranges:
         whole = (least > 0) & (low >= 0) & (high < least)
         return np.where(whole, low, np.minimum(0.0, least)), np.where(whole, high, np.maximum(0.0, greatest))
 
-    def _atom_log(self, of: Sum) -> Pair:
-        low, high = self.range(of)
-        return np.log(np.maximum(low, 0.0)), np.log(np.maximum(high, 0.0))
-
-    def _atom_exp(self, of: Sum) -> Pair:
-        low, high = self.range(of)
-        return np.exp(low), np.exp(high)
-
-    def _atom_abs(self, of: Sum) -> Pair:
+    def _atom_absolute(self, of: Sum) -> Pair:
         low, high = self.range(of)
         return np.maximum(0.0, np.maximum(low, -high)), np.maximum(np.abs(low), np.abs(high))
 
     def _atom_power(self, of: Sum, exponent: float) -> Pair:
         return _to_power(*self.range(of), exponent)
 
-    def _atom_erlang_c(self, servers: Sum, load: Sum) -> Pair:
-        """Erlang C falls with the number of servers and grows with the load."""
-        (few, many), (light, heavy) = self.range(servers), self.range(load)
-        least = vector.erlang_c(np.maximum(many, 1.0), light) * (1 - MARGIN)
-        most = np.minimum(1.0, vector.erlang_c(np.maximum(few, 1.0), heavy) * (1 + MARGIN))
-        return (
-            np.where(np.isfinite(many) & (many >= 1) & (light > 0), least, 0.0),
-            np.where(np.isfinite(few) & (few >= 1) & (heavy > 0), most, 1.0),
-        )
+    def _by_operation(self, op: str, *args: Any) -> Pair:
+        """The range of an operation, of which the table says in which direction it goes, or between which ends it is.
 
-    def _atom_slots_busy(self, slots: Sum, a: Sum, b: Sum, e: Sum, tail: Sum) -> Pair:
-        """It grows with arrivals and queue. Where slots or exponent vary in a box, it may be anything from 0 to 1."""
-        (few, many), *between, (thin, wide), tails = [self.range(arg) for arg in (slots, a, b, e, tail)]
-        fixed = (np.rint(few) == np.rint(many)) & (np.rint(few) < 2.0**20) & (wide - thin <= 1e-9 * np.abs(wide))
+        What has an instruction is exact but for its last digit, which the margin of a term covers.
+        """
+        operation, operands = TABLE[op], [arg for arg in args if isinstance(arg, Sum)]
+        facts = operation.facts(*[ANY] * len(operands))
+        if not operation.rises:
+            return self._full(facts.low), self._full(facts.high)
+        domains = operation.domain or (ANY,) * len(operands)
+        ranged = list(zip(map(self.range, operands), operation.rises, domains, strict=True))
+        fixed = [_is_fixed(*pair, domain.whole) for pair, rises, domain in ranged if rises == 0]
         ends = []
         for side in (0, 1):
-            arrivals = [np.where(fixed, pair[side], 1.0) for pair in (*between, tails)]
-            first, second, queue = arrivals
-            ends.append(
-                vector.slots_busy(np.where(fixed, np.rint(few), 1.0), first, second, np.where(fixed, thin, 1.0), queue)
-            )
-        low, high = ends[0] * (1 - 1e-7), np.minimum(1.0, ends[1] * (1 + 1e-7))
-        return np.where(fixed, low, 0.0), np.where(fixed, high, 1.0)
+            at = [_within(pair[side if rises >= 0 else 1 - side], domain) for pair, rises, domain in ranged]
+            at = [np.where(np.logical_and.reduce(fixed), end, 1.0) for end in at] if fixed else at
+            ends.append(vector.function(op)(*at))
+        if operation.machine:
+            return ends[0], ends[1]
+        low, high = ends[0] - operation.error * np.abs(ends[0]), ends[1] + operation.error * np.abs(ends[1])
+        low, high = known(np.maximum(low, facts.low), facts.low), known(np.minimum(high, facts.high), facts.high)
+        if not fixed:
+            return low, high
+        everywhere = np.logical_and.reduce(fixed)
+        return np.where(everywhere, low, facts.low), np.where(everywhere, high, facts.high)
 
-    def _atom_normal_cdf(self, of: Sum) -> Pair:
-        return self._rising(vector.normal_cdf, *self.range(of))
-
-    def _atom_normal_quantile(self, of: Sum) -> Pair:
-        low, high = self.range(of)
-        return self._rising(vector.normal_quantile, np.maximum(low, 0.0), np.minimum(high, 1.0))
-
-    def _rising(self, function: Callable[[Any], Any], low: np.ndarray, high: np.ndarray) -> Pair:
-        """The range of a function that rises and has no instruction."""
-        least, greatest = function(low), function(high)
-        return least - MARGIN * np.abs(least), greatest + MARGIN * np.abs(greatest)
-
-    def _atom_parameter(self, symbol: Any) -> Pair:
-        least = 1.0 if symbol.is_integer else 0.0 if symbol.is_nonnegative else -np.inf
+    def _atom_parameter(self, _depth: int, least: float) -> Pair:
         return self._full(least), self._full(np.inf)
 
     def _atom_plane(self, plane: Plane) -> Pair:
         return plane.end(self.low, self.high, 0), plane.end(self.low, self.high, 1)
 
-    def _atom_unknown(self, _what: str) -> Pair:
+    def _atom_unknown(self, *_: Any) -> Pair:
         return self._full(-np.inf), self._full(np.inf)
 
     def _atom_truth(self, condition: Condition) -> Pair:
@@ -403,9 +388,6 @@ class Ranges:
     def _truth_false(self) -> Pair:
         return np.zeros(self.boxes, bool), np.zeros(self.boxes, bool)
 
-    def _truth_unknown(self, _what: str) -> Pair:
-        return np.ones(self.boxes, bool), np.zeros(self.boxes, bool)
-
     def _truth_compare(self, of: Sum, left: Sum, right: Sum) -> Pair:
         low, high = self.range(of)
         rounding = self._rounding(left, right)
@@ -453,6 +435,18 @@ class Ranges:
         corners = [looked_up_pair(counts, row, column) for row, column in ((b, d), (a, d), (b, c), (a, c))]
         true = corners[0] - corners[1] - corners[2] + corners[3]
         return true > 0, true == (b - a) * (d - c)
+
+
+def _is_fixed(low: np.ndarray, high: np.ndarray, whole: bool) -> np.ndarray:
+    """Whether a range is one number."""
+    return np.rint(low) == np.rint(high) if whole else high - low <= FIXED * np.abs(high)
+
+
+def _within(end: np.ndarray, domain: Facts) -> np.ndarray:
+    """The end of a range as a number of a domain."""
+    end = np.rint(end) if domain.whole else end
+    end = np.maximum(end, domain.low) if domain.low > -np.inf else end
+    return np.minimum(end, domain.high) if domain.high < np.inf else end
 
 
 def _times(left: Pair | None, right: Pair) -> Pair:

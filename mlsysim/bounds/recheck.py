@@ -15,11 +15,11 @@ import sympy
 
 from mlsysim.bounds.claims import Claim
 from mlsysim.bounds.cuts import volumes
+from mlsysim.bounds.from_graph import GraphForms
 from mlsysim.bounds.implied import implied
 from mlsysim.bounds.points import Points
 from mlsysim.bounds.ranges import Ranges
-from mlsysim.bounds.translate import Translator
-from mlsysim.symbolic import System, lower
+from mlsysim.symbolic import System
 
 #: Boxes bounded at once; most points of a box that is evaluated instead of halved; and most boxes of all halvings.
 WIDTH, SMALL, MOST = 1024, 4096, 1 << 18
@@ -81,16 +81,11 @@ class Recheck:
         sizes: tuple[int, ...],
     ) -> None:
         required = tuple(condition for _, condition in conditions)
-        self._translator = translator = Translator(system, values, sizes, (*objectives, *required))
-        forms = translator.plans.forms
-        everything = translator.require(required)
-        self._conditions = [
-            (name, translator.condition(part))
-            for name, condition in conditions
-            for part in sympy.And.make_args(lower(condition))
-        ]
-        self._conditions += [("what several conditions imply", each) for each in implied(forms, everything)]
-        self._objectives = [translator.sum(objective) for objective in objectives]
+        of_graph = GraphForms(system, values, sizes, (*objectives, *required))
+        self._plans, everything = of_graph.plans, of_graph.require(required)
+        self._conditions = [(name, part) for name, condition in conditions for part in of_graph.conditions(condition)]
+        self._conditions += [("what several conditions imply", each) for each in implied(of_graph.forms, everything)]
+        self._objectives = [of_graph.sum(objective) for objective in objectives]
         self._points = Points(system, tuple(objectives), required, values)
 
     def worth(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -158,7 +153,7 @@ class Recheck:
         """Lower bounds of every box, and of which they do not show that they hold nothing against the claim."""
         shown.bounded += low.shape[1]
         with np.errstate(all="ignore"):
-            ranges = Ranges(self._translator.plans, low, high)
+            ranges = Ranges(self._plans, low, high)
             bound = self._lower(ranges, low.shape[1])
             doubtful = claim.against(bound, low)
             _count(shown, "bound", int((~doubtful).sum()))
@@ -183,7 +178,7 @@ class Recheck:
         highs[axes, place], lows[axes, place + count] = middle, middle + 1
         shown.bounded += 2 * count
         with np.errstate(all="ignore"):
-            ranges = Ranges(self._translator.plans, lows, highs)
+            ranges = Ranges(self._plans, lows, highs)
             near = claim.nearness(self._lower(ranges, 2 * count))
             for _, condition in self._conditions:
                 near = np.where(ranges.truth(condition)[0], near, np.inf)

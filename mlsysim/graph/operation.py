@@ -107,6 +107,16 @@ class Operation:
         The derivatives by the operands, as more nodes; None for what jumps.
     facts : callable
         Facts of the result from those of the operands.
+    form : callable or None
+        ``form(on, *operands)``: how bounds make sums of products of tables of it, after its subgraph if it has one;
+        None for what they know the range of at most. ``on`` is :class:`mlsysim.bounds.GraphForms`.
+    rises : tuple of int
+        For bounds of what has no form, by operand: 1 where it rises with that, -1 where it falls, 0 where it must be
+        fixed. Where empty, ``facts`` are all that is known.
+    domain : tuple of Facts
+        By operand, where it is a number; what lies beyond is taken for the end. Anywhere where empty.
+    error : float
+        Its relative error, so far as what rises or falls may do otherwise by it.
     simplify : callable or None
         An equal operand or number, where some operands are known.
     risky : int or None
@@ -126,6 +136,10 @@ class Operation:
     fold: Callable[..., Any] | None = None
     partials: Partials | None = None
     facts: Callable[..., Facts] = lambda *_: ANY
+    form: Callable[..., Any] | None = None
+    rises: tuple[int, ...] = ()
+    domain: tuple[Facts, ...] = ()
+    error: float = 0.0
     simplify: Simplify | None = None
     risky: int | None = None
     cost: int = 1

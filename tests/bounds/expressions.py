@@ -10,7 +10,7 @@ from sympy.core.relational import _canonical_coeff
 
 from mlsysim.backends import compiled
 from mlsysim.backends.compiled import compiled_expression
-from mlsysim.bounds import Translator
+from mlsysim.bounds import GraphForms
 from mlsysim.bounds.ranges import Ranges
 from mlsysim.symbolic import (
     Domain,
@@ -112,7 +112,7 @@ def joined(head, left, right):
         found = HEADS[head](left, right)
     except (TypeError, ValueError, ZeroDivisionError):
         reject()
-    assume(not found.has(sympy.zoo, sympy.nan, sympy.oo, -sympy.oo, sympy.I))
+    assume(not lower(found).has(sympy.zoo, sympy.nan, sympy.oo, -sympy.oo, sympy.I))
     return found
 
 
@@ -148,7 +148,7 @@ class Case:
         return self
 
     def translator(self, *more):
-        return Translator(self.system, self.values, self.sizes, (self.expression, *more))
+        return GraphForms(self.system, self.values, self.sizes, (self.expression, *more))
 
     def at_all(self, expression, dtype=float):
         """Value of an expression at every point, by the compiled function."""

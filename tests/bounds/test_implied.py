@@ -6,7 +6,7 @@ from fuzz import fuzzing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlsysim.bounds import Points, Translator
+from mlsysim.bounds import GraphForms, Points
 from mlsysim.bounds.descent import descend
 from mlsysim.bounds.implied import implied
 from mlsysim.bounds.ranges import Ranges
@@ -42,7 +42,7 @@ class Grid:
         return (fleet % (tp * pp) == 0) & (batch * tp * pp % (fleet * steps) == 0)
 
     def implied(self):
-        translator = Translator(System(()), self.values, self.sizes, (D, *WHOLE))
+        translator = GraphForms(System(()), self.values, self.sizes, (D, *WHOLE))
         return translator, implied(translator.forms, translator.require(WHOLE))
 
     def points(self, goal=D):

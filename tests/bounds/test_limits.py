@@ -74,7 +74,7 @@ class TestParted:
 def searching(case, limits):
     translator = case.translator(*(limited.quantity for limited in limits))
     points = Points(case.system, (case.expression,), (), case.values, limits)
-    held = {limited: translator.sum(limited.sign * limited.quantity) for limited in limits}
+    held = {limited: translator.sum(limited.quantity, limited.sign) for limited in limits}
     return Search(translator.plans, [translator.sum(case.expression)], (), points, [points], case.sizes, held)
 
 

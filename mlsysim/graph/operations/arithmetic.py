@@ -52,6 +52,10 @@ def _finite(known: Sequence[Any]) -> Simpler | None:
     return Simpler(op="multiply") if any(abs(number) < INF for number in numbers) else None
 
 
+def _multiplied(on: Any, a: Any, b: Any) -> Any:
+    return on.product(a, b)
+
+
 def _negative_facts(a: Facts) -> Facts:
     return Facts(-a.high, -a.low, a.zero, a.infinite, a.whole)
 
@@ -191,63 +195,74 @@ def exponential(a: float) -> float:
 define(
     Operation(
         "add", "{0} + {1}", fold=lambda a, b: a + b, partials=partial(_by_sum, 1.0), facts=_sum_facts,
+        form=lambda on, a, b: on.added(a, b),
     )
 )  # fmt: skip
 define(
     Operation(
         "subtract", "{0} - {1}", fold=lambda a, b: a - b, partials=partial(_by_sum, -1.0),
         facts=lambda a, b: _sum_facts(a, _negative_facts(b)), simplify=_neutral(0.0, second=True),
+        form=lambda on, a, b: on.added(a, on.negative(b)),
     )
 )  # fmt: skip
 define(
     Operation(
         "multiply", "{0} * {1}", fold=lambda a, b: a * b, partials=_by_product, facts=_product_facts,
-        simplify=_neutral(1.0),
+        form=_multiplied, simplify=_neutral(1.0),
     )
 )  # fmt: skip
 #: A product in which nothing times infinity is nothing: written where a formula states that a factor may be infinite.
 define(
     Operation(
         "lawful", machine="lawful({0}, {1})", numerics=_lawful, fold=_lawful_of_floats, partials=_by_lawful,
-        facts=_product_facts, simplify=_neutral(1.0), cost=6,
+        facts=_product_facts, form=_multiplied, simplify=_neutral(1.0), cost=6,
     )
 )  # fmt: skip
 #: A product of the chain rule: of nothing and a partial derivative that is infinite or undefined, it is nothing.
 define(
     Operation(
-        "chained", numerics=_chained, fold=_times, partials=_by_product, facts=_product_facts, simplify=_finite, cost=6,
+        "chained", numerics=_chained, fold=_times, partials=_by_product, facts=_product_facts, form=_multiplied,
+        simplify=_finite, cost=6,
     )
 )  # fmt: skip
 define(
     Operation(
         "divide", "{0} / {1}", fold=divided, partials=_by_quotient, facts=_quotient_facts,
-        simplify=_neutral(1.0, second=True), risky=1, cost=2,
+        form=lambda on, a, b: on.product(a, on.power(b, -1.0)), simplify=_neutral(1.0, second=True), risky=1, cost=2,
     )
 )  # fmt: skip
-define(Operation("negative", "-{0}", fold=lambda a: -a, partials=_by_negative, facts=_negative_facts))
+define(
+    Operation(
+        "negative", "-{0}", fold=lambda a: -a, partials=_by_negative, facts=_negative_facts,
+        form=lambda on, a: on.negative(a),
+    )
+)  # fmt: skip
 define(
     Operation(
         "power", javascript="{0} ** {1}", machine="{0} ** {1}", fold=powered, partials=_by_power,
         facts=lambda a, b: Facts(0.0 if a.low >= 0 else -INF, INF, a.zero, a.infinite and b.high > 0),
+        form=lambda on, a, b: on.power(a, b),
         simplify=_neutral(1.0, second=True), risky=0, cost=20,
     )
 )  # fmt: skip
 define(
     Operation(
         "sqrt", javascript="Math.sqrt({0})", machine="np.sqrt({0})", fold=rooted, partials=_by_root,
-        facts=lambda a: Facts(0.0, rooted(max(a.high, 0.0)), a.zero, a.infinite), risky=0, cost=4,
+        facts=lambda a: Facts(0.0, rooted(max(a.high, 0.0)), a.zero, a.infinite), form=lambda on, a: on.power(a, 0.5),
+        risky=0, cost=4,
     )
 )  # fmt: skip
 define(
     Operation(
         "exp", javascript="Math.exp({0})", machine="np.exp({0})", fold=exponential, partials=_by_exponential,
-        facts=lambda a: Facts(0.0, INF, True, a.infinite), cost=20,
+        facts=lambda a: Facts(0.0, INF, True, a.infinite), rises=(1,), cost=20,
     )
 )  # fmt: skip
 define(
     Operation(
         "log", javascript="Math.log({0})", machine="np.log({0})", fold=logarithm, partials=_by_logarithm,
-        facts=lambda a: Facts(0.0 if a.low >= 1 else -INF, INF, True, a.infinite), risky=0, cost=20,
+        facts=lambda a: Facts(0.0 if a.low >= 1 else -INF, INF, True, a.infinite), rises=(1,), domain=(Facts(0.0),),
+        risky=0, cost=20,
     )
 )  # fmt: skip
 define(

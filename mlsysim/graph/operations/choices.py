@@ -60,31 +60,39 @@ def _truth(name: str, text: str, fold: Callable[..., Any], **rest: Any) -> Opera
     return define(Operation(name, text, fold=fold, facts=lambda *_: TRUTH, truth=True, **rest))
 
 
-for _name, _sign, _fold in (
-    ("less", "<", operator.lt), ("less_equal", "<=", operator.le), ("greater", ">", operator.gt),
-    ("greater_equal", ">=", operator.ge), ("equal", "==", operator.eq), ("not_equal", "!=", operator.ne),
-):  # fmt: skip
-    _truth(_name, f"{{0}} {_sign} {{1}}", _fold)
+for _name, _sign, _fold, _form in (
+    ("less", "<", operator.lt, lambda on, a, b: on.compared("compare", a, b, strict=True)),
+    ("less_equal", "<=", operator.le, lambda on, a, b: on.compared("compare", a, b)),
+    ("greater", ">", operator.gt, lambda on, a, b: on.compared("compare", b, a, strict=True)),
+    ("greater_equal", ">=", operator.ge, lambda on, a, b: on.compared("compare", b, a)),
+    ("equal", "==", operator.eq, lambda on, a, b: on.alike(a, b)),
+    ("not_equal", "!=", operator.ne, lambda on, a, b: on.negation(on.alike(a, b))),
+):
+    _truth(_name, f"{{0}} {_sign} {{1}}", _fold, form=_form)
 _truth("both", "{0} & {1}", lambda a, b: bool(a and b), floats="{0} and {1}", javascript="{0} && {1}",
-       machine="{0} != 0.0 and {1} != 0.0", simplify=partial(_settled, False))  # fmt: skip
+       machine="{0} != 0.0 and {1} != 0.0", form=lambda on, a, b: on.both(a, b),
+       simplify=partial(_settled, False))  # fmt: skip
 _truth("either", "{0} | {1}", lambda a, b: bool(a or b), floats="{0} or {1}", javascript="{0} || {1}",
-       machine="{0} != 0.0 or {1} != 0.0", simplify=partial(_settled, True))  # fmt: skip
-_truth("negation", "{0} == False", operator.not_, floats="not {0}", javascript="!{0}", machine="{0} == 0.0")
+       machine="{0} != 0.0 or {1} != 0.0", form=lambda on, a, b: on.either(a, b),
+       simplify=partial(_settled, True))  # fmt: skip
+_truth("negation", "{0} == False", operator.not_, floats="not {0}", javascript="!{0}", machine="{0} == 0.0",
+       form=lambda on, a: on.negation(a))  # fmt: skip
 #: A number that stands for a truth value, as one.
-_truth("truth", "{0} != 0", bool, javascript="{0}", machine="{0} != 0.0")
+_truth("truth", "{0} != 0", bool, javascript="{0}", machine="{0} != 0.0", form=lambda on, a: on.condition(a))
 
 define(
     Operation(
         "where", floats="{1} if {0} else {2}", javascript="{0} ? {1} : {2}", machine="{1} if {0} != 0.0 else {2}",
         fold=lambda c, a, b: a if c else b,
-        partials=_by_cases, facts=lambda _, a, b: either(a, b), simplify=_taken, cost=3,
+        partials=_by_cases, facts=lambda _, a, b: either(a, b), form=lambda on, c, a, b: on.case(c, a, b),
+        simplify=_taken, cost=3,
     )
 )  # fmt: skip
 define(
     Operation(
         "maximum", javascript="Math.max({0}, {1})", machine="{0} if {0} >= {1} or {0} != {0} else {1}", fold=_larger,
         partials=partial(_binding, "greater_equal"),
-        facts=partial(_extreme_facts, max),
+        facts=partial(_extreme_facts, max), form=lambda on, a, b: on.largest(a, b),
     )
 )  # fmt: skip
 define(
@@ -92,5 +100,6 @@ define(
         "minimum", javascript="Math.min({0}, {1})", machine="{0} if {0} <= {1} or {0} != {0} else {1}", fold=_smaller,
         partials=partial(_binding, "less_equal"),
         facts=partial(_extreme_facts, min),
+        form=lambda on, a, b: on.negative(on.largest(on.negative(a), on.negative(b))),
     )
 )  # fmt: skip

@@ -61,5 +61,6 @@ define(
     Operation(
         "erlang_c", numerics=erlang_c, partials=erlang_c_partials, risky=1, cost=400,
         facts=lambda servers, load: Facts(0.0, 1.0, False),
+        rises=(-1, 1), domain=(Facts(1.0), Facts(0.0, zero=False)), error=4e-12,
     )
 )  # fmt: skip

@@ -47,5 +47,8 @@ def _fold(condition: Graph, limit: float, beyond: float, *given: float) -> float
 
 #: Operands: the limit, what is known to miss, and what the condition captures; the condition is its subgraph.
 define(
-    Operation("least_integer", fold=_fold, cost=400, facts=lambda limit, *_: Facts(1.0, limit.high, False, True, True))
-)
+    Operation(
+        "least_integer", fold=_fold, cost=400, facts=lambda limit, *_: Facts(1.0, limit.high, False, True, True),
+        form=lambda on, *operands: on.first(*operands),
+    )
+)  # fmt: skip

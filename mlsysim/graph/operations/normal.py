@@ -40,5 +40,15 @@ def _by_share(builder: Builder, _operands: Sequence[int], result: int) -> Sequen
     return (builder.make("multiply", builder.make("exp", _half_square(builder, result)), builder.number(_WIDTH)),)
 
 
-define(Operation("normal_cdf", fold=normal_cdf, partials=_by_place, facts=lambda _: Facts(0.0, 1.0), cost=20))
-define(Operation("normal_quantile", fold=normal_quantile, partials=_by_share, facts=lambda _: Facts(), cost=20))
+define(
+    Operation(
+        "normal_cdf", fold=normal_cdf, partials=_by_place, facts=lambda _: Facts(0.0, 1.0), rises=(1,), error=4e-12,
+        cost=20,
+    )
+)  # fmt: skip
+define(
+    Operation(
+        "normal_quantile", fold=normal_quantile, partials=_by_share, rises=(1,), domain=(Facts(0.0, 1.0, False),),
+        error=4e-12, cost=20,
+    )
+)  # fmt: skip

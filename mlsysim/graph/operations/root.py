@@ -137,4 +137,6 @@ def _fold(residual: Graph, lower: float, upper: float, *given: float) -> float:
 
 
 #: Operands: both ends, and what the residual captures; the residual is its subgraph.
-define(Operation("root", fold=_fold, cost=400, facts=lambda a, b, *_: Facts(a.low, b.high, a.zero, b.infinite)))
+define(Operation("root", fold=_fold, cost=400,
+              facts=lambda a, b, *_: Facts(a.low, b.high, a.zero, b.infinite),
+              form=lambda on, *operands: on.crossing(*operands)))  # fmt: skip

@@ -63,13 +63,13 @@ def _remainder_facts(a: Facts, b: Facts) -> Facts:
 
 define(
     Operation(
-        "ceil", machine="ceil({0})", numerics=ceil, fold=ceiled, cost=6,
+        "ceil", machine="ceil({0})", numerics=ceil, fold=ceiled, cost=6, form=lambda on, a: on.rounded("ceil", a),
         facts=lambda a: Facts(ceiled(a.low), ceiled(a.high), a.zero or a.low < 0, a.infinite, True),
     )
 )  # fmt: skip
 define(
     Operation(
-        "floor", machine="floor({0})", numerics=floor, fold=floored, cost=6,
+        "floor", machine="floor({0})", numerics=floor, fold=floored, cost=6, form=lambda on, a: on.rounded("floor", a),
         facts=lambda a: Facts(floored(a.low), floored(a.high), a.low < 1, a.infinite, True),
     )
 )  # fmt: skip

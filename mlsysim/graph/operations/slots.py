@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlsysim.graph.builder import Builder
-from mlsysim.graph.facts import Facts
+from mlsysim.graph.facts import ANY, Facts
 from mlsysim.graph.operation import Arithmetic, Operation, State, define
 from mlsysim.graph.operations.erlang import NEGLIGIBLE
 
@@ -146,6 +146,8 @@ def _slope_partials(builder: Builder, operands: Sequence[int], _result: int) -> 
 define(
     Operation(
         "slots_busy", numerics=slots_busy, partials=_partials, cost=800, facts=lambda *_: Facts(0.0, 1.0),
+        rises=(0, 1, 1, 0, 1), domain=(Facts(high=2.0**20, whole=True), ANY, ANY, Facts(0.0), Facts(0.0, zero=False)),
+        error=1e-7,
     )
 )  # fmt: skip
 #: A derivative of it, by the operand of a number that is counted from one.

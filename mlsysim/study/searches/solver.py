@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any
 
 from mlsysim.backends.budget import Budget
-from mlsysim.bounds import Points, Search, Translator
+from mlsysim.bounds import GraphForms, Points, Search
 from mlsysim.study.searches.problem import Problem
 
 #: Problems that are kept.
@@ -54,9 +54,9 @@ def _made(asked: Problem) -> Search:
     binding, goals = asked.binding, asked.goals
     others, limits = asked.parted
     needed = *goals, *others, *(limited.quantity for limited in limits)
-    translator = Translator(binding.system, binding.numbers, binding.sizes, needed)
-    conditions = translator.require(others)
-    held = {limited: translator.sum(limited.sign * limited.quantity) for limited in limits}  # type: ignore[operator]
+    forms = GraphForms(binding.system, binding.numbers, binding.sizes, needed)
+    conditions = forms.require(others)
+    held = {limited: forms.sum(limited.quantity, limited.sign) for limited in limits}
     alone = [Points(binding.system, (goal,), (), binding.numbers) for goal in goals] if goals[1:] else [asked.points]
-    objectives = [translator.sum(goal) for goal in goals]
-    return Search(translator.plans, objectives, conditions, asked.points, alone, binding.sizes, held)
+    objectives = [forms.sum(goal) for goal in goals]
+    return Search(forms.plans, objectives, conditions, asked.points, alone, binding.sizes, held)
