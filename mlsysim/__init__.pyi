@@ -348,7 +348,6 @@ class _TrainingMemoryResult(Result):
     inner_bytes: Quantity[Any]
     interleaved_stages: float
     kept_beside_ffn: Quantity[Any]
-    key_width_per_rank: float
     kv_heads: float
     kv_heads_per_rank: float
     kv_lora_rank: float
@@ -404,6 +403,7 @@ class _TrainingMemoryResult(Result):
     qk_norm: float
     qk_rope_head_dim: float
     qkv_bias: float
+    query_value_width_per_rank: float
     query_width_per_rank: float
     recompute_activation_func: float
     recompute_layernorm: float
@@ -844,7 +844,6 @@ class _ServingResult(Result):
     iteration_tokens: Quantity[Any]
     itl_p99: Quantity[Any]
     kernel_traffic: Quantity[Any]
-    key_width_per_rank: float
     kv_bytes_per_token: Quantity[Any]
     kv_bytes_per_token_per_rank: Quantity[Any]
     kv_cache_bytes: Quantity[Any]
@@ -977,6 +976,7 @@ class _ServingResult(Result):
     qk_norm: float
     qk_rope_head_dim: float
     qkv_bias: float
+    query_value_width_per_rank: float
     query_width_per_rank: float
     r1_ended_share: float
     r1_first_score: float
@@ -1541,7 +1541,6 @@ class _IterationResult(Result):
     iteration_time: Quantity[Any]
     iteration_tokens: Quantity[Any]
     kernel_traffic: Quantity[Any]
-    key_width_per_rank: float
     kv_bytes_per_token: Quantity[Any]
     kv_bytes_per_token_per_rank: Quantity[Any]
     kv_cache_bytes: Quantity[Any]
@@ -1604,6 +1603,7 @@ class _IterationResult(Result):
     qk_norm: float
     qk_rope_head_dim: float
     qkv_bias: float
+    query_value_width_per_rank: float
     query_width_per_rank: float
     rank_decode_requests: Quantity[Any]
     rank_prompts: Quantity[Any]
@@ -2143,7 +2143,6 @@ class _DistributedResult(Result):
     inner_width: float
     interleaved_stages: float
     kept_beside_ffn: Quantity[Any]
-    key_width_per_rank: float
     kv_heads: float
     kv_heads_per_rank: float
     kv_lora_rank: float
@@ -2236,6 +2235,7 @@ class _DistributedResult(Result):
     qk_norm: float
     qk_rope_head_dim: float
     qkv_bias: float
+    query_value_width_per_rank: float
     query_width_per_rank: float
     ranks_per_token: float
     reachable_nodes: float
@@ -2774,7 +2774,6 @@ class _ExpertParallelResult(Result):
     inner_width: float
     interleaved_stages: float
     kept_beside_ffn: Quantity[Any]
-    key_width_per_rank: float
     kv_heads: float
     kv_heads_per_rank: float
     kv_lora_rank: float
@@ -2870,6 +2869,7 @@ class _ExpertParallelResult(Result):
     qk_norm: float
     qk_rope_head_dim: float
     qkv_bias: float
+    query_value_width_per_rank: float
     query_width_per_rank: float
     ranks_per_token: float
     reachable_nodes: float
@@ -3681,7 +3681,6 @@ class _EconomicsResult(Result):
     itl_p99: Quantity[Any]
     kept_beside_ffn: Quantity[Any]
     kernel_traffic: Quantity[Any]
-    key_width_per_rank: float
     kv_bytes_per_request: Quantity[Any]
     kv_bytes_per_token: Quantity[Any]
     kv_bytes_per_token_per_rank: Quantity[Any]
@@ -3895,6 +3894,7 @@ class _EconomicsResult(Result):
     qkv_bias: float
     qps: float
     qps_capacity: float
+    query_value_width_per_rank: float
     query_width_per_rank: float
     queue_wait_p99: Quantity[Any]
     r1_ended_share: float
@@ -4735,7 +4735,6 @@ class _MemoryExpansionResult(Result):
     itl_p99: Quantity[Any]
     kept_beside_ffn: Quantity[Any]
     kernel_traffic: Quantity[Any]
-    key_width_per_rank: float
     kv_bytes_per_token: Quantity[Any]
     kv_bytes_per_token_per_rank: Quantity[Any]
     kv_cache_bytes: Quantity[Any]
@@ -4925,6 +4924,7 @@ class _MemoryExpansionResult(Result):
     qk_norm: float
     qk_rope_head_dim: float
     qkv_bias: float
+    query_value_width_per_rank: float
     query_width_per_rank: float
     r1_ended_share: float
     r1_first_score: float

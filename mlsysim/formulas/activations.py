@@ -60,7 +60,7 @@ from mlsysim.symbols.activations import (
 from mlsysim.symbols.formats import q_a, q_e, q_in, q_s, q_w
 from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.layers import two
-from mlsysim.symbols.mixers import a_r, n_B, n_N, x_up, y_core, y_k
+from mlsysim.symbols.mixers import a_r, n_B, n_N, x_up, y_v
 from mlsysim.symbols.parameters import P_norm
 from mlsysim.symbols.training import (
     A,
@@ -287,16 +287,16 @@ recomputed_activation = Formula(
 
 alternate_matmul_activation = Formula(
     x_mm,
-    2 * x_in + q_a * (y_core - y_k + d_ff / t) / token + 4 * byte * a_r / token,
+    2 * x_in + q_a * (y_v + d_ff / t) / token + 4 * byte * a_r / token,
     title="Kept where every second matrix product is kept",
     source=Source("liang2024", "section 2.2.1"),
     variant="per_operator",
     assumes="Input, queries, values, gate, output of the block and of flash attention, in the order of a Llama layer.",
     accuracy="Exact on a Llama layer under torchtitan's policy.",
     example=Example(
-        {x_in: 8192, q_a: 2, a_r: 32, y_core: 10240, y_k: 1024, d_ff: 14336, t: 1},
+        {x_in: 8192, q_a: 2, a_r: 32, y_v: 9216, d_ff: 14336, t: 1},
         "63616 byte/token",
-        derived="2 * 8192 + 2 * (10240 - 1024 + 14336) + 4 * 32",
+        derived="2 * 8192 + 2 * (9216 + 14336) + 4 * 32",
     ),
 )
 

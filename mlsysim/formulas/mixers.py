@@ -51,9 +51,9 @@ from mlsysim.symbols.mixers import (
     window,
     x_up,
     y_core,
-    y_k,
     y_mix,
     y_q,
+    y_v,
 )
 from mlsysim.symbols.parameters import P_attn
 from mlsysim.symbols.serving import kv_token
@@ -232,21 +232,21 @@ query_width = Formula(
     example=Example({a: 64, t: 8, d_h: 128, d_v_h: 128, n_G: 0}, "1024", derived="64 / 8 * 128"),
 )
 
-key_width = Formula(
-    y_k,
-    a_kv_r * d_h,
-    title="Width of the keys of one rank",
+query_value_width = Formula(
+    y_v,
+    a / t * (d_h + d_v_h) + a_kv_r * d_v_h + n_G / t,
+    title="Widths of queries, gate, values and output of one rank",
     source=MEGATRON,
-    example=Example({a_kv_r: 1, d_h: 128}, "128", derived="1 * 128"),
+    assumes="The output of attention is as wide as the values of all query heads.",
+    example=Example({a: 64, t: 8, a_kv_r: 1, d_h: 128, d_v_h: 128, n_G: 0}, "2176", derived="64 / 8 * 2 * 128 + 128"),
 )
 
 core_width = Formula(
     y_core,
-    (a / t + a_kv_r) * (d_h + d_v_h) + n_G / t,
-    title="Widths of queries, gate, keys, values and output of one rank",
+    y_v + a_kv_r * d_h,
+    title="The same with the keys",
     source=MEGATRON,
-    assumes="The output of attention is as wide as the values of all query heads.",
-    example=Example({a: 64, t: 8, a_kv_r: 1, d_h: 128, d_v_h: 128, n_G: 0}, "2304", derived="(64 / 8 + 1) * 2 * 128"),
+    example=Example({y_v: 2176, a_kv_r: 1, d_h: 128}, "2304", derived="2176 + 1 * 128"),
 )
 
 key_value_width = Formula(
@@ -536,7 +536,7 @@ up_projection_activation = Formula(
 #: What attention stores.
 STORED = (norms_per_layer, value_width, attention_parameters)
 #: What one rank holds of it, with adapters.
-SHARDED = (kv_heads_per_rank, attention_parameters_per_rank, heads_per_rank, query_width, key_width, core_width)
+SHARDED = (kv_heads_per_rank, attention_parameters_per_rank, heads_per_rank, query_width, query_value_width, core_width)
 ADAPTED = (attention_edges, attention_vectors, adapted_attention_products, adapted_attention_edges)
 #: What it keeps for the backward pass.
 SAVED = (attention_activation, attention_core_activation, up_projection_activation)

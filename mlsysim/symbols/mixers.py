@@ -124,15 +124,19 @@ y_q = variable(
     "Width of all queries of one tensor-parallel rank, or of the output of attention where that is wider.",
     positive(),
 )
+y_v = variable(
+    "query_value_width_per_rank",
+    r"y_{\mathrm{qv}}",
+    "count",
+    "Widths of queries, gate, values and output of attention on one tensor-parallel rank, added up.",
+    positive(),
+)
 y_core = variable(
     "core_width_per_rank",
     r"y_{\mathrm{core}}",
     "count",
     "Widths of queries, gate, keys, values and output of attention on one tensor-parallel rank, added up.",
     positive(),
-)
-y_k = variable(
-    "key_width_per_rank", r"y_{\mathrm{k}}", "count", "Width of all keys of one tensor-parallel rank.", integer(1)
 )
 y_mix = variable(
     "mixer_product_widths",

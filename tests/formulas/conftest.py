@@ -187,6 +187,9 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         point["kv_heads_per_rank"] = min(point["kv_heads_per_rank"], point["heads"] / point["tp_size"])
     if point.get("kv_lora_rank"):
         point |= dict.fromkeys({"qk_norm", "attention_sinks"} & set(point), 0.0)
+        point |= dict.fromkeys({"gate_width"} & set(point), 0.0)
+    if {"gate_width", "heads"} <= set(point):
+        point["gate_width"] = point["heads"] * min(point["gate_width"], 128.0)
     if point.get("kv_lora_rank") == 0:
         point |= dict.fromkeys({"q_lora_rank", "qk_rope_head_dim"} & set(point), 0.0)
     if {"reserved_memory", "memory_capacity"} <= set(point):
