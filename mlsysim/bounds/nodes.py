@@ -135,7 +135,7 @@ class Nodes:
         if data is not None:
             return self._function(place)(*(operands[0] if type(operands[0]) is tuple else operands))
         if any(isinstance(each, np.ndarray) for each in operands):
-            return vector.function(op)(*operands)
+            return vector.FUNCTIONS[op](*operands)
         return TABLE[op].fold(*operands)  # type: ignore[misc]
 
     def _function(self, place: int) -> Callable[..., Any]:

@@ -306,7 +306,7 @@ class Ranges:
         for side in (0, 1):
             at = [_within(pair[side if rises >= 0 else 1 - side], domain) for pair, rises, domain in ranged]
             at = [np.where(np.logical_and.reduce(fixed), end, 1.0) for end in at] if fixed else at
-            ends.append(vector.function(op)(*at))
+            ends.append(vector.FUNCTIONS[op](*at))
         if operation.machine:
             return ends[0], ends[1]
         low, high = ends[0] - operation.error * np.abs(ends[0]), ends[1] + operation.error * np.abs(ends[1])
