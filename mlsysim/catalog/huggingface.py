@@ -247,8 +247,8 @@ def _shape(
     if layers > MOST:
         raise CatalogError(f"layers={layers} must be at most {MOST:,}")
     if layers:
-        sparse, every = _plan(lines["blocks"], BLOCKS, config, layers) if lines["blocks"] else ([], 1)
-        if sparse:
+        if lines["blocks"]:
+            _, (sparse, every) = _plan(lines["blocks"], BLOCKS, config, layers)
             shape |= {name: config.first(name, lines.get(name)) for name in EXPERTS}
             shape |= {"moe_layers": sum(sparse), "moe_layer_interval": every}
             shape["ffn_dim"] = 0 if all(sparse) else shape["ffn_dim"]
@@ -256,30 +256,37 @@ def _shape(
     if "kv_lora_rank" in lines:
         # Keys and values come from the compressed vector: what the file says of their heads is not used.
         shape |= dict.fromkeys(("kv_heads", "head_dim"), None)
+    if "other" in lines:
+        raise CatalogError(f"model_type={quoted(model_type)}: {lines['other']}, which {LATER}")
     _refuse_missing(lines, shape)
     _refuse_uncounted(config, lines, model_type)
+    shape["sandwich_norm"] = lines["norms"] == 4
     return {name: value for name, value in shape.items() if value is not None}, _account(config, lines)
 
 
-def _plan(names: Iterable[str], table: Mapping[str, Any], config: Config, layers: int) -> Any:
-    """What the first of several patterns says that the file gives, each perhaps with a number of its own."""
+def _plan(names: Iterable[str], table: Mapping[str, Any], config: Config, layers: int) -> tuple[str, Any]:
+    """The first of several patterns that the file gives, each perhaps with a number of its own, and what it says."""
+    found = {}
     for each in names:
         name, _, number = each.partition(":")
-        if (found := table[name](config, layers, int(number or 0))) is not None:
-            return found
-    raise CatalogError(f"missing {' or '.join(each.partition(':')[0] for each in names)}")
+        found[name] = table[name](config, layers, int(number or 0))
+    answer = next((name for name in found if found[name] is not None), None)
+    if answer is None:
+        raise CatalogError(f"missing {' or '.join(found)}")
+    return answer, found[answer]
 
 
 def _windows(config: Config, lines: Mapping[str, Any], layers: int) -> dict[str, int]:
     """How far the layers of a model look back that has no other mixers than attention."""
     # Types whose layers are all alike may list them, but not as mixers of another kind.
-    kinds = _plan(lines["mixers"], MIXERS, config, layers) if lines["mixers"] else layer_types(config, layers, 0)
+    listed = ("layer_types", layer_types(config, layers, 0))
+    pattern, kinds = _plan(lines["mixers"], MIXERS, config, layers) if lines["mixers"] else listed
     found = Counter(kinds)
     if found["chunk"] and not config.whole("attention_chunk_size", 0):
         del found["chunk"]
     for kind, said in UNCOUNTED.items():
         if found[kind]:
-            raise CatalogError(f"{found[kind]} of {layers} layers have {said}, which {LATER}")
+            raise CatalogError(f"{pattern}: {found[kind]} of {layers} layers have {said}, which {LATER}")
     window = config.first("sliding_window", lines["window"]) if found[WINDOW] and lines["mixers"] else 0
     return {"sliding_layers": found[WINDOW], "sliding_window": window} if window else {}
 
@@ -298,11 +305,9 @@ def _refuse_missing(lines: Mapping[str, Any], shape: Mapping[str, Any]) -> None:
 
 def _refuse_uncounted(config: Config, lines: Mapping[str, Any], model_type: str) -> None:
     """Refuse traits that the formulas have no term for."""
-    if "other" in lines:
-        raise CatalogError(f"a {model_type} has {lines['other']}, which {LATER}")
     for name, (counted, said) in TRAITS.items():
         if name in lines and (value := config.first(name, lines[name])) not in (None, *counted):
-            raise CatalogError(f"a {model_type} has {said.format(value)}, which {LATER}")
+            raise CatalogError(f"model_type={quoted(model_type)}: {said.format(value)}, which {LATER}")
 
 
 def _account(config: Config, lines: Mapping[str, Any]) -> list[str]:
@@ -310,19 +315,19 @@ def _account(config: Config, lines: Mapping[str, Any]) -> list[str]:
     content = {name: value for name, value in config.content.items() if value is not None}
     model_type = content.get("model_type", "model")
     for name, value in lines["only"].items():
-        if (found := config.get(name)) not in (None, value) and value != "*":
+        if (found := config.get(name)) not in (None, value):
             raise CatalogError(f"{name}={quoted(found)} is a shape that is not known, only {value} is")
     for name, other in lines["equal"].items():
         config.asked.add(name)
         if name in content and content[name] != config.computed(other):
             raise CatalogError(f"{name}={quoted(content[name])} is a shape that is not known, only that of {other} is")
-    unknown, towers = [], []
+    unknown, towers, harmless = [], [], (*tables()["harmless"], *lines["harmless"])
     for name, value in content.items():
-        if name in config.asked or any(fnmatchcase(name, pattern) for pattern in tables()["harmless"]):
+        if name in config.asked or any(fnmatchcase(name, pattern) for pattern in harmless):
             continue
         if name in tables()["switches"] and value in OFF:
             continue
-        if model_type in tables()["towers"].get(name, ()):
+        if name in tables()["towers"] and model_type in (tables()["towers"][name] or tables()["parts"]):
             towers.append(name)
         elif name in tables()["uncounted"]:
             raise CatalogError(f"{name}={quoted(value)}: {tables()['uncounted'][name]}, which {LATER}")

@@ -72,6 +72,12 @@ def layer_types(config: Any, layers: int, _: int) -> list[str] | None:
 
 
 def attention_layers(config: Any, layers: int, _: int) -> list[str] | None:
+    """GPT-Neo: one word a layer."""
+    words = config.get("attention_layers")
+    return None if words is None else _kinds("attention_layers", words, layers, WORDS)
+
+
+def attention_types(config: Any, layers: int, _: int) -> list[str] | None:
     """GPT-Neo: kinds and how often they repeat."""
     groups = config.get("attention_types")
     if groups is None:
@@ -176,7 +182,7 @@ def every_layer(config: Any, layers: int, _: int) -> list[str]:
 MIXERS: dict[str, Mixers] = {
     each.__name__: each
     for each in (
-        layer_types, attention_layers, hybrid_override_pattern, hybrid_layer_pattern, full_attention_interval,
+        layer_types, attention_layers, attention_types, hybrid_override_pattern, hybrid_layer_pattern, full_attention_interval,
         attn_layer_period, attn_layer_indices, block_types, linear_attn_config, no_rope_layers, sliding_window_pattern,
         max_window_layers, use_sliding_window, alternating, every_layer,
     )
