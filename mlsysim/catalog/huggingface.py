@@ -22,6 +22,7 @@ from typing import Any
 from mlsysim.catalog.entries import SparseTransformerWorkload, TransformerWorkload
 from mlsysim.catalog.files import content_of
 from mlsysim.catalog.patterns import BLOCKS, MIXERS, MOST, UNCOUNTED, WINDOW, layer_types
+from mlsysim.catalog.quantization import ROLES, cache as cache_format, weights
 from mlsysim.errors import CatalogError, InputError, UnknownNameError, quoted
 
 FLAGS = TransformerWorkload.flags | SparseTransformerWorkload.flags
@@ -29,7 +30,7 @@ FLAGS = TransformerWorkload.flags | SparseTransformerWorkload.flags
 STATED = ("layers", "hidden_dim", "heads", "ffn_dim", "vocab_size")
 LATENT = ("kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
 EXPERTS = ("experts", "active_experts_per_token", "expert_ffn_dim", "shared_ffn_dim", "router_bias", "expert_bias")
-NEEDED = (*STATED, *LATENT, *EXPERTS[:3])
+NEEDED = (*STATED, "learned_positions", *LATENT, *EXPERTS[:3])
 #: Fields of ours that a layout says by a line, but for those of experts and windows.
 SHAPE = frozenset(TransformerWorkload.model_fields)
 #: Traits that the formulas have no term for yet: the values that they count, and what another is.
@@ -181,11 +182,27 @@ def workload(path: str | Path, *, ignore: str | Iterable[str] = (), **fields: An
         given = {
             name: {"value": value, "source": str(file), "date": "", "kind": "user"} for name, value in shape.items()
         }
+        for name, (word, note) in (_stored(content, shape) if "quantization_config" not in ignored else {}).items():
+            if word:
+                given[name] = {"value": word, "source": str(file), "date": "", "kind": "user", "note": note}
+            elif note:
+                notes.append(f"Its file stores weights as {note}, which precision does not name.")
         given["layers"]["note"] = " ".join(notes)
         kind = SparseTransformerWorkload if "experts" in given else TransformerWorkload
         return kind(**{"name": _name(content, file), **given, **fields})
     except CatalogError as error:
         raise CatalogError(f"{file}: {error}") from None
+
+
+def _stored(content: Mapping[str, Any], shape: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """Formats of weights and cache that a file gives, each with what is stored otherwise."""
+    parts = [part for part in (content, *map(content.get, tables()["within"])) if isinstance(part, dict)]
+    table = next((part["quantization_config"] for part in parts if part.get("quantization_config")), None)
+    if table is None:
+        return {}
+    has = {"shared experts": "shared_ffn_dim", "experts": "experts", "dense blocks": "ffn_dim"}
+    roles = [role for role in ROLES if role not in has or shape.get(has[role])]
+    return {"weight_format": weights(table, shape["layers"], roles), "kv_cache_format": (cache_format(table), "")}
 
 
 def _name(content: Mapping[str, Any], file: Path) -> str:
@@ -293,7 +310,7 @@ def _windows(config: Config, lines: Mapping[str, Any], layers: int) -> dict[str,
 
 def _refuse_missing(lines: Mapping[str, Any], shape: Mapping[str, Any]) -> None:
     """Refuse a file that leaves out a size, or whose heads do not share the width of the model."""
-    missing = [lines[name].split(" | ")[0] for name in NEEDED if name in shape and shape[name] is None]
+    missing = [lines[name].split()[0] for name in NEEDED if name in shape and shape[name] is None]
     if missing:
         raise CatalogError(f"missing {', '.join(dict.fromkeys(missing))}")
     heads, kv_heads, width = shape["heads"], shape.get("kv_heads"), shape["hidden_dim"]
