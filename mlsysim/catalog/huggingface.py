@@ -1,18 +1,19 @@
 """Shapes of models from the ``config.json`` of a Hugging Face repository on disk.
 
-``layouts.toml`` says how the files of each ``model_type`` spell a shape, ``class_defaults.toml`` what the class of a type
-takes where its file is silent. Each field of a file is read, known to leave the costs alone, or must have the one value
-that the formulas can count; any other is refused, never passed over.
+``layouts.toml`` says how the files of each ``model_type`` spell a shape, ``class_defaults.toml`` what the class of a
+type takes where its file is silent. Each field of a file is read, known to leave the costs alone, or must have the one
+value that the formulas can count; any other is refused, never passed over.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from functools import cache
 from importlib import resources
 from math import prod
@@ -22,7 +23,8 @@ from typing import Any
 from mlsysim.catalog.entries import SparseTransformerWorkload, TransformerWorkload
 from mlsysim.catalog.files import content_of
 from mlsysim.catalog.patterns import BLOCKS, MIXERS, MOST, UNCOUNTED, WINDOW, layer_types
-from mlsysim.catalog.quantization import ROLES, cache as cache_format, weights
+from mlsysim.catalog.quantization import ROLES, weights
+from mlsysim.catalog.quantization import cache as cache_format
 from mlsysim.errors import CatalogError, InputError, UnknownNameError, quoted
 
 FLAGS = TransformerWorkload.flags | SparseTransformerWorkload.flags
@@ -73,6 +75,26 @@ def layout(model_type: str) -> dict[str, Any]:
     return {**base, **own, "only": {**base["only"], **own.get("only", {})}}
 
 
+@cache
+def _choices(line: str) -> tuple[list[str], list[str]]:
+    """Names of fields in a line, and the products, sums and numbers behind them."""
+    choices = line.split(" | ")
+    return [each for each in choices if each.isidentifier()], [each for each in choices if not each.isidentifier()]
+
+
+@cache
+def _stated(model_type: str) -> frozenset[str]:
+    """Fields that a file of one model states itself, under all of their names."""
+    lines = layout(model_type)
+    return frozenset(name for field in (*STATED, "max_position_embeddings") for name in _choices(str(lines[field]))[0])
+
+
+@cache
+def _harmless(more: tuple[str, ...]) -> re.Pattern[str]:
+    """Names of fields that leave the shape alone, some of them those of a type."""
+    return re.compile("|".join(map(translate, (*tables()["harmless"], *more))))
+
+
 class Config:
     """The fields of a file, which remembers what was asked of it.
 
@@ -120,20 +142,18 @@ class Config:
         """
         if not isinstance(line, str):
             return line
-        choices = line.split(" | ")
-        names = [choice for choice in choices if choice.isidentifier()]
+        names, sums = _choices(line)
         given = {name: self._one(field, name) for name in names if self.content.get(name) is not None}
         self.asked.update(names)
         if len(set(given.values())) > 1:
             raise CatalogError(" and ".join(f"{name}={value}" for name, value in given.items()) + " must be the same")
         if given:
             return next(iter(given.values()))
-        if not any(name in self.content for name in names):
-            known = next((name for name in names if self.defaults.get(name) is not None), None)
-            if known:
-                return self.defaults[known]
-        computed = (self.computed(choice) for choice in choices if choice not in names)
-        return next((found for found in computed if found is not None), None)
+        if self.content.keys().isdisjoint(names):
+            for name in names:
+                if name in self.defaults:
+                    return self.defaults[name]
+        return next((found for each in sums if (found := self.computed(each)) is not None), None)
 
     def _one(self, field: str, name: str) -> Any:
         return self.yes(name, default=False) if field in FLAGS or field in TRAITS else self.whole(name, 0)
@@ -227,7 +247,7 @@ def _read(content: Mapping[str, Any], ignored: Iterable[str]) -> tuple[dict[str,
     if not isinstance(text, dict):
         raise CatalogError(f"{within}={quoted(text)} must be an object")
     outer = Config({name: value for name, value in content.items() if name not in (within, *ignored)}, {})
-    outer.asked |= {"model_type", "tie_word_embeddings"}
+    outer.asked |= {"hidden_size", "tie_word_embeddings", "vocab_size"}
     notes = _account(outer, tables()["common"])
     tied = {name: content[name] for name in ("tie_word_embeddings",) if content.get(name) is not None}
     named = text.get("model_type", part)
@@ -254,8 +274,7 @@ def _shape(
 ) -> tuple[dict[str, Any], list[str]]:
     """Our fields of one model, and what they leave out."""
     lines, defaults = layout(model_type), class_defaults().get(model_type, {})
-    stated = {field for name in (*STATED, "max_position_embeddings") for field in str(lines[name]).split(" | ")}
-    left = {*ignored, *(() if nested or model_type.endswith("_text") else stated)}
+    left = {*ignored, *(() if nested or model_type.endswith("_text") else _stated(model_type))}
     content = {name: value for name, value in content.items() if name not in ignored}
     defaults = {name: value for name, value in defaults.items() if name not in left}
     config = Config(content, defaults)
@@ -275,9 +294,9 @@ def _shape(
         shape |= dict.fromkeys(("kv_heads", "head_dim"), None)
     if "other" in lines:
         raise CatalogError(f"model_type={quoted(model_type)}: {lines['other']}, which {LATER}")
-    _refuse_missing(lines, shape)
+    _refuse_missing(config, lines, shape)
     _refuse_uncounted(config, lines, model_type)
-    shape["sandwich_norm"] = lines["norms"] == 4
+    shape["sandwich_norm"] = lines["norms"] == 4 or None
     return {name: value for name, value in shape.items() if value is not None}, _account(config, lines)
 
 
@@ -308,14 +327,16 @@ def _windows(config: Config, lines: Mapping[str, Any], layers: int) -> dict[str,
     return {"sliding_layers": found[WINDOW], "sliding_window": window} if window else {}
 
 
-def _refuse_missing(lines: Mapping[str, Any], shape: Mapping[str, Any]) -> None:
+def _refuse_missing(config: Config, lines: Mapping[str, Any], shape: Mapping[str, Any]) -> None:
     """Refuse a file that leaves out a size, or whose heads do not share the width of the model."""
     missing = [lines[name].split()[0] for name in NEEDED if name in shape and shape[name] is None]
     if missing:
         raise CatalogError(f"missing {', '.join(dict.fromkeys(missing))}")
     heads, kv_heads, width = shape["heads"], shape.get("kv_heads"), shape["hidden_dim"]
-    if kv_heads and heads % kv_heads:
-        raise CatalogError(f"{heads} heads are not a multiple of {kv_heads} heads of keys and values")
+    if kv_heads and heads % kv_heads and config.content.keys().isdisjoint(_choices(lines["kv_heads"])[0]):
+        raise CatalogError(
+            f"{heads} heads are not a multiple of {kv_heads} heads of keys and values, those of the class"
+        )
     if not shape.get("kv_lora_rank") and shape.get("head_dim") is None and heads and width % heads:
         raise CatalogError(f"hidden width {width} is not a multiple of {heads} heads; give head_dim")
 
@@ -338,9 +359,9 @@ def _account(config: Config, lines: Mapping[str, Any]) -> list[str]:
         config.asked.add(name)
         if name in content and content[name] != config.computed(other):
             raise CatalogError(f"{name}={quoted(content[name])} is a shape that is not known, only that of {other} is")
-    unknown, towers, harmless = [], [], (*tables()["harmless"], *lines["harmless"])
+    unknown, towers, harmless = [], [], _harmless(tuple(lines["harmless"]))
     for name, value in content.items():
-        if name in config.asked or any(fnmatchcase(name, pattern) for pattern in harmless):
+        if name in config.asked or harmless.match(name):
             continue
         if name in tables()["switches"] and value in OFF:
             continue

@@ -98,7 +98,9 @@ def hybrid_override_pattern(config: Any, layers: int, _: int) -> list[str] | Non
 def hybrid_layer_pattern(config: Any, layers: int, _: int) -> list[str] | None:
     """MiMo-V2: 1 where a layer has a window."""
     flags = config.get("hybrid_layer_pattern")
-    return None if flags is None else [WINDOW if flag else FULL for flag in _flags("hybrid_layer_pattern", flags, layers)]
+    return (
+        None if flags is None else [WINDOW if flag else FULL for flag in _flags("hybrid_layer_pattern", flags, layers)]
+    )
 
 
 def full_attention_interval(config: Any, layers: int, otherwise: int) -> list[str]:
@@ -182,9 +184,9 @@ def every_layer(config: Any, layers: int, _: int) -> list[str]:
 MIXERS: dict[str, Mixers] = {
     each.__name__: each
     for each in (
-        layer_types, attention_layers, attention_types, hybrid_override_pattern, hybrid_layer_pattern, full_attention_interval,
-        attn_layer_period, attn_layer_indices, block_types, linear_attn_config, no_rope_layers, sliding_window_pattern,
-        max_window_layers, use_sliding_window, alternating, every_layer,
+        layer_types, attention_layers, attention_types, hybrid_override_pattern, hybrid_layer_pattern,
+        full_attention_interval, attn_layer_period, attn_layer_indices, block_types, linear_attn_config,
+        no_rope_layers, sliding_window_pattern, max_window_layers, use_sliding_window, alternating, every_layer,
     )
 }  # fmt: skip
 

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
 from fnmatch import fnmatchcase
+from fractions import Fraction
 from typing import Any
 
 from mlsysim.errors import CatalogError, quoted
 from mlsysim.formats import KV_CACHE_FORMATS, STORED_WEIGHT, WEIGHT_FORMATS
 
 #: Formats by the names that ``quant_algo`` has for them.
-ALGORITHMS = {"FP8": "fp8", "NVFP4": "nvfp4", "MXFP4": "mxfp4", "FP8_PB_WO": "fp8_block", "FP8_PER_CHANNEL_PER_TOKEN": "fp8"}
+ALGORITHMS = {
+    "FP8": "fp8",
+    "NVFP4": "nvfp4",
+    "MXFP4": "mxfp4",
+    "FP8_PB_WO": "fp8_block",
+    "FP8_PER_CHANNEL_PER_TOKEN": "fp8",
+}
 #: Methods that widen weights for their products, whose groups have an fp16 scale and, of whole numbers, a zero point.
 GROUPED = ("gptq", "awq", "auto-round", "autoround")
 #: Our formats of whole numbers.
@@ -85,7 +91,9 @@ def _formats(table: Mapping[str, Any]) -> list[str | Fraction]:
     if isinstance(groups, Mapping) and groups:
         schemes = [each.get("weights") for each in groups.values() if isinstance(each, Mapping)]
         packed = "mxfp4" in str(table.get("format"))
-        return list(dict.fromkeys("mxfp4" if packed else _numbers(each) for each in schemes if isinstance(each, Mapping)))
+        return list(
+            dict.fromkeys("mxfp4" if packed else _numbers(each) for each in schemes if isinstance(each, Mapping))
+        )
     if table.get("quant_algo"):
         return [_algorithm(str(table["quant_algo"]))]
     if method in GROUPED and type(bits) is int:

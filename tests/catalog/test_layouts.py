@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mlsysim import ParameterCountModel, ServingCapacityModel, TransformerWorkload
-from mlsysim.catalog.huggingface import class_defaults, layout, tables
+from mlsysim.catalog.huggingface import layout, tables
 from mlsysim.catalog.patterns import BLOCKS, MIXERS
 from mlsysim.errors import CatalogError
 
@@ -42,8 +42,8 @@ QWEN3_MOE = decoder("qwen3_moe", 48, 2048, 32, 4, 6144, 151936, head_dim=128, mo
 QWEN3 = decoder("qwen3", 48, 2048, 32, 4, 6144, 151936)
 TOWER = {"vision_config": {"hidden_size": 1152}}
 GEMMA3_4B = {"hidden_size": 2560, "num_hidden_layers": 34, "intermediate_size": 10240, "sliding_window": 1024}
-#: Released models: fields of their files, and the parameters of the language model that transformers 5.23 builds of them
-#: on the meta device (with the biases of routers), where not otherwise said.
+#: Released models: fields of their files, and the parameters of the language model that transformers 5.23 builds of
+#: them on the meta device (with the biases of routers), where not otherwise said.
 RELEASED = {
     "Llama 3.2 1B": (LLAMA, 1_235_814_400),
     "GLM-4.5-Air": (
@@ -56,7 +56,10 @@ RELEASED = {
                 first_k_dense_replace=3, use_qk_norm=True, **experts(1536, 160, 8)),
         352_797_829_024,
     ),
-    "GLM-4 9B 0414": (decoder("glm4", 40, 4096, 32, 2, 13696, 151552, head_dim=128, attention_bias=True), 9_400_279_040),
+    "GLM-4 9B 0414": (
+        decoder("glm4", 40, 4096, 32, 2, 13696, 151552, head_dim=128, attention_bias=True),
+        9_400_279_040,
+    ),
     "Moonlight 16B-A3B": (
         decoder("deepseek_v3", 27, 2048, 16, 16, 11264, 163840, n_shared_experts=2, first_k_dense_replace=1,
                 **experts(1408, 64, 6), **LATENT),
@@ -111,11 +114,12 @@ def test_the_parameters_of_a_released_model(read, name):
     assert ParameterCountModel().solve(read(**fields)).canonical("parameters") == parameters
 
 
+SEVEN_B = (32, 4096, 32, 8, 14336, 32000)
 #: Files that leave fields out, and what the class takes for them.
 LEFT_OUT = {
-    "a window in every layer": (decoder("mistral", 32, 4096, 32, 8, 14336, 32000), {"sliding_window": 4096, "sliding_layers": 32}),
-    "no window, said": (decoder("mistral", 32, 4096, 32, 8, 14336, 32000, sliding_window=None), {"sliding_window": None}),
-    "no window but where there is one": (decoder("mixtral", 32, 4096, 32, 8, 14336, 32000), {"sliding_window": None}),
+    "a window in every layer": (decoder("mistral", *SEVEN_B), {"sliding_window": 4096, "sliding_layers": 32}),
+    "no window, said": (decoder("mistral", *SEVEN_B, sliding_window=None), {"sliding_window": None}),
+    "no window but where there is one": (decoder("mixtral", *SEVEN_B), {"sliding_window": None}),
     "the width of a head": (QWEN3, {"head_dim": 128}),
     "the width of a head, said to be none": ({**QWEN3, "head_dim": None}, {"head_dim": None}),
     "heads of keys and values": ({**QWEN3_MOE, "num_key_value_heads": "drop"}, {"kv_heads": 4}),
@@ -176,12 +180,12 @@ REFUSED = {
         decoder("llama4_text", 48, 5120, 40, 8, 8192, 202048, attention_chunk_size=8192),
         "no_rope_layers: 36 of 48 layers have attention in chunks, which cannot be counted yet",
     ),
-    "an indexer": ({"model_type": "deepseek_v32"}, "model_type='deepseek_v32': attention to tokens that an indexer picks"),
+    "an indexer": ({"model_type": "deepseek_v32"}, "model_type='deepseek_v32': attention to tokens that an"),
     "an indexer in another type": (
         {**LLAMA, "index_topk": 2048},
         "index_topk=2048: attention to tokens that an indexer picks, which cannot be counted yet",
     ),
-    "two shapes of attention": ({"model_type": "gemma4"}, "model_type='gemma4': attention of several shapes, which cannot"),
+    "two shapes of attention": ({"model_type": "gemma4"}, "model_type='gemma4': attention of several shapes"),
     "a state": (
         decoder("qwen3_next", 48, 2048, 16, 2, 5632, 151936),
         "full_attention_interval: 36 of 48 layers have a recurrent state in place of a cache",
@@ -206,9 +210,9 @@ REFUSED = {
         decoder("deepseek_v3", 1, 7168, 128, 128, 18432, 129280, mlp_layer_types=["thin"]),
         "mlp_layer_types: unknown kind of layer 'thin'",
     ),
-    "one norm a layer": (decoder("cohere", 40, 8192, 64, 64, 22528, 256000), "1 norm(s) a layer, which cannot be counted yet"),
-    "norms over all heads": (decoder("olmo2", 32, 4096, 32, 32, 11008, 100352), "norms over the queries and keys of all heads"),
-    "norms without weights": (decoder("olmo", 32, 4096, 32, 32, 11008, 50304), "model_type='olmo': norms without weights"),
+    "one norm a layer": (decoder("cohere", 40, 8192, 64, 64, 22528, 256000), "1 norm(s) a layer, which cannot"),
+    "norms over all heads": (decoder("olmo2", 32, 4096, 32, 32, 11008, 100352), "norms over the queries and keys"),
+    "norms without weights": (decoder("olmo", 32, 4096, 32, 32, 11008, 50304), "'olmo': norms without weights"),
     "a gate of shared experts": (
         decoder("qwen2_moe", 24, 2048, 16, 16, 5632, 151936, num_experts=60, num_experts_per_tok=4),
         "model_type='qwen2_moe': a gate of the shared experts",
@@ -217,7 +221,11 @@ REFUSED = {
         decoder("deepseek_v3", 61, 7168, 128, 128, 18432, 129280, qk_head_dim=200),
         "qk_head_dim=200 is a shape that is not known, only that of qk_nope_head_dim + qk_rope_head_dim is",
     ),
-    "heads that do not share keys": ({**LLAMA, "num_key_value_heads": 5}, "32 heads are not a multiple of 5 heads of keys"),
+    "heads that do not share keys": (
+        {name: value for name, value in decoder("qwen2", *SEVEN_B).items() if name != "num_key_value_heads"}
+        | {"num_attention_heads": 28, "hidden_size": 3584},
+        "28 heads are not a multiple of 32 heads of keys and values, those of the class",
+    ),
     "a tower of a type without one": ({**LLAMA, **TOWER}, "vision_config may change the shape of a llama"),
     "an encoder": ({"model_type": "bert"}, "model_type='bert': an encoder without a cache"),
     "cross-attention": ({"model_type": "mllama"}, "model_type='mllama': cross-attention to another stack"),
@@ -227,7 +235,10 @@ REFUSED = {
     ),
     "switched on where it is not read": ({**LLAMA, "use_qk_norm": True}, "use_qk_norm may change the shape of a llama"),
     "layers without end": ({**LLAMA, "num_hidden_layers": 2**40}, "layers=1099511627776 must be at most 1,000,000"),
-    "positions": ({"model_type": "gpt2", "n_layer": 2, "n_embd": 48, "n_head": 4, "vocab_size": 9}, "missing n_positions"),
+    "positions": (
+        {"model_type": "gpt2", "n_layer": 2, "n_embd": 48, "n_head": 4, "vocab_size": 9},
+        "missing n_positions",
+    ),
 }  # fmt: skip
 
 
@@ -274,7 +285,10 @@ class TestParts:
 
     def test_sound_is_a_tower_of_some_types_alone(self, read):
         sound = {"audio_config": {"d_model": 1280}}
-        assert "audio_config" in read(model_type="qwen2_audio", text_config={**LLAMA, "model_type": "qwen2"}, **sound).layers.note
+        assert (
+            "audio_config"
+            in read(model_type="qwen2_audio", text_config={**LLAMA, "model_type": "qwen2"}, **sound).layers.note
+        )
         with pytest.raises(CatalogError, match="audio_config may change the shape of a llava"):
             read(model_type="llava", text_config=LLAMA, **sound)
 
@@ -429,14 +443,14 @@ BUILT = {
     "hunyuan_v1_dense": {"head_dim": 128},
     "llama4_text": {"attention_chunk_size": None},
     "ministral": {"head_dim": 128},
-    "nemotron": {"head_dim": 128},
+    "nemotron": {"head_dim": 128, "num_key_value_heads": 8},
 }
 #: Types that transformers has as parts of others alone.
 BASES = ("qwen2_vl_text", "qwen2_5_vl_text", "qwen3_vl_text", "qwen3_vl_moe_text", "glm4v_moe_text")
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("model_type", class_defaults())
+@pytest.mark.parametrize("model_type", [name for name in tables()["types"] if name != "mimo"])
 def test_the_default_of_a_class_is_counted_or_refused(read, model_type):
     """Every tensor of the model that a class builds by itself, of files with all of its fields."""
     transformers = pytest.importorskip("transformers")
@@ -445,10 +459,9 @@ def test_the_default_of_a_class_is_counted_or_refused(read, model_type):
 
     made = CONFIG_MAPPING["deepseek_v3" if model_type == "kimi_k2" else model_type](**BUILT.get(model_type, {}))
     fields = {**json.loads(made.to_json_string(use_diff=False)), "model_type": model_type}
-    try:
-        model = read(**fields)
-    except CatalogError as error:
-        assert "cannot be counted yet" in str(error) or "missing linear_attn_config" in str(error)
+    model = attempt(read, **fields)
+    if isinstance(model, str):
+        assert model.endswith("cannot be counted yet") or "missing linear_attn_config" in model
         return
     auto = transformers.AutoModel if model_type in BASES else transformers.AutoModelForCausalLM
     with torch.device("meta"):
@@ -458,3 +471,68 @@ def test_the_default_of_a_class_is_counted_or_refused(read, model_type):
     if model_type in BASES and not fields.get("tie_word_embeddings", False):
         count += made.vocab_size * made.hidden_size
     assert ParameterCountModel().solve(model).canonical("parameters") == count
+
+
+def attempt(read, **fields):
+    """A model, or the words that refuse it."""
+    try:
+        return read(**fields)
+    except CatalogError as error:
+        return str(error)
+
+
+def cache_bytes(model, tokens):
+    """Bytes of 16 bit that a request keeps, written down apart from the formulas."""
+    said = {name: model.value_of(name, "bf16") for name in type(model).model_fields}
+    number = {name: value.value for name, value in said.items() if value is not None}
+    if number.get("kv_lora_rank"):
+        return 2 * number["layers"] * (number["kv_lora_rank"] + number["qk_rope_head_dim"]) * tokens
+    windows = number.get("sliding_layers", 0)
+    kept = (number["layers"] - windows) * tokens + windows * min(tokens, number.get("sliding_window", 0))
+    return 4 * number["kv_heads"] * number["head_dim"] * kept
+
+
+def facts(key):
+    """Facts of a folder beside this repository, where there is one."""
+    file = SHARED / "data" / "model_shapes.json"
+    return json.loads(file.read_text(encoding="utf-8"))[key] if file.exists() else []
+
+
+def compare(model, fact):
+    """Hold a model against facts of one; those with a tower count it, and so have more parameters."""
+    count = ParameterCountModel().solve(model)
+    if "Without what" in model.layers.note and not fact.get("text_only"):
+        assert count.canonical("parameters") < fact["parameters"]
+    else:
+        assert count.canonical("parameters") == fact["parameters"]
+        assert count.canonical("active_parameters") == fact["active_parameters"]
+    assert {tokens: cache_bytes(model, int(tokens)) for tokens in fact["cache_bytes_at"]} == fact["cache_bytes_at"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("file", sorted(SHARED.glob("configs/*.json")), ids=lambda file: file.stem)
+def test_every_file_beside_the_repository_is_read_or_refused_by_its_name(file):
+    known = {fact["name"].replace("/", "--"): fact for fact in facts("released")}
+    model = attempt(TransformerWorkload.from_hf, path=file)
+    if isinstance(model, str):
+        assert model.endswith("cannot be counted yet")
+    elif (fact := known.get(file.stem.removesuffix("_config"))) is not None:
+        compare(model, fact)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("fact", facts("types"), ids=lambda fact: fact["model_type"])
+def test_the_facts_of_a_type(read, fact):
+    pytest.importorskip("transformers")
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    model_type = fact["model_type"]
+    if model_type not in CONFIG_MAPPING:
+        return
+    made = CONFIG_MAPPING[model_type](**BUILT.get(model_type, {}))
+    model = attempt(read, **{**json.loads(made.to_json_string(use_diff=False)), "model_type": model_type})
+    if isinstance(model, str):
+        said = ("cannot be counted yet", "unknown model_type", "missing", "only True is", "not a multiple of 96 heads")
+        assert any(each in model for each in said)
+    elif model_type not in BUILT:
+        compare(model, fact)
