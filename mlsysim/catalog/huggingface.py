@@ -149,7 +149,7 @@ class Config:
             raise CatalogError(" and ".join(f"{name}={value}" for name, value in given.items()) + " must be the same")
         if given:
             return next(iter(given.values()))
-        if self.content.keys().isdisjoint(names):
+        if field in FLAGS or self.content.keys().isdisjoint(names):
             for name in names:
                 if name in self.defaults:
                     return self.defaults[name]
@@ -250,8 +250,9 @@ def _read(content: Mapping[str, Any], ignored: Iterable[str]) -> tuple[dict[str,
     outer.asked |= {"hidden_size", "tie_word_embeddings", "vocab_size"}
     notes = _account(outer, tables()["common"])
     tied = {name: content[name] for name in ("tie_word_embeddings",) if content.get(name) is not None}
-    named = text.get("model_type", part)
-    shape, more = _shape({**text, **tied}, part if named == model_type else _known(named), ignored, nested=True)
+    named = text.get("model_type")
+    inner = _known(named) if isinstance(named, str) and named not in ("", model_type) else part
+    shape, more = _shape({**text, **tied}, inner, ignored, nested=True)
     return shape, notes + more
 
 
@@ -278,7 +279,10 @@ def _shape(
     content = {name: value for name, value in content.items() if name not in ignored}
     defaults = {name: value for name, value in defaults.items() if name not in left}
     config = Config(content, defaults)
-    shape = {name: config.first(name, line) for name, line in lines.items() if name in SHAPE}
+    # Keys and values of latent attention come from the compressed vector: what a file says of their heads is not used.
+    unused = ("kv_heads", "head_dim") if "kv_lora_rank" in lines else ()
+    config.asked.update(lines[name] for name in unused)
+    shape = {name: config.first(name, line) for name, line in lines.items() if name in SHAPE and name not in unused}
     layers = shape["layers"] or 0
     if layers > MOST:
         raise CatalogError(f"layers={layers} must be at most {MOST:,}")
@@ -289,9 +293,6 @@ def _shape(
             shape |= {"moe_layers": sum(sparse), "moe_layer_interval": every}
             shape["ffn_dim"] = 0 if all(sparse) else shape["ffn_dim"]
         shape |= _windows(config, lines, layers)
-    if "kv_lora_rank" in lines:
-        # Keys and values come from the compressed vector: what the file says of their heads is not used.
-        shape |= dict.fromkeys(("kv_heads", "head_dim"), None)
     if "other" in lines:
         raise CatalogError(f"model_type={quoted(model_type)}: {lines['other']}, which {LATER}")
     _refuse_missing(config, lines, shape)
@@ -323,8 +324,8 @@ def _windows(config: Config, lines: Mapping[str, Any], layers: int) -> dict[str,
     for kind, said in UNCOUNTED.items():
         if found[kind]:
             raise CatalogError(f"{pattern}: {found[kind]} of {layers} layers have {said}, which {LATER}")
-    window = config.first("sliding_window", lines["window"]) if found[WINDOW] and lines["mixers"] else 0
-    return {"sliding_layers": found[WINDOW], "sliding_window": window} if window else {}
+    window = config.first("sliding_window", lines["window"]) if lines["mixers"] else 0
+    return {"sliding_layers": found[WINDOW], "sliding_window": window} if window and found[WINDOW] else {}
 
 
 def _refuse_missing(config: Config, lines: Mapping[str, Any], shape: Mapping[str, Any]) -> None:

@@ -205,22 +205,24 @@ def first_k_dense_replace(config: Any, layers: int, otherwise: int) -> tuple[lis
     first, every = config.whole("first_k_dense_replace", otherwise), config.get("moe_layer_freq")
     if isinstance(every, list):
         return _flags("moe_layer_freq", every, layers), 1
-    every = max(config.whole("moe_layer_freq", 1), 1)
-    return [layer >= first and layer % every == 0 for layer in range(layers)], every
+    every = config.whole("moe_layer_freq", 1)
+    return [layer >= first and layer % max(every, 1) == 0 for layer in range(layers)], every
 
 
 def decoder_sparse_step(config: Any, layers: int, _: int) -> tuple[list[bool], int]:
     """Qwen: experts in the last of every so many layers, but for those that a list names."""
-    every = max(config.whole("decoder_sparse_step", 1), 1)
-    dense = set(_numbers("mlp_only_layers", config.get("mlp_only_layers") or []))
-    return [layer not in dense and (layer + 1) % every == 0 for layer in range(layers)], every
+    every, named = config.whole("decoder_sparse_step", 1), config.get("mlp_only_layers")
+    dense = set() if named is None else set(_numbers("mlp_only_layers", named))
+    return [layer not in dense and (layer + 1) % max(every, 1) == 0 for layer in range(layers)], every
 
 
 def interleave_moe_layer_step(config: Any, layers: int, _: int) -> tuple[list[bool], int]:
     """Llama 4: experts in the layers that a list names, else in the last of every so many."""
-    every, named = max(config.whole("interleave_moe_layer_step", 1), 1), config.get("moe_layers")
-    sparse = None if named is None else set(_numbers("moe_layers", named))
-    return [(layer + 1) % every == 0 if sparse is None else layer in sparse for layer in range(layers)], every
+    every, named = config.whole("interleave_moe_layer_step", 1), config.get("moe_layers")
+    if named is not None:
+        sparse = set(_numbers("moe_layers", named))
+        return [layer in sparse for layer in range(layers)], every
+    return [(layer + 1) % max(every, 1) == 0 for layer in range(layers)], every
 
 
 def moe_layers_enum(config: Any, layers: int, _: int) -> tuple[list[bool], int] | None:
