@@ -437,10 +437,12 @@ def test_the_class_defaults_are_those_of_transformers():
 #: What a class needs to be built, or to have a shape that we can count.
 BUILT = {
     "deepseek_v2": {"num_experts_per_tok": 6},
+    "dots1": {"head_dim": 128, "n_routed_experts": 16, "num_experts_per_tok": 4, "n_shared_experts": 2},
     "falcon": {"new_decoder_architecture": True, "num_kv_heads": 71},
     "glm4_moe": {"head_dim": 128},
     "glm4v_moe_text": {"head_dim": 128},
     "hunyuan_v1_dense": {"head_dim": 128},
+    "hunyuan_v1_moe": {"head_dim": 128, "num_experts": 8, "moe_topk": 2},
     "llama4_text": {"attention_chunk_size": None},
     "ministral": {"head_dim": 128},
     "nemotron": {"head_dim": 128, "num_key_value_heads": 8},
