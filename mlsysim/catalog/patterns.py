@@ -14,7 +14,7 @@ from mlsysim.errors import CatalogError, UnknownNameError, quoted
 FULL, WINDOW = "full", "window"
 #: Kinds of mixers that formulas cannot count yet, and what they are.
 UNCOUNTED = {
-    "chunk": "attention in chunks",
+    "chunk": "attention in chunks (attention_chunk_size)",
     "recurrent": "a recurrent state in place of a cache",
     "picked": "attention to tokens that an indexer picks",
     "compressed": "attention to a compressed cache",

@@ -63,7 +63,7 @@ def weights(table: Any, layers: int, roles: Iterable[str]) -> tuple[str, str]:
     if isinstance(size, str):
         return size, said
     nearest = min(GROUPS, key=lambda name: abs(STORED_WEIGHT[name] - size))
-    off = f"{float(size):.4g} byte a weight, of which {nearest} is {float(STORED_WEIGHT[nearest] / size):.2f} times"
+    off = f"{float(size):.4g} B in the file, {float(size / STORED_WEIGHT[nearest]):.2f} times as much"
     return nearest, "; ".join(filter(None, (off, said)))
 
 
@@ -136,7 +136,8 @@ def _block(sides: Any) -> str:
 
 def _stays_wide(table: Mapping[str, Any], names: Iterable[str], layer: int) -> bool:
     """Tell whether patterns of what is not quantised name a matrix of a layer under any of its names."""
-    patterns = [*(table.get("modules_to_not_convert") or ()), *(table.get("ignore") or ())]
+    lists = (table.get("modules_to_not_convert"), table.get("ignore"))
+    patterns = [pattern for each in lists if isinstance(each, list) for pattern in each]
     full = [f"{prefix}{layer}.{name}" for prefix in PREFIXES for name in names]
     return any(_matches(str(pattern), name) for pattern in patterns for name in full)
 

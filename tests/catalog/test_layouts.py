@@ -178,7 +178,7 @@ class TestWindows:
 REFUSED = {
     "chunks": (
         decoder("llama4_text", 48, 5120, 40, 8, 8192, 202048, attention_chunk_size=8192),
-        "no_rope_layers: 36 of 48 layers have attention in chunks, which cannot be counted yet",
+        "no_rope_layers: 36 of 48 layers have attention in chunks (attention_chunk_size), which cannot be counted yet",
     ),
     "an indexer": ({"model_type": "deepseek_v32"}, "model_type='deepseek_v32': attention to tokens that an"),
     "an indexer in another type": (
@@ -314,7 +314,7 @@ STORED = {
         {"quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights": GROUPS}},
          "ignore": ["lm_head", "re:.*self_attn.*"]},
         "int4_g128",
-        "0.5625 byte a weight, of which int4_g128 is 0.92 times; attention at 16 bit",
+        "0.5625 B in the file, 1.08 times as much; attention at 16 bit",
     ),
 }  # fmt: skip
 
@@ -343,6 +343,17 @@ class TestFormats:
         with pytest.raises(CatalogError, match="quantization_config='fp8' must be an object"):
             read(**LLAMA, quantization_config="fp8")
         assert read(ignore="quantization_config", **LLAMA, quantization_config="fp8").weight_format is None
+
+    @pytest.mark.parametrize(
+        "token", [None, True, 3, 2.5, "x", [], [1], {"a": 1}, {"a": {"weights": {"num_bits": "x"}}}]
+    )
+    def test_a_table_with_any_one_field_changed_is_read_or_refused(self, read, token):
+        scheme = {"num_bits": 8, "type": "float"}
+        table = {**STORED["groups of 32"][0], "kv_cache_scheme": scheme, **FP8, "quant_algo": None, "bits": 4}
+        for method in ("fp8", "gptq", "bitsandbytes", "compressed-tensors", "modelopt"):
+            for name in (*table, "quantized_layers"):
+                found = attempt(read, **LLAMA, quantization_config={**table, "quant_method": method, name: token})
+                assert isinstance(found, str | TransformerWorkload)
 
     @pytest.mark.parametrize(("precision", "told"), [(None, True), ("bf16", True), ("fp8_deepseek", False)])
     def test_a_note_says_how_far_off_a_precision_is(self, read, precision, told):

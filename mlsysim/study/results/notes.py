@@ -171,7 +171,7 @@ def _of_file(result: Result) -> list[str]:
         if named is None or named.value not in table or not element:
             continue
         stored, counted = float(table[named.value]), result.canonical(element)
-        but = f", but for {named.note}" if named.note else ""
+        but = f" ({named.note})" if named.note else ""
         if abs(counted / stored - 1) < NOTHING and not but:
             continue
         remedy = f"; {argument}={named.value!r} counts them so" if argument in result.model.arguments else ""
