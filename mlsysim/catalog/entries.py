@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Self
 import pydantic
 
 from mlsysim import units
-from mlsysim.catalog.value import Name, Text, Value, problems
+from mlsysim.catalog.value import Choice, Name, Text, Value, problems
 from mlsysim.errors import CatalogError, InputError, UnknownNameError
 from mlsysim.formats import BITS, NUMBER_FORMATS, PRESETS, rate_format
 from mlsysim.tracebacks import at_the_call
@@ -428,6 +428,8 @@ class TransformerWorkload(Entry):
         Layers that predict further tokens in training; 0 where left out.
     counted_parameters : Value, optional
         The exact count, where the published number is rounded and somebody counted the tensors.
+    weight_format, kv_cache_format : Choice, optional
+        Formats that its checkpoint names, which a note compares with those of ``precision``.
     architecture : str
         Free text.
     """
@@ -472,6 +474,8 @@ class TransformerWorkload(Entry):
     chunked_attention: Flag | None = None
     mtp_layers: Count | None = None
     counted_parameters: Count | None = None
+    weight_format: Choice | None = None
+    kv_cache_format: Choice | None = None
 
     @pydantic.model_validator(mode="after")
     def _shape(self) -> TransformerWorkload:

@@ -1,469 +1,168 @@
 """Shapes of models from the ``config.json`` of a Hugging Face repository on disk.
 
-Each ``model_type`` has a :class:`Layout`: our field names, and what in the file gives each. A field of the
-file that no layout names and that is not known to leave the shape alone is refused, never passed over.
+``layouts.toml`` says how the files of each ``model_type`` spell a shape, ``class_defaults.toml`` what the class of a
+type takes where its file is silent. Each field of a file is read, known to leave the costs alone, or must have the one
+value that the formulas can count; any other is refused, never passed over.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from fnmatch import translate
+from functools import cache
+from importlib import resources
+from math import prod
 from pathlib import Path
 from typing import Any
 
 from mlsysim.catalog.entries import SparseTransformerWorkload, TransformerWorkload
 from mlsysim.catalog.files import content_of
+from mlsysim.catalog.patterns import BLOCKS, CHUNK, MIXERS, MOST, UNCOUNTED, WINDOW, layer_types
+from mlsysim.catalog.quantization import ROLES, weights
+from mlsysim.catalog.quantization import cache as cache_format
 from mlsysim.errors import CatalogError, InputError, UnknownNameError, quoted
 
-#: What one field of ours is in a file.
-Reader = Callable[["Config"], Any]
+FLAGS = TransformerWorkload.flags | SparseTransformerWorkload.flags
+#: Sizes that a file of one model states itself; only a part of a larger file leaves them to the class.
+STATED = ("layers", "hidden_dim", "heads", "ffn_dim", "vocab_size")
+LATENT = ("kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
+EXPERTS = ("experts", "active_experts_per_token", "expert_ffn_dim", "shared_ffn_dim", "router_bias", "expert_bias")
+NEEDED = (*STATED, "learned_positions", *LATENT, *EXPERTS[:3])
+#: Fields of ours that a layout says by a line, but for those of experts and windows.
+SHAPE = frozenset(TransformerWorkload.model_fields)
+#: Traits that the formulas have no term for yet: the values that they count, and what another is.
+TRAITS: dict[str, tuple[tuple[Any, ...], str]] = {
+    "norms": ((1, 2, 4), "{} norm(s) a layer"),
+    "norm_weights": ((True,), "norms without weights"),
+    "norm_over_heads": ((False,), "norms over the queries and keys of all heads"),
+    "output_gate": ((False,), "a gate of what attention gives"),
+    "shared_gate": ((False,), "a gate of the shared experts"),
+    "head_bias": ((False,), "biases of the output head"),
+}
+LATER = "cannot be counted yet"
+#: Values that switch a field off.
+OFF: tuple[Any, ...] = (False, 0, "", [], {})
+LATER_TOKENS = ("num_nextn_predict_layers", "num_mtp_layers", "num_mtp_modules", "mtp_num_hidden_layers")
+
+
+@cache
+def tables() -> dict[str, Any]:
+    """Content of ``layouts.toml``."""
+    return tomllib.loads((resources.files("mlsysim.catalog") / "layouts.toml").read_text("utf-8"))
+
+
+@cache
+def class_defaults() -> dict[str, dict[str, Any]]:
+    """What the class of each type takes where a file leaves a field out."""
+    return tomllib.loads((resources.files("mlsysim.catalog") / "class_defaults.toml").read_text("utf-8"))
+
+
+def known_types() -> list[str]:
+    """Every ``model_type`` that has a layout."""
+    return [*tables()["types"], *tables()["parts"]]
+
+
+@cache
+def layout(model_type: str) -> dict[str, Any]:
+    """The lines of a type, over those of the type that it is like and those of all types."""
+    own = tables()["types"][model_type]
+    base = layout(own["like"]) if "like" in own else tables()["common"]
+    return {**base, **own, "only": {**base["only"], **own.get("only", {})}}
+
+
+@cache
+def _choices(line: str) -> tuple[list[str], list[str]]:
+    """Names of fields in a line, and the products, sums and numbers behind them."""
+    choices = line.split(" | ")
+    return [each for each in choices if each.isidentifier()], [each for each in choices if not each.isidentifier()]
+
+
+@cache
+def _stated(model_type: str) -> frozenset[str]:
+    """Fields that a file of one model states itself, under all of their names."""
+    lines = layout(model_type)
+    return frozenset(name for field in (*STATED, "max_position_embeddings") for name in _choices(str(lines[field]))[0])
+
+
+@cache
+def _harmless(more: tuple[str, ...]) -> re.Pattern[str]:
+    """Names of fields that leave the shape alone, some of them those of a type."""
+    return re.compile("|".join(map(translate, (*tables()["harmless"], *more))))
 
 
 class Config:
-    """The fields of a file, which remembers what was asked of it."""
+    """The fields of a file, which remembers what was asked of it.
 
-    def __init__(self, content: Mapping[str, Any]) -> None:
+    Parameters
+    ----------
+    content : mapping
+        Field to value, without the fields that the caller ignores.
+    defaults : mapping
+        What the class takes where a field is left out; ``null`` is a value.
+    """
+
+    def __init__(self, content: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
         self.content = content
+        self.defaults = defaults
         self.asked: set[str] = set()
-        self.missing: list[str] = []
 
-    def get(self, *names: str) -> tuple[str, Any]:
-        """The first of several names that has a value, and the value; ``null`` counts as none."""
-        self.asked.update(names)
-        return next(((name, self.content[name]) for name in names if self.content.get(name) is not None), ("", None))
+    def get(self, name: str) -> Any:
+        """The value of a field, else that of the class; None where it has neither, or is ``null``."""
+        self.asked.add(name)
+        return self.content[name] if name in self.content else self.defaults.get(name)
 
-
-def whole(*names: str, default: Reader | None = None) -> Reader:
-    """A whole number under one of several names; missing where it has neither value nor default."""
-
-    def read(config: Config) -> Any:
-        name, value = config.get(*names)
-        if not name:
-            if default is None:
-                config.missing.append(names[0])
-                return 0
-            return default(config)
+    def whole(self, name: str, otherwise: int) -> int:
+        """A whole number, or another where there is none."""
+        value = self.get(name)
+        if value is None:
+            return otherwise
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
             raise CatalogError(f"{name}={quoted(value)} must be a whole number")
         return value
 
-    return read
-
-
-def yes(name: str, *, default: bool) -> Reader:
-    """A yes or no, and what the model class takes where the file is silent."""
-
-    def read(config: Config) -> Any:
-        found, value = config.get(name)
-        if not found:
+    def yes(self, name: str, *, default: bool) -> bool:
+        """A yes or no, or another where there is none."""
+        value = self.get(name)
+        if value is None:
             return default
         if not isinstance(value, bool):
             raise CatalogError(f"{name}={quoted(value)} must be true or false")
         return value
 
-    return read
+    def first(self, field: str, line: Any) -> Any:
+        """What a line of a layout says of a field: a value, or text such as ``"n_inner | 4 * n_embd"``.
 
-
-def always(value: Any) -> Reader:
-    """Fields that every model of the type has."""
-    return lambda config: value
-
-
-def scaled(reader: Reader, factor: int = 1, plus: int = 0) -> Reader:
-    """A multiple of another field, and something more."""
-    return lambda config: reader(config) * factor + plus
-
-
-def product(left: Reader, right: Reader) -> Reader:
-    """Two fields multiplied."""
-    return lambda config: left(config) * right(config)
-
-
-def every(interval: Reader, first_dense: Reader, offset: int) -> Reader:
-    """Number of layers with experts: one in so many, none of the first few."""
-
-    def read(config: Config) -> Any:
-        step, dense = max(interval(config), 1), first_dense(config)
-        return sum((layer + offset) % step == 0 for layer in range(dense, min(LAYERS(config), 10**6)))
-
-    return read
-
-
-def listed(name: str, otherwise: Reader) -> Reader:
-    """Number of layers that a list names."""
-
-    def read(config: Config) -> Any:
-        found, value = config.get(name)
-        if not found:
-            return otherwise(config)
-        return len(set(_layer_numbers(name, value)))
-
-    return read
-
-
-def without(reader: Reader, interval: Reader, name: str) -> Reader:
-    """A number of layers less those a list takes out of it, where every so many layers counts."""
-
-    def read(config: Config) -> Any:
-        found, value = config.get(name)
-        named = set(_layer_numbers(name, value)) if found else set()
-        step = max(interval(config), 1)
-        return reader(config) - sum((layer + 1) % step == 0 for layer in named if layer < LAYERS(config))
-
-    return read
-
-
-def unless_all(reader: Reader, moe_layers: Reader) -> Reader:
-    """The width of the dense layers; 0 where every layer has experts."""
-
-    def read(config: Config) -> Any:
-        width = reader(config)
-        return 0 if moe_layers(config) == LAYERS(config) else width
-
-    return read
-
-
-def _layer_numbers(name: str, value: Any) -> list[int]:
-    if not isinstance(value, list) or not all(type(layer) is int and layer >= 0 for layer in value):
-        raise CatalogError(f"{name}={quoted(value)} must be a list of layers")
-    return value
-
-
-def sliding(otherwise: Reader, kind: str = "sliding_attention") -> Reader:
-    """Number of layers of a kind of reach: by the list of kinds, else by the rule of the model class."""
-
-    def read(config: Config) -> Any:
-        found, kinds = config.get("layer_types")
-        if not found:
-            return otherwise(config)
-        if not isinstance(kinds, list) or len(kinds) != LAYERS(config) or not all(isinstance(k, str) for k in kinds):
-            raise CatalogError(f"layer_types={quoted(kinds)} must be a list of as many names as layers")
-        return kinds.count(kind)
-
-    return read
-
-
-def all_but_every(interval: Reader) -> Reader:
-    """Number of layers less one in so many."""
-    return lambda config: LAYERS(config) - LAYERS(config) // max(interval(config), 1)
-
-
-def windowed(layers: Reader, default: int = 0, name: str = "sliding_window") -> dict[str, Reader]:
-    """Reach of attention in tokens; a file may give a window that no layer uses, or ``null`` for none."""
-    window = whole(name, default=lambda config: 0 if name in config.content else default)
-    return {
-        "sliding_layers": lambda config: layers(config) if window(config) else 0,
-        "sliding_window": lambda config: window(config) if layers(config) else 0,
-    }
-
-
-def with_positions(interval: Reader) -> Reader:
-    """Number of layers with rotary positions: those that a list marks by 1, else all but every so many."""
-
-    def read(config: Config) -> Any:
-        found, marks = config.get("no_rope_layers")
-        if not found or not marks:
-            return all_but_every(interval)(config)
-        if not isinstance(marks, list) or len(marks) != LAYERS(config) or not set(marks) <= {0, 1}:
-            raise CatalogError(f"no_rope_layers={quoted(marks)} must be a list of a 0 or 1 for each layer")
-        return sum(marks)
-
-    return read
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Fields in the files of one ``model_type``.
-
-    Parameters
-    ----------
-    fields : mapping
-        Our field name to its reader.
-    only : mapping
-        Fields whose other values our shape cannot express, and the one value it can.
-    equal : mapping
-        Fields that must equal another field.
-    harmless : frozenset of str
-        Further fields of the type that leave the shape alone.
-    within : str
-        Name of the table that holds the language model, for models of several parts.
-    """
-
-    fields: Mapping[str, Reader]
-    only: Mapping[str, Any] = field(default_factory=dict)
-    equal: Mapping[str, str] = field(default_factory=dict)
-    harmless: frozenset[str] = frozenset()
-    within: str = ""
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-#: What any model may say that leaves its shape alone.
-HARMLESS = _words(
-    """
-    _attn_implementation _attn_implementation_autoset _commit_hash _name_or_path activation_function architectures
-    attention_dropout attn_implementation attn_pdrop auto_map bos_token_id chunk_size_feed_forward
-    decoder_start_token_id do_sample dropout dtype embd_pdrop eos_token_id finetuning_task hidden_act hidden_dropout
-    id2label init_std initializer_range label2id layer_norm_epsilon layerdrop max_length min_length model_type
-    num_beams output_attentions output_hidden_states output_router_logits pad_token_id prefix pretraining_tp
-    problem_type quantization_config repetition_penalty resid_pdrop return_dict rms_norm_eps sep_token_id
-    task_specific_params temperature tie_encoder_decoder tokenizer_class top_k top_p torch_dtype torchscript
-    transformers_version unsloth_fixed unsloth_version use_bfloat16 use_cache
-    """
-)
-#: Rotary positions, and windows of types whose layers have none.
-ROTARY = _words(
-    """
-    attention_chunk_size layer_types max_window_layers partial_rotary_factor rope_interleave rope_parameters
-    rope_scaling rope_theta sliding_window use_mrope use_sliding_window
-    """
-)
-#: How experts are picked and trained.
-ROUTING = _words(
-    """
-    aux_loss_alpha ep_size n_group norm_topk_prob routed_scaling_factor router_aux_loss_coef router_jitter_noise
-    scoring_func seq_aux topk_group
-    """
-)
-LATER_TOKENS = "num_nextn_predict_layers"
-
-LAYERS = whole("num_hidden_layers")
-HEADS = whole("num_attention_heads")
-CONTEXT = whole("max_position_embeddings", default=always(None))
-ONE_STACK: dict[str, Any] = {"is_encoder_decoder": False, "pruned_heads": {}}
-
-
-def _decoder(**fields: Reader) -> dict[str, Reader]:
-    """The names Llama has and most others took over: RMSNorm, gated feed-forward, no learned positions."""
-    return {
-        "layers": LAYERS,
-        "hidden_dim": whole("hidden_size"),
-        "heads": HEADS,
-        "kv_heads": whole("num_key_value_heads", default=HEADS),
-        "head_dim": whole("head_dim", default=always(None)),
-        "ffn_dim": whole("intermediate_size"),
-        "gated": always(True),
-        "vocab_size": whole("vocab_size"),
-        "tied_embeddings": yes("tie_word_embeddings", default=False),
-        "max_position_embeddings": CONTEXT,
-        **fields,
-    }
-
-
-def _biased(name: str) -> dict[str, Reader]:
-    """One switch for the biases of all four projections."""
-    return {"qkv_bias": yes(name, default=False), "attention_output_bias": yes(name, default=False)}
-
-
-def _latent(only: Mapping[str, Any], **fields: Reader) -> Layout:
-    """DeepSeek's: latent attention, dense layers first, shared experts."""
-    width = whole("moe_intermediate_size")
-    interval = whole("moe_layer_freq", default=always(1))
-    moe_layers = every(interval, whole("first_k_dense_replace", default=always(0)), offset=0)
-    shape = _decoder(
-        q_lora_rank=whole("q_lora_rank", default=always(0)),
-        kv_lora_rank=whole("kv_lora_rank"),
-        qk_nope_head_dim=whole("qk_nope_head_dim"),
-        qk_rope_head_dim=whole("qk_rope_head_dim"),
-        v_head_dim=whole("v_head_dim"),
-        ffn_dim=unless_all(whole("intermediate_size"), moe_layers),
-        experts=whole("n_routed_experts"),
-        active_experts_per_token=whole("num_experts_per_tok"),
-        expert_ffn_dim=width,
-        shared_ffn_dim=product(width, whole("n_shared_experts", default=always(0))),
-        moe_layers=moe_layers,
-        moe_layer_interval=interval,
-        **fields,
-    )
-    # Keys and values come from the compressed vector: what the file says of their heads is not used.
-    del shape["kv_heads"], shape["head_dim"]
-    return Layout(
-        shape,
-        only={**ONE_STACK, "attention_bias": False, "mlp_bias": False, **only},
-        harmless=ROTARY | ROUTING | {"head_dim", "num_key_value_heads", "qk_head_dim", "topk_method", LATER_TOKENS},
-    )
-
-
-def _llama4() -> Layout:
-    interval = whole("interleave_moe_layer_step", default=always(1))
-    moe_layers = listed("moe_layers", otherwise=every(interval, always(0), offset=1))
-    width = whole("intermediate_size")
-    chunks = with_positions(whole("no_rope_layer_interval", default=always(4)))
-    shape = _decoder(
-        ffn_dim=unless_all(whole("intermediate_size_mlp"), moe_layers),
-        experts=whole("num_local_experts"),
-        active_experts_per_token=whole("num_experts_per_tok"),
-        expert_ffn_dim=width,
-        shared_ffn_dim=width,
-        moe_layers=moe_layers,
-        moe_layer_interval=interval,
-        chunked_attention=always(True),
-        **windowed(sliding(chunks, "chunked_attention"), 8192, "attention_chunk_size"),
-        **_biased("attention_bias"),
-    )
-    scaling = {"attn_scale", "attn_temperature_tuning", "floor_scale", "for_llm_compressor"}
-    rope = {"no_rope_layer_interval", "no_rope_layers", "use_qk_norm"}  # its norm of queries and keys has no weights
-    return Layout(shape, only=ONE_STACK, harmless=ROTARY | ROUTING | scaling | rope)
-
-
-def _after_the_first(config: Config) -> Any:
-    """Qwen's: where windows are switched on, the layers behind the first so many."""
-    switched = yes("use_sliding_window", default=False)(config)
-    return max(0, LAYERS(config) - whole("max_window_layers", default=always(28))(config)) if switched else 0
-
-
-_QWEN = windowed(sliding(_after_the_first))
-
-
-def _gemma(heads: Reader, kv_heads: Reader, vocabulary: Reader, layers: Reader, **fields: Reader) -> Layout:
-    shape = _decoder(
-        heads=heads,
-        kv_heads=kv_heads,
-        head_dim=whole("head_dim", default=always(256)),
-        vocab_size=vocabulary,
-        tied_embeddings=yes("tie_word_embeddings", default=True),
-        sandwich_norm=always(True),
-        **windowed(sliding(layers), default=4096),
-        **_biased("attention_bias"),
-        **fields,
-    )
-    harmless = _words(
+        Names are fields of a file, of which the first that the file has counts, then the first that the class has a
+        default for; behind them, a product, sum or number for files without.
         """
-        _sliding_window_pattern attn_logit_softcapping cache_implementation final_logit_softcapping hidden_activation
-        query_pre_attn_scalar rope_local_base_freq sliding_window_pattern
-        """
-    )
-    return Layout(shape, only={**ONE_STACK, "use_bidirectional_attention": False}, harmless=ROTARY | harmless)
+        if not isinstance(line, str):
+            return line
+        names, sums = _choices(line)
+        given = {name: self._one(field, name) for name in names if self.content.get(name) is not None}
+        self.asked.update(names)
+        if len(set(given.values())) > 1:
+            raise CatalogError(" and ".join(f"{name}={value}" for name, value in given.items()) + " must be the same")
+        if given:
+            return next(iter(given.values()))
+        if field in FLAGS or self.content.keys().isdisjoint(names):
+            for name in names:
+                if name in self.defaults:
+                    return self.defaults[name]
+        return next((found for each in sums if (found := self.computed(each)) is not None), None)
 
+    def _one(self, field: str, name: str) -> Any:
+        return self.yes(name, default=False) if field in FLAGS or field in TRAITS else self.whole(name, 0)
 
-def _gpt_oss() -> Layout:
-    shape = _decoder(
-        head_dim=whole("head_dim", default=always(64)),
-        ffn_dim=always(0),
-        experts=whole("num_local_experts"),
-        active_experts_per_token=whole("num_experts_per_tok", "experts_per_token"),
-        expert_ffn_dim=whole("intermediate_size"),
-        moe_layers=LAYERS,
-        **dict.fromkeys(("attention_sinks", "expert_bias", "router_bias"), always(True)),
-        **windowed(sliding(all_but_every(always(2))), default=128),
-        **dict.fromkeys(("qkv_bias", "attention_output_bias"), yes("attention_bias", default=True)),
-    )
-    harmless = {"experts_per_token", "initial_context_length", "swiglu_alpha", "swiglu_limit"}
-    return Layout(shape, only=ONE_STACK, harmless=ROTARY | ROUTING | harmless)
-
-
-def _qwen3_moe() -> Layout:
-    interval = whole("decoder_sparse_step", default=always(1))
-    moe_layers = without(every(interval, always(0), offset=1), interval, "mlp_only_layers")
-    shape = _decoder(
-        ffn_dim=unless_all(whole("intermediate_size"), moe_layers),
-        experts=whole("num_experts", "num_local_experts"),
-        active_experts_per_token=whole("num_experts_per_tok"),
-        expert_ffn_dim=whole("moe_intermediate_size"),
-        moe_layers=moe_layers,
-        moe_layer_interval=interval,
-        qk_norm=always(True),
-        **_QWEN,
-        **_biased("attention_bias"),
-    )
-    return Layout(shape, only=ONE_STACK, harmless=ROTARY | ROUTING)
-
-
-_GPT2 = Layout(
-    {
-        "layers": whole("n_layer"),
-        "hidden_dim": whole("n_embd"),
-        "heads": whole("n_head"),
-        "ffn_dim": whole("n_inner", default=scaled(whole("n_embd"), 4)),
-        "gated": always(False),
-        "vocab_size": whole("vocab_size"),
-        "learned_positions": whole("n_positions"),
-        "max_position_embeddings": whole("n_positions"),
-        "tied_embeddings": yes("tie_word_embeddings", default=True),
-        **dict.fromkeys(("qkv_bias", "attention_output_bias", "mlp_bias", "norm_bias"), always(True)),
-    },
-    only={**ONE_STACK, "add_cross_attention": False},
-    harmless=_words(
-        """
-        n_ctx reorder_and_upcast_attn scale_attn_by_inverse_layer_idx scale_attn_weights summary_activation
-        summary_first_dropout summary_proj_to_labels summary_type summary_use_proj
-        """
-    ),
-)
-_OPT = Layout(
-    {
-        "layers": LAYERS,
-        "hidden_dim": whole("hidden_size"),
-        "heads": HEADS,
-        "ffn_dim": whole("ffn_dim"),
-        "gated": always(False),
-        "vocab_size": whole("vocab_size"),
-        # The first two rows of the table are never looked up.
-        "learned_positions": scaled(whole("max_position_embeddings"), plus=2),
-        "max_position_embeddings": CONTEXT,
-        "tied_embeddings": yes("tie_word_embeddings", default=True),
-        **dict.fromkeys(("qkv_bias", "attention_output_bias", "mlp_bias"), yes("enable_bias", default=True)),
-        "norm_bias": always(True),
-    },
-    only={
-        **ONE_STACK,
-        "do_layer_norm_before": True,
-        "_remove_final_layer_norm": False,
-        "layer_norm_elementwise_affine": True,
-    },
-    equal={"word_embed_proj_dim": "hidden_size"},
-)
-_MIXTRAL = Layout(
-    _decoder(
-        ffn_dim=always(0),
-        experts=whole("num_local_experts"),
-        active_experts_per_token=whole("num_experts_per_tok"),
-        expert_ffn_dim=whole("intermediate_size"),
-        moe_layers=LAYERS,
-        **windowed(sliding(LAYERS)),
-    ),
-    only=ONE_STACK,
-    harmless=ROTARY | ROUTING,
-)
-_LLAMA4 = _llama4()
-#: Files of the larger models leave out what the class has by default.
-_GEMMA3 = _gemma(
-    whole("num_attention_heads", default=always(8)),
-    whole("num_key_value_heads", default=always(4)),
-    whole("vocab_size", default=always(262_208)),
-    all_but_every(whole("sliding_window_pattern", "_sliding_window_pattern", default=always(6))),
-    qk_norm=always(True),
-    max_position_embeddings=whole("max_position_embeddings", default=always(131_072)),
-)
-_PICTURES = _words("boi_token_index eoi_token_index image_token_index tie_word_embeddings vision_config")
-
-LAYOUTS: dict[str, Layout] = {
-    "gpt2": _GPT2,
-    "opt": _OPT,
-    "llama": Layout(
-        _decoder(mlp_bias=yes("mlp_bias", default=False), **_biased("attention_bias")), ONE_STACK, harmless=ROTARY
-    ),
-    "mistral": Layout(_decoder(**windowed(sliding(LAYERS))), ONE_STACK, harmless=ROTARY),
-    "mixtral": _MIXTRAL,
-    "qwen2": Layout(_decoder(qkv_bias=always(True), **_QWEN), ONE_STACK, harmless=ROTARY),
-    "qwen3": Layout(_decoder(qk_norm=always(True), **_QWEN, **_biased("attention_bias")), ONE_STACK, harmless=ROTARY),
-    "gemma2": _gemma(HEADS, whole("num_key_value_heads"), whole("vocab_size"), all_but_every(always(2))),
-    "gemma3_text": _GEMMA3,
-    "gemma3": Layout({}, ONE_STACK, harmless=_PICTURES | {"mm_tokens_per_image"}, within="text_config"),
-    "gpt_oss": _gpt_oss(),
-    "qwen3_moe": _qwen3_moe(),
-    "deepseek_v2": _latent({}),
-    "deepseek_v3": _latent({"topk_method": "noaux_tc"}, router_bias=always(True)),
-    "kimi_k2": _latent({"topk_method": "noaux_tc"}, router_bias=always(True)),
-    "llama4": Layout({}, ONE_STACK, harmless=_PICTURES, within="text_config"),
-    "llama4_text": _LLAMA4,
-}
-#: The type of the language model inside a model of several parts.
-PARTS = {"llama4": "llama4_text", "gemma3": "gemma3_text"}
+    def computed(self, text: str) -> int | None:
+        """A number, or a product or sum of numbers and fields; None where one of the fields has no value."""
+        words = text.split()
+        values = [int(word) if word.isdigit() else self.whole(word, -1) for word in words[::2]]
+        return None if -1 in values else prod(values) if "*" in words else sum(values)
 
 
 def workload(path: str | Path, *, ignore: str | Iterable[str] = (), **fields: Any) -> TransformerWorkload:
@@ -474,7 +173,7 @@ def workload(path: str | Path, *, ignore: str | Iterable[str] = (), **fields: An
     path : str or Path
         The file, or the folder that holds it.
     ignore : str or iterable of str
-        Fields of the file that are known to leave the shape alone.
+        Fields of the file that are known to leave the shape alone; they are read as if they were not there.
     **fields
         Fields of the entry that the file does not give (``parameters=8.03e9``), or gives otherwise (``name=...``).
 
@@ -486,8 +185,8 @@ def workload(path: str | Path, *, ignore: str | Iterable[str] = (), **fields: An
     Raises
     ------
     CatalogError
-        If the file cannot be read or is too large, its ``model_type`` is not known, or a field is missing, wrong or
-        unknown.
+        If the file cannot be read or is too large, its ``model_type`` is not known, or a field is missing, wrong,
+        unknown, or of a shape that the formulas cannot count.
     """
     if not isinstance(path, str | os.PathLike):
         raise InputError("path", path, "must be the path of a config.json, or of the folder that holds it")
@@ -499,27 +198,31 @@ def workload(path: str | Path, *, ignore: str | Iterable[str] = (), **fields: An
     if not isinstance(ignored, list | tuple | set | frozenset) or not all(isinstance(n, str) for n in ignored):
         raise InputError("ignore", ignore, "must be names of fields")
     try:
-        shape = _shape(content, frozenset(ignored))
-        _divisible(shape)
+        shape, notes = _read(content, ignored)
         given = {
             name: {"value": value, "source": str(file), "date": "", "kind": "user"} for name, value in shape.items()
         }
-        if content.get(LATER_TOKENS):
-            given["layers"]["note"] = "Without the layers that predict further tokens."
+        for name, (word, note) in (_stored(content, shape) if "quantization_config" not in ignored else {}).items():
+            if word:
+                given[name] = {"value": word, "source": str(file), "date": "", "kind": "user", "note": note}
+            elif note:
+                notes.append(f"Its file stores weights as {note}, which precision does not name.")
+        given["layers"]["note"] = " ".join(notes)
         kind = SparseTransformerWorkload if "experts" in given else TransformerWorkload
         return kind(**{"name": _name(content, file), **given, **fields})
     except CatalogError as error:
         raise CatalogError(f"{file}: {error}") from None
 
 
-def _divisible(shape: Mapping[str, Any]) -> None:
-    """Refuse a width that its heads do not share, where the file gives no width of a head."""
-    if shape.get("kv_lora_rank") or shape.get("head_dim") is not None or not shape["heads"]:
-        return
-    if shape["hidden_dim"] % shape["heads"]:
-        raise CatalogError(
-            f"hidden width {shape['hidden_dim']} is not a multiple of {shape['heads']} heads; give head_dim"
-        )
+def _stored(content: Mapping[str, Any], shape: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """Formats of weights and cache that a file gives, each with what is stored otherwise."""
+    parts = [part for part in (content, *map(content.get, tables()["within"])) if isinstance(part, dict)]
+    table = next((part["quantization_config"] for part in parts if part.get("quantization_config")), None)
+    if table is None:
+        return {}
+    has = {"shared experts": "shared_ffn_dim", "experts": "experts", "dense blocks": "ffn_dim"}
+    roles = [role for role in ROLES if role not in has or shape.get(has[role])]
+    return {"weight_format": weights(table, shape["layers"], roles), "kv_cache_format": (cache_format(table), "")}
 
 
 def _name(content: Mapping[str, Any], file: Path) -> str:
@@ -530,50 +233,155 @@ def _name(content: Mapping[str, Any], file: Path) -> str:
     return folder if file.name == "config.json" and folder else file.stem
 
 
-def _shape(content: Mapping[str, Any], ignore: frozenset[str]) -> dict[str, Any]:
-    """Our fields, of a file whose every field is accounted for."""
-    layout = _layout(content)
-    if layout.within:
-        part = content.get(layout.within)
-        if not isinstance(part, dict):
-            raise CatalogError(f"{layout.within}={quoted(part)} must be an object")
-        _account(Config(content), layout, ignore | {layout.within})
-        # The part need not repeat its type, nor whether the head is the embedding.
-        inherited = {name: content[name] for name in ("tie_word_embeddings",) if name in content}
-        return _shape({**inherited, **part, "model_type": PARTS[content["model_type"]]}, ignore)
-    config = Config(content)
-    shape = {name: read(config) for name, read in layout.fields.items()}
-    if config.missing:
-        raise CatalogError(f"missing {', '.join(dict.fromkeys(config.missing))}")
-    _account(config, layout, ignore)
-    return {name: value for name, value in shape.items() if value is not None}
-
-
-def _layout(content: Mapping[str, Any]) -> Layout:
+def _read(content: Mapping[str, Any], ignored: Iterable[str]) -> tuple[dict[str, Any], list[str]]:
+    """The shape of a file whose every field is accounted for, and what it leaves out, in sentences."""
     model_type = content.get("model_type")
-    if isinstance(model_type, str) and model_type in LAYOUTS:
-        return LAYOUTS[model_type]
+    part = tables()["parts"].get(model_type) if isinstance(model_type, str) else None
+    if part is None:
+        return _shape(content, _known(model_type), ignored)
+    within = next((name for name in tables()["within"] if name in content), None)
+    if within is None and "hidden_size" in content:
+        return _shape(content, part, ignored)
+    within = within or tables()["within"][0]
+    text = content.get(within)
+    if not isinstance(text, dict):
+        raise CatalogError(f"{within}={quoted(text)} must be an object")
+    outer = Config({name: value for name, value in content.items() if name not in (within, *ignored)}, {})
+    outer.asked |= {"hidden_size", "tie_word_embeddings", "vocab_size"}
+    notes = _account(outer, tables()["common"])
+    tied = {name: content[name] for name in ("tie_word_embeddings",) if content.get(name) is not None}
+    named = text.get("model_type")
+    inner = _known(named) if isinstance(named, str) and named not in ("", model_type) else part
+    shape, more = _shape({**text, **tied}, inner, ignored, nested=True)
+    return shape, notes + more
+
+
+def _known(model_type: Any) -> str:
+    """A type that has a layout."""
     if model_type is None:
-        raise CatalogError(f"missing model_type; known: {', '.join(LAYOUTS)}")
-    unknown = UnknownNameError("model_type", model_type, LAYOUTS)
-    known = f" known: {', '.join(LAYOUTS)}" if unknown.suggestions else ""
+        raise CatalogError(f"missing model_type; known: {', '.join(known_types())}")
+    for reason, names in tables()["refused"].items():
+        if model_type in names.split():
+            raise CatalogError(f"model_type={quoted(model_type)}: {reason}, which {LATER}")
+    if isinstance(model_type, str) and model_type in tables()["types"]:
+        return model_type
+    unknown = UnknownNameError("model_type", model_type, known_types())
+    known = f" known: {', '.join(known_types())}" if unknown.suggestions else ""
     raise CatalogError(f"{unknown}{known}; any other shape can be given to TransformerWorkload(...) field by field")
 
 
-def _account(config: Config, layout: Layout, ignore: frozenset[str]) -> None:
-    """Refuse what our shape cannot express, and what may change it unseen."""
-    for name, value in layout.only.items():
-        if name not in ignore and config.get(name)[1] not in (None, value):
-            raise CatalogError(f"{name}={quoted(config.content[name])} is a shape that is not known, only {value} is")
-    for name, other in layout.equal.items():
-        if name not in ignore and config.get(name)[1] not in (None, config.content.get(other)):
-            raise CatalogError(
-                f"{name}={quoted(config.content[name])} is a shape that is not known, only that of {other} is"
-            )
-    known = HARMLESS | layout.harmless | config.asked | ignore
-    unknown = [name for name, value in config.content.items() if name not in known and value is not None]
+def _shape(
+    content: Mapping[str, Any], model_type: str, ignored: Iterable[str], *, nested: bool = False
+) -> tuple[dict[str, Any], list[str]]:
+    """Our fields of one model, and what they leave out."""
+    lines, defaults = layout(model_type), class_defaults().get(model_type, {})
+    left = {*ignored, *(() if nested or model_type.endswith("_text") else _stated(model_type))}
+    content = {name: value for name, value in content.items() if name not in ignored}
+    defaults = {name: value for name, value in defaults.items() if name not in left}
+    config = Config(content, defaults)
+    # Keys and values of latent attention come from the compressed vector: what a file says of their heads is not used.
+    unused = ("kv_heads", "head_dim") if "kv_lora_rank" in lines else ()
+    config.asked.update(lines[name] for name in unused)
+    shape = {name: config.first(name, line) for name, line in lines.items() if name in SHAPE and name not in unused}
+    layers = shape["layers"] or 0
+    if layers > MOST:
+        raise CatalogError(f"layers={layers} must be at most {MOST:,}")
+    if layers:
+        if lines["blocks"]:
+            _, (sparse, every) = _plan(lines["blocks"], BLOCKS, config, layers)
+            shape |= {name: config.first(name, lines.get(name)) for name in EXPERTS}
+            shape |= {"moe_layers": sum(sparse), "moe_layer_interval": every}
+            shape["ffn_dim"] = 0 if all(sparse) else shape["ffn_dim"]
+        shape |= _windows(config, lines, layers)
+    if "other" in lines:
+        raise CatalogError(f"model_type={quoted(model_type)}: {lines['other']}, which {LATER}")
+    _refuse_missing(config, lines, shape)
+    _refuse_uncounted(config, lines, model_type)
+    shape["sandwich_norm"] = lines["norms"] == 4 or None
+    shape["block_norms"] = 1 if lines["norms"] == 1 else None
+    return {name: value for name, value in shape.items() if value is not None}, _account(config, lines)
+
+
+def _plan(names: Iterable[str], table: Mapping[str, Any], config: Config, layers: int) -> tuple[str, Any]:
+    """The first of several patterns that the file gives, each perhaps with a number of its own, and what it says."""
+    found = {}
+    for each in names:
+        name, _, number = each.partition(":")
+        found[name] = table[name](config, layers, int(number or 0))
+    answer = next((name for name in found if found[name] is not None), None)
+    if answer is None:
+        raise CatalogError(f"missing {' or '.join(found)}")
+    return answer, found[answer]
+
+
+def _windows(config: Config, lines: Mapping[str, Any], layers: int) -> dict[str, int]:
+    """How far the layers of a model look back that has no other mixers than attention."""
+    # Types whose layers are all alike may list them, but not as mixers of another kind.
+    listed = ("layer_types", layer_types(config, layers, 0))
+    pattern, kinds = _plan(lines["mixers"], MIXERS, config, layers) if lines["mixers"] else listed
+    found = Counter(kinds)
+    chunk = config.whole("attention_chunk_size", 0) if found[CHUNK] else 0
+    for kind, said in UNCOUNTED.items():
+        if found[kind]:
+            raise CatalogError(f"{pattern}: {found[kind]} of {layers} layers have {said}, which {LATER}")
+    window = config.first("sliding_window", lines["window"]) if lines["mixers"] else 0
+    if chunk and window and found[WINDOW]:
+        raise CatalogError(f"{pattern}: layers with windows beside layers with chunks, which {LATER}")
+    if chunk:
+        return {"sliding_layers": found[CHUNK], "sliding_window": chunk, "chunked_attention": True}
+    return {"sliding_layers": found[WINDOW], "sliding_window": window} if window and found[WINDOW] else {}
+
+
+def _refuse_missing(config: Config, lines: Mapping[str, Any], shape: Mapping[str, Any]) -> None:
+    """Refuse a file that leaves out a size, or whose heads do not share the width of the model."""
+    missing = [lines[name].split()[0] for name in NEEDED if name in shape and shape[name] is None]
+    if missing:
+        raise CatalogError(f"missing {', '.join(dict.fromkeys(missing))}")
+    heads, kv_heads, width = shape["heads"], shape.get("kv_heads"), shape["hidden_dim"]
+    if kv_heads and heads % kv_heads and config.content.keys().isdisjoint(_choices(lines["kv_heads"])[0]):
+        raise CatalogError(
+            f"{heads} heads are not a multiple of {kv_heads} heads of keys and values, those of the class"
+        )
+    if not shape.get("kv_lora_rank") and shape.get("head_dim") is None and heads and width % heads:
+        raise CatalogError(f"hidden width {width} is not a multiple of {heads} heads; give head_dim")
+
+
+def _refuse_uncounted(config: Config, lines: Mapping[str, Any], model_type: str) -> None:
+    """Refuse traits that the formulas have no term for."""
+    for name, (counted, said) in TRAITS.items():
+        if name in lines and (value := config.first(name, lines[name])) not in (None, *counted):
+            raise CatalogError(f"model_type={quoted(model_type)}: {said.format(value)}, which {LATER}")
+
+
+def _account(config: Config, lines: Mapping[str, Any]) -> list[str]:
+    """Refuse what our shape cannot express, and what may change it unseen; say what it leaves out."""
+    content = {name: value for name, value in config.content.items() if value is not None}
+    model_type = content.get("model_type", "model")
+    for name, value in lines["only"].items():
+        if (found := config.get(name)) not in (None, value):
+            raise CatalogError(f"{name}={quoted(found)} is a shape that is not known, only {value} is")
+    for name, other in lines["equal"].items():
+        config.asked.add(name)
+        if name in content and content[name] != config.computed(other):
+            raise CatalogError(f"{name}={quoted(content[name])} is a shape that is not known, only that of {other} is")
+    unknown, towers, harmless = [], [], _harmless(tuple(lines["harmless"]))
+    for name, value in content.items():
+        if name in config.asked or harmless.match(name):
+            continue
+        if name in tables()["switches"] and value in OFF:
+            continue
+        if name in tables()["towers"] and model_type in (tables()["towers"][name] or tables()["parts"]):
+            towers.append(name)
+        elif name in tables()["uncounted"]:
+            raise CatalogError(f"{name}={quoted(value)}: {tables()['uncounted'][name]}, which {LATER}")
+        else:
+            unknown.append(name)
     if unknown:
         raise CatalogError(
-            f"{', '.join(unknown)} may change the shape of a {config.content['model_type']}; where not, "
+            f"{', '.join(unknown)} may change the shape of a {model_type}; where not, "
             f"TransformerWorkload.from_hf(path, ignore={tuple(unknown)!r}) reads it"
         )
+    notes = [f"Without what {name} describes: the language model alone." for name in towers]
+    if any(content.get(name) for name in LATER_TOKENS):
+        notes.append("Without the layers that predict further tokens.")
+    return notes

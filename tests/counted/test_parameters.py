@@ -112,7 +112,8 @@ def test_every_part_of_every_layer(models, name):
 def test_a_config_that_transformers_wrote_is_read_to_the_same_count(models, name, tmp_path):
     spec = models.spec(name)
     spec.configuration().save_pretrained(tmp_path)
-    said = models.solve(TransformerWorkload.from_hf(tmp_path))
+    # Llama 4 attends in chunks, which no formula counts yet.
+    said = models.solve(TransformerWorkload.from_hf(tmp_path, ignore="attention_chunk_size"))
     assert said.canonical("parameters") == models.count(models.tensors(spec.build()).values())
 
 

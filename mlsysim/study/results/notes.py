@@ -12,6 +12,7 @@ import numpy as np
 
 from mlsysim.backends import compiled_expression
 from mlsysim.catalog import Recipe, Stack, TransformerWorkload, Value, memory_as_typed, which_memory
+from mlsysim.formats import STORED, STORED_WEIGHT
 from mlsysim.inputs.binding import GIVEN, Binding
 from mlsysim.inputs.declaration import Better, Caveat, DeclaredModel
 from mlsysim.inputs.recipe import FromRecipe, name_of, recipe_argument
@@ -52,6 +53,7 @@ def notes(result: Result) -> tuple[str, ...]:
     lines = (
         result.obstacle,
         *input_notes(binding),
+        *_of_file(result),
         left_out(result),
         _as_run(result),
         _contradiction(result),
@@ -151,6 +153,36 @@ def of_others(stack: Any, device: Any) -> str:
         f"{stack.key or stack.name} is a stack of {' and '.join(known.values())}: how far off its constants are on "
         f"{device.key or device.name} was not measured"
     )
+
+
+#: Fields for formats that a checkpoint names, arguments for them, outputs with their bytes, and what they are bytes of.
+_STORED_AS = (
+    ("weight_format", "weight_dtype", ("weight_bytes", "bytes_per_element"), STORED_WEIGHT, "weights"),
+    ("kv_cache_format", "kv_cache_dtype", ("kv_cache_bytes",), STORED, "keys and values"),
+)
+
+
+def _of_file(result: Result) -> list[str]:
+    """Say what the file of a model leaves out, and where its formats are not those that were counted."""
+    entry = result.entries.get("model")
+    if not isinstance(entry, TransformerWorkload):
+        return []
+    said = [f"{entry.name}: {entry.layers.note}"] if entry.layers.kind == "user" and entry.layers.note else []
+    # Training keeps its own copies, whatever a checkpoint stores.
+    for field, argument, elements, table, what in () if "zero_stage" in result.model.arguments else _STORED_AS:
+        named, element = getattr(entry, field), next((name for name in elements if name in result), "")
+        if named is None or named.value not in table or not element:
+            continue
+        stored, counted = float(table[named.value]), result.canonical(element)
+        but = f" ({named.note})" if named.note else ""
+        if abs(counted / stored - 1) < NOTHING and not but:
+            continue
+        remedy = f"; {argument}={named.value!r} counts them so" if argument in result.model.arguments else ""
+        said.append(
+            f"the file of {entry.name} stores {what} as {named.value}, {stored:.4g} B each{but}; "
+            f"here each is {counted:.4g} B, {counted / stored:.3g} times as much{remedy}"
+        )
+    return said
 
 
 def left_out(result: Result) -> str:

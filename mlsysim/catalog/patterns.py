@@ -1,0 +1,258 @@
+"""Named patterns in which the layers of a model differ, as a ``config.json`` spells them.
+
+A pattern of mixers gives the kind of attention of each layer, a pattern of blocks whether the layer has experts; None
+where the file does not give it, so that the next pattern of the layout answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mlsysim.errors import CatalogError, UnknownNameError, quoted
+
+FULL, WINDOW, CHUNK = "full", "window", "chunk"
+#: Kinds of mixers that formulas cannot count yet, and what they are.
+UNCOUNTED = {
+    "recurrent": "a recurrent state in place of a cache",
+    "picked": "attention to tokens that an indexer picks",
+    "compressed": "attention to a compressed cache",
+    "none": "no mixer",
+}
+#: Kinds by the words of files.
+WORDS = {
+    "full_attention": FULL,
+    "attention": FULL,
+    "global": FULL,
+    "sliding_attention": WINDOW,
+    "local": WINDOW,
+    "chunked_attention": CHUNK,
+    **dict.fromkeys(("linear_attention", "mamba", "mamba2", "conv", "recurrent", "hybrid"), "recurrent"),
+    "deepseek_sparse_attention": "picked",
+    "compressed_sparse_attention": "compressed",
+    "heavily_compressed_attention": "compressed",
+}
+#: Letters of Nemotron-H: a mixer, or a block alone.
+LETTERS = {"*": FULL, "M": "recurrent", "-": "none", "E": "none"}
+#: Most layers that are looked at one by one.
+MOST = 10**6
+
+#: A pattern by the fields of a file, the number of layers, and a number of its own.
+Mixers = Callable[[Any, int, int], "list[str] | None"]
+Blocks = Callable[[Any, int, int], "tuple[list[bool], int] | None"]
+
+
+def _kinds(name: str, words: Any, layers: int, known: dict[str, str]) -> list[str]:
+    """Kinds of all layers by their words, of which there must be as many as layers."""
+    if not isinstance(words, list | str) or len(words) != layers or not all(isinstance(word, str) for word in words):
+        raise CatalogError(f"{name}={quoted(words)} must be a list of as many names as layers")
+    for word in words:
+        if word not in known:
+            raise CatalogError(f"{name}: {UnknownNameError('kind of layer', word, known)}")
+    return [known[word] for word in words]
+
+
+def _numbers(name: str, value: Any, what: str = "layers") -> list[int]:
+    if not isinstance(value, list) or not all(type(number) is int and number >= 0 for number in value):
+        raise CatalogError(f"{name}={quoted(value)} must be a list of {what}")
+    return value
+
+
+def _flags(name: str, value: Any, layers: int) -> list[bool]:
+    if not isinstance(value, list) or len(value) != layers or not all(type(flag) is int for flag in value):
+        raise CatalogError(f"{name}={quoted(value)} must be a list of as many 0 and 1 as layers")
+    return [flag > 0 for flag in value]
+
+
+def layer_types(config: Any, layers: int, _: int) -> list[str] | None:
+    """One word a layer."""
+    words = config.get("layer_types")
+    return None if words is None else _kinds("layer_types", words, layers, WORDS)
+
+
+def attention_layers(config: Any, layers: int, _: int) -> list[str] | None:
+    """GPT-Neo: one word a layer."""
+    words = config.get("attention_layers")
+    return None if words is None else _kinds("attention_layers", words, layers, WORDS)
+
+
+def attention_types(config: Any, layers: int, _: int) -> list[str] | None:
+    """GPT-Neo: kinds and how often they repeat."""
+    groups = config.get("attention_types")
+    if groups is None:
+        return None
+    try:
+        words = [word for kinds, times in groups for word in list(kinds) * min(int(times), MOST)]
+    except (TypeError, ValueError):
+        words = groups
+    return _kinds("attention_types", words, layers, WORDS)
+
+
+def hybrid_override_pattern(config: Any, layers: int, _: int) -> list[str] | None:
+    """Nemotron-H: one letter a layer."""
+    letters = config.get("hybrid_override_pattern")
+    return None if letters is None else _kinds("hybrid_override_pattern", letters, layers, LETTERS)
+
+
+def hybrid_layer_pattern(config: Any, layers: int, _: int) -> list[str] | None:
+    """MiMo-V2: 1 where a layer has a window."""
+    flags = config.get("hybrid_layer_pattern")
+    return (
+        None if flags is None else [WINDOW if flag else FULL for flag in _flags("hybrid_layer_pattern", flags, layers)]
+    )
+
+
+def full_attention_interval(config: Any, layers: int, otherwise: int) -> list[str]:
+    """Attention in the last of every so many layers."""
+    every = config.whole("full_attention_interval", otherwise) or 1
+    return [FULL if (layer + 1) % every == 0 else "recurrent" for layer in range(layers)]
+
+
+def attn_layer_period(config: Any, layers: int, otherwise: int) -> list[str]:
+    """Jamba: attention in one of every so many layers."""
+    every, first = config.whole("attn_layer_period", otherwise) or 1, config.whole("attn_layer_offset", 0)
+    return [FULL if layer % every == first else "recurrent" for layer in range(layers)]
+
+
+def attn_layer_indices(config: Any, layers: int, _: int) -> list[str]:
+    """Bamba: the layers with attention."""
+    named = _numbers("attn_layer_indices", config.get("attn_layer_indices") or [])
+    return [FULL if layer in named else "recurrent" for layer in range(layers)]
+
+
+def block_types(config: Any, layers: int, _: int) -> list[str] | None:
+    """RecurrentGemma: words that repeat over the layers."""
+    words = config.get("block_types")
+    if not words:
+        return None
+    kinds = _kinds("block_types", words, len(words) if isinstance(words, list) else -1, {**WORDS, "attention": WINDOW})
+    return [kinds[layer % len(kinds)] for layer in range(layers)]
+
+
+def linear_attn_config(config: Any, layers: int, _: int) -> list[str] | None:
+    """Kimi Linear: the layers with attention, counted from 1."""
+    table = config.get("linear_attn_config")
+    if not isinstance(table, dict):
+        return None
+    named = _numbers("full_attn_layers", table.get("full_attn_layers"))
+    return [FULL if layer + 1 in named else "recurrent" for layer in range(layers)]
+
+
+def no_rope_layers(config: Any, layers: int, otherwise: int) -> list[str]:
+    """Llama 4: chunks in the layers with rotary positions, if there are chunks."""
+    every = config.whole("no_rope_layer_interval", otherwise) or 1
+    named = config.get("no_rope_layers")
+    rotary = _flags("no_rope_layers", named, layers) if named else [(i + 1) % every != 0 for i in range(layers)]
+    chunks = config.whole("attention_chunk_size", 0)
+    return [CHUNK if chunks and each else FULL for each in rotary]
+
+
+def sliding_window_pattern(config: Any, layers: int, otherwise: int) -> list[str]:
+    """A window in all but the last of every so many layers; or letters that repeat, L for a window."""
+    keys = ("sliding_window_pattern", "_sliding_window_pattern")
+    letters = next((config.get(key) for key in keys if isinstance(config.get(key), str)), None)
+    if letters:
+        kinds = _kinds(keys[0], letters, len(letters), {"L": WINDOW, "G": FULL})
+        return [kinds[layer % len(kinds)] for layer in range(layers)]
+    every = next((config.whole(key, 0) for key in keys if config.get(key) is not None), otherwise)
+    return [FULL if (layer + 1) % max(every, 1) == 0 else WINDOW for layer in range(layers)]
+
+
+def max_window_layers(config: Any, layers: int, otherwise: int) -> list[str]:
+    """Qwen: windows behind the first so many layers where they are switched on."""
+    first = config.whole("max_window_layers", otherwise)
+    on = config.yes("use_sliding_window", default=False)
+    return [WINDOW if on and layer >= first else FULL for layer in range(layers)]
+
+
+def use_sliding_window(config: Any, layers: int, otherwise: int) -> list[str]:
+    """A window in every layer where windows are switched on; on where a file is silent if the number is 1."""
+    return [WINDOW if config.yes("use_sliding_window", default=bool(otherwise)) else FULL] * layers
+
+
+def alternating(config: Any, layers: int, _: int) -> list[str]:
+    """A window in every other layer, the first one among them."""
+    return [WINDOW if layer % 2 == 0 else FULL for layer in range(layers)]
+
+
+def every_layer(config: Any, layers: int, _: int) -> list[str]:
+    """A window in every layer."""
+    return [WINDOW] * layers
+
+
+MIXERS: dict[str, Mixers] = {
+    each.__name__: each
+    for each in (
+        layer_types, attention_layers, attention_types, hybrid_override_pattern, hybrid_layer_pattern,
+        full_attention_interval, attn_layer_period, attn_layer_indices, block_types, linear_attn_config,
+        no_rope_layers, sliding_window_pattern, max_window_layers, use_sliding_window, alternating, every_layer,
+    )
+}  # fmt: skip
+
+
+def mlp_layer_types(config: Any, layers: int, _: int) -> tuple[list[bool], int] | None:
+    """One word a layer: dense or sparse."""
+    words = config.get("mlp_layer_types")
+    if words is None:
+        return None
+    kinds = _kinds("mlp_layer_types", words, layers, {"dense": "dense", "sparse": "sparse"})
+    return [kind == "sparse" for kind in kinds], 1
+
+
+def first_k_dense_replace(config: Any, layers: int, otherwise: int) -> tuple[list[bool], int]:
+    """DeepSeek: dense layers first, then experts in one of every so many layers, or where a list says so."""
+    first, every = config.whole("first_k_dense_replace", otherwise), config.get("moe_layer_freq")
+    if isinstance(every, list):
+        return _flags("moe_layer_freq", every, layers), 1
+    every = config.whole("moe_layer_freq", 1)
+    return [layer >= first and layer % max(every, 1) == 0 for layer in range(layers)], every
+
+
+def decoder_sparse_step(config: Any, layers: int, _: int) -> tuple[list[bool], int]:
+    """Qwen: experts in the last of every so many layers, but for those that a list names."""
+    every, named = config.whole("decoder_sparse_step", 1), config.get("mlp_only_layers")
+    dense = set() if named is None else set(_numbers("mlp_only_layers", named))
+    return [layer not in dense and (layer + 1) % max(every, 1) == 0 for layer in range(layers)], every
+
+
+def interleave_moe_layer_step(config: Any, layers: int, _: int) -> tuple[list[bool], int]:
+    """Llama 4: experts in the layers that a list names, else in the last of every so many."""
+    every, named = config.whole("interleave_moe_layer_step", 1), config.get("moe_layers")
+    if named is not None:
+        sparse = set(_numbers("moe_layers", named))
+        return [layer in sparse for layer in range(layers)], every
+    return [(layer + 1) % max(every, 1) == 0 for layer in range(layers)], every
+
+
+def moe_layers_enum(config: Any, layers: int, _: int) -> tuple[list[bool], int] | None:
+    """Step 3: the layers with experts, in a text."""
+    named = config.get("moe_layers_enum")
+    if named is None:
+        return None
+    digits = named.split(",") if isinstance(named, str) else [""]
+    if not all(digit.strip().isdigit() and len(digit) < 9 for digit in digits):
+        raise CatalogError(f"moe_layers_enum={quoted(named)} must be numbers of layers, as in '4,5,6'")
+    sparse = {int(digit) for digit in digits}
+    return [layer in sparse for layer in range(layers)], 1
+
+
+def moe_layer_interval(config: Any, layers: int, _: int) -> tuple[list[bool], int]:
+    """ERNIE: experts in the last of every so many layers, between two of them."""
+    every = max(config.whole("moe_layer_interval", 1), 1)
+    first, last = config.whole("moe_layer_start_index", 0), config.get("moe_layer_end_index")
+    last = layers if last in (None, -1) else config.whole("moe_layer_end_index", layers)
+    return [first <= layer <= last and (layer + 1) % every == 0 for layer in range(layers)], every
+
+
+def all_layers(config: Any, layers: int, _: int) -> tuple[list[bool], int]:
+    """Experts in every layer."""
+    return [True] * layers, 1
+
+
+BLOCKS: dict[str, Blocks] = {
+    each.__name__: each
+    for each in (
+        mlp_layer_types, first_k_dense_replace, decoder_sparse_step, interleave_moe_layer_step, moe_layers_enum,
+        moe_layer_interval, all_layers,
+    )
+}  # fmt: skip
