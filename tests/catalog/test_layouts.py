@@ -46,6 +46,7 @@ GEMMA3_4B = {"hidden_size": 2560, "num_hidden_layers": 34, "intermediate_size": 
 #: them on the meta device (with the biases of routers), where not otherwise said.
 RELEASED = {
     "Llama 3.2 1B": (LLAMA, 1_235_814_400),
+    "Cohere 2, as its class takes it": (decoder("cohere2", 40, 8192, 64, None, 22528, 256000), 34_980_831_232),
     "GLM-4.5-Air": (
         decoder("glm4_moe", 46, 4096, 96, 8, 10944, 151552, head_dim=128, attention_bias=True, n_shared_experts=1,
                 first_k_dense_replace=1, use_qk_norm=False, num_nextn_predict_layers=1, **experts(1408, 128, 8)),
@@ -176,9 +177,10 @@ class TestWindows:
 
 
 REFUSED = {
-    "chunks": (
-        decoder("llama4_text", 48, 5120, 40, 8, 8192, 202048, attention_chunk_size=8192),
-        "no_rope_layers: 36 of 48 layers have attention in chunks (attention_chunk_size), which cannot be counted yet",
+    "chunks beside windows": (
+        decoder("cohere2", 2, 5120, 40, 8, 8192, 202048, attention_chunk_size=8192, sliding_window=4096,
+                layer_types=["sliding_attention", "chunked_attention"]),
+        "layer_types: layers with windows beside layers with chunks, which cannot be counted yet",
     ),
     "an indexer": ({"model_type": "deepseek_v32"}, "model_type='deepseek_v32': attention to tokens that an"),
     "an indexer in another type": (
@@ -210,7 +212,7 @@ REFUSED = {
         decoder("deepseek_v3", 1, 7168, 128, 128, 18432, 129280, mlp_layer_types=["thin"]),
         "mlp_layer_types: unknown kind of layer 'thin'",
     ),
-    "one norm a layer": (decoder("cohere", 40, 8192, 64, 64, 22528, 256000), "1 norm(s) a layer, which cannot"),
+    "biases of the output head": (decoder("phi", 32, 2560, 32, 32, 10240, 51200), "biases of the output head"),
     "norms over all heads": (decoder("olmo2", 32, 4096, 32, 32, 11008, 100352), "norms over the queries and keys"),
     "norms without weights": (decoder("olmo", 32, 4096, 32, 32, 11008, 50304), "'olmo': norms without weights"),
     "a gate of shared experts": (
