@@ -92,7 +92,8 @@ def _empty(types: Mapping[str, np.dtype], shape: Shape) -> dict[str, np.ndarray]
     """An array per name; those of numbers in one piece unless it is large, which takes a part of the time."""
     numbers = [name for name, dtype in types.items() if dtype == np.float64]
     several = len(numbers) * math.prod(shape) <= PIECE
-    rows = dict(zip(numbers, np.empty((len(numbers), *shape)), strict=True)) if several else {}
+    held = np.empty((len(numbers), *shape)) if several else np.empty(0)
+    rows = {name: held[place, ...] for place, name in enumerate(numbers)} if several else {}
     return {name: rows[name] if name in rows else np.empty(shape, dtype) for name, dtype in types.items()}
 
 

@@ -17,7 +17,7 @@ term is a number times a *table* per axis, which holds what a factor is worth at
 
 >>> form = graph.sum(memory)
 >>> print(form)
-8 axis0[1, 0.5, 0.25] + 12 max(0, -0.667 axis0[1, 0.5, 0.25] + axis1[0.25, 0.5, 0.75, 1])
+8 axis0[1, 0.5, 0.25] + 12 max(0, axis1[0.25, 0.5, 0.75, 1] + -0.667 axis0[1, 0.5, 0.25])
 
 **Plan** (:mod:`~mlsysim.bounds.plans`). Bounded term by term, the first term would be small where t is
 large, and the maximum where t is small: no point is both. So each branch of the maximum is put in its place.

@@ -16,7 +16,7 @@ from mlsysim.bounds.forms import Condition, Forms, Sum
 from mlsysim.bounds.implied import LARGEST_PAIRS
 from mlsysim.graph import TABLE, Graph, Node
 from mlsysim.graph.lowering import declared
-from mlsysim.graph.passes import cost_of
+from mlsysim.graph.passes import cost_of, is_truth
 
 #: Most pairs of values of two axes for which a variable is tabulated.
 LARGEST_PLANE = 1 << 15
@@ -172,7 +172,7 @@ class Nodes:
         if self.graph.nodes[place].op == "input":
             return self._grid(quantity.value, axes)
         joined = self.graph.nodes[place].op in ("both", "either", "where")
-        return None if joined or not self.graph.is_truth(place) else self._pairs(place)
+        return None if joined or not is_truth(self.graph, place) else self._pairs(place)
 
     def _pairs(self, place: int) -> Condition | None:
         """A condition on two axes by its truth at all pairs of their values, if these are few."""
@@ -194,7 +194,7 @@ class Nodes:
         return _set(self._known[place].axes)
 
     def _over(self, place: int, axes: list[int]) -> np.ndarray | None:
-        """The values of a node at all pairs of values of two axes; None where that takes too long."""
+        """The values of a node at all pairs of two axes; None where that takes too long, or a bound input has none."""
         found = self._on.setdefault(tuple(axes), {}) if self._points(axes) <= LARGEST_PLANE else {}
         needed, pending = set[int](), [place]
         while pending:
@@ -202,6 +202,8 @@ class Nodes:
             if at not in needed and at not in found and self._known[at].value is None:
                 needed.add(at)
                 pending += self._operands(at)
+        if any(self.graph.nodes[at].op == "input" for at in needed):
+            return None
         nanoseconds = sum([cost_of(self.graph.nodes[at]) for at in needed]) * self._points(axes)
         if self._points(axes) > LARGEST_PLANE and nanoseconds > AFFORDABLE:
             return None

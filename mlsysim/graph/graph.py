@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from mlsysim.graph.facts import Facts
-from mlsysim.graph.operation import TABLE
 
 #: Inputs of a subgraph that are its own, by operation; after them stand those that it captures.
 OWN = {"root": 1, "least_integer": 1, "chunked": 2}
@@ -67,13 +66,6 @@ class Graph:
                 for arg in self.nodes[place].args:
                     needed[arg] = 1
         return [place for place, flag in enumerate(needed) if flag]
-
-    def is_truth(self, place: int) -> bool:
-        """True if a node is a truth value."""
-        node = self.nodes[place]
-        if node.op == "where":
-            return self.is_truth(node.args[1]) and self.is_truth(node.args[2])
-        return isinstance(node.data, bool) if node.op == "number" else TABLE[node.op].truth
 
     @cached_property
     def size(self) -> int:

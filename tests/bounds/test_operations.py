@@ -5,6 +5,7 @@ import pytest
 import sympy
 from bounds.expressions import A, Case, M, N, whole
 
+from mlsysim.backends import vector
 from mlsysim.bounds.forms import Forms
 from mlsysim.bounds.plans import Plans
 from mlsysim.bounds.ranges import Ranges
@@ -26,6 +27,7 @@ def test_what_bounds_know_of_a_function_its_operation_states(stated, lowest, hig
     facts = Facts(-30.0, 20.0)
     operation = Operation("cubed", "{0} * {0} * {0}", fold=lambda a: a * a * a, facts=lambda _: facts, **stated)
     monkeypatch.setitem(TABLE, "cubed", operation)
+    monkeypatch.setitem(vector.FUNCTIONS, "cubed", lambda a: a * a * a)
     forms = Forms((3,))
     of = forms.atom("cubed", forms.table(0, np.array([-3.0, 0.0, 2.0])))
     with np.errstate(all="ignore"):

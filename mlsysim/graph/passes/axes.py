@@ -121,7 +121,7 @@ def _part(graph: Graph, places: Collection[int], outputs: Mapping[str, int], han
                 add(arg, graph.nodes[arg])
                 continue
             add(arg, Node("input", (), handed[arg]))
-            if graph.is_truth(arg):  # which is handed on as a number
+            if is_truth(graph, arg):  # which is handed on as a number
                 add(arg, Node("truth", (moved[arg],)))
 
     for place in places:
@@ -136,3 +136,11 @@ def _part(graph: Graph, places: Collection[int], outputs: Mapping[str, int], han
         {moved[place]: graph.names[place] for place in places if place in graph.names},
         tuple(facts),
     )
+
+
+def is_truth(graph: Graph, place: int) -> bool:
+    """True if a node is a truth value."""
+    node = graph.nodes[place]
+    if node.op == "where":
+        return is_truth(graph, node.args[1]) and is_truth(graph, node.args[2])
+    return isinstance(node.data, bool) if node.op == "number" else TABLE[node.op].truth
