@@ -251,7 +251,7 @@ def _read(content: Mapping[str, Any], ignored: Iterable[str]) -> tuple[dict[str,
     notes = _account(outer, tables()["common"])
     tied = {name: content[name] for name in ("tie_word_embeddings",) if content.get(name) is not None}
     named = text.get("model_type")
-    inner = _known(named) if isinstance(named, str) and named not in ("", model_type) else part
+    inner = part if named in (None, "", model_type) else _known(named)
     shape, more = _shape({**text, **tied}, inner, ignored, nested=True)
     return shape, notes + more
 
@@ -382,6 +382,6 @@ def _account(config: Config, lines: Mapping[str, Any]) -> list[str]:
             f"TransformerWorkload.from_hf(path, ignore={tuple(unknown)!r}) reads it"
         )
     notes = [f"Without what {name} describes: the language model alone." for name in towers]
-    if any(content.get(name) for name in LATER_TOKENS):
+    if any(config.whole(name, 0) for name in LATER_TOKENS if name in content):
         notes.append("Without the layers that predict further tokens.")
     return notes

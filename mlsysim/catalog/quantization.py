@@ -31,6 +31,10 @@ ROLES = {
     "dense blocks": ("mlp.up_proj",),
 }
 PREFIXES = ("model.layers.", "model.language_model.layers.", "language_model.model.layers.")
+#: Lists of what is not quantised, by the names of transformers, compressed-tensors, vLLM, modelopt and bitsandbytes.
+LEFT_WIDE = ("modules_to_not_convert", "ignore", "ignored_layers", "exclude_modules", "llm_int8_skip_modules")
+#: Repetitions without end in an expression, which may take for ever where one stands in another or there are many.
+_ENDLESS, _NESTED, MOST_ENDLESS = re.compile(r"[*+]|\{\d+,\}"), re.compile(r"\)\s*[*+{]"), 4
 #: A format is the one of a checkpoint where a weight takes the same bytes, but for this share.
 SAME = Fraction(1, 100)
 
@@ -43,7 +47,7 @@ def weights(table: Any, layers: int, roles: Iterable[str]) -> tuple[str, str]:
     table : object
         Content of the field.
     layers : int
-        Of the model, the last of which stands for all.
+        Of the model, of which the first, the middle and the last stand for all.
     roles : iterable of str
         Keys of ``ROLES`` that the model has.
 
@@ -54,11 +58,14 @@ def weights(table: Any, layers: int, roles: Iterable[str]) -> tuple[str, str]:
     """
     if not isinstance(table, Mapping):
         raise CatalogError(f"quantization_config={quoted(table)} must be an object")
-    stored = _formats(table)
+    stored, patterns = _formats(table), _left_wide(table)
     size = stored[0] if len(stored) == 1 else ""
     if isinstance(size, str) and size not in WEIGHT_FORMATS:
         return "", f"{' and '.join(map(str, stored)) or table.get('quant_method') or 'an unknown format'}"
-    wide = [role for role in roles if _stays_wide(table, ROLES[role], layers - 1)]
+    seen, wide = {0, layers // 2, layers - 1}, []
+    for role in roles:
+        found = sum(_stays_wide(patterns, ROLES[role], layer) for layer in seen)
+        wide += [role if found == len(seen) else f"{role} of some layers"] if found else []
     said = f"{' and '.join(wide)} at 16 bit" if wide else ""
     if isinstance(size, str):
         return size, said
@@ -83,7 +90,7 @@ def cache(table: Mapping[str, Any]) -> str:
 
 def _formats(table: Mapping[str, Any]) -> list[str | Fraction]:
     """Formats of the weights, each once; bytes where these are of none of ours."""
-    method, bits = str(table.get("quant_method", "")), table.get("bits")
+    method, bits = str(table.get("quant_method", "")).lower(), table.get("bits")
     layered, groups = table.get("quantized_layers"), table.get("config_groups")
     if isinstance(layered, Mapping) and layered:
         found = [_algorithm(str(each.get("quant_algo"))) for each in layered.values() if isinstance(each, Mapping)]
@@ -96,10 +103,17 @@ def _formats(table: Mapping[str, Any]) -> list[str | Fraction]:
         )
     if table.get("quant_algo"):
         return [_algorithm(str(table["quant_algo"]))]
-    if method in GROUPED and type(bits) is int:
+    if method in GROUPED:
+        if table.get("dynamic"):
+            return [f"{method} with other bits in some modules"]
+        if type(bits) is not int or not 2 <= bits <= 8:
+            raise CatalogError(f"quantization_config: bits={quoted(bits)} must be a whole number from 2 to 8")
         return [_grouped(bits, table.get("group_size"), symmetric=False)]
     if method == "bitsandbytes":
-        return ["nf4" if table.get("load_in_4bit") else "int8"]
+        flags = [table.get(name, False) for name in ("load_in_4bit", "load_in_8bit")]
+        if sorted(map(repr, flags)) != ["False", "True"]:
+            raise CatalogError("quantization_config: one of load_in_4bit and load_in_8bit must be true")
+        return ["nf4" if flags[0] else "int8"]
     if method in ("fp8", "fbgemm_fp8"):
         return ["fp8" if table.get("weight_block_size") is None else _block(table["weight_block_size"])]
     return [method]
@@ -123,7 +137,9 @@ def _numbers(scheme: Mapping[str, Any]) -> str | Fraction:
 
 def _grouped(bits: int, group: Any, *, symmetric: bool) -> str | Fraction:
     """Whole numbers in groups with an fp16 scale, and a zero point where they are not symmetric."""
-    shared = group if type(group) is int and group > 0 else 2**16
+    if group not in (None, -1) and (type(group) is not int or group < 1):
+        raise CatalogError(f"quantization_config: group_size={quoted(group)} must be a whole number, or -1 for none")
+    shared = 2**16 if group in (None, -1) else group
     size = Fraction(bits, 8) + (2 + (0 if symmetric else Fraction(bits, 8))) / Fraction(shared)
     near = (name for name in GROUPS if abs(STORED_WEIGHT[name] / size - 1) < SAME)
     return next(near, size)
@@ -131,24 +147,46 @@ def _grouped(bits: int, group: Any, *, symmetric: bool) -> str | Fraction:
 
 def _block(sides: Any) -> str:
     """Squares of numbers with an fp32 scale."""
-    return "fp8_block" if sides == [128, 128] else "fp8"
+    if not isinstance(sides, list) or len(sides) != 2 or not all(type(side) is int and side > 0 for side in sides):
+        raise CatalogError(f"quantization_config: {quoted(sides)} must be two sides of a block, as in [128, 128]")
+    return "fp8_block" if sides == [128, 128] else f"fp8 in blocks of {sides[0]} by {sides[1]}"
 
 
-def _stays_wide(table: Mapping[str, Any], names: Iterable[str], layer: int) -> bool:
-    """Tell whether patterns of what is not quantised name a matrix of a layer under any of its names."""
-    lists = (table.get("modules_to_not_convert"), table.get("ignore"))
-    patterns = [pattern for each in lists if isinstance(each, list) for pattern in each]
+def _left_wide(table: Mapping[str, Any]) -> list[str]:
+    """Patterns of what is not quantised."""
+    found = []
+    for name in LEFT_WIDE:
+        listed = table.get(name) or []
+        if not isinstance(listed, list) or not all(isinstance(pattern, str) for pattern in listed):
+            raise CatalogError(f"quantization_config: {name}={quoted(listed)} must be a list of names")
+        found += listed
+    for pattern in found:
+        if pattern.startswith("re:"):
+            _checked(pattern[3:])
+    return found
+
+
+def _checked(expression: str) -> None:
+    """Refuse a regular expression that is none, or that may take for ever."""
+    endless = len(_ENDLESS.findall(expression.replace("\\*", "").replace("\\+", "")))
+    if endless > MOST_ENDLESS or _NESTED.search(expression):
+        raise CatalogError(f"quantization_config: {quoted(expression)} repeats too much to be looked for")
+    try:
+        re.compile(expression)
+    except re.error as error:
+        raise CatalogError(f"quantization_config: {quoted(expression)} is no regular expression: {error}") from None
+
+
+def _stays_wide(patterns: Iterable[str], names: Iterable[str], layer: int) -> bool:
+    """Tell whether some pattern names a matrix of a layer under any of its names."""
     full = [f"{prefix}{layer}.{name}" for prefix in PREFIXES for name in names]
-    return any(_matches(str(pattern), name) for pattern in patterns for name in full)
+    return any(_matches(pattern, name) for pattern in patterns for name in full)
 
 
 def _matches(pattern: str, name: str) -> bool:
     """Match as compressed-tensors (``re:``), modelopt (``*``) and fp8 (part of a name) do."""
     if pattern.startswith("re:"):
-        try:
-            return re.match(pattern[3:], name) is not None
-        except re.error:
-            return False
+        return re.match(pattern[3:], name) is not None
     if "*" in pattern:
         return any(fnmatchcase(name, f"{pattern}{end}") for end in ("", ".*"))
     return f".{pattern}." in f".{name}." or name.startswith(f"{pattern}.")

@@ -59,7 +59,11 @@ AllowInfeasible = Annotated[
     bool, typer.Option("--allow-infeasible", help="Keep what does not fit or misses its targets; by default left out.")
 ]
 Method = Annotated[
-    str, typer.Option(metavar="NAME", help="auto, bounds (branch and bound alone) or dense (every point).")
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="auto, bounds (branch and bound, but for grids of a fraction of a second) or dense (every point).",
+    ),
 ]
 TimeLimit = Annotated[
     float | None, typer.Option(metavar="SECONDS", help="Answer after so long, and say what is not known.")

@@ -11,7 +11,7 @@ from mlsysim.inputs.declaration import Caveat
 from mlsysim.inputs.slot import Counted
 from mlsysim.symbolic import Mod, Requirement, label, variable_of
 from mlsysim.symbols.hardware import n_node
-from mlsysim.symbols.mixers import L_w, a, a_kv, n_G, qk_norm, r_kv, r_q, sinks, window
+from mlsysim.symbols.mixers import L_w, a, a_kv, d_v, n_G, qk_norm, r_kv, r_q, sinks, window
 from mlsysim.symbols.trained import lora_targets
 from mlsysim.symbols.training import t
 from mlsysim.symbols.workload import E, L, L_moe, d_e, d_ff, expert_bias, k
@@ -116,6 +116,7 @@ SHAPE_REQUIREMENTS = (
     Requirement(d_ff, (d_ff > 0) | Eq(L_moe, L), "must be above 0 where layers have no experts"),
     Requirement(qk_norm, Eq(qk_norm, 0) | Eq(r_kv, 0), "must be False with latent attention ({kv_lora_rank})"),
     Requirement(sinks, Eq(sinks, 0) | Eq(r_kv, 0), "must be False with latent attention ({kv_lora_rank})"),
+    Requirement(d_v, (d_v > 0) | Eq(r_kv, 0), "must be above 0 with latent attention ({kv_lora_rank})"),
     Requirement(n_G, Eq(Mod(n_G, a), 0), "must be a multiple of {heads}"),
     Requirement(n_G, Eq(n_G, 0) | Eq(r_kv, 0), "must be 0 with latent attention ({kv_lora_rank})"),
     Requirement(expert_bias, Eq(expert_bias, 0) | (L_moe > 0), "must be False where {moe_layers}"),

@@ -1,6 +1,7 @@
 """Layouts of config.json files: what is counted is what classes build and makers publish, and the rest is refused."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from mlsysim import ParameterCountModel, ServingCapacityModel, TransformerWorkload
 from mlsysim.catalog.huggingface import layout, tables
 from mlsysim.catalog.patterns import BLOCKS, MIXERS
+from mlsysim.catalog.quantization import LEFT_WIDE
 from mlsysim.errors import CatalogError
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "validation"
@@ -310,8 +312,13 @@ STORED = {
     "NVFP4": (
         {"quant_method": "modelopt", "quant_algo": "NVFP4", "ignore": ["lm_head", "model.layers.15.self_attn*"]},
         "nvfp4",
-        "attention at 16 bit",
+        "attention of some layers at 16 bit",
     ),
+    **{
+        f"{name} of what stays wide": ({"quant_method": "FP8", name: ["self_attn"]}, "fp8", "attention at 16 bit")
+        for name in LEFT_WIDE
+    },
+    "blocks of other sides": ({**FP8, "weight_block_size": [1, 32]}, "", ""),
     "groups of 32": (
         {"quant_method": "compressed-tensors", "config_groups": {"group_0": {"weights": GROUPS}},
          "ignore": ["lm_head", "re:.*self_attn.*"]},
@@ -321,12 +328,33 @@ STORED = {
 }  # fmt: skip
 
 
+#: Tables that no class of transformers writes, and the field that is at fault.
+MALFORMED = {
+    "bits below": ({"quant_method": "gptq", "bits": -4}, "bits=-4"),
+    "bits above": ({"quant_method": "awq", "bits": 16}, "bits=16"),
+    "groups of none": ({"quant_method": "gptq", "bits": 4, "group_size": 0}, "group_size=0"),
+    "one side of a block": ({**FP8, "weight_block_size": "128"}, "'128'"),
+    "neither flag": ({"quant_method": "bitsandbytes"}, "load_in_4bit"),
+    "a flag as text": ({"quant_method": "bitsandbytes", "load_in_4bit": "false"}, "load_in_4bit"),
+    "names as text": ({**FP8, "modules_to_not_convert": "lm_head"}, "modules_to_not_convert='lm_head'"),
+    "no expression": ({**FP8, "ignore": ["re:("]}, "'('"),
+    "a repeat in a repeat": ({**FP8, "ignore": ["re:(a|a?)+$"]}, "repeats too much"),
+    "many repeats": ({**FP8, "ignore": ["re:.*.*.*.*.*z"]}, "repeats too much"),
+}
+
+
 class TestFormats:
     @pytest.mark.parametrize("case", STORED)
     def test_the_format_of_the_weights(self, read, case):
         table, name, note = STORED[case]
         found = read(**LLAMA, quantization_config=table).weight_format
-        assert (found.value, found.note) == (name, note)
+        assert ((found.value, found.note) if found else ("", "")) == (name, note)
+
+    @pytest.mark.parametrize("case", MALFORMED)
+    def test_a_malformed_table_is_refused_by_its_field(self, read, case):
+        table, said = MALFORMED[case]
+        with pytest.raises(CatalogError, match=re.escape(said)):
+            read(**LLAMA, quantization_config=table)
 
     def test_the_format_of_the_cache(self, read):
         scheme = {"num_bits": 8, "type": "float", "dynamic": False}
