@@ -27,7 +27,7 @@ KEPT_COMPILED = {
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
 }
-#: What a process may hold, in pages of memory, before it forgets what it compiled for earlier files.
+#: What a process may hold, in pages of memory, before it forgets what it compiled for earlier tests.
 HELD = 2**30 // os.sysconf("SC_PAGESIZE")
 #: Pages that were left when something was forgotten for the last time.
 LEFT = [0]
@@ -46,9 +46,9 @@ def resident():
     return int(told.read_text().split()[1]) if told.exists() else 0
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(autouse=True)
 def forgotten():
-    """What was compiled for files of tests is forgotten after one, where it has become too much: that takes seconds."""
+    """What was compiled for tests is forgotten after one, where it has become too much: that takes seconds."""
     yield
     if "jax" in sys.modules and resident() > LEFT[0] + HELD:
         sys.modules["jax"].clear_caches()
