@@ -186,6 +186,8 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
     if {"heads", "tp_size", "kv_heads_per_rank"} <= set(point):
         point["kv_heads_per_rank"] = min(point["kv_heads_per_rank"], point["heads"] / point["tp_size"])
     if point.get("kv_lora_rank"):
+        if point.get("v_head_dim") == 0:
+            point["v_head_dim"] = 128
         point |= dict.fromkeys({"qk_norm", "attention_sinks"} & set(point), 0.0)
         point |= dict.fromkeys({"gate_width"} & set(point), 0.0)
     if {"gate_width", "heads"} <= set(point):

@@ -94,7 +94,8 @@ def test_arithmetic_is_that_of_the_operators_of_transformers(name):
     ("given", "message"),
     [
         ({"gate_width": 100}, "gate_width=100: must be a multiple of heads=71; nearest: 71"),
-        ({"gate_width": 71, "kv_lora_rank": 8}, "gate_width=71: must be 0 with latent attention"),
+        ({"gate_width": 71, "kv_lora_rank": 8, "v_head_dim": 64}, "gate_width=71: must be 0 with latent attention"),
+        ({"kv_lora_rank": 8}, "v_head_dim=0: must be above 0 with latent attention"),
         ({"block_norms": 3}, "block_norms=3: must be"),
         ({"v_head_dim": -1}, "v_head_dim=-1: must be"),
     ],
