@@ -49,13 +49,13 @@ SCALES = {
 }
 
 
-def _with_scales(name: str) -> Fraction:
-    block, scales = SCALES.get(name, (1, Fraction(0)))
-    return Fraction(BITS[name], 8) + scales / block
+def with_scales(bits: int, block: int = 1, scales: int | Fraction = 0) -> Fraction:
+    """Bytes of one number of so many bits, and of its part of the scales of a block."""
+    return Fraction(bits, 8) + Fraction(scales) / block
 
 
 #: Bytes of one number as it is stored, scales included.
-STORED = {name: _with_scales(name) for name in BITS}
+STORED = {name: with_scales(bits, *SCALES.get(name, (1, Fraction(0)))) for name, bits in BITS.items()}
 #: Bytes of one weight: DeepSeek-V3 scales squares of 128 by 128.
 STORED_WEIGHT = {**STORED, "fp8_block": 1 + Fraction(4, 128**2)}
 #: The rate at which products in a format run, where the format of the rate has another name.

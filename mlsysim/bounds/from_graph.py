@@ -249,11 +249,11 @@ class GraphForms:
         return None
 
     def both(self, *operands: Any) -> Condition:
-        """Whether all of some conditions hold."""
+        """The condition that all of some conditions hold."""
         return self._joined("and", self.forms.true, self.forms.false, operands)
 
     def either(self, *operands: Any) -> Condition:
-        """Whether one of some conditions holds."""
+        """The condition that one of some conditions holds."""
         return self._joined("or", self.forms.false, self.forms.true, operands)
 
     def _joined(
@@ -269,14 +269,14 @@ class GraphForms:
         return neutral if not parts else parts[0] if len(parts) == 1 else self.forms.condition(relation, *parts)
 
     def negation(self, of: Any) -> Condition:
-        """Whether a condition does not hold."""
+        """The condition that another does not hold."""
         of, forms = self.condition(of), self.forms
         if of is forms.true or of is forms.false:
             return forms.false if of is forms.true else forms.true
         return of.args[0] if of.relation == "not" else forms.condition("not", of)
 
     def alike(self, left: Any, right: Any) -> Condition:
-        """Whether two numbers, or two truth values, are equal."""
+        """The condition that two numbers, or two truth values, are equal."""
         if all(type(each.form) is Condition for each in (left, right)):
             neither = self.both(self.negation(left), self.negation(right))
             return self.either(self.both(left, right), neither)
@@ -310,7 +310,7 @@ class GraphForms:
         return parameter.terms[0].atoms[0][0], found
 
     def atom(self, op: str, *operands: Any, data: Any = None) -> Sum:
-        """What has no form, of which the table of operations knows a range at most."""
+        """A result without a form, of which the table of operations knows a range at most."""
         return self.forms.atom(op, *map(self.settled, operands), *(() if data is None else (data,)))
 
     def _sum_of(self, of: Gathered) -> Sum:

@@ -438,7 +438,7 @@ class Ranges:
 
 
 def _is_fixed(low: np.ndarray, high: np.ndarray, whole: bool) -> np.ndarray:
-    """Whether a range is one number."""
+    """True where a range is one number."""
     return np.rint(low) == np.rint(high) if whole else high - low <= FIXED * np.abs(high)
 
 

@@ -58,7 +58,7 @@ def tables() -> dict[str, Any]:
 
 @cache
 def class_defaults() -> dict[str, dict[str, Any]]:
-    """What the class of each type takes where a file leaves a field out."""
+    """Values that the class of each type takes where a file leaves a field out."""
     return tomllib.loads((resources.files("mlsysim.catalog") / "class_defaults.toml").read_text("utf-8"))
 
 
@@ -135,7 +135,7 @@ class Config:
         return value
 
     def first(self, field: str, line: Any) -> Any:
-        """What a line of a layout says of a field: a value, or text such as ``"n_inner | 4 * n_embd"``.
+        """Read a field as a line of a layout says it: a value, or text such as ``"n_inner | 4 * n_embd"``.
 
         Names are fields of a file, of which the first that the file has counts, then the first that the class has a
         default for; behind them, a product, sum or number for files without.
@@ -315,7 +315,7 @@ def _plan(names: Iterable[str], table: Mapping[str, Any], config: Config, layers
 
 
 def _windows(config: Config, lines: Mapping[str, Any], layers: int) -> dict[str, int]:
-    """How far the layers of a model look back that has no other mixers than attention."""
+    """Reach of the layers of a model that has no other mixers than attention."""
     # Types whose layers are all alike may list them, but not as mixers of another kind.
     listed = ("layer_types", layer_types(config, layers, 0))
     pattern, kinds = _plan(lines["mixers"], MIXERS, config, layers) if lines["mixers"] else listed

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from mlsysim.errors import CatalogError, quoted
-from mlsysim.formats import KV_CACHE_FORMATS, STORED_WEIGHT, WEIGHT_FORMATS
+from mlsysim.formats import KV_CACHE_FORMATS, STORED_WEIGHT, WEIGHT_FORMATS, with_scales
 
 #: Formats by the names that ``quant_algo`` has for them.
 ALGORITHMS = {
@@ -140,7 +140,7 @@ def _grouped(bits: int, group: Any, *, symmetric: bool) -> str | Fraction:
     if group not in (None, -1) and (type(group) is not int or group < 1):
         raise CatalogError(f"quantization_config: group_size={quoted(group)} must be a whole number, or -1 for none")
     shared = 2**16 if group in (None, -1) else group
-    size = Fraction(bits, 8) + (2 + (0 if symmetric else Fraction(bits, 8))) / Fraction(shared)
+    size = with_scales(bits, shared, 2 + (0 if symmetric else with_scales(bits)))
     near = (name for name in GROUPS if abs(STORED_WEIGHT[name] / size - 1) < SAME)
     return next(near, size)
 

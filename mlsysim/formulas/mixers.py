@@ -73,7 +73,6 @@ LORA = Source("hu2022", "section 4.1")
 SHAPE = "Every stored tensor once; buffers such as rotary tables are not parameters."
 COUNTED = "Equal, tensor for tensor, to PyTorch and transformers models split the same way (docs/validation.md)."
 HOOKS = "Within 0.2% of the saved tensors of PyTorch layers: plain, dropout, Llama, Qwen3, Mixtral, DeepSeek-V3."
-ON_RANK = "One layer on one rank."
 
 #: Where keys and values are kept as one compressed vector.
 IS_LATENT = r_kv > 0

@@ -26,7 +26,7 @@ def value_at(expression: Any, values: Mapping[str, Any]) -> Any:
 
 
 def roots(coefficients: Sequence[Any], tidy: Callable[[Any], Any] = lambda expression: expression) -> list[Any]:
-    """Where a polynomial of first or second degree vanishes, its leading coefficient first; none of another."""
+    """Zeros of a polynomial of first or second degree, its leading coefficient first; none of another."""
     if len(coefficients) == 2:
         return [tidy(-coefficients[1] / coefficients[0])]
     if len(coefficients) != 3:

@@ -26,7 +26,6 @@ STEP = {"model": "Llama3_70B", "fleet": "SuperPOD_H100", "fleet_size": 64, "seq_
 EVERY = [case for case in POINTS if case not in CHAINS and case[1] not in ("counted", "fleet", "rented_fleet")]
 FIRST = ["TrainingMemoryModel", "DistributedModel", "ServingCapacityModel", "MoERoutingModel", "KernelModel"]
 CASES = sorted(EVERY, key=lambda case: case[0] not in FIRST)
-#: What NumPy and Python find to the last bit but one.
 
 
 def drawn(values, random):

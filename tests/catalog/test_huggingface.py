@@ -318,14 +318,15 @@ def test_a_file_with_any_one_field_changed_loads_or_is_refused(write, name):
     content = config(name)
     part = content.get("text_config", content)
     loaded = 0
-    for field, value in list(part.items()):
+    fields = [(field, value) for field, value in part.items() if field != "model_type"]
+    for field, value in fields:
         for token in TOKENS:
             part[field] = token
             file = write(content)
             with contextlib.suppress(CatalogError):
                 loaded += TransformerWorkload.from_hf(file).layers.value > 0
         part[field] = value
-    assert loaded > 4 * len(part)
+    assert loaded >= 5 * len(fields)
 
 
 class TestTheFile:

@@ -188,7 +188,7 @@ class _Ordering:
             return make("multiply", a, b)
 
         def join(a: tuple[int, bool], b: tuple[int, bool]) -> tuple[int, bool]:
-            """Of values, and whether they divide."""
+            """Join two values, each with a flag that says whether it divides."""
             if a[1] == b[1]:
                 return make("multiply", a[0], b[0]), a[1]
             (above, _), (below, _) = (b, a) if a[1] else (a, b)

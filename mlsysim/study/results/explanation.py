@@ -266,7 +266,7 @@ class Explanation:
         return f"{named} = {amount}"
 
     def _found(self, expression: Any) -> list[str]:
-        """What is said of a number that was searched for; nothing of other parts that are looked at as a whole."""
+        """Lines on a number that was searched for; none on other parts that are looked at as a whole."""
         if isinstance(expression, LeastInteger):
             return self._least_integer(expression)
         return [self._root(expression)] if isinstance(expression, Root) else []
