@@ -424,6 +424,25 @@ class TransformerWorkload(Entry):
         Tokens a layer with a sliding window attends to, and how many layers have one; 0 without.
     chunked_attention : Value, optional
         Yes where those layers attend within chunks of so many tokens; no where left out.
+    sliding_heads, sliding_kv_heads, sliding_head_dim, sliding_v_head_dim : Value, optional
+        Shape of attention in layers with a window; that of the others where left out.
+    value_projections : Value, optional
+        No where keys serve as values in layers without a window; yes where left out.
+    mixerless_layers, blockless_layers : Value, optional
+        Layers in which tokens do not see each other, and without a feed-forward block; 0 where left out.
+    state_layers, parallel_layers : Value, optional
+        Layers with a recurrent mixer, and those of them that have attention beside it; 0 where left out.
+    state_key_heads, state_key_dim, state_heads, state_value_dim : Value, optional
+        Heads that write to its state and its rows; heads of the state and its columns.
+    state_gates, state_scalars, state_matrices, state_vectors : Value, optional
+        Gates as wide as its values, numbers per token and head; further matrix elements, and its vectors.
+    conv_channels, conv_kernel : Value, optional
+        Its short convolution.
+    state_operations, state_chunk, delta_rule, state_element_bytes : Value, optional
+        Arithmetic per element of the state and token, tokens of a chunk, whether it follows the delta rule; bytes of an
+        element, 4 where left out.
+    index_layers, index_heads, index_head_dim, index_topk : Value, optional
+        Indexers that pick the tokens which latent attention reads; 0 without.
     mtp_layers : Value, optional
         Layers that predict further tokens in training; 0 where left out.
     counted_parameters : Value, optional
@@ -437,7 +456,7 @@ class TransformerWorkload(Entry):
     what: ClassVar[str] = "model"
     flags: ClassVar[frozenset[str]] = frozenset(
         {"gated", "tied_embeddings", "qkv_bias", "attention_output_bias", "mlp_bias", "norm_bias", "qk_norm",
-         "attention_sinks", "sandwich_norm", "chunked_attention"}
+         "attention_sinks", "sandwich_norm", "chunked_attention", "value_projections", "delta_rule"}
     )  # fmt: skip
     counts: ClassVar[tuple[str, ...]] = ("parameters",)
     counted_from: ClassVar[tuple[str, ...]] = ("vocab_size", "ffn_dim", "gated")
@@ -472,6 +491,33 @@ class TransformerWorkload(Entry):
     sliding_window: Count | None = None
     sliding_layers: Count | None = None
     chunked_attention: Flag | None = None
+    sliding_heads: Count | None = None
+    sliding_kv_heads: Count | None = None
+    sliding_head_dim: Count | None = None
+    sliding_v_head_dim: Count | None = None
+    value_projections: Flag | None = None
+    mixerless_layers: Count | None = None
+    blockless_layers: Count | None = None
+    state_layers: Count | None = None
+    parallel_layers: Count | None = None
+    state_key_heads: Count | None = None
+    state_key_dim: Count | None = None
+    state_heads: Count | None = None
+    state_value_dim: Count | None = None
+    state_gates: Count | None = None
+    state_scalars: Count | None = None
+    conv_channels: Count | None = None
+    conv_kernel: Count | None = None
+    state_matrices: Count | None = None
+    state_vectors: Count | None = None
+    index_layers: Count | None = None
+    index_heads: Count | None = None
+    index_head_dim: Count | None = None
+    index_topk: Count | None = None
+    state_operations: Count | None = None
+    state_chunk: Count | None = None
+    delta_rule: Flag | None = None
+    state_element_bytes: Count | None = None
     mtp_layers: Count | None = None
     counted_parameters: Count | None = None
     weight_format: Choice | None = None
@@ -500,6 +546,31 @@ class TransformerWorkload(Entry):
             "sliding_window",
             "sliding_layers",
             "mtp_layers",
+            "sliding_heads",
+            "sliding_kv_heads",
+            "sliding_head_dim",
+            "sliding_v_head_dim",
+            "mixerless_layers",
+            "blockless_layers",
+            "state_layers",
+            "parallel_layers",
+            "state_key_heads",
+            "state_key_dim",
+            "state_heads",
+            "state_value_dim",
+            "state_gates",
+            "state_scalars",
+            "conv_channels",
+            "conv_kernel",
+            "state_matrices",
+            "state_vectors",
+            "index_layers",
+            "index_heads",
+            "index_head_dim",
+            "index_topk",
+            "state_operations",
+            "state_chunk",
+            "state_element_bytes",
         ):
             _whole(self, field, 0)
         sliding = 0 if self.sliding_layers is None else self.sliding_layers.value

@@ -13,7 +13,7 @@ from typing import Any
 from sympy import And, Ne, ceiling
 
 from mlsysim.formulas.mixers import EAGER, normalised
-from mlsysim.formulas.parameter_counts import norms
+from mlsysim.formulas.parameter_counts import norms, plain_layers
 from mlsysim.formulas.rank_parameters import DUALPIPE, FOLDING, dense_layers, edges, sparse_layers
 from mlsysim.formulas.routed_activations import PEAKS
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, byte, label, sharded, token, when
@@ -92,7 +92,7 @@ from mlsysim.symbols.training import (
     reserve,
     t,
 )
-from mlsysim.symbols.workload import L, L_moe, L_mtp, V, d_ff, gated, h, moe_interval, s
+from mlsysim.symbols.workload import L, L_moe, L_mtp, L_nb, V, d_ff, gated, h, moe_interval, s
 
 KORTHIKANTI = Source("korthikanti2023", "table 2")
 AUTOGRAD = Source("korthikanti2023", "section 4.1")
@@ -365,7 +365,7 @@ stage_activations = Formula(
     assumes="The stage with as many layers with experts as one can have, or with as few; it need not be the one with "
     "the most weights, and then the total of both is an upper bound.",
     example=Example(
-        {n_tok: 4096, ell: 4, L: 61, L_moe: 58, moe_interval: 1, x_dense: 373392, x_sparse: 603860},
+        {L_nb: 0, n_tok: 4096, ell: 4, L: 61, L_moe: 58, moe_interval: 1, x_dense: 373392, x_sparse: 603860},
         "9.8936 GB",
         derived="4096 * max(4 * 603860, 3 * 373392 + 603860) / 1e9",
     ),
@@ -382,7 +382,7 @@ per_operator_activations = Formula(
     example=Example({n_fly: 16, A_stage: 9.894}, "158.304 GB", derived="16 * 9.894"),
 )
 
-_has_dense, _has_experts = Min(1, L - L_moe), Min(1, L_moe)
+_has_dense, _has_experts = Min(1, plain_layers()), Min(1, L_moe)
 
 largest_layer_activation = Formula(
     x_all,
@@ -390,7 +390,18 @@ largest_layer_activation = Formula(
     title="Everything one layer makes for its backward pass",
     source=AUTOGRAD,
     example=Example(
-        {L: 61, L_moe: 58, x_norm: 28676, x_attn: 204936, x_core: 512, x_drop: 0, x_ffn: 110592, x_moe: 341060, n_B: 2},
+        {
+            L_nb: 0,
+            L: 61,
+            L_moe: 58,
+            x_norm: 28676,
+            x_attn: 204936,
+            x_core: 512,
+            x_drop: 0,
+            x_ffn: 110592,
+            x_moe: 341060,
+            n_B: 2,
+        },
         "603860 byte/token",
         derived="2 * 28676 + 204936 + 512 + max(110592, 341060)",
     ),
@@ -411,7 +422,7 @@ backward_buffer = Formula(
     "buffers of routed tokens.",
     accuracy="Peaks of PyTorch layers: dense ones within 10% on a few small shapes; " + PEAKS,
     example=Example(
-        {n_tok: 8192, x_all: 258236, x_dense: 8192, x_sparse: 8192, x_in: 8192, L: 32, L_moe: 32, q_a: 2,
+        {L_nb: 0, n_tok: 8192, x_all: 258236, x_dense: 8192, x_sparse: 8192, x_in: 8192, L: 32, L_moe: 32, q_a: 2,
          d_ff: 0, t: 1, x_buf: 98304},
         "2.9208 GB",
         derived="8192 * (258236 - 8192 + 8192 + 98304) / 1e9",
@@ -456,8 +467,8 @@ end_stage_layers = Formula(
     example=Example({schedule: "dualpipe", L: 61, p: 16, ell: 4}, "5", derived="61 - (16 - 2) * 4"),
 )
 
-_first, _plain = ceiling(n_end / 2), Min(n_end, L - L_moe)
-_first_plain = Min(_first, L - L_moe)
+_first, _plain = ceiling(n_end / 2), Min(n_end, plain_layers())
+_first_plain = Min(_first, plain_layers())
 
 end_parameters = Formula(
     P_end,
@@ -466,7 +477,7 @@ end_parameters = Formula(
     source=Source("deepseek2024", "section 3.2.1"),
     assumes="Layers without experts are the first ones.",
     example=Example(
-        {schedule: "dualpipe", n_end: 5, L: 61, L_moe: 58, L_mtp: 0, P_attn_r: 187107328, P_norm: 7168,
+        {L_nb: 0, schedule: "dualpipe", n_end: 5, L: 61, L_moe: 58, L_mtp: 0, P_attn_r: 187107328, P_norm: 7168,
          P_ffn_r: 396361728, P_sh_r: 45875456, P_edge_r: 926686208, n_N: 2, h: 7168, t: 1},
         "4069816832",
         derived="5 * (187107328 + 2 * 7168) + 3 * 396361728 + 2 * 45875456 + 2 * 926686208",
@@ -479,7 +490,9 @@ end_expert_parameters = Formula(
     title="Expert parameters of the rank with embedding and head",
     source=Source("deepseek2024", "section 3.2.1"),
     assumes="Layers without experts are the first ones. Asked for where one rank holds both ends.",
-    example=Example({n_end: 5, L: 61, L_moe: 58, L_mtp: 1, P_exp_r: 176160768}, "528482304", derived="3 * 176160768"),
+    example=Example(
+        {L_nb: 0, n_end: 5, L: 61, L_moe: 58, L_mtp: 1, P_exp_r: 176160768}, "528482304", derived="3 * 176160768"
+    ),
 )
 
 end_activations = Formula(
@@ -493,7 +506,18 @@ end_activations = Formula(
     source=Source("deepseek2024", "section 3.2.1"),
     assumes="As many micro-batches of the first stage as there are stages, and one of the last.",
     example=Example(
-        {n_tok: 4096, n_mb: 120, p: 16, n_end: 5, L: 61, L_moe: 58, L_mtp: 1, x_dense: 96000, x_sparse: 156160},
+        {
+            L_nb: 0,
+            n_tok: 4096,
+            n_mb: 120,
+            p: 16,
+            n_end: 5,
+            L: 61,
+            L_moe: 58,
+            L_mtp: 1,
+            x_dense: 96000,
+            x_sparse: 156160,
+        },
         "20.793 GB",
         derived="4096 * (16 * 3 * 96000 + (2 + 1) * 156160) / 1e9",
     ),

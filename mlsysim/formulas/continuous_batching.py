@@ -14,7 +14,7 @@ from typing import Any
 
 from sympy import And, Dummy, Float, Ge, Lt, Piecewise, Rational, ceiling, floor, log, oo, sqrt
 
-from mlsysim.formulas.mixers import NOT_CHUNKED, kept, read, windowed
+from mlsysim.formulas.mixers import NOT_CHUNKED, kept, read, scored, windowed
 from mlsysim.symbolic import (
     ErlangC,
     Example,
@@ -69,6 +69,7 @@ from mlsysim.symbols.batching import (
 from mlsysim.symbols.formats import q_e, q_w
 from mlsysim.symbols.hardware import B_mem, F, M_cap, eta, tau_dispatch, tau_layer
 from mlsysim.symbols.iteration import M_kv, M_work, eta_kv, f_kv, n_kv, u_gpu, w_dec
+from mlsysim.symbols.mixers import a_ix, sigma_st, w_win, window
 from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.serving import (
     T99,
@@ -180,7 +181,7 @@ kv_bytes_per_request = Formula(
     assumes="Room is kept for the whole answer, so that no request is put off half way. A layer with a sliding window "
     "keeps the tokens in it.",
     example=Example(
-        {kv_token: 819.2, s_end: 2048, L: 40, **windowed(0, 0)},
+        {kv_token: 819.2, s_end: 2048, **windowed(0, 0)},
         "1.6 GiB/request",
         Source("kwon2023", "section 3: OPT-13B, printed as 1.6 GB"),
     ),
@@ -188,13 +189,13 @@ kv_bytes_per_request = Formula(
 
 kv_bytes_read = Formula(
     kv_read,
-    kv_token * read(s + n_out / 2) / request,
+    kv_token * read(s + n_out / 2) / request + 2 * sigma_st,
     title="KV cache a decode step reads for one request",
     source=ORCA,
     assumes="The context grows by a token per step; its mean over the answer is taken, up to the window where "
     "a layer has one.",
     example=Example(
-        {kv_token: 128, s: 1000, n_out: 200, L: 32, **windowed(16, 512), **NOT_CHUNKED},
+        {kv_token: 128, s: 1000, n_out: 200, **windowed(16, 512), **NOT_CHUNKED},
         "0.103168 GB/request",
         derived="128e3 * ((1000 + 200 / 2) / 2 + 512 / 2) / 1e9",
     ),
@@ -314,11 +315,13 @@ step_kv_time = Formula(
 
 step_compute_time = Formula(
     phi,
-    token * (w_lin + w_head + w_dec * read(s + n_out / 2)) / (F * eta),
+    token * (w_lin + w_head + w_dec * scored(s + n_out / 2)) / (F * eta),
     title="Computing the token of one request in a decode step",
     source=Source("pope2023", "section 2"),
     example=Example(
         {
+            w_win: 0,
+            a_ix: 0,
             w_lin: 15e9,
             w_head: 1e9,
             w_dec: 500000,
@@ -326,8 +329,7 @@ step_compute_time = Formula(
             n_out: 4000,
             F: 1000,
             eta: 0.5,
-            L: 32,
-            **windowed(0, 0),
+            window: 0,
             **NOT_CHUNKED,
         },
         "0.04400 ms",

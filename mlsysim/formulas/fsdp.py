@@ -12,7 +12,7 @@ from typing import Any
 
 from sympy import And, Eq, Gt, Le, Ne, Piecewise, ceiling
 
-from mlsysim.formulas.parameter_counts import norms
+from mlsysim.formulas.parameter_counts import norms, plain_layers
 from mlsysim.formulas.rank_parameters import WHOLE_EDGE
 from mlsysim.formulas.step_time import PARTS, binding, longest
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, label, token, when
@@ -84,7 +84,7 @@ from mlsysim.symbols.training import (
     reserve,
     t,
 )
-from mlsysim.symbols.workload import L, L_moe, V, h
+from mlsysim.symbols.workload import L, L_moe, L_nb, V, h
 
 FSDP = Source("pytorch_fsdp2", "param group")
 ALLOCATOR = Source("pytorch_allocator", "memory management")
@@ -105,11 +105,22 @@ gathered_edge = Formula(
 
 gathered_block = Formula(
     U_block,
-    when(n_z > 1, q_u * (P_attn_r + norms() + Max(Min(1, L - L_moe) * P_ffn_r, Min(1, L_moe) * P_sh_r))),
+    when(n_z > 1, q_u * (P_attn_r + norms() + Max(Min(1, plain_layers()) * P_ffn_r, Min(1, L_moe) * P_sh_r))),
     title="A layer without its routed experts, gathered",
     source=FSDP,
     example=Example(
-        {n_z: 8, q_u: 2, P_attn_r: 9437184, P_norm: 2048, n_N: 2, L: 48, L_moe: 48, P_ffn_r: 0, P_sh_r: 4980736},
+        {
+            L_nb: 0,
+            n_z: 8,
+            q_u: 2,
+            P_attn_r: 9437184,
+            P_norm: 2048,
+            n_N: 2,
+            L: 48,
+            L_moe: 48,
+            P_ffn_r: 0,
+            P_sh_r: 4980736,
+        },
         "28.844 MB",
         derived="2 * (9437184 + 2 * 2048 + 4980736) / 1e6",
     ),

@@ -25,7 +25,8 @@ from mlsysim.formulas import (
     transformer_flops,
 )
 from mlsysim.formulas.continuous_batching import cache_memory, touched
-from mlsysim.formulas.mixers import NOT_CHUNKED, kept, read, windowed
+from mlsysim.formulas.mixers import NOT_CHUNKED, kept, read, scored, windowed
+from mlsysim.formulas.parameter_counts import plain_layers
 from mlsysim.formulas.replica_layout import ACCELERATORS, EXPERT_RANKS, SLOTS
 from mlsysim.formulas.roofline import side_by_side
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, flop, label, request, token, when
@@ -85,13 +86,13 @@ from mlsysim.symbols.iteration import (
 )
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.lora import M_lo, t_lo
-from mlsysim.symbols.mixers import y_core
+from mlsysim.symbols.mixers import P_mix_r, a_ix, sigma_st, w_win, y_core
 from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.serving import B_max, n_out
 from mlsysim.symbols.step import eta_mem, w_attn
-from mlsysim.symbols.training import P_attn_r, P_ffn_r, P_sh_r, e, p, t
-from mlsysim.symbols.workload import E, L, L_moe, V, d_e, d_ff, d_sh, gated, h, k, s
+from mlsysim.symbols.training import P_ffn_r, P_sh_r, e, p, t
+from mlsysim.symbols.workload import E, L, L_moe, L_nb, V, d_e, d_ff, d_sh, gated, h, k, s
 
 WILLIAMS = Source("williams2009")
 MEGATRON = Source("shoeybi2019", "section 3")
@@ -124,12 +125,12 @@ sampled_tokens = Formula(
 
 dense_weights = Formula(
     W_dense,
-    L * P_attn_r + (L - L_moe) * P_ffn_r + L_moe * P_sh_r,
+    P_mix_r + plain_layers() * P_ffn_r + L_moe * P_sh_r,
     title="Weights of a rank that every token passes through",
     source=MEGATRON,
     assumes="Projections, dense feed-forward blocks, routers and shared experts, split over tensor-parallel ranks.",
     example=Example(
-        {L: 80, L_moe: 0, P_attn_r: 75497472, P_ffn_r: 352321536, P_sh_r: 0},
+        {P_mix_r: 0, L_nb: 0, L: 80, L_moe: 0, P_ffn_r: 352321536, P_sh_r: 0},
         "34225520640",
         derived="80 * (75497472 + 352321536)",
     ),
@@ -221,7 +222,7 @@ activation_traffic = Formula(
     _WIDE
     * (
         L * (8 * h + 2 * y_core)
-        + (L - L_moe) * (4 + gated) * d_ff / t
+        + plain_layers() * (4 + gated) * d_ff / t
         + L_moe * (k * (4 * h + (4 + gated) * d_e) + (4 + gated) * d_sh) / t
     )
     / token,
@@ -231,7 +232,7 @@ activation_traffic = Formula(
     "attention written once and read once; for each expert of a token a copy gathered and one scattered.",
     accuracy="Counted by hand; TensorRT-LLM's 405B comes out 10% above the measured throughput with it, 19% without.",
     example=Example(
-        {L: 80, L_moe: 0, h: 8192, t: 2, y_core: 9216, gated: 1, d_ff: 28672, k: 1, d_e: 0, d_sh: 0},
+        {L_nb: 0, L: 80, L_moe: 0, h: 8192, t: 2, y_core: 9216, gated: 1, d_ff: 28672, k: 1, d_e: 0, d_sh: 0},
         "24.904 MB/token",
         derived="2 * 80 * (8 * 8192 + 2 * 9216 + 5 * 28672 / 2) / 1e6",
     ),
@@ -251,16 +252,18 @@ decode_attention_time = Formula(
     t_kv,
     n_dec_r
     / request
-    * read(K_dec * request)
-    / token
-    * side_by_side(z_kv * kv_rank * token / (eta_kv * B_mem), (1 + gamma_s) * w_dec * token**2 / (t * F_16 * eta_pre)),
+    * side_by_side(
+        z_kv * (kv_rank * read(K_dec * request) + 2 * sigma_st * request / t) / (eta_kv * B_mem),
+        (1 + gamma_s) * w_dec * scored(K_dec * request) * token / (t * F_16 * eta_pre),
+    ),
     title="Attention of the decoding requests",
     source=Source("pope2023", "section 2"),
     assumes="The cache of every request is read once, up to the window where a layer has one; tokens drafted for it "
-    "share the reading.",
+    "share the reading. The state of a recurrent mixer is read and written.",
     example=Example(
-        {n_dec_r: 64, gamma_s: 0, K_dec: 2000, z_kv: 1, kv_rank: 160, eta_kv: 0.85, B_mem: 3350, w_dec: 2.6e6, t: 2,
-         F_16: 989, eta_pre: 0.6, L: 80, **windowed(0, 0), **NOT_CHUNKED},
+        {w_win: 0, a_ix: 0, n_dec_r: 64, gamma_s: 0, K_dec: 2000, z_kv: 1, kv_rank: 160, eta_kv: 0.85, B_mem: 3350,
+         w_dec: 2.6e6, t: 2,
+         F_16: 989, eta_pre: 0.6, **windowed(0, 0), **NOT_CHUNKED},
         "7.1977 ms",
         derived="64 * 2000 * ((160e3 / (0.85 * 3350e9))**2 + (2.6e6 / (2 * 989e12 * 0.6))**2)**0.5 * 1e3",
     ),
@@ -416,13 +419,13 @@ cache_tokens = Formula(
 
 saturated_batch = Formula(
     n_dec,
-    Min(B_max, n_kv * (request / token) / (kept(s + n_out) / token)),
+    Min(B_max, n_kv * (request / token) / (kept(s + n_out, t * kv_rank) / token)),
     title="Requests that decode together when requests never run out",
     source=ORCA,
     variant="saturated",
     assumes="Room is kept for the whole answer; no request is put off half way.",
     example=Example(
-        {B_max: 4096, n_kv: 500000, s: 1000, n_out: 1000, L: 80, **windowed(0, 0)},
+        {t: 2, kv_rank: 80, B_max: 4096, n_kv: 500000, s: 1000, n_out: 1000, **windowed(0, 0)},
         "250 request",
         derived="min(4096, 500000 / 2000)",
     ),
@@ -507,8 +510,7 @@ def operators() -> tuple[Formula, ...]:
     )
     return (
         *number_formats.SERVING,
-        mixers.value_width,
-        mixers.attention_parameters,
+        *mixers.WHOLE,
         parameter_counts.ffn_parameters,
         parameter_counts.expert_parameters,
         parameter_counts.shared_expert_parameters,
@@ -519,7 +521,7 @@ def operators() -> tuple[Formula, ...]:
         transformer_flops.scores,
         *mixers.COMPUTED,
         mixers.decode_attention_work,
-        mixers.kv_bytes_per_token,
+        *mixers.CACHED,
         mixers.cache_per_rank,
         *collectives.REACHED,
         *(formula.only(("tp",)) for formula in reduced),

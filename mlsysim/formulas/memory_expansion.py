@@ -12,7 +12,7 @@ from typing import Any
 
 from sympy import And, Le, Piecewise
 
-from mlsysim.formulas.parameter_counts import norms
+from mlsysim.formulas.parameter_counts import norms, plain_layers
 from mlsysim.formulas.transformer_flops import sparse_block
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, flop, label, sharded, token, when
 from mlsysim.symbols.activations import sigma, x_in
@@ -90,7 +90,7 @@ from mlsysim.symbols.training import (
     q_g,
     t,
 )
-from mlsysim.symbols.workload import E, L, L_moe, d_e, d_ff, d_sh, gated, h, k, s
+from mlsysim.symbols.workload import E, L, L_moe, L_nb, d_e, d_ff, d_sh, gated, h, k, s
 
 HEO = Source("heo2023", "section 4")
 INFINITY = Source("rajbhandari2021", "section 3")
@@ -209,7 +209,7 @@ moe_layer_kept = Formula(
     ),
 )
 
-_has_dense, _has_experts = Min(1, L - L_moe), Min(1, L_moe)
+_has_dense, _has_experts = Min(1, plain_layers()), Min(1, L_moe)
 
 working_buffer = Formula(
     M_work,
@@ -221,7 +221,7 @@ working_buffer = Formula(
     accuracy="0.2% above table 2 of Heo et al., where its parts were chosen knowing the sum: 8% below without the "
     "slot of the next layer.",
     example=Example(
-        {q_w: 2, q_g: 2, o: 12, L: 24, L_moe: 12, P_kd: 2e7, P_ks: 1.2e8, A_rec: 0.1, n_tok: 4096, x_in: 8192},
+        {L_nb: 0, q_w: 2, q_g: 2, o: 12, L: 24, L_moe: 12, P_kd: 2e7, P_ks: 1.2e8, A_rec: 0.1, n_tok: 4096, x_in: 8192},
         "2.32711 GB",
         derived="((2 * 2 + 2 + 12) * max(2e7, 1.2e8) + 1e8 + 2 * 4096 * 8192) / 1e9",
     ),
@@ -296,7 +296,7 @@ moe_layer_time = Formula(
 
 def _all_layers(dense: Any, sparse: Any) -> Any:
     """A sum over the layers of a stage, of both kinds."""
-    return (ell - ell_moe) * dense + ell_moe * sparse
+    return plain_layers(ell, ell_moe) * dense + ell_moe * sparse
 
 
 layered_computing = Formula(
@@ -308,7 +308,9 @@ layered_computing = Formula(
     assumes="Forward, recomputation, and twice as much backward. No logits, no embedding.",
     accuracy="Equal to the arithmetic of the plain training step with full recomputation, less its logits.",
     example=Example(
-        {n_mb: 8, ell: 24, ell_moe: 12, t_fd: 0.5, t_fs: 0.9}, "537.6 ms", derived="4 * 8 * (12 * 0.5 + 12 * 0.9)"
+        {L: 32, L_nb: 0, n_mb: 8, ell: 24, ell_moe: 12, t_fd: 0.5, t_fs: 0.9},
+        "537.6 ms",
+        derived="4 * 8 * (12 * 0.5 + 12 * 0.9)",
     ),
 )
 
@@ -372,7 +374,19 @@ exposed_local = Formula(
     "twice as much.",
     accuracy="By operator instead of by layer it would be 13 times as much; the published ratios fit the layer.",
     example=Example(
-        {n_mb: 8, ell: 24, ell_moe: 12, Q_d: 1.6, Q_s: 1.2, t_fd: 0.6, t_fs: 0.9, B_mem: 2000, eta_mem: 0.8},
+        {
+            L: 32,
+            L_nb: 0,
+            n_mb: 8,
+            ell: 24,
+            ell_moe: 12,
+            Q_d: 1.6,
+            Q_s: 1.2,
+            t_fd: 0.6,
+            t_fs: 0.9,
+            B_mem: 2000,
+            eta_mem: 0.8,
+        },
         "153.6 ms",
         derived="4 * 8 * (12 * max(0, 1.6 / (2 * 0.8) - 0.6) + 12 * max(0, 1.2 / (2 * 0.8) - 0.9))",
     ),
@@ -452,7 +466,8 @@ unhidden_fetches = Formula(
     "before it was from 15% shorter to 11% longer. The published 1.48 asks for no prefetching.",
     convention="One micro-batch, one rank.",
     example=Example(
-        {ell: 2, ell_moe: 1, P_kd: 2e7, P_ks: 1.2e8, t_fd: 1, t_fs: 2, omega_w: 1, n_pass_w: 4, q_w: 2, omega_ck: 1,
+        {L: 32, L_nb: 0, ell: 2, ell_moe: 1, P_kd: 2e7, P_ks: 1.2e8, t_fd: 1, t_fs: 2, omega_w: 1, n_pass_w: 4,
+         q_w: 2, omega_ck: 1,
          n_pass_ck: 3, n_tok: 4000, x_in: 10000, n_share: 1, B_far: 100, eta_pre: 0.5, Q_d: 1, Q_s: 1, B_mem: 2000,
          eta_mem: 0.5},
         "7.800 ms",
@@ -561,7 +576,8 @@ exposed_communication = Formula(
     "recomputation and backward pass, and beside what is fetched from remote memory: links and the port to it work at "
     "once. The rest blocks.",
     example=Example(
-        {n_mb: 8, X_block: 9, beta: 100, ell: 24, ell_moe: 12, z_d: 0.2, t_fd: 1, z_s: 0.1, t_fs: 2, Q_d: 1.5, Q_s: 1,
+        {L: 32, L_nb: 0, n_mb: 8, X_block: 9, beta: 100, ell: 24, ell_moe: 12, z_d: 0.2, t_fd: 1, z_s: 0.1, t_fs: 2,
+         Q_d: 1.5, Q_s: 1,
          B_mem: 1000, eta_mem: 1, omega_w: 0, n_pass_w: 4, q_w: 2, P_kd: 2e7, P_ks: 1.2e8, omega_ck: 1, n_pass_ck: 3,
          n_tok: 1000, x_in: 10000, n_share: 1, B_far: 100, eta_pre: 0},
         "748.8 ms",

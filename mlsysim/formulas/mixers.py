@@ -1,18 +1,21 @@
 """The mixers of a layer
 
-A mixer is the part of a layer in which tokens see each other: grouped-query attention, or multi-head latent attention
-where the cache has a rank. Its matrices and vectors, whole and on one rank, with the adapters they may have; its work
-per token and pair of tokens; what it keeps in the cache and for the backward pass. Other pages read these.
+A mixer is the part of a layer in which tokens see each other: grouped-query attention, which may have another shape in
+layers with a window; multi-head latent attention where the cache has a rank, and its indexer; or a recurrent mixer,
+which keeps a state of fixed size. Their matrices and vectors, whole and on one rank, with the adapters they may have;
+their work per token and pair of tokens; what they keep in the cache and for the backward pass. Costs of layers add, so
+a model is described by how often a token passes each kind; "of one layer" is the mean over all layers. Other pages read
+these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from sympy import And, Eq, ceiling, floor
 
-from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, byte, flop, label, token, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, byte, flop, label, request, token, when
 from mlsysim.symbols.activations import (
     attention_kernel,
     elementwise_kernels,
@@ -26,34 +29,74 @@ from mlsysim.symbols.formats import q_a, q_in, q_kv, q_o
 from mlsysim.symbols.groups import h_kv
 from mlsysim.symbols.iteration import kv_rank, w_dec
 from mlsysim.symbols.mixers import (
+    C_st,
+    D_st,
+    H_k,
+    H_st,
+    K_st,
+    L_both,
+    L_ix,
+    L_none,
+    L_st,
     L_w,
+    N_st,
+    P_ix,
+    P_mix,
+    P_mix_r,
+    P_st,
+    P_st_r,
+    Q_st,
     W_all,
     W_up,
+    X_st,
     a,
+    a_ix,
     a_kv,
+    a_kv_s,
+    a_kv_w,
     a_r,
+    a_s,
+    a_w,
+    b_st,
     chunked,
     d_h,
+    d_ix,
     d_nope,
     d_rope,
+    d_s,
     d_v,
     d_v_h,
+    d_v_s,
+    d_v_w,
+    d_w,
+    delta,
+    gamma_st,
+    k_ix,
     n_B,
     n_G,
     n_N,
+    n_st,
+    n_vals,
     o_bias,
+    q_st,
     qk_norm,
     qkv_bias,
     r_kv,
     r_q,
     sandwich,
+    sigma_st,
     sinks,
+    w_scan,
+    w_win,
     window,
     x_up,
     y_core,
+    y_K,
+    y_K_w,
     y_mix,
     y_q,
     y_v,
+    z_st,
 )
 from mlsysim.symbols.parameters import P_attn
 from mlsysim.symbols.serving import kv_token
@@ -82,7 +125,7 @@ FLASH = Eq(attention_kernel, label(attention_kernel, "flash"))
 #: An example without such attention.
 NOT_LATENT = {r_kv: 0}
 #: One whose layers with a window read all that they keep.
-NOT_CHUNKED = {chunked: 0}
+NOT_CHUNKED = {chunked: 0, k_ix: 0, L_ix: 0, d_ix: 0}
 
 
 def summed(matrices: Matrices, number: Callable[[Any, Any], Any]) -> Any:
@@ -100,9 +143,56 @@ def edges(rows: Any, columns: Any) -> Any:
     return rows + columns
 
 
-def heads_matrices(ways: Any, kv_heads: Any) -> Matrices:
+class Heads(NamedTuple):
+    """Query and key-value heads of attention, widths of their keys and values, gate, and whether it projects values."""
+
+    queries: Any
+    kv: Any
+    keys: Any
+    values: Any
+    gate: Any
+    projected: Any
+
+
+#: Attention that reaches back to the first token, and attention with a window.
+ALL = Heads(a, a_kv, d_h, d_v_h, n_G, n_vals)
+NEAR = Heads(a_s, a_kv_s, d_s, d_v_s, n_G * a_s / a, 1)
+#: Layers of the first.
+L_all = L - L_none - L_st + L_both - L_w
+
+#: An example whose layers all have attention, of one shape.
+ALIKE = {L_none: 0, L_st: 0, L_both: 0}
+#: One whose layers all reach back to the first token.
+UNBOUND = {**ALIKE, L_w: 0}
+#: Such a one where attention with a window has a shape of its own.
+PLAIN = {**UNBOUND, a_s: 1, a_kv_s: 1, d_s: 1, d_v_s: 1}
+#: Where its queries, or its cache alone, are asked for.
+UNBOUND_QUERIES = {**UNBOUND, a_s: 1, d_s: 1, d_v_s: 1}
+UNBOUND_CACHE = {**UNBOUND, a_kv_s: 1, d_s: 1, d_v_s: 1}
+
+#: One whose attention projects values and whose layers have no recurrent mixer and no indexer.
+UNMIXED = {P_st: 0, P_ix: 0, L_ix: 0, n_vals: 1}
+
+
+def attention(latent: Any, of: Callable[[Heads], Any]) -> Any:
+    """Sum over all layers with attention: of so much each where it is latent, else of so much by its heads."""
+    return when(IS_LATENT, (L_all + L_w) * latent, L_all * of(ALL) + L_w * of(NEAR))
+
+
+def kv_on(ways: Any, heads: Heads) -> Any:
+    """Key-value heads on one of so many ranks."""
+    return heads.kv if ways == 1 else a_kv_r if heads is ALL else ceiling(heads.kv / ways)
+
+
+def heads_matrices(ways: Any, heads: Heads) -> Matrices:
     """Number, rows and columns of query (with a gate), output, key and value projections on one of so many ranks."""
-    return ((1, (a * d_h + n_G) / ways, h), (1, a / ways * d_v_h, h), (1, kv_heads * d_h, h), (1, kv_heads * d_v_h, h))
+    kv = kv_on(ways, heads)
+    return (
+        (1, (heads.queries * heads.keys + heads.gate) / ways, h),
+        (1, heads.queries / ways * heads.values, h),
+        (1, kv * heads.keys, h),
+        (heads.projected, kv * heads.values, h),
+    )
 
 
 def latent_matrices(ways: Any) -> tuple[Matrices, Matrices, Matrices]:
@@ -112,15 +202,16 @@ def latent_matrices(ways: Any) -> tuple[Matrices, Matrices, Matrices]:
     return ((1, r_q, h), (1, r_q, query)), ((1, h, query),), rest
 
 
-def heads_vectors(ways: Any, kv_heads: Any) -> Any:
+def heads_vectors(ways: Any, heads: Heads) -> Any:
     """Biases, norms of heads and sinks of grouped-query attention on one of so many ranks."""
-    biases = qkv_bias * ((a / ways + kv_heads) * d_h + kv_heads * d_v_h) + o_bias * h
-    return biases + qk_norm * 2 * (1 + norm_bias) * d_h + sinks * a / ways
+    kv = kv_on(ways, heads)
+    biases = qkv_bias * ((heads.queries / ways + kv) * heads.keys + kv * heads.values) + o_bias * h
+    return biases + qk_norm * 2 * (1 + norm_bias) * heads.keys + sinks * heads.queries / ways
 
 
-def grouped_query_attention(ways: Any, kv_heads: Any) -> Any:
-    """Query, key, value and output projections on one of so many tensor-parallel ranks."""
-    return summed(heads_matrices(ways, kv_heads), elements) + heads_vectors(ways, kv_heads)
+def grouped_query_attention(ways: Any) -> Callable[[Heads], Any]:
+    """Query, key, value and output projections on one of so many tensor-parallel ranks, by heads."""
+    return lambda heads: summed(heads_matrices(ways, heads), elements) + heads_vectors(ways, heads)
 
 
 def latent_attention(ways: Any) -> Any:
@@ -134,20 +225,36 @@ def reach(tokens: Any) -> Any:
     return when(window > 0, Min(window, tokens), tokens)
 
 
-def kept(tokens: Any) -> Any:
-    """Tokens among so many that a layer keeps, mean over all layers: what its cache must hold."""
-    return ((L - L_w) * tokens + L_w * reach(tokens)) / L
+def kept(tokens: Any, cache: Any = kv_token) -> Any:
+    """Tokens among so many that a layer keeps, mean over what all layers would keep: what its cache must hold.
+
+    The state of a request counts as the tokens that take as much: of a cache of so many bytes a token on all ranks.
+    """
+    return ((y_K - y_K_w) * tokens + y_K_w * reach(tokens)) / y_K + sigma_st * request / cache
 
 
-def read(tokens: Any) -> Any:
-    """Tokens among so many that the next one attends to, mean over all layers and over its places in a chunk."""
+def read(tokens: Any, whole: Any = y_K, near: Any = y_K_w, index: Any = L_ix * d_ix) -> Any:
+    """Tokens among so many that the next one attends to, mean over all layers and over its places in a chunk.
+
+    Layers count by what they keep of a token, or by other numbers of all, of those with a window and of indexers.
+    """
     of_chunk = when(And(chunked > 0, tokens > window), (window + token) / 2, reach(tokens))
-    return ((L - L_w) * tokens + L_w * of_chunk) / L
+    return ((whole - near - index) * picked(tokens) + near * of_chunk + index * tokens) / whole
 
 
-def windowed(layers: int, tokens: int) -> dict[Any, int]:
-    """Example in which so many layers reach back so many tokens, and the others to the first one."""
-    return {L_w: layers, window: tokens}
+def picked(tokens: Any) -> Any:
+    """Tokens among so many that attention reads: as many as an indexer picks, where there is one."""
+    return when(k_ix > 0, Min(k_ix, tokens), tokens)
+
+
+def scored(tokens: Any) -> Any:
+    """The same, mean over work."""
+    return read(tokens, w_dec, w_win, 2 * L_ix * a_ix * d_ix * flop / token**2)
+
+
+def windowed(layers: int, tokens: int, of: int = 80) -> dict[Any, int]:
+    """Example of attention alone, in which so many layers of all reach back so many tokens, the others to the first."""
+    return {y_K: of, y_K_w: layers, window: tokens, sigma_st: 0}
 
 
 def normalised(width: Any) -> Any:
@@ -173,21 +280,105 @@ value_width = Formula(
     example=Example({d_v: 128, d_h: 192, r_kv: 0}, "128", derived="128"),
 )
 
-attention_parameters = Formula(
-    P_attn,
-    when(IS_LATENT, latent_attention(1), grouped_query_attention(1, a_kv)),
-    title="Attention parameters of one layer",
+
+def _near(name: Any, own: Any, others: Any, title: str, example: dict[Any, int], answer: str) -> Formula:
+    """A width of attention with a window: its own, or where it has none that of the other layers."""
+    return Formula(
+        name,
+        when(own > 0, own, others),
+        title=title,
+        source=Source("gemma_team2025", "section 2.1"),
+        assumes="As in the other layers where the model gives no other.",
+        example=Example(example, answer, derived=answer),
+    )
+
+
+near_heads = _near(a_s, a_w, a, "Query heads in layers with a window", {a_w: 96, a: 64}, "96")
+near_kv_heads = _near(a_kv_s, a_kv_w, a_kv, "Key-value heads in layers with a window", {a_kv_w: 0, a_kv: 8}, "8")
+near_key_width = _near(d_s, d_w, d_h, "Width of a head in layers with a window", {d_w: 256, d_h: 512}, "256")
+near_value_width = _near(
+    d_v_s,
+    d_v_w,
+    when(d_w > 0, d_w, d_v_h),
+    "Width of the values of one head in layers with a window",
+    {d_v_w: 0, d_w: 256, d_v_h: 512},
+    "256",
+)
+
+
+def recurrent(ways: Any, keys: Any) -> Any:
+    """Parameters of a recurrent mixer on one of so many ranks, which has so many heads that write."""
+    inner = ((1 + z_st) * H_st * D_st + n_st * H_st) / ways
+    return h * (2 * keys * N_st + inner) + H_st * D_st * h / ways + (X_st + C_st * K_st + b_st) / ways
+
+
+#: Queries of the gated delta net of Qwen3-Next 80B.
+DELTA_NET = {
+    h: 2048, H_k: 16, N_st: 128, H_st: 32, D_st: 128, z_st: 1, n_st: 2, C_st: 8192, K_st: 4, X_st: 0, b_st: 192
+}  # fmt: skip
+
+state_parameters = Formula(
+    P_st,
+    recurrent(1, H_k),
+    title="Parameters of a recurrent mixer",
+    source=Source("yang2024", "section 3"),
+    assumes="Keys and queries of the heads that write, values with their gates, numbers per head, an output, a short "
+    "convolution, and what is given beside: the table in docs/shapes.md says how each kind is described.",
+    convention=SHAPE,
+    example=Example(
+        DELTA_NET,
+        "33718464",
+        derived="2048 * (2 * 16 * 128 + 2 * 32 * 128 + 2 * 32) + 32 * 128 * 2048 + 8192 * 4 + 192",
+    ),
+)
+
+state_parameters_per_rank = Formula(
+    P_st_r,
+    recurrent(t, when(H_k > 0, Max(1, H_k / t))),
+    title="Parameters of a recurrent mixer on one rank",
+    source=MEGATRON,
+    assumes="Heads are split; ranks beyond the heads that write hold copies of these.",
+    example=Example({**DELTA_NET, t: 1}, "33718464", derived="33718464"),
+)
+
+indexer_parameters = Formula(
+    P_ix,
+    when(L_ix > 0, when(r_q > 0, r_q, h) * a_ix * d_ix + h * (d_ix + a_ix) + 2 * d_ix),
+    title="Parameters of an indexer",
+    source=Source("deepseek2025v32", "section 2"),
+    assumes="Queries from the compressed ones, one key, a weight per head, and a norm of the key.",
+    example=Example(
+        {L_ix: 61, r_q: 1536, h: 7168, a_ix: 64, d_ix: 128},
+        "13959424",
+        derived="1536 * 64 * 128 + 7168 * (128 + 64) + 2 * 128",
+    ),
+)
+
+mixer_parameters = Formula(
+    P_mix,
+    attention(latent_attention(1), grouped_query_attention(1)) + L_st * P_st + L_ix * P_ix,
+    title="Parameters of all mixers",
     source=Source("deepseek2024v2", "section 2.1 and appendix C"),
     assumes="Multi-head latent attention where the cache has a rank, with a norm on each compressed vector; "
     "grouped-query attention otherwise.",
     convention=SHAPE,
     example=Example(
         {h: 7168, a: 128, a_kv: 128, d_h: 192, r_q: 1536, r_kv: 512, d_nope: 128, d_rope: 64, d_v: 128, qkv_bias: 0,
-         o_bias: 0, qk_norm: 0, sinks: 0, norm_bias: 0, n_G: 0, d_v_h: 192},
-        "187107328",
-        derived="(7168 + 1) * 1536 + 1536 * 128 * 192 + 7168 * (512 + 64) + 512 + 512 * 128 * 256 + 128 * 128 * 7168",
+         o_bias: 0, qk_norm: 0, sinks: 0, norm_bias: 0, n_G: 0, d_v_h: 192, L: 61, **PLAIN, **UNMIXED},
+        "11413547008",
+        derived="61 * ((7168 + 1) * 1536 + 1536 * 128 * 192 + 7168 * (512 + 64) + 512 + 512 * 128 * 256"
+        " + 128 * 128 * 7168)",
     ),
 )  # fmt: skip
+
+attention_parameters = Formula(
+    P_attn,
+    P_mix / L,
+    title="Parameters of the mixer of one layer",
+    source=Source("deepseek2024v2", "section 2.1"),
+    convention="Mean over all layers.",
+    example=Example({P_mix: 11413547008, L: 61}, "187107328", derived="11413547008 / 61"),
+)
 
 kv_heads_per_rank = Formula(
     a_kv_r,
@@ -198,64 +389,114 @@ kv_heads_per_rank = Formula(
     example=Example({a_kv: 8, t: 16}, "1", derived="ceil(8 / 16)"),
 )
 
-attention_parameters_per_rank = Formula(
-    P_attn_r,
-    when(IS_LATENT, latent_attention(t), grouped_query_attention(t, a_kv_r)),
-    title="Attention parameters of one layer on one rank",
+mixer_parameters_per_rank = Formula(
+    P_mix_r,
+    attention(latent_attention(t), grouped_query_attention(t)) + L_st * P_st_r + L_ix * P_ix,
+    title="Parameters of all mixers on one rank",
     source=MEGATRON,
     assumes="Query, key and value products are split by heads, the output product by its rows; compressed latents, "
-    "norms of heads and the output bias are held by all.",
+    "norms of heads, the output bias and indexers are held by all.",
     accuracy=COUNTED,
     example=Example(
         {h: 16384, a: 128, a_kv_r: 1, d_h: 128, t: 8, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, qkv_bias: 0,
-         o_bias: 0, qk_norm: 0, sinks: 0, norm_bias: 0, n_G: 0, d_v_h: 128},
-        "71303168",
-        derived="2 * (128 / 8) * 128 * 16384 + 2 * 1 * 128 * 16384",
+         o_bias: 0, qk_norm: 0, sinks: 0, norm_bias: 0, n_G: 0, d_v_h: 128, L: 126, **PLAIN, P_st_r: 0, P_ix: 0,
+         L_ix: 0, n_vals: 1},
+        "8984199168",
+        derived="126 * (2 * (128 / 8) * 128 * 16384 + 2 * 1 * 128 * 16384)",
     ),
 )  # fmt: skip
 
+attention_parameters_per_rank = Formula(
+    P_attn_r,
+    P_mix_r / L,
+    title="Parameters of the mixer of one layer on one rank",
+    source=MEGATRON,
+    convention="Mean over all layers.",
+    example=Example({P_mix_r: 8984199168, L: 126}, "71303168", derived="8984199168 / 126"),
+)
+
+
+def mean(of: Callable[[Heads], Any], state: Any = 0) -> Any:
+    """Mean over all layers of what attention has by its heads, and a recurrent mixer."""
+    return (L_all * of(ALL) + L_w * of(NEAR) + L_st * state) / L
+
+
+#: Widths of keys, values and gates of a recurrent mixer before its core.
+STATE_WIDTH = 2 * H_k * N_st + (1 + z_st) * H_st * D_st + n_st * H_st
+#: Examples without one.
+STATELESS = {H_k: 0, N_st: 0, H_st: 0, D_st: 0, z_st: 0, n_st: 0}
+
 heads_per_rank = Formula(
     a_r,
-    a / t,
+    mean(lambda heads: heads.queries) / t,
     title="Query heads on one tensor-parallel rank",
     source=MEGATRON,
-    example=Example({a: 64, t: 8}, "8", derived="64 / 8"),
+    convention="Mean over all layers.",
+    example=Example({a: 64, t: 8, L: 80, **UNBOUND, a_s: 1}, "8", derived="64 / 8"),
 )
 
 query_width = Formula(
     y_q,
-    Max(a * d_h + n_G, a * d_v_h) / t,
+    Max(
+        a * d_h + n_G,
+        a * d_v_h,
+        when(L_w > 0, Max(a_s * d_s + NEAR.gate, a_s * d_v_s)),
+        when(L_st > 0, STATE_WIDTH),
+    )
+    / t,
     title="Width of the queries of one rank",
     source=MEGATRON,
-    assumes="With their gate; or that of the output of attention, where it is wider.",
-    example=Example({a: 64, t: 8, d_h: 128, d_v_h: 128, n_G: 0}, "1024", derived="64 / 8 * 128"),
+    assumes="With their gate; or that of the output of attention, where it is wider. Of the widest layer.",
+    example=Example(
+        {a: 64, t: 8, d_h: 128, d_v_h: 128, n_G: 0, L_st: 0, L_w: 0, a_s: 1, d_s: 1, d_v_s: 1, **STATELESS},
+        "1024",
+        derived="64 / 8 * 128",
+    ),
 )
 
 query_value_width = Formula(
     y_v,
-    a / t * (d_h + d_v_h) + a_kv_r * d_v_h + n_G / t,
+    mean(
+        lambda heads: heads.queries / t * (heads.keys + heads.values) + kv_on(t, heads) * heads.values + heads.gate / t,
+        (STATE_WIDTH + H_st * D_st) / t,
+    ),
     title="Widths of queries, gate, values and output of one rank",
     source=MEGATRON,
     assumes="The output of attention is as wide as the values of all query heads.",
-    example=Example({a: 64, t: 8, a_kv_r: 1, d_h: 128, d_v_h: 128, n_G: 0}, "2176", derived="64 / 8 * 2 * 128 + 128"),
+    convention="Mean over all layers.",
+    example=Example(
+        {a: 64, t: 8, a_kv_r: 1, d_h: 128, d_v_h: 128, n_G: 0, L: 80, **PLAIN, **STATELESS},
+        "2176",
+        derived="64 / 8 * 2 * 128 + 128",
+    ),
 )
 
 core_width = Formula(
     y_core,
-    y_v + a_kv_r * d_h,
+    y_v + mean(lambda heads: kv_on(t, heads) * heads.keys, C_st / t),
     title="The same with the keys",
     source=MEGATRON,
-    example=Example({y_v: 2176, a_kv_r: 1, d_h: 128}, "2304", derived="2176 + 1 * 128"),
+    assumes="Of a recurrent mixer, with what its convolution reads.",
+    example=Example(
+        {y_v: 2176, a_kv_r: 1, d_h: 128, L: 80, t: 8, C_st: 0, **UNBOUND, a_kv_s: 1, d_s: 1},
+        "2304",
+        derived="2176 + 1 * 128",
+    ),
 )
 
 key_value_width = Formula(
     h_kv,
-    when(IS_LATENT, a * (d_nope + d_rope + d_v) / t, a_kv_r * (d_h + d_v_h)),
+    attention(
+        a * (d_nope + d_rope + d_v) / t,
+        lambda heads: kv_on(t, heads) * (heads.keys + heads.values),
+    )
+    / L,
     title="Keys and values one rank sends for a token",
     source=Source("liu2024", "section 3"),
     assumes="Compressed keys and values are expanded before they travel.",
+    convention="Mean over all layers.",
     example=Example(
-        {r_kv: 0, a: 64, d_nope: 0, d_rope: 0, d_v: 0, t: 8, a_kv_r: 1, d_h: 128, d_v_h: 128},
+        {r_kv: 0, a: 64, d_nope: 0, d_rope: 0, d_v: 0, t: 8, a_kv_r: 1, d_h: 128, d_v_h: 128, L: 80, **UNBOUND_CACHE},
         "256",
         derived="2 * 1 * 128",
     ),
@@ -263,22 +504,29 @@ key_value_width = Formula(
 
 repeated_elements = Formula(
     W_all,
-    when(IS_LATENT, h * (r_q + r_kv + d_rope)),
+    (when(IS_LATENT, (L_all + L_w) * h * (r_q + r_kv + d_rope)) + L_ix * P_ix) / L,
     title="Matrix elements of attention that every rank holds whole",
     source=LATENT,
-    assumes="Tensor-parallel ranks split matrices by heads; compressed vectors have none.",
-    convention="One layer.",
-    example=Example({r_kv: 512, h: 7168, r_q: 1536, d_rope: 64}, "15138816", derived="7168 * (1536 + 512 + 64)"),
+    assumes="Tensor-parallel ranks split matrices by heads; compressed vectors have none, and indexers are copied.",
+    convention="Mean over all layers.",
+    example=Example(
+        {r_kv: 512, h: 7168, r_q: 1536, d_rope: 64, L: 61, **ALIKE, L_ix: 0, P_ix: 0},
+        "15138816",
+        derived="7168 * (1536 + 512 + 64)",
+    ),
 )
 
 expanding_elements = Formula(
     W_up,
-    when(IS_LATENT, a * (when(r_q > 0, r_q, h) * (d_nope + d_rope) + r_kv * (d_nope + d_v))),
+    when(
+        IS_LATENT,
+        (L_all + L_w) * a * (when(r_q > 0, r_q, h) * (d_nope + d_rope) + r_kv * (d_nope + d_v)) / L,
+    ),
     title="Matrix elements of up-projections",
     source=LATENT,
-    convention="One layer.",
+    convention="Mean over all layers.",
     example=Example(
-        {r_kv: 512, r_q: 1536, h: 7168, a: 128, d_nope: 128, d_rope: 64, d_v: 128},
+        {r_kv: 512, r_q: 1536, h: 7168, a: 128, d_nope: 128, d_rope: 64, d_v: 128, L: 61, **ALIKE},
         "54525952",
         derived="128 * (1536 * (128 + 64) + 512 * (128 + 128))",
     ),
@@ -286,114 +534,171 @@ expanding_elements = Formula(
 
 _query_widths = when(r_q > 0, h + r_q + r_q + a * (d_nope + d_rope), h + a * (d_nope + d_rope))
 _latent_widths = _query_widths + h + r_kv + d_rope + r_kv + a * (d_nope + d_v) + a * d_v + h
-_heads_widths = 2 * h + (a + a_kv) * (d_h + d_v_h) + n_G
+
+
+def _heads_widths(heads: Heads) -> Any:
+    return 2 * h + (heads.queries + heads.kv) * (heads.keys + heads.values) + heads.gate
+
 
 product_widths = Formula(
     y_mix,
-    when(IS_LATENT, _latent_widths, _heads_widths),
+    (attention(_latent_widths, _heads_widths) + L_st * (2 * h + STATE_WIDTH + H_st * D_st)) / L,
     title="Widths that the products of attention read and write",
     source=MEGATRON,
     assumes="Products with one input read it once.",
-    convention="One layer, all ranks.",
+    convention="Mean over all layers; all ranks.",
     example=Example(
-        {r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, h: 4096, a: 32, a_kv: 8, d_h: 128, n_G: 0, d_v_h: 128},
+        {r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, h: 4096, a: 32, a_kv: 8, d_h: 128, n_G: 0, d_v_h: 128, L: 32,
+         **PLAIN, **STATELESS},
         "18432",
         derived="2 * 4096 + 2 * (32 + 8) * 128",
     ),
-)
+)  # fmt: skip
 
 _compressed, _plain, _rest = (summed(matrices, edges) for matrices in latent_matrices(t))
+#: Rows and columns of attention in one layer.
+_attention_edges = (
+    attention(when(r_q > 0, _compressed, _plain) + _rest, lambda heads: summed(heads_matrices(t, heads), edges)) / L
+)
 
 attention_edges = Formula(
     R_attn,
-    when(
-        r_kv > 0,
-        when(r_q > 0, _compressed, _plain) + _rest,
-        summed(heads_matrices(t, a_kv_r), edges),
-    ),
-    title="Rows and columns of the matrices of attention",
+    _attention_edges + L_st * (2 * h + (STATE_WIDTH + H_st * D_st) / t) / L,
+    title="Rows and columns of the matrices of mixers",
     source=FACTORS,
-    assumes="Query, key, value and output matrices, each for itself.",
-    convention="One layer on one rank.",
+    assumes="Query, key, value and output matrices, each for itself; of a recurrent mixer the one in and the one out.",
+    convention="One layer on one rank, mean over all layers.",
     accuracy=COUNTED,
     example=Example(
-        {h: 4096, a: 32, a_kv_r: 8, d_h: 128, t: 1, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, n_G: 0, d_v_h: 128},
+        {h: 4096, a: 32, a_kv_r: 8, d_h: 128, t: 1, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, n_G: 0, d_v_h: 128,
+         L: 32, n_vals: 1, **PLAIN, **STATELESS},
         "26624",
         derived="2 * (4096 + 4096) + 2 * (1024 + 4096)",
     ),
-)
+)  # fmt: skip
 
 attention_vectors = Formula(
     U_attn,
-    when(IS_LATENT, r_q + r_kv, heads_vectors(t, a_kv_r)),
-    title="Norms and biases of attention",
+    (attention(r_q + r_kv, lambda heads: heads_vectors(t, heads)) + L_st * (C_st * K_st + b_st) / t + L_ix * 2 * d_ix)
+    / L,
+    title="Norms and biases of mixers",
     source=FACTORS,
-    convention="One layer on one rank.",
+    convention="One layer on one rank, mean over all layers.",
     accuracy=COUNTED,
     example=Example(
         {h: 1024, a: 16, a_kv_r: 8, d_h: 128, t: 1, r_q: 0, r_kv: 0, qkv_bias: 0, o_bias: 0, qk_norm: 1, norm_bias: 0,
-         sinks: 0, d_v_h: 128},
+         sinks: 0, d_v_h: 128, L: 28, **PLAIN, L_ix: 0, d_ix: 0, C_st: 0, K_st: 0, b_st: 0},
         "256",
         derived="2 * 128",
     ),
 )  # fmt: skip
+
+_share = (L_all + L_w) / L
 
 adapted_attention_products = Formula(
     K_attn,
     by_label(
         lora_targets,
         {
-            "query_value": 2,
-            "attention": 4 + when(And(r_kv > 0, r_q > 0), 1),
-            "all_linear": 4 + when(And(r_kv > 0, r_q > 0), 1),
+            "query_value": 2 * _share,
+            "attention": _share * (4 + when(And(r_kv > 0, r_q > 0), 1)),
+            "all_linear": _share * (4 + when(And(r_kv > 0, r_q > 0), 1)) + 2 * L_st / L,
         },
     ),
-    title="Products of attention that have adapters",
+    title="Products of mixers that have adapters",
     source=LORA,
-    assumes="Query, key, value and output. Of latent attention those into and out of the compressed vectors.",
-    example=Example({lora_targets: "attention", r_kv: 0, r_q: 0}, "4", LORA),
+    assumes="Query, key, value and output. Of latent attention those into and out of the compressed vectors; of "
+    "recurrent mixers those in and out, where all products have adapters.",
+    convention="Mean over all layers.",
+    example=Example({lora_targets: "attention", r_kv: 0, r_q: 0, L: 32, **ALIKE}, "4", LORA),
+)
+
+_values_and_queries = mean(
+    lambda heads: heads.queries / t * heads.keys + kv_on(t, heads) * heads.values + heads.gate / t + 2 * h
 )
 
 adapted_attention_edges = Formula(
     R_ad,
     by_label(
         lora_targets,
-        {"query_value": a / t * d_h + a_kv_r * d_v_h + n_G / t + 2 * h, "attention": R_attn, "all_linear": R_attn},
+        {"query_value": _values_and_queries, "attention": _attention_edges, "all_linear": R_attn},
     ),
-    title="Rows and columns of the products of attention that have adapters",
+    title="Rows and columns of the products of mixers that have adapters",
     source=LORA,
-    convention="One layer on one rank.",
+    convention="One layer on one rank, mean over all layers.",
     example=Example(
-        {lora_targets: "query_value", a: 96, a_kv_r: 96, d_h: 128, t: 1, h: 12288, R_attn: 98304, n_G: 0, d_v_h: 128},
+        {lora_targets: "query_value", a: 96, a_kv_r: 96, d_h: 128, t: 1, h: 12288, R_attn: 98304, n_G: 0, d_v_h: 128,
+         L: 96, n_vals: 1, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, **PLAIN},
         "49152",
         derived="(96 + 96) * 128 + 2 * 12288",
     ),
-)
+)  # fmt: skip
+
+
+def _pair(heads: Heads) -> Any:
+    return 2 * heads.queries * (heads.keys + heads.values)
+
 
 attention_work = Formula(
     attention_flops,
-    when(IS_LATENT, 2 * L * a * (d_nope + d_rope + d_v), 2 * L * a * (d_h + d_v_h)) * flop / token**2,
+    attention(2 * a * (d_nope + d_rope + d_v), _pair) * flop / token**2,
     title="Arithmetic of attention, per pair of tokens",
     source=Source("kaplan2020", "table 1"),
     assumes="Scores and weighted values, two FLOPs per product.",
     example=Example(
-        {L: 32, a: 32, d_h: 128, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, d_v_h: 128},
+        {L: 32, a: 32, d_h: 128, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, d_v_h: 128, **UNBOUND_QUERIES},
         "524288 FLOP/token^2",
         derived="32 * 32 * (2 * 128 + 2 * 128)",
     ),
 )
 
+near_attention_work = Formula(
+    w_win,
+    L_w * when(IS_LATENT, 2 * a * (d_nope + d_rope + d_v), _pair(NEAR)) * flop / token**2,
+    title="Arithmetic of attention with a window, per pair of tokens",
+    source=Source("kaplan2020", "table 1"),
+    example=Example(
+        {L_w: 16, a: 32, a_s: 32, d_s: 128, d_v_s: 128, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0},
+        "262144 FLOP/token^2",
+        derived="16 * 32 * (2 * 128 + 2 * 128)",
+    ),
+)
+
 decode_attention_work = Formula(
     w_dec,
-    when(IS_LATENT, 2 * L * a * (2 * r_kv + d_rope) * flop / token**2, attention_flops),
+    when(IS_LATENT, 2 * (L_all + L_w) * a * (2 * r_kv + d_rope) * flop / token**2, attention_flops)
+    + 2 * L_ix * a_ix * d_ix * flop / token**2,
     title="Arithmetic of attention in decoding, per pair of tokens",
     source=Source("deepseek2024v2", "section 2.1"),
     assumes="As in a prefill, but that latent attention scores and sums the compressed vectors themselves (absorbed), "
-    "which is more arithmetic on less memory.",
+    "which is more arithmetic on less memory; and that of indexers.",
     example=Example(
-        {L: 61, a: 128, r_kv: 512, d_rope: 64, attention_flops: 4997120},
+        {L: 61, a: 128, r_kv: 512, d_rope: 64, attention_flops: 4997120, **ALIKE, L_ix: 0, a_ix: 0, d_ix: 0},
         "16.990 MFLOP/token^2",
         derived="2 * 61 * 128 * (2 * 512 + 64) / 1e6",
+    ),
+)
+
+#: Numbers of a chunk that products of matrices make per token and head: of pairs, and of the state.
+_pairs = Q_st * (when(delta > 0, 3, 1) * N_st + when(delta > 0, 2, 1) * D_st) / token
+_states = when(delta > 0, 3, 2) * N_st * D_st
+
+scan_work = Formula(
+    w_scan,
+    L_st
+    * (
+        2 * flop * C_st * K_st / token
+        + when(Q_st > 0, 2 * flop * H_st * (_pairs + _states) / token, gamma_st * H_st * N_st * D_st)
+    ),
+    title="Arithmetic of recurrent mixers beside their products, per token",
+    source=Source("dao2024", "section 6"),
+    assumes="A sequence is scanned in chunks, whose tokens see each other by products of matrices; where there are "
+    "none, each element of the state takes a few operations a token. The delta rule also solves a triangular system "
+    "a chunk (Yang 2024).",
+    example=Example(
+        {L_st: 36, C_st: 8192, K_st: 4, H_st: 32, N_st: 128, D_st: 128, Q_st: 64, delta: 1, gamma_st: 8},
+        "209.78 MFLOP/token",
+        derived="36 * (2 * 8192 * 4 + 2 * 32 * (3 * 64 * 128 + 2 * 64 * 128 + 3 * 128 * 128)) / 1e6",
     ),
 )
 
@@ -409,23 +714,69 @@ _full = floor(s / s_reach)
 #: Pairs of tokens in the same chunk: full ones, and the rest.
 _chunks = _full * s_reach**2 + (s - _full * s_reach) ** 2
 
+
+def _in_reach(tokens: Any) -> Any:
+    """Tokens that one attends to at so many in reach, mean over a sequence: its first tokens see fewer."""
+    return tokens * (1 - (1 - f_mask) * tokens / s)
+
+
+_one = (attention_flops - w_win) / Max(1, L_all)
+
 score_work = Formula(
     w_attn,
-    attention_flops
-    / L
-    * (
-        (L - L_w + L_mtp) * f_mask * s
-        + L_w * when(chunked > 0, f_mask * _chunks / s, s_reach * (1 - (1 - f_mask) * s_reach / s))
-    ),
-    title="Arithmetic of the core of attention, per token",
+    (attention_flops - w_win) * when(And(k_ix > 0, s > k_ix), _in_reach(k_ix), f_mask * s)
+    + L_mtp * _one * f_mask * s
+    + w_win * when(chunked > 0, f_mask * _chunks / s, _in_reach(s_reach))
+    + 2 * L_ix * a_ix * d_ix * flop / token**2 * f_mask * s
+    + w_scan,
+    title="Arithmetic of the cores of mixers, per token",
     source=Source("kaplan2020", "table 1"),
-    assumes="A window of w leaves s w - w^2/2 pairs of a causal sequence of s tokens: its first tokens see fewer. "
-    "Chunks are whole squares or triangles, the last one smaller. Layers for predicting further tokens reach back to "
-    "the first one.",
+    assumes="A window of w leaves s w - w^2/2 pairs of a causal sequence of s tokens: its first tokens see fewer; so "
+    "do the tokens that an indexer picks, which itself scores all. Chunks are whole squares or triangles, the last one "
+    "smaller. Layers for predicting further tokens reach back to the first one.",
     example=Example(
-        {chunked: 0, f_mask: 0.5, attention_flops: 524288, s: 8192, L: 32, L_w: 16, L_mtp: 0, s_reach: 1024},
+        {chunked: 0, f_mask: 0.5, attention_flops: 524288, w_win: 262144, s: 8192, L_mtp: 0, s_reach: 1024, k_ix: 0,
+         L_ix: 0, a_ix: 0, d_ix: 0, w_scan: 0, L: 32, **UNBOUND},
         "1.3254 GFLOP/token",
         derived="524288 / 32 * (16 * 8192 / 2 + 16 * (8192 * 1024 - 1024**2 / 2) / 8192) / 1e9",
+    ),
+)  # fmt: skip
+
+state_bytes = Formula(
+    sigma_st,
+    L_st * (2 * byte * C_st * K_st + q_st * H_st * N_st * D_st) / request,
+    title="State of one request",
+    source=Source("gu2023", "section 3.3"),
+    assumes="A matrix per head, in fp32 as engines keep it, and the last tokens of the convolution at 16 bit.",
+    convention="All layers, one replica.",
+    accuracy="Equal to the states of transformers models, tensor for tensor (docs/validation.md).",
+    example=Example(
+        {L_st: 36, C_st: 8192, K_st: 4, q_st: 4, H_st: 32, N_st: 128, D_st: 128},
+        "77.857 MB/request",
+        derived="36 * (2 * 8192 * 4 + 4 * 32 * 128 * 128) / 1e6",
+    ),
+)
+
+cache_width = Formula(
+    y_K,
+    attention(r_kv + d_rope, lambda heads: heads.kv * (heads.keys + heads.values)) + L_ix * d_ix,
+    title="Numbers that all layers keep of a token",
+    source=Source("ainslie2023", "section 2"),
+    assumes="Keys and values, or one compressed vector and a rotary key; and a key of each indexer.",
+    example=Example(
+        {L: 40, a_kv: 40, d_h: 128, r_kv: 0, d_rope: 0, d_v_h: 128, L_ix: 0, d_ix: 0, **UNBOUND_CACHE},
+        "409600",
+        derived="40 * 40 * 2 * 128",
+    ),
+)
+
+near_cache_width = Formula(
+    y_K_w,
+    L_w * when(IS_LATENT, r_kv + d_rope, a_kv_s * (d_s + d_v_s)),
+    title="Numbers that layers with a window keep of a token",
+    source=Source("ainslie2023", "section 2"),
+    example=Example(
+        {L_w: 24, r_kv: 0, d_rope: 0, a_kv_s: 8, d_s: 128, d_v_s: 128}, "49152", derived="24 * 8 * 2 * 128"
     ),
 )
 
@@ -447,7 +798,7 @@ kv_bytes_by_width = Formula(
 
 kv_bytes_per_token = Formula(
     kv_token,
-    when(IS_LATENT, L * (r_kv + d_rope) * q_kv / token, L * a_kv * (d_h + d_v_h) * q_kv / token),
+    y_K * q_kv / token,
     title="KV cache of one token, by the width of a head",
     source=Source("ainslie2023", "section 2"),
     variant="prefill_aware",
@@ -455,56 +806,78 @@ kv_bytes_per_token = Formula(
     convention="All layers, one replica; kB = 1000 bytes.",
     accuracy="Equal to the cache of transformers models, tensor for tensor (docs/validation.md).",
     example=Example(
-        {L: 40, a_kv: 40, d_h: 128, q_kv: 2, r_kv: 0, d_rope: 0, d_v_h: 128},
-        "800 KiB/token",
-        Source("kwon2023", "section 3: OPT-13B, printed as 800 KB"),
+        {y_K: 409600, q_kv: 2}, "800 KiB/token", Source("kwon2023", "section 3: OPT-13B, printed as 800 KB")
     ),
 )
 
 cache_per_rank = Formula(
     kv_rank,
-    when(IS_LATENT, kv_token, kv_token * a_kv_r / a_kv),
+    (attention(r_kv + d_rope, lambda heads: kv_on(t, heads) * (heads.keys + heads.values)) + L_ix * d_ix)
+    * q_kv
+    / token,
     title="KV cache of one token on one tensor-parallel rank",
     source=MEGATRON,
-    assumes="Heads are split; where there are more ranks than heads, heads are copied. A compressed cache is copied on "
-    "every rank.",
-    example=Example({kv_token: 320, a_kv: 8, a_kv_r: 1, r_kv: 0}, "40 kB/token", derived="320 * 1 / 8"),
+    assumes="Heads are split; where there are more ranks than heads, heads are copied. A compressed cache and the keys "
+    "of indexers are copied on every rank.",
+    example=Example(
+        {a_kv_r: 1, r_kv: 0, d_rope: 0, d_h: 128, d_v_h: 128, t: 8, q_kv: 2, L_ix: 0, d_ix: 0, L: 80, **UNBOUND_CACHE},
+        "40.96 kB/token",
+        derived="80 * 2 * 128 * 2 / 1e3",
+    ),
 )
 
 #: The output of attention is kept twice where the product that reads it is narrower, once where it is kept narrow.
 _output = when(q_o < q_a, q_o, q_a + when(q_in < q_a, q_in))
-_heads = (a / t + a_kv_r) * qk_norm * ((q_a + q_copy) * d_h + 4 * byte) / token
-#: A gate keeps its own output, and the product with it besides that of the core.
-_gate = when(n_G > 0, q_a * (n_G + a * d_v_h) / t)
-_grouped = (q_a * (a / t * d_h + a_kv_r * (d_h + d_v_h)) + _output * a / t * d_v_h + _gate) / token
+
+
+def _grouped(heads: Heads) -> Any:
+    """Queries, keys, values and output of grouped-query attention, with norms of heads and a gate."""
+    queries, kv = heads.queries / t, kv_on(t, heads)
+    norms = (queries + kv) * qk_norm * ((q_a + q_copy) * heads.keys + 4 * byte)
+    # A gate keeps its own output, and the product with it besides that of the core.
+    gate = when(n_G > 0, q_a * (heads.gate + heads.queries * heads.values) / t)
+    own = q_a * (queries * heads.keys + kv * (heads.keys + heads.values)) + _output * queries * heads.values + gate
+    return own / token + norms / token
+
+
 _latents = when(r_q > 0, normalised(r_q)) + normalised(r_kv) + when(EAGER, 0, q_a * d_rope / token)
 #: Queries and keys as they are assembled, and what the keys and values come from.
 _expansion = a / t * q_a * (2 * (d_nope + d_rope) + (d_nope + d_v)) / token
 _latent = _latents + _expansion + a / t * _output * d_v / token
 
+_state = q_a * (2 * C_st + STATE_WIDTH + H_st * D_st + Q_st / token * H_st) / t / token
+
 attention_activation = Formula(
     x_attn,
-    when(IS_LATENT, _latent, _grouped + _heads),
-    title="Kept by attention outside its core",
+    (attention(_latent, _grouped) + L_st * _state) / L,
+    title="Kept by mixers outside the core of attention",
     source=AUTOGRAD,
     variant="per_operator",
     assumes="Queries, keys and values once each and the output; rotary embeddings keep tables only. Latent attention "
-    "also keeps the compressed vectors with their norms and the keys it assembles.",
+    "also keeps the compressed vectors with their norms and the keys it assembles. A recurrent mixer keeps what its "
+    "convolution reads and writes, its gate and output, and a matrix of each chunk: derived, not held against hooks.",
+    convention="Mean over all layers.",
     accuracy=HOOKS,
     example=Example(
         {a: 128, t: 1, a_kv_r: 128, d_h: 192, qk_norm: 0, q_a: 2, q_in: 2, q_copy: 0, r_q: 1536, r_kv: 512, d_nope: 128,
-         d_rope: 64, d_v: 128, elementwise_kernels: "fused", q_o: 2, n_G: 0, d_v_h: 192},
+         d_rope: 64, d_v: 128, elementwise_kernels: "fused", q_o: 2, n_G: 0, d_v_h: 192, L: 61, C_st: 0, Q_st: 0,
+         **PLAIN, **STATELESS},
         "204936 byte/token",
         derived="2 * 2 * 1536 + 4 + 2 * 2 * 512 + 4 + 2 * 64 + 2 * 128 * (2 * (128 + 64) + 128 + 128 + 128)",
     ),
 )  # fmt: skip
 
-_expanded = q_a * Max(0, a / t - a_kv_r) * (d_h + d_v_h) / token
-_score_rows = (q_a + 4 * byte + mask) * a / t * (s / token) / token
+_score_rows = (q_a + 4 * byte + mask) * (s / token) / token
+
+
+def _core(heads: Heads) -> Any:
+    expanded = q_a * Max(0, heads.queries / t - kv_on(t, heads)) * (heads.keys + heads.values) / token
+    return when(FLASH, 4 * byte * heads.queries / t / token, expanded + _score_rows * heads.queries / t)
+
 
 attention_core_activation = Formula(
     x_core,
-    when(FLASH, 4 * byte * a / t / token, when(IS_LATENT, _score_rows, _expanded + _score_rows)),
+    attention(when(FLASH, 4 * byte / token, _score_rows) * a / t, _core) / L,
     title="Kept by the core of attention",
     source=Source("dao2022", "section 3.1"),
     variant="per_operator",
@@ -512,37 +885,53 @@ attention_core_activation = Formula(
     "dropout mask, and keys and values repeated for all heads.",
     accuracy=HOOKS,
     example=Example(
-        {attention_kernel: "eager", a: 32, t: 1, a_kv_r: 8, d_h: 128, r_kv: 0, q_a: 2, mask: 0, s: 2048, d_v_h: 128},
+        {attention_kernel: "eager", a: 32, t: 1, a_kv_r: 8, d_h: 128, r_kv: 0, q_a: 2, mask: 0, s: 2048, d_v_h: 128,
+         L: 32, **PLAIN},
         "405504 byte/token",
         derived="2 * 2 * (32 - 8) * 128 + (2 + 4) * 32 * 2048",
     ),
-)
+)  # fmt: skip
 
 up_projection_activation = Formula(
     x_up,
-    when(IS_LATENT, _latents + _expansion - q_a * (r_q + r_kv + d_rope) / token),
+    when(IS_LATENT, (L_all + L_w) * (_latents + _expansion - q_a * (r_q + r_kv + d_rope) / token) / L),
     title="Not kept by latent attention whose up-projections are recomputed",
     source=Source("deepseek2024", "section 3.2.3"),
     assumes="The compressed vectors before their norms stay.",
+    convention="Mean over all layers.",
     example=Example(
-        {r_kv: 512, r_q: 1536, q_a: 2, q_in: 1.03125, q_copy: 0, d_rope: 64, d_nope: 128, d_v: 128, a: 128, t: 1,
-         elementwise_kernels: "fused"},
+        {L: 61, **ALIKE, r_kv: 512, r_q: 1536, q_a: 2, q_in: 1.03125, q_copy: 0, d_rope: 64, d_nope: 128, d_v: 128,
+         a: 128, t: 1, elementwise_kernels: "fused"},
         "165960 byte/token",
         derived="3.03125 * (1536 + 512) + 2 * 4 + 2 * 64 + 128 * 2 * (2 * 192 + 256) - 2 * (1536 + 512 + 64)",
     ),
 )  # fmt: skip
 
-#: What attention stores.
-STORED = (norms_per_layer, value_width, attention_parameters)
+#: Shapes that follow from others.
+SHAPES = (value_width, near_heads, near_kv_heads, near_key_width, near_value_width)
+#: What mixers store.
+WHOLE = (*SHAPES, state_parameters, indexer_parameters, mixer_parameters, attention_parameters)
+STORED = (norms_per_layer, *WHOLE)
 #: What one rank holds of it, with adapters.
-SHARDED = (kv_heads_per_rank, attention_parameters_per_rank, heads_per_rank, query_width, query_value_width, core_width)
+SHARDED = (
+    kv_heads_per_rank,
+    state_parameters_per_rank,
+    mixer_parameters_per_rank,
+    attention_parameters_per_rank,
+    heads_per_rank,
+    query_width,
+    query_value_width,
+    core_width,
+)
 ADAPTED = (attention_edges, attention_vectors, adapted_attention_products, adapted_attention_edges)
-#: What it keeps for the backward pass.
+#: What they keep for the backward pass.
 SAVED = (attention_activation, attention_core_activation, up_projection_activation)
-#: What it computes.
-COMPUTED = (attention_work, window_reach, score_work)
+#: What they compute.
+COMPUTED = (attention_work, near_attention_work, window_reach, scan_work, score_work)
 #: What a training step needs beside that.
 TRAINED = (key_value_width, repeated_elements, expanding_elements, product_widths, *COMPUTED)
+#: What a request keeps.
+CACHED = (state_bytes, cache_width, near_cache_width, kv_bytes_per_token)
 
 FORMULAS = (
     *STORED,
@@ -555,7 +944,7 @@ FORMULAS = (
     *COMPUTED,
     decode_attention_work,
     kv_bytes_by_width,
-    kv_bytes_per_token,
+    *CACHED,
     cache_per_rank,
     *SAVED,
 )

@@ -211,7 +211,8 @@ unhidden_fetches = Formula(
     assumes="Layer by layer beside the computing of its pass, and what that waits for the host. The first layer, which "
     "nothing precedes, is not counted.",
     example=Example(
-        {rho_lin: 1, omega_w: 0.5, W: 16, omega_g: 0.75, G: 32, q_a: 2, q_g: 4, omega_ck: 0.5, A_stage: 8, n_share: 1,
+        {rho_lin: 1, omega_w: 0.5, W: 16, omega_g: 0.75, G: 32, q_a: 2, q_g: 4, omega_ck: 0.5,
+         A_stage: 8, n_share: 1,
          B_far: 64, eta_pre: 0.8, t_comp: 300, t_wait: 100, f_w: 1},
         "367.5 ms",
         derived="max(0, (8 + 4) / 0.064 - 0.8 * 400 / 4) + max(0, (2 * 8 + 12 + 4) / 0.064 - 0.8 * 400 * 3 / 4)",

@@ -11,15 +11,14 @@ from typing import Any
 
 from mlsysim.formulas.mixers import SHAPE, Matrices, elements, summed
 from mlsysim.symbolic import Example, Formula, Source, when
-from mlsysim.symbols.mixers import (
-    n_N,
-)
+from mlsysim.symbols.mixers import P_mix, n_N
 from mlsysim.symbols.parameters import P_attn, P_emb, P_exp, P_ffn, P_head, P_norm, P_rt, P_sh
 from mlsysim.symbols.workload import (
     E,
     L,
     L_moe,
     L_mtp,
+    L_nb,
     P,
     P_active,
     V,
@@ -51,6 +50,11 @@ def block_vectors(ways: Any, width: Any, bias: Any) -> Any:
 def feed_forward(ways: Any, width: Any, bias: Any) -> Any:
     """Two matrices, three with a gate, split along the inner width; the output bias is held by all."""
     return summed(block_matrices(ways, width), elements) + block_vectors(ways, width, bias)
+
+
+def plain_layers(layers: Any = L, sparse: Any = L_moe) -> Any:
+    """Layers with a dense block among so many, of which so many have experts; those without one are spread evenly."""
+    return layers - sparse - layers * L_nb / L
 
 
 def norms() -> Any:
@@ -134,7 +138,7 @@ head_parameters = Formula(
 def everything(experts: Any) -> Any:
     """Embeddings, layers and head with so many experts counted in each layer that has experts."""
     sparse = P_rt + P_sh + experts * P_exp
-    layers = L * (P_attn + norms()) + (L - L_moe) * P_ffn + L_moe * sparse
+    layers = P_mix + L * norms() + plain_layers() * P_ffn + L_moe * sparse
     further = L_mtp * prediction(P_attn, when(L_moe > 0, sparse, P_ffn), 1)
     return P_emb + P_head + P_norm + layers + further
 
@@ -150,7 +154,7 @@ counted_parameters = Formula(
     "nothing is left out.",
     convention=SHAPE,
     example=Example(
-        {L: 32, L_moe: 0, E: 1, L_mtp: 0, n_N: 2, h: 4096, P_emb: 525336576,
+        {P_mix: 0, L_nb: 0, L: 32, L_moe: 0, E: 1, L_mtp: 0, n_N: 2, h: 4096, P_emb: 525336576,
          P_head: 525336576, P_norm: 4096, P_attn: 41943040,
          P_ffn: 176160768, P_exp: 0, P_sh: 0, P_rt: 0},
         "8.03e9",
@@ -167,7 +171,7 @@ counted_active_parameters = Formula(
     convention="What one token passes through, embedding and head included: Mixtral and Qwen3 publish this "
     "count, DeepSeek-V3 (37e9) leaves the embedding out.",
     example=Example(
-        {L: 32, L_moe: 32, k: 2, L_mtp: 0, n_N: 2, h: 4096, P_emb: 131072000,
+        {P_mix: 0, L_nb: 0, L: 32, L_moe: 32, k: 2, L_mtp: 0, n_N: 2, h: 4096, P_emb: 131072000,
          P_head: 131072000, P_norm: 4096, P_attn: 41943040,
          P_ffn: 0, P_exp: 176160768, P_sh: 0, P_rt: 32768},
         "12.9e9",

@@ -94,7 +94,7 @@ class_sizes = Formula(
 
 cached_prefixes = Formula(
     C_pre,
-    M_pre / (t * kv_rank * kept(s_pre)),
+    M_pre / (t * kv_rank * kept(s_pre, t * kv_rank)),
     title="Prefixes that the cache holds",
     source=Source("kwon2023", "section 4.4"),
     assumes="The memory is one of its own, beside that for requests. Prefixes are of one length and stay or go whole.",

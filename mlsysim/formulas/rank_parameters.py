@@ -14,7 +14,7 @@ from typing import Any
 
 from sympy import And, Eq, Or, ceiling, floor
 
-from mlsysim.formulas.parameter_counts import feed_forward, norms, prediction
+from mlsysim.formulas.parameter_counts import feed_forward, norms, plain_layers, prediction
 from mlsysim.formulas.trained_parameters import WIDENED
 from mlsysim.symbolic import Example, Formula, Max, Min, Mod, Source, byte, label, sharded, token, when
 from mlsysim.symbols.activations import n_s, schedule, sigma
@@ -57,6 +57,7 @@ from mlsysim.symbols.workload import (
     L,
     L_moe,
     L_mtp,
+    L_nb,
     V,
     d_e,
     d_ff,
@@ -187,7 +188,7 @@ edge_parameters_per_rank = Formula(
 
 #: The most layers with experts, and without, that one stage can have.
 sparse_layers = Min(L_moe, ceiling(ell / moe_interval))
-dense_layers = Min(L - L_moe, when(moe_interval > 1, ell - floor(ell / moe_interval), ell))
+dense_layers = Min(plain_layers(), when(moe_interval > 1, ell - floor(ell / moe_interval), ell))
 
 moe_layers_per_stage = Formula(
     ell_moe,
@@ -201,7 +202,17 @@ moe_layers_per_stage = Formula(
     assumes="Every so many layers one has experts. The fullest stage has as many as it can of the larger kind of "
     "layer, before ZeRO shards it. With two stages a rank, the stages between the ends have experts.",
     example=Example(
-        {n_s: 1, P_ffn_r: 396361728, P_sh_r: 45875456, P_exp_r: 176160768, L: 61, L_moe: 58, ell: 4, moe_interval: 1},
+        {
+            L_nb: 0,
+            n_s: 1,
+            P_ffn_r: 396361728,
+            P_sh_r: 45875456,
+            P_exp_r: 176160768,
+            L: 61,
+            L_moe: 58,
+            ell: 4,
+            moe_interval: 1,
+        },
         "1",
         derived="4 - min(61 - 58, 4)",
     ),
@@ -215,7 +226,7 @@ def edges(ends: Any) -> Any:
 
 dense_parameters_per_rank = Formula(
     P_dense,
-    n_s * (ell * (P_attn_r + norms()) + (ell - ell_moe) * P_ffn_r + ell_moe * P_sh_r) + (2 - n_s) * edges(1),
+    n_s * (ell * (P_attn_r + norms()) + plain_layers(ell, ell_moe) * P_ffn_r + ell_moe * P_sh_r) + (2 - n_s) * edges(1),
     title="Parameters of one rank that are not experts",
     source=MEGATRON,
     assumes="Norms are held by all tensor-parallel ranks. The fullest stage is taken to hold an embedding or a head, "
@@ -223,7 +234,8 @@ dense_parameters_per_rank = Formula(
     convention=RANK,
     accuracy=COUNTED,
     example=Example(
-        {n_s: 1, ell: 4, ell_moe: 1, P_attn_r: 187107328, P_norm: 7168, P_ffn_r: 396361728, P_sh_r: 45875456,
+        {L: 32, L_nb: 0, n_s: 1, ell: 4, ell_moe: 1, P_attn_r: 187107328, P_norm: 7168, P_ffn_r: 396361728,
+         P_sh_r: 45875456,
          P_edge_r: 926686208, L_moe: 58, L_mtp: 0, n_N: 2, h: 7168, t: 1},
         "2910133504",
         derived="4 * (187107328 + 2 * 7168) + 3 * 396361728 + 45875456 + 926686208",
@@ -301,7 +313,7 @@ largest_layer_parameters = Formula(
         Or(n_z > 1, n_g["edp"] < 2),
         P_attn_r
         + norms()
-        + Max(Min(1, L - L_moe) * P_ffn_r, Min(1, L_moe) * (P_sh_r + when(n_g["edp"] > 1, P_exp_r))),
+        + Max(Min(1, plain_layers()) * P_ffn_r, Min(1, L_moe) * (P_sh_r + when(n_g["edp"] > 1, P_exp_r))),
         P_exp_r,
     ),
     title="Parameters of the largest layer on one rank",
@@ -309,7 +321,7 @@ largest_layer_parameters = Formula(
     assumes="What one rank alone holds is not sharded, so it is not gathered: experts, or everything but them.",
     convention=RANK,
     example=Example(
-        {P_attn_r: 187107328, P_norm: 7168, P_ffn_r: 396361728, P_sh_r: 45875456, P_exp_r: 1409286144, L: 61,
+        {L_nb: 0, P_attn_r: 187107328, P_norm: 7168, P_ffn_r: 396361728, P_sh_r: 45875456, P_exp_r: 1409286144, L: 61,
          L_moe: 58, n_z: 64, n_g["edp"]: 8, n_N: 2},
         "1642283264",
         derived="187107328 + 2 * 7168 + max(396361728, 45875456 + 1409286144)",

@@ -39,7 +39,7 @@ from mlsysim.symbols.offload import (
 )
 from mlsysim.symbols.step import eta_mem
 from mlsysim.symbols.training import p, t
-from mlsysim.symbols.workload import L, s
+from mlsysim.symbols.workload import s
 
 INFERENCE = Source("aminabadi2022", "section 6")
 NAME, NAME_OF_POOLS = "two_tiers", "pools_of_two_tiers"
@@ -134,11 +134,11 @@ cache_tokens = Formula(
 
 slots_cache = Formula(
     M_slots,
-    B_e * kept(s_end) / request * _cache,
+    B_e * kept(s_end, _cache) / request * _cache,
     title="Keys and values of a request in every slot",
     source=Source("kwon2023", "section 4"),
     example=Example(
-        {B_e: 26, s_end: 2000, L: 40, **windowed(0, 0), t: 2, kv_rank: 225},
+        {B_e: 26, s_end: 2000, **windowed(0, 0), t: 2, kv_rank: 225},
         "23.4 GB",
         derived="26 * 2000 * 2 * 225e-6",
     ),

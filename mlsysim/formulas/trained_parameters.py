@@ -13,12 +13,7 @@ from typing import Any
 from sympy import And, Eq, Not, ceiling
 
 from mlsysim.formulas.mixers import edges
-from mlsysim.formulas.parameter_counts import (
-    block_matrices,
-    block_vectors,
-    norms,
-    summed,
-)
+from mlsysim.formulas.parameter_counts import block_matrices, block_vectors, norms, plain_layers, summed
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, label, sharded, when
 from mlsysim.symbols.activations import n_s
 from mlsysim.symbols.formats import q_a, q_c, q_w
@@ -71,6 +66,7 @@ from mlsysim.symbols.workload import (
     L,
     L_moe,
     L_mtp,
+    L_nb,
     V,
     d_e,
     d_ff,
@@ -139,14 +135,15 @@ single_expert_edges = Formula(
 vectors = Formula(
     U_d,
     (ell + L_mtp) * (U_attn + norms())
-    + (ell - ell_moe + L_mtp * when(L_moe > 0, 0, 1)) * block_vectors(t, d_ff, mlp_bias)
+    + (plain_layers(ell, ell_moe) + L_mtp * when(L_moe > 0, 0, 1)) * block_vectors(t, d_ff, mlp_bias)
     + 3 * L_mtp * P_norm,
     title="Norms and biases in the layers of one rank",
     source=FACTORS,
     convention=RANK,
     accuracy=COUNTED,
     example=Example(
-        {ell: 32, ell_moe: 0, L_mtp: 0, L_moe: 0, U_attn: 0, P_norm: 4096, mlp_bias: 0, gated: 1, d_ff: 14336, t: 1,
+        {L: 32, L_nb: 0, ell: 32, ell_moe: 0, L_mtp: 0, L_moe: 0, U_attn: 0, P_norm: 4096, mlp_bias: 0, gated: 1,
+         d_ff: 14336, t: 1,
          h: 4096, n_N: 2},
         "262144",
         derived="32 * 2 * 4096",
@@ -175,7 +172,7 @@ _vocabulary = ceiling(V / t) + h
 matrix_edges = Formula(
     R_d,
     (ell + L_mtp) * R_attn
-    + (ell - ell_moe) * R_ff
+    + plain_layers(ell, ell_moe) * R_ff
     + ell_moe * (_router + R_sh)
     + L_mtp * (when(L_moe > 0, _router + R_sh, R_ff) + h + 2 * h / t)
     + when(p > 1, _vocabulary + _positions, (2 - tied) * _vocabulary + _positions),
@@ -184,7 +181,8 @@ matrix_edges = Formula(
     convention=RANK,
     accuracy=COUNTED,
     example=Example(
-        {ell: 32, L_mtp: 0, R_attn: 26624, ell_moe: 0, R_ff: 55296, h: 4096, t: 1, E: 1, R_sh: 0, L_moe: 0,
+        {L: 32, L_nb: 0, ell: 32, L_mtp: 0, R_attn: 26624, ell_moe: 0, R_ff: 55296, h: 4096, t: 1, E: 1, R_sh: 0,
+         L_moe: 0,
          p: 1, V: 128256, n_pos: 0, tied: 0},
         "2886144",
         derived="32 * (26624 + 55296) + 2 * (128256 + 4096)",
@@ -213,7 +211,7 @@ adapter_parameters = Formula(
     r_lora
     * (
         (ell + L_mtp) * R_ad
-        + _blocks * ((ell - ell_moe) * R_ff + ell_moe * R_sh + L_mtp * _further_block)
+        + _blocks * (plain_layers(ell, ell_moe) * R_ff + ell_moe * R_sh + L_mtp * _further_block)
     ),
     title="Parameters of adapters on one rank",
     source=LORA,
@@ -221,7 +219,8 @@ adapter_parameters = Formula(
     convention=RANK,
     accuracy="Equal to adapters made of PyTorch modules, product by product.",
     example=Example(
-        {r_lora: 1, lora_targets: "query_value", ell: 96, ell_moe: 0, L_mtp: 0, R_ad: 49152, R_ff: 122880,
+        {L: 32, L_nb: 0, r_lora: 1, lora_targets: "query_value", ell: 96, ell_moe: 0, L_mtp: 0, R_ad: 49152,
+         R_ff: 122880,
          R_sh: 0, L_moe: 0},
         "4.7e6",
         Source("hu2022", "table 4: GPT-3 175B, 4.7M"),
@@ -241,12 +240,25 @@ expert_adapter_parameters = Formula(
 adapted_products = Formula(
     K_d,
     (ell + L_mtp) * K_attn
-    + _blocks * (2 + gated) * (ell - ell_moe + ell_moe * Min(1, d_sh) + L_mtp * when(L_moe > 0, Min(1, d_sh), 1)),
+    + _blocks
+    * (2 + gated)
+    * (plain_layers(ell, ell_moe) + ell_moe * Min(1, d_sh) + L_mtp * when(L_moe > 0, Min(1, d_sh), 1)),
     title="Products of one rank that have adapters",
     source=LORA,
     convention=RANK,
     example=Example(
-        {ell: 32, ell_moe: 0, L_mtp: 0, K_attn: 4, lora_targets: "all_linear", gated: 1, d_sh: 0, L_moe: 0},
+        {
+            L: 32,
+            L_nb: 0,
+            ell: 32,
+            ell_moe: 0,
+            L_mtp: 0,
+            K_attn: 4,
+            lora_targets: "all_linear",
+            gated: 1,
+            d_sh: 0,
+            L_moe: 0,
+        },
         "224",
         derived="32 * (4 + 3)",
     ),
@@ -318,14 +330,14 @@ adapter_layer = Formula(
     * (
         R_ad
         + _blocks
-        * Max(Min(1, L - L_moe) * R_ff, Min(1, L_moe) * (R_sh + when(n_g["edp"] > 1, E / e * R_e)))
+        * Max(Min(1, plain_layers()) * R_ff, Min(1, L_moe) * (R_sh + when(n_g["edp"] > 1, E / e * R_e)))
     ),
     title="Parameters of the adapters of the largest layer on one rank",
     source=LORA,
     assumes="Where one rank alone holds its experts, they are not counted.",
     convention=RANK,
     example=Example(
-        {r_lora: 16, lora_targets: "all_linear", R_ad: 26624, L: 32, L_moe: 0, R_ff: 55296, R_sh: 0, R_e: 0,
+        {L_nb: 0, r_lora: 16, lora_targets: "all_linear", R_ad: 26624, L: 32, L_moe: 0, R_ff: 55296, R_sh: 0, R_e: 0,
          n_g["edp"]: 8, e: 1, E: 1},
         "1310720",
         derived="16 * (26624 + 55296)",

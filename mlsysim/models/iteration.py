@@ -19,6 +19,9 @@ from mlsysim.models.shape import (
     PASS_SHAPE,
     SHAPE_REQUIREMENTS,
     SHARED_KV_HEADS,
+    SHARED_MIXERS,
+    STATE,
+    STATE_DEFAULTS,
     WINDOW,
     WINDOW_REQUIREMENTS,
     divides,
@@ -81,6 +84,7 @@ ENGINE_DEFAULTS = {
     "direct_mesh": 0,
     **OPTIONAL_PASS_SHAPE,
     **NO_WINDOW,
+    **STATE_DEFAULTS,
 }
 #: Adapters that requests ask for.
 ADAPTERS = ("num_loras", "lora_rank", "lora_target_modules", "lora_zipf", "max_loras", "lora_layer_tax")
@@ -160,7 +164,7 @@ class IterationModel(PerformanceModel):
     slots = {
         "model": Slot(
             TransformerWorkload,
-            ("parameters", *PASS_SHAPE, *WINDOW),
+            ("parameters", *PASS_SHAPE, *WINDOW, *STATE),
             counted=COUNTED,
         ),
         "hardware": Slot(
@@ -239,6 +243,7 @@ class IterationModel(PerformanceModel):
         divides(t, d_e),
         divides(t, d_sh),
         SHARED_KV_HEADS,
+        *SHARED_MIXERS,
         Requirement(p, p <= L, "must be at most {layers}"),
         Requirement(
             e,

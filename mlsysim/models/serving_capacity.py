@@ -18,7 +18,16 @@ from mlsysim.inputs.declaration import Better
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.shape import COUNTED, NO_WINDOW, OPTIONAL_PASS_SHAPE, PASS_SHAPE, WINDOW, WINDOW_REQUIREMENTS
+from mlsysim.models.shape import (
+    COUNTED,
+    NO_WINDOW,
+    OPTIONAL_PASS_SHAPE,
+    PASS_SHAPE,
+    STATE,
+    STATE_DEFAULTS,
+    WINDOW,
+    WINDOW_REQUIREMENTS,
+)
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Mod, Requirement, System, swapped
 from mlsysim.symbols.mixers import a, a_kv, d_rope, r_kv
@@ -62,8 +71,7 @@ class ServingCapacityModel(PerformanceModel):
                 FIRST_ORDER,
                 (
                     *number_formats.SERVING,
-                    mixers.value_width,
-                    mixers.attention_parameters,
+                    *mixers.WHOLE,
                     parameter_counts.ffn_parameters,
                     parameter_counts.expert_parameters,
                     parameter_counts.shared_expert_parameters,
@@ -74,7 +82,7 @@ class ServingCapacityModel(PerformanceModel):
                     transformer_flops.product_work,
                     transformer_flops.logit_work,
                     mixers.decode_attention_work,
-                    mixers.kv_bytes_per_token,
+                    *mixers.CACHED,
                     *continuous_batching.FORMULAS,
                 ),
                 dropped=("padded_seq_len", "bytes_per_element"),
@@ -101,7 +109,7 @@ class ServingCapacityModel(PerformanceModel):
     slots = {
         "model": Slot(
             TransformerWorkload,
-            ("parameters", *PASS_SHAPE, *WINDOW),
+            ("parameters", *PASS_SHAPE, *WINDOW, *STATE),
             counted=COUNTED,
         ),
         "hardware": Slot(Accelerator, ("memory_capacity", "memory_bandwidth", "peak_flops")),
@@ -150,6 +158,7 @@ class ServingCapacityModel(PerformanceModel):
         "router_bias": False,
         **OPTIONAL_PASS_SHAPE,
         **NO_WINDOW,
+        **STATE_DEFAULTS,
     }
     requirements = (
         Requirement(a_kv, Eq(Mod(a, a_kv), 0), "must divide {heads}"),

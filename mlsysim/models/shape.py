@@ -9,12 +9,32 @@ from sympy import Eq, Ne
 from mlsysim.formulas import mixers, parameter_counts
 from mlsysim.inputs.declaration import Caveat
 from mlsysim.inputs.slot import Counted
-from mlsysim.symbolic import Mod, Requirement, label, variable_of
+from mlsysim.symbolic import Max, Mod, Requirement, label, variable_of, when
 from mlsysim.symbols.hardware import n_node
-from mlsysim.symbols.mixers import L_w, a, a_kv, d_v, n_G, qk_norm, r_kv, r_q, sinks, window
+from mlsysim.symbols.mixers import (
+    H_k,
+    H_st,
+    L_both,
+    L_ix,
+    L_none,
+    L_st,
+    L_w,
+    a,
+    a_ix,
+    a_kv,
+    a_kv_w,
+    a_w,
+    d_v,
+    n_G,
+    qk_norm,
+    r_kv,
+    r_q,
+    sinks,
+    window,
+)
 from mlsysim.symbols.trained import lora_targets
 from mlsysim.symbols.training import t
-from mlsysim.symbols.workload import E, L, L_moe, d_e, d_ff, expert_bias, k
+from mlsysim.symbols.workload import E, L, L_moe, L_nb, d_e, d_ff, expert_bias, k
 
 #: Inputs that describe a transformer tensor by tensor.
 SHAPE = (
@@ -50,13 +70,39 @@ SHAPE = (
     "sandwich_norm",
     "expert_bias",
     "mtp_layers",
+    "sliding_layers",
+    "sliding_heads",
+    "sliding_kv_heads",
+    "sliding_head_dim",
+    "sliding_v_head_dim",
+    "value_projections",
+    "mixerless_layers",
+    "blockless_layers",
+    "state_layers",
+    "parallel_layers",
+    "state_key_heads",
+    "state_key_dim",
+    "state_heads",
+    "state_value_dim",
+    "state_gates",
+    "state_scalars",
+    "conv_channels",
+    "conv_kernel",
+    "state_matrices",
+    "state_vectors",
+    "index_layers",
+    "index_heads",
+    "index_head_dim",
 )
 
 #: Those that the products of a pass and the weights of a replica are counted from.
 PASS_SHAPE = tuple(name for name in SHAPE if name not in ("learned_positions", "block_norms", "sandwich_norm"))
 
-#: Inputs that say how far attention reaches.
-WINDOW = ("sliding_window", "sliding_layers", "chunked_attention")
+#: Inputs that say how far attention reaches, and how a recurrent mixer scans.
+WINDOW = ("sliding_window", "chunked_attention", "index_topk", "state_operations", "state_chunk", "delta_rule")
+
+#: Inputs that the state of a request is counted from beside them.
+STATE = ("state_element_bytes",)
 
 #: What a model has that says nothing of it.
 OPTIONAL_SHAPE: dict[str, Any] = {
@@ -78,11 +124,43 @@ OPTIONAL_SHAPE: dict[str, Any] = {
     "sandwich_norm": False,
     "expert_bias": False,
     "mtp_layers": 0,
+    "sliding_layers": 0,
+    "sliding_heads": 0,
+    "sliding_kv_heads": 0,
+    "sliding_head_dim": 0,
+    "sliding_v_head_dim": 0,
+    "value_projections": True,
+    "mixerless_layers": 0,
+    "blockless_layers": 0,
+    "state_layers": 0,
+    "parallel_layers": 0,
+    "state_key_heads": 0,
+    "state_key_dim": 0,
+    "state_heads": 0,
+    "state_value_dim": 0,
+    "state_gates": 0,
+    "state_scalars": 0,
+    "conv_channels": 0,
+    "conv_kernel": 0,
+    "state_matrices": 0,
+    "state_vectors": 0,
+    "index_layers": 0,
+    "index_heads": 0,
+    "index_head_dim": 0,
 }
 #: The same of what a pass is counted from.
 OPTIONAL_PASS_SHAPE = {name: value for name, value in OPTIONAL_SHAPE.items() if name in PASS_SHAPE}
-#: Attention that reaches as far as the sequence.
-NO_WINDOW: dict[str, Any] = {"sliding_window": 0, "sliding_layers": 0, "chunked_attention": False}
+#: Attention that reaches as far as the sequence, and no recurrent mixer.
+NO_WINDOW: dict[str, Any] = {
+    "sliding_window": 0,
+    "chunked_attention": False,
+    "index_topk": 0,
+    "state_operations": 0,
+    "state_chunk": 0,
+    "delta_rule": False,
+}
+#: States are kept in fp32 unless an engine says otherwise.
+STATE_DEFAULTS: dict[str, Any] = {"state_element_bytes": 4}
 
 
 def divides(ranks: Any, whole: Any, words: str = "") -> Requirement:
@@ -95,6 +173,22 @@ SHARED_KV_HEADS = Requirement(
     t, Eq(Mod(a_kv, t), 0) | Eq(Mod(t, a_kv), 0), "must divide {kv_heads} or be a multiple of it"
 )
 
+#: The same of attention with a window, and of a recurrent mixer.
+SHARED_MIXERS = (
+    Requirement(t, Eq(Mod(a_w, t), 0), "must divide {sliding_heads}"),
+    Requirement(
+        t,
+        Eq(a_kv_w, 0) | Eq(Mod(a_kv_w, t), 0) | Eq(Mod(t, Max(1, a_kv_w)), 0),
+        "must divide {sliding_kv_heads} or be a multiple of it",
+    ),
+    Requirement(t, Eq(Mod(H_st, t), 0), "must divide {state_heads}"),
+    Requirement(
+        t,
+        Eq(H_k, 0) | Eq(Mod(H_k, t), 0) | Eq(Mod(t, Max(1, H_k)), 0),
+        "must divide {state_key_heads} or be a multiple of it",
+    ),
+)
+
 #: Of latent attention the products of queries and values alone are not counted.
 LATENT_ADAPTERS = Requirement(
     lora_targets,
@@ -103,7 +197,6 @@ LATENT_ADAPTERS = Requirement(
 )
 
 WINDOW_REQUIREMENTS = (
-    Requirement(L_w, L_w <= L, "must be at most {layers}"),
     Requirement(window, (window > 0) | Eq(L_w, 0), "must be above 0 where {sliding_layers} have one"),
 )
 
@@ -121,6 +214,15 @@ SHAPE_REQUIREMENTS = (
     Requirement(n_G, Eq(n_G, 0) | Eq(r_kv, 0), "must be 0 with latent attention ({kv_lora_rank})"),
     Requirement(expert_bias, Eq(expert_bias, 0) | (L_moe > 0), "must be False where {moe_layers}"),
     Requirement(r_q, Eq(r_q, 0) | (r_kv > 0), "must be 0 where {kv_lora_rank}"),
+    Requirement(L_nb, L_nb + L_moe <= L, "must leave {layers} the {moe_layers} with experts"),
+    Requirement(L_both, L_both <= L_st, "must be at most {state_layers}"),
+    Requirement(L_st, L_st + L_none <= L + L_both, "must be at most {layers}, less {mixerless_layers}"),
+    Requirement(L_w, L_w + L_st + L_none <= L + L_both, "must be at most the layers with attention, of {layers}"),
+    Requirement(
+        a_kv_w, Eq(a_kv_w, 0) | Eq(Mod(when(a_w > 0, a_w, a), Max(1, a_kv_w)), 0), "must divide {sliding_heads}"
+    ),
+    Requirement(H_st, (H_st > 0) | Eq(H_k, 0), "must be above 0 where {state_key_heads}"),
+    Requirement(L_ix, Eq(L_ix, 0) | (a_ix > 0), "must be 0 where {index_heads}"),
 )
 
 

@@ -33,6 +33,7 @@ from mlsysim.models.shape import (
     SHAPE,
     SHAPE_REQUIREMENTS,
     SHARED_KV_HEADS,
+    SHARED_MIXERS,
     divides,
 )
 from mlsysim.optimizers import OPTIMIZERS
@@ -51,6 +52,7 @@ KORTHIKANTI = swapped(
     FIRST_ORDER,
     (
         *number_formats.KEPT,
+        mixers.near_heads,
         mixers.heads_per_rank,
         *activations.KORTHIKANTI_FORMULAS,
         *training_memory.STORED,
@@ -147,6 +149,7 @@ LAYOUT_REQUIREMENTS = (
     Requirement(t_e, Eq(Mod(d_e, Max(1, t_e)), 0), "must divide {expert_ffn_dim}"),
     divides(t, d_sh),
     SHARED_KV_HEADS,
+    *SHARED_MIXERS,
     *CHUNK_REQUIREMENTS,
     *PAIR_REQUIREMENTS,
     *SHAPE_REQUIREMENTS,
@@ -232,7 +235,9 @@ class TrainingMemoryModel(PerformanceModel):
         ),
     }
     slots = {
-        "model": Slot(TransformerWorkload, ("parameters", *SHAPE, "moe_layer_interval"), counted=COUNTED),
+        "model": Slot(
+            TransformerWorkload, ("parameters", *SHAPE, "state_chunk", "moe_layer_interval"), counted=COUNTED
+        ),
         "hardware": Slot(Accelerator, ("memory_capacity",)),
         **RECIPE,
     }
@@ -320,6 +325,7 @@ class TrainingMemoryModel(PerformanceModel):
         "gathered_layers": 2,
         "reserved_memory": 0.0,
         **OPTIONAL_SHAPE,
+        "state_chunk": 0,
     }
     requirements = (
         divides(t, a),

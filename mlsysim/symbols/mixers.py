@@ -1,6 +1,6 @@
 """Symbols of what lets tokens see each other: attention of each kind, what it counts, keeps and computes."""
 
-from mlsysim.symbolic import flag, integer, positive, variable
+from mlsysim.symbolic import flag, integer, nonnegative, positive, variable
 from mlsysim.symbols.workload import L
 
 a = variable("heads", "a", "count", "Attention heads (query heads).", integer(1))
@@ -164,4 +164,218 @@ x_up = variable(
     r"x_{\mathrm{up}}",
     "byte/token",
     "Not kept by latent attention whose norms and up-projections are recomputed.",
+)
+
+a_w = variable(
+    "sliding_heads",
+    r"a_{\mathrm{w}}",
+    "count",
+    "Query heads of layers with a window; 0 where they have as many as the others.",
+    integer(0),
+)
+a_kv_w = variable(
+    "sliding_kv_heads",
+    r"a_{\mathrm{kv,w}}",
+    "count",
+    "Heads that keep keys and values in layers with a window; 0 where they have as many as the others.",
+    integer(0),
+)
+d_w = variable(
+    "sliding_head_dim",
+    r"d_{\mathrm{w}}",
+    "count",
+    "Width of one attention head in layers with a window; 0 where it is that of the others.",
+    integer(0),
+)
+d_v_w = variable(
+    "sliding_v_head_dim",
+    r"d_{\mathrm{v,w}}",
+    "count",
+    "Width per head of the values in layers with a window; 0 where it is that of their keys, or of the other layers.",
+    integer(0),
+)
+a_s = variable(
+    "heads_in_window",
+    r"a_{\mathrm{s}}",
+    "count",
+    "Query heads of a layer with a window.",
+    integer(1),
+)
+a_kv_s = variable(
+    "kv_heads_in_window",
+    r"a_{\mathrm{kv,s}}",
+    "count",
+    "Heads that keep keys and values in a layer with a window.",
+    integer(1),
+)
+d_s = variable(
+    "head_dim_in_window",
+    r"d_{\mathrm{s}}",
+    "count",
+    "Width of one attention head in a layer with a window.",
+    integer(1),
+)
+d_v_s = variable(
+    "value_dim_in_window",
+    r"d_{\mathrm{v,s}}",
+    "count",
+    "Width of the values of one head in a layer with a window.",
+    integer(1),
+)
+L_none = variable(
+    "mixerless_layers",
+    r"L_{\mathrm{o}}",
+    "count",
+    "Layers in which tokens do not see each other, which have a feed-forward block alone; 0 without.",
+    integer(0),
+    not_above=L,
+)
+L_st = variable(
+    "state_layers",
+    r"L_{\mathrm{st}}",
+    "count",
+    "Layers with a recurrent mixer, which keeps a state of fixed size; 0 without.",
+    integer(0),
+    not_above=L,
+)
+L_both = variable(
+    "parallel_layers",
+    r"L_{\mathrm{par}}",
+    "count",
+    "Layers among them that have attention beside the recurrent mixer (Falcon-H1); 0 without.",
+    integer(0),
+    not_above=L,
+)
+H_k = variable(
+    "state_key_heads",
+    r"H_{\mathrm{k}}",
+    "count",
+    "Heads that write to the state; groups of a state-space model; 0 without such projections.",
+    integer(0),
+)
+N_st = variable(
+    "state_key_dim",
+    r"N_{\mathrm{st}}",
+    "count",
+    "Rows of the state of one head: the width of a key, or of the state of a state-space model.",
+    integer(0),
+)
+H_st = variable("state_heads", r"H_{\mathrm{st}}", "count", "Heads of the state; 0 without one.", integer(0))
+D_st = variable(
+    "state_value_dim",
+    r"D_{\mathrm{st}}",
+    "count",
+    "Columns of the state of a head: the width of a value.",
+    integer(0),
+)
+z_st = variable(
+    "state_gates", r"z_{\mathrm{st}}", "count", "Gates of a recurrent mixer as wide as its values.", integer(0)
+)
+n_st = variable(
+    "state_scalars", r"n_{\mathrm{st}}", "count", "Numbers per token and head: a decay, a step size.", integer(0)
+)
+C_st = variable(
+    "conv_channels", r"C_{\mathrm{st}}", "count", "Channels of the short convolution of a recurrent mixer.", integer(0)
+)
+K_st = variable("conv_kernel", r"K_{\mathrm{st}}", "count", "Tokens that the short convolution reads.", integer(0))
+X_st = variable(
+    "state_matrices",
+    r"X_{\mathrm{st}}",
+    "count",
+    "Further matrix elements of a recurrent mixer: decays and gates of low rank, or what has no heads.",
+    integer(0),
+)
+b_st = variable(
+    "state_vectors", r"b_{\mathrm{st}}", "count", "Biases, norms and decays of a recurrent mixer.", integer(0)
+)
+gamma_st = variable(
+    "state_operations",
+    r"\gamma_{\mathrm{st}}",
+    "FLOP/token",
+    "Arithmetic per element of the state and token.",
+    nonnegative(),
+)
+Q_st = variable(
+    "state_chunk",
+    r"Q_{\mathrm{st}}",
+    "token",
+    "Tokens that a scan of a whole sequence takes at once; 0 where it takes one after the other.",
+    integer(0),
+)
+delta = variable(
+    "delta_rule",
+    r"\beta_{\delta}",
+    "count",
+    "Whether a token first takes from the state what its key reads (delta net), which chunks must solve for.",
+    flag(),
+)
+q_st = variable(
+    "state_element_bytes", r"q_{\mathrm{st}}", "byte", "Bytes of one element of a recurrent state.", positive()
+)
+P_st = variable("state_parameters", r"P_{\mathrm{st}}", "count", "Parameters of one recurrent mixer.", integer(0))
+P_st_r = variable(
+    "state_parameters_per_rank",
+    r"P_{\mathrm{st,r}}",
+    "count",
+    "Parameters of one recurrent mixer on one tensor-parallel rank.",
+    nonnegative(),
+)
+sigma_st = variable(
+    "state_bytes_per_request",
+    r"\sigma_{\mathrm{st}}",
+    "byte/request",
+    "State that a request keeps in all layers, whatever its length.",
+)
+w_scan = variable(
+    "scan_flops",
+    r"w_{\mathrm{scan}}",
+    "FLOP/token",
+    "Arithmetic of the recurrences of all layers where a sequence is scanned in chunks, per token.",
+)
+L_ix = variable(
+    "index_layers",
+    r"L_{\mathrm{ix}}",
+    "count",
+    "Layers with an indexer, which picks the tokens that attention reads; 0 without.",
+    integer(0),
+    not_above=L,
+)
+a_ix = variable("index_heads", r"a_{\mathrm{ix}}", "count", "Heads of an indexer.", integer(0))
+d_ix = variable("index_head_dim", r"d_{\mathrm{ix}}", "count", "Width of a key of an indexer.", integer(0))
+k_ix = variable("index_topk", r"k_{\mathrm{ix}}", "token", "Tokens that an indexer picks.", integer(0))
+P_ix = variable("indexer_parameters", r"P_{\mathrm{ix}}", "count", "Parameters of one indexer.", integer(0))
+P_mix = variable("mixer_parameters", r"P_{\mathrm{mix}}", "count", "Parameters of all mixers.", integer(0))
+P_mix_r = variable(
+    "mixer_parameters_per_rank",
+    r"P_{\mathrm{mix,r}}",
+    "count",
+    "Parameters of the mixers of all layers on one tensor-parallel rank.",
+    nonnegative(),
+)
+y_K = variable(
+    "cache_width",
+    r"y_{\mathrm{K}}",
+    "count",
+    "Numbers that all layers keep of a token in reach of each.",
+    integer(0),
+)
+y_K_w = variable(
+    "cache_width_in_window",
+    r"y_{\mathrm{K,w}}",
+    "count",
+    "Numbers that layers with a window keep of a token in reach.",
+    integer(0),
+)
+n_vals = variable(
+    "value_projections",
+    r"\beta_{\mathrm{val}}",
+    "count",
+    "Whether layers without a window project values; otherwise their keys serve as values (Gemma 4).",
+    flag(),
+)
+w_win = variable(
+    "sliding_attention_flops",
+    r"w_{\mathrm{w}}",
+    "FLOP/token^2",
+    "Arithmetic of attention per pair of tokens, in all layers with a window.",
 )

@@ -35,6 +35,14 @@ k = variable(
 L_moe = variable(
     "moe_layers", r"L_{\mathrm{moe}}", "count", "Layers with experts; 0 for a dense model.", integer(0), not_above=L
 )
+L_nb = variable(
+    "blockless_layers",
+    r"L_{\mathrm{nb}}",
+    "count",
+    "Layers without a feed-forward block; 0 where every layer has one.",
+    integer(0),
+    not_above=L,
+)
 moe_interval = variable(
     "moe_layer_interval", r"\Delta_{\mathrm{moe}}", "count", "Every how many layers one has experts.", integer(1)
 )
