@@ -443,6 +443,9 @@ class TransformerWorkload(Entry):
         element, 4 where left out.
     index_layers, index_heads, index_head_dim, index_topk : Value, optional
         Indexers that pick the tokens which latent attention reads; 0 without.
+    further_matrices, further_vectors : Value, optional
+        Elements of matrices that a token passes beside mixers and blocks, and of biases and norms that no other field
+        says; of the whole model, 0 where left out.
     mtp_layers : Value, optional
         Layers that predict further tokens in training; 0 where left out.
     counted_parameters : Value, optional
@@ -518,6 +521,8 @@ class TransformerWorkload(Entry):
     state_chunk: Count | None = None
     delta_rule: Flag | None = None
     state_element_bytes: Count | None = None
+    further_matrices: Count | None = None
+    further_vectors: Count | None = None
     mtp_layers: Count | None = None
     counted_parameters: Count | None = None
     weight_format: Choice | None = None
@@ -571,6 +576,8 @@ class TransformerWorkload(Entry):
             "state_operations",
             "state_chunk",
             "state_element_bytes",
+            "further_matrices",
+            "further_vectors",
         ):
             _whole(self, field, 0)
         sliding = 0 if self.sliding_layers is None else self.sliding_layers.value

@@ -92,7 +92,7 @@ from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.serving import B_max, n_out
 from mlsysim.symbols.step import eta_mem, w_attn
 from mlsysim.symbols.training import P_ffn_r, P_sh_r, e, p, t
-from mlsysim.symbols.workload import E, L, L_moe, L_nb, V, d_e, d_ff, d_sh, gated, h, k, s
+from mlsysim.symbols.workload import E, L, L_moe, L_nb, M_x, V, d_e, d_ff, d_sh, gated, h, k, s
 
 WILLIAMS = Source("williams2009")
 MEGATRON = Source("shoeybi2019", "section 3")
@@ -125,12 +125,12 @@ sampled_tokens = Formula(
 
 dense_weights = Formula(
     W_dense,
-    P_mix_r + plain_layers() * P_ffn_r + L_moe * P_sh_r,
+    P_mix_r + M_x + plain_layers() * P_ffn_r + L_moe * P_sh_r,
     title="Weights of a rank that every token passes through",
     source=MEGATRON,
     assumes="Projections, dense feed-forward blocks, routers and shared experts, split over tensor-parallel ranks.",
     example=Example(
-        {P_mix_r: 0, L_nb: 0, L: 80, L_moe: 0, P_ffn_r: 352321536, P_sh_r: 0},
+        {P_mix_r: 80 * 75497472, M_x: 0, L_nb: 0, L: 80, L_moe: 0, P_ffn_r: 352321536, P_sh_r: 0},
         "34225520640",
         derived="80 * (75497472 + 352321536)",
     ),

@@ -19,9 +19,11 @@ from mlsysim.symbols.workload import (
     L_moe,
     L_mtp,
     L_nb,
+    M_x,
     P,
     P_active,
     V,
+    b_x,
     d_e,
     d_ff,
     d_sh,
@@ -140,7 +142,7 @@ def everything(experts: Any) -> Any:
     sparse = P_rt + P_sh + experts * P_exp
     layers = P_mix + L * norms() + plain_layers() * P_ffn + L_moe * sparse
     further = L_mtp * prediction(P_attn, when(L_moe > 0, sparse, P_ffn), 1)
-    return P_emb + P_head + P_norm + layers + further
+    return P_emb + P_head + P_norm + layers + further + M_x + b_x
 
 
 counted_parameters = Formula(
@@ -154,7 +156,8 @@ counted_parameters = Formula(
     "nothing is left out.",
     convention=SHAPE,
     example=Example(
-        {P_mix: 0, L_nb: 0, L: 32, L_moe: 0, E: 1, L_mtp: 0, n_N: 2, h: 4096, P_emb: 525336576,
+        {P_mix: 32 * 41943040, M_x: 0, b_x: 0, L_nb: 0, L: 32, L_moe: 0, E: 1, L_mtp: 0, n_N: 2, h: 4096,
+         P_emb: 525336576,
          P_head: 525336576, P_norm: 4096, P_attn: 41943040,
          P_ffn: 176160768, P_exp: 0, P_sh: 0, P_rt: 0},
         "8.03e9",
@@ -171,7 +174,8 @@ counted_active_parameters = Formula(
     convention="What one token passes through, embedding and head included: Mixtral and Qwen3 publish this "
     "count, DeepSeek-V3 (37e9) leaves the embedding out.",
     example=Example(
-        {P_mix: 0, L_nb: 0, L: 32, L_moe: 32, k: 2, L_mtp: 0, n_N: 2, h: 4096, P_emb: 131072000,
+        {P_mix: 32 * 41943040, M_x: 0, b_x: 0, L_nb: 0, L: 32, L_moe: 32, k: 2, L_mtp: 0, n_N: 2, h: 4096,
+         P_emb: 131072000,
          P_head: 131072000, P_norm: 4096, P_attn: 41943040,
          P_ffn: 0, P_exp: 176160768, P_sh: 0, P_rt: 32768},
         "12.9e9",

@@ -58,7 +58,9 @@ from mlsysim.symbols.workload import (
     L_moe,
     L_mtp,
     L_nb,
+    M_x,
     V,
+    b_x,
     d_e,
     d_ff,
     d_sh,
@@ -226,7 +228,8 @@ def edges(ends: Any) -> Any:
 
 dense_parameters_per_rank = Formula(
     P_dense,
-    n_s * (ell * (P_attn_r + norms()) + plain_layers(ell, ell_moe) * P_ffn_r + ell_moe * P_sh_r) + (2 - n_s) * edges(1),
+    n_s * (ell * (P_attn_r + norms() + (M_x + b_x) / L) + plain_layers(ell,
+    ell_moe) * P_ffn_r + ell_moe * P_sh_r) + (2 - n_s) * edges(1),
     title="Parameters of one rank that are not experts",
     source=MEGATRON,
     assumes="Norms are held by all tensor-parallel ranks. The fullest stage is taken to hold an embedding or a head, "
@@ -234,7 +237,8 @@ dense_parameters_per_rank = Formula(
     convention=RANK,
     accuracy=COUNTED,
     example=Example(
-        {L: 32, L_nb: 0, n_s: 1, ell: 4, ell_moe: 1, P_attn_r: 187107328, P_norm: 7168, P_ffn_r: 396361728,
+        {M_x: 0, b_x: 0, L: 32, L_nb: 0, n_s: 1, ell: 4, ell_moe: 1, P_attn_r: 187107328, P_norm: 7168,
+         P_ffn_r: 396361728,
          P_sh_r: 45875456,
          P_edge_r: 926686208, L_moe: 58, L_mtp: 0, n_N: 2, h: 7168, t: 1},
         "2910133504",

@@ -35,7 +35,7 @@ from mlsysim.symbols.step import (
 )
 from mlsysim.symbols.trained import f_w
 from mlsysim.symbols.training import b, checkpointing, t
-from mlsysim.symbols.workload import L, L_moe, L_mtp, L_nb, P_active, V, h, k, s
+from mlsysim.symbols.workload import L, L_moe, L_mtp, L_nb, M_x, P_active, V, h, k, s
 
 KAPLAN = Source("kaplan2020", "section 2.1")
 CHECKPOINTS = Source("korthikanti2023", "section 5")
@@ -83,14 +83,15 @@ _further = L_mtp * (P_attn + when(L_moe > 0, P_rt + P_sh, P_ffn) + 2 * h**2)
 
 product_work = Formula(
     w_lin,
-    2 * flop * (P_mix + plain_layers() * P_ffn + L_moe * (P_rt + P_sh) + _further) / token + w_rt,
+    2 * flop * (P_mix + M_x + plain_layers() * P_ffn + L_moe * (P_rt + P_sh) + _further) / token + w_rt,
     title="Arithmetic of the products with weights, per token",
     source=KAPLAN,
     assumes="Two FLOPs per weight. The few biases and norms of heads are counted as if they were products. Each layer "
     "for predicting a further token is one more layer and a product that joins two vectors.",
     example=Example(
         {
-            P_mix: 0,
+            P_mix: 61 * 187107328,
+            M_x: 0,
             L_nb: 0,
             L: 61,
             L_moe: 58,

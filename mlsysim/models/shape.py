@@ -93,10 +93,14 @@ SHAPE = (
     "index_layers",
     "index_heads",
     "index_head_dim",
+    "further_matrices",
+    "further_vectors",
 )
 
 #: Those that the products of a pass and the weights of a replica are counted from.
-PASS_SHAPE = tuple(name for name in SHAPE if name not in ("learned_positions", "block_norms", "sandwich_norm"))
+PASS_SHAPE = tuple(
+    name for name in SHAPE if name not in ("learned_positions", "block_norms", "sandwich_norm", "further_vectors")
+)
 
 #: Inputs that say how far attention reaches, and how a recurrent mixer scans.
 WINDOW = ("sliding_window", "chunked_attention", "index_topk", "state_operations", "state_chunk", "delta_rule")
@@ -147,6 +151,8 @@ OPTIONAL_SHAPE: dict[str, Any] = {
     "index_layers": 0,
     "index_heads": 0,
     "index_head_dim": 0,
+    "further_matrices": 0,
+    "further_vectors": 0,
 }
 #: The same of what a pass is counted from.
 OPTIONAL_PASS_SHAPE = {name: value for name, value in OPTIONAL_SHAPE.items() if name in PASS_SHAPE}

@@ -43,6 +43,20 @@ L_nb = variable(
     integer(0),
     not_above=L,
 )
+M_x = variable(
+    "further_matrices",
+    r"M_{\mathrm{x}}",
+    "count",
+    "Matrix elements of all layers that a token passes beside mixers and blocks: gates of shared experts, and others.",
+    integer(0),
+)
+b_x = variable(
+    "further_vectors",
+    r"b_{\mathrm{x}}",
+    "count",
+    "Biases and norms of the whole model beside those that its other fields say.",
+    integer(0),
+)
 moe_interval = variable(
     "moe_layer_interval", r"\Delta_{\mathrm{moe}}", "count", "Every how many layers one has experts.", integer(1)
 )
