@@ -14,13 +14,12 @@ import sympy
 from mlsysim.backends import arrays, floats, vector
 from mlsysim.graph import Graph, lowered
 from mlsysim.graph.lowering import Named
-from mlsysim.graph.passes import guarded
 from mlsysim.graph.printer import Printer
 from mlsysim.symbolic import System
 
 Backend = Literal["numpy", "vector", "jax"]
 
-_ARRAYS, _DIFFERENTIABLE = Printer("text"), Printer("text", slopes=True)
+_ARRAYS = Printer("text")
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +137,7 @@ def compiled(
     system, outputs, expressions
         As for :func:`graph_of`.
     backend : {"numpy", "vector", "jax"}
-        Single numbers, NumPy arrays, or JAX arrays (with branches kept finite under differentiation).
+        Single numbers, NumPy arrays, or JAX arrays.
 
     Returns
     -------
@@ -149,13 +148,12 @@ def compiled(
     FormulaError
         As :func:`graph_of`.
     """
-    graph = graph_of(system, outputs, expressions)
-    return of_graph(guarded(graph) if backend == "jax" else graph, backend)
+    return of_graph(graph_of(system, outputs, expressions), backend)
 
 
 def of_graph(graph: Graph, backend: Backend) -> CompiledFunction:
     """A graph as a function as it is; backends as for :func:`compiled`."""
-    printer = {"numpy": floats.PRINTER, "vector": _ARRAYS, "jax": _DIFFERENTIABLE}[backend]
+    printer = floats.PRINTER if backend == "numpy" else _ARRAYS
     return CompiledFunction(graph, printer.function("compiled", graph), backend)
 
 

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from mlsysim.backends.compiled import CompiledFunction, compiled, graph_of, of_graph
-from mlsysim.graph.passes import ITERATED, guarded, known
+from mlsysim.backends.compiled import compiled, graph_of, of_graph
+from mlsysim.graph import Graph
+from mlsysim.graph.passes import ITERATED, derivative, known
+from mlsysim.graph.passes.derivative import BY
 from mlsysim.symbolic import System
 
 Values = Mapping[str, Any]
@@ -44,23 +46,66 @@ def pure_function(system: System, outputs: tuple[str, ...]) -> Pure:
         ``f(values) -> dict``, traceable by ``jit``, ``grad`` and ``vmap``, in the dtype of its inputs.
     """
     labels = {name for name in outputs if system[name].variable.domain.kind == "choice"}
-    return _pure(compiled(system, outputs, "jax"), outputs, labels)
+    return _pure(graph_of(system, outputs), outputs, labels)
 
 
-def _pure(function: CompiledFunction, outputs: tuple[str, ...], labels: Collection[str] = ()) -> Pure:
-    import jax.numpy as jnp
+def _pure(graph: Graph, outputs: tuple[str, ...], labels: Collection[str] = ()) -> Pure:
+    function = _differentiable(graph)
 
     def pure(values: Values) -> dict[str, Any]:
-        given = [values[name] for name in function.inputs]
-        try:
-            results = function.raw(*given)
-        except ArithmeticError:
-            # Python's floats raise where arrays are infinite; JAX takes the type of other operands for either.
-            results = function.raw(*map(jnp.asarray, given))
-        found = dict(zip(function.outputs, results, strict=True))
+        found = dict(zip(graph.outputs, function(*(values[name] for name in graph.inputs)), strict=True))
         return {name: _labelled(found[name]) if name in labels else found[name] for name in outputs}
 
     return pure
+
+
+@lru_cache(maxsize=256)
+def _differentiable(graph: Graph) -> Callable[..., tuple[Any, ...]]:
+    """The outputs of a graph as a function of its inputs, which JAX differentiates by the derivative of the graph."""
+    import jax
+    import jax.numpy as jnp
+
+    raw = of_graph(graph, "jax").raw
+
+    @jax.custom_jvp
+    def function(*given: Any) -> tuple[Any, ...]:
+        try:
+            return tuple(raw(*given))
+        except ArithmeticError:
+            # Python's floats raise where arrays are infinite; JAX takes the type of other operands for either.
+            return tuple(raw(*map(jnp.asarray, given)))
+
+    def slope(primals: Any, tangents: Any) -> Any:
+        moving = {
+            name: tangent
+            for name, tangent in zip(graph.inputs, tangents, strict=True)
+            if not isinstance(tangent, jax.custom_derivatives.SymbolicZero)
+        }
+        outputs, given = tuple(graph.outputs), dict(zip(graph.inputs, primals, strict=True))
+        partials = derivative(graph, outputs, moving)
+        found = dict(
+            zip(partials.outputs, _differentiable(partials)(*(given[each] for each in partials.inputs)), strict=True)
+        )
+        values = [jnp.asarray(found[name]) for name in outputs]
+        along: dict[str, Any] = dict.fromkeys(outputs, 0.0)
+        for name in outputs:
+            for by, tangent in moving.items():
+                if f"{name}{BY}{by}" in found:
+                    along[name] += found[f"{name}{BY}{by}"] * tangent
+        return tuple(values), tuple(map(_slope, values, along.values()))
+
+    function.defjvp(slope, symbolic_zeros=True)
+    return function
+
+
+def _slope(value: Any, slope: Any) -> Any:
+    """A slope of the type and shape of a value; of what jumps, the slope that JAX gives whole numbers."""
+    import jax
+    import jax.numpy as jnp
+
+    if not jnp.issubdtype(value.dtype, jnp.floating):
+        return np.zeros(value.shape, jax.dtypes.float0)
+    return jnp.broadcast_to(jnp.asarray(slope, value.dtype), value.shape)
 
 
 def _labelled(code: Any) -> Any:
@@ -108,7 +153,7 @@ def known_function(system: System, outputs: tuple[str, ...], held: tuple[tuple[s
     graph = known(replace(whole, outputs={name: whole.outputs[name] for name in outputs}), dict(held))
     if graph.size > (LARGEST_WITH_LOOPS if graph.has(*ITERATED) else LARGEST):
         return None
-    return jax.jit(_pure(of_graph(guarded(graph), "jax"), outputs))
+    return jax.jit(_pure(graph, outputs))
 
 
 def concrete_function(system: System, outputs: tuple[str, ...]) -> Pure:

@@ -264,7 +264,7 @@ def _functions(graph: Graph, over: Over, own: Own, backend: Backend) -> list[tup
     *before, last = stages(graph, dict(over), dict(own).get)
 
     def function(graph: Graph, backend: Backend) -> CompiledFunction:
-        printer = _Into(graph) if backend == "vector" else _Freeing("text", slopes=True)
+        printer = _Into(graph) if backend == "vector" else _Freeing("text")
         return CompiledFunction(graph, printer.function("compiled", graph), backend)
 
     return [

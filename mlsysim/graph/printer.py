@@ -37,12 +37,9 @@ class Printer:
         Attribute of the operations that is printed.
     rules : mapping, optional
         Rule per operation that is printed in another way.
-    slopes : bool, optional
-        True if the backend differentiates what is printed, laws included.
     """
 
-    def __init__(self, column: str, rules: Mapping[str, Rule] | None = None, *, slopes: bool = False) -> None:
-        self._slopes = slopes
+    def __init__(self, column: str, rules: Mapping[str, Rule] | None = None) -> None:
         self._column = column
         self._texts = {name: getattr(op, column) or op.text for name, op in TABLE.items()}
         self._rules = rules or {}
@@ -130,7 +127,7 @@ class Printer:
         if node.op == "least_integer":
             return f"least_integer({function}, {own[0]}, {given}, {own[1]})"
         call = f"chunked_prefill({tuple(asked)!r}, {function}, {_tuple(own)}, {given}"
-        if not self._slopes and all(len(each) == 2 or each[2] < count for each in asked):
+        if all(len(each) == 2 or each[2] < count for each in asked):
             return f"{call})"
         slopes = gradient(node.data, "result", node.data.inputs[OWN["chunked"] :])
         lines += printer.function(f"{function}_slopes", slopes).split("\n")

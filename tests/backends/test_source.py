@@ -53,12 +53,6 @@ def test_plain_floats_evaluate_the_branch_that_is_taken_and_never_raise(small):
     assert "divided(code_u, code_v)" in first
 
 
-def test_jax_source_differs_by_the_guards_of_untaken_branches(small):
-    plain, guarded = (lines_of(compiled(small, None, backend).source) for backend in ("vector", "jax"))
-    assert any("code_u / where(" in line for line in guarded)
-    assert not any("code_u / where(" in line for line in plain)
-
-
 def test_quotients_of_many_digits_are_rounded_once(pure, system_of):
     u, limit = pure("code_u"), 55.004420775971305
     expression = u - sympy.Rational(str(limit))

@@ -6,14 +6,6 @@ from sympy.core.function import ArgumentIndexError
 x, y = sympy.symbols("x y", real=True)
 
 
-def test_a_piecewise_is_folded_into_the_power_around_it():
-    # Why guards.Guard is opaque: 1/Piecewise((x, c), (1, True)) becomes Piecewise((1/x, c), (1, True)),
-    # the very quotient that was to be kept safe. When this stops, Guard can be a plain Piecewise.
-    safe = sympy.Piecewise((x, x > 0), (1, True))
-    assert 1 / safe == sympy.Piecewise((1 / x, x > 0), (1, True))
-    assert 1 / sympy.Piecewise((x, x > 0), (1, True), evaluate=False) == sympy.Piecewise((1 / x, x > 0), (1, True))
-
-
 def test_symbols_of_one_name_and_other_assumptions_are_not_equal():
     # Why variable() keeps one Symbol per name: a second one would silently be another input.
     assert sympy.Symbol("x", positive=True) != sympy.Symbol("x")

@@ -2,12 +2,11 @@
 
 from mlsysim.graph.passes.axes import ITERATED, Stage, axes, cost, cost_of, is_truth, stages
 from mlsysim.graph.passes.derivative import along, derivative
-from mlsysim.graph.passes.guards import guarded
 from mlsysim.graph.passes.known import known
 from mlsysim.graph.passes.ordered import ordered
 from mlsysim.graph.passes.regrouped import regrouped
 
 __all__ = [
-    "ITERATED", "Stage", "along", "axes", "cost", "cost_of", "derivative", "guarded", "is_truth", "known",
+    "ITERATED", "Stage", "along", "axes", "cost", "cost_of", "derivative", "is_truth", "known",
     "ordered", "regrouped", "stages",
 ]  # fmt: skip
