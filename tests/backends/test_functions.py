@@ -115,7 +115,9 @@ def test_a_least_integer_beyond_a_number(cases):
         assert beyond_by_jax(limit, needed, beyond).tolist() == expected
 
 
-beyond_by_jax = jax.jit(lambda limit, needed, beyond: arrays.namespace()["least_integer"](enough, limit, (needed,), beyond))
+beyond_by_jax = jax.jit(
+    lambda limit, needed, beyond: arrays.namespace()["least_integer"](enough, limit, (needed,), beyond)
+)
 
 
 def test_nothing_lies_beyond_infinity():
