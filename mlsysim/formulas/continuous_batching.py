@@ -14,7 +14,7 @@ from typing import Any
 
 from sympy import And, Dummy, Float, Ge, Lt, Piecewise, Rational, ceiling, floor, log, oo, sqrt
 
-from mlsysim.formulas.mixers import NOT_CHUNKED, kept, read, scored, windowed
+from mlsysim.formulas.mixers import NOT_CHUNKED, READS_ALL, kept, read, scored, windowed
 from mlsysim.symbolic import (
     ErlangC,
     Example,
@@ -69,7 +69,7 @@ from mlsysim.symbols.batching import (
 from mlsysim.symbols.formats import q_e, q_w
 from mlsysim.symbols.hardware import B_mem, F, M_cap, eta, tau_dispatch, tau_layer
 from mlsysim.symbols.iteration import M_kv, M_work, eta_kv, f_kv, n_kv, u_gpu, w_dec
-from mlsysim.symbols.mixers import chunked, k_ix, sigma_st, w_ix, w_win, window
+from mlsysim.symbols.mixers import sigma_st, w_ix, w_win
 from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.serving import (
     T99,
@@ -329,9 +329,7 @@ step_compute_time = Formula(
             n_out: 4000,
             F: 1000,
             eta: 0.5,
-            window: 0,
-            chunked: 0,
-            k_ix: 0,
+            **READS_ALL,
         },
         "0.04400 ms",
         derived="(15e9 + 1e9 + 500000 * (10000 + 4000 / 2)) / (1e15 * 0.5) * 1000",

@@ -129,6 +129,8 @@ FLASH = Eq(attention_kernel, label(attention_kernel, "flash"))
 NOT_LATENT = {r_kv: 0}
 #: One whose layers with a window read all that they keep.
 NOT_CHUNKED = {chunked: 0, k_ix: 0, L_ix: 0, d_ix: 0}
+#: One whose layers all read everything.
+READS_ALL = {window: 0, chunked: 0, k_ix: 0}
 
 
 def summed(matrices: Matrices, number: Callable[[Any, Any], Any]) -> Any:
@@ -863,30 +865,20 @@ kv_bytes_per_token = Formula(
 
 cache_per_rank = Formula(
     kv_rank,
-    Max(1 / t, attention(r_kv + d_rope, lambda heads: kv_on(t, heads) * (heads.keys + heads.values)) + L_ix * d_ix)
-    * q_kv
-    / token,
+    kv_token
+    * Max(1 / t, attention(r_kv + d_rope, lambda heads: kv_on(t, heads) * (heads.keys + heads.values)) + L_ix * d_ix)
+    / y_K,
     title="KV cache of one token on one tensor-parallel rank",
     source=MEGATRON,
     assumes="Heads are split; where there are more ranks than heads, heads are copied. A compressed cache and the keys "
     "of indexers are copied on every rank.",
     example=Example(
-        {
-            a_kv_r: 1,
-            r_kv: 0,
-            d_rope: 0,
-            d_h: 128,
-            d_v_h: 128,
-            t: 8,
-            q_kv: 2,
-            L_ix: 0,
-            d_ix: 0,
-            **unbound(80, *SHAPED[1:]),
-        },
-        "40.96 kB/token",
-        derived="80 * 2 * 128 * 2 / 1e3",
+        {kv_token: 320, y_K: 163840, a_kv_r: 1, r_kv: 0, d_rope: 0, d_h: 128, d_v_h: 128, t: 8, L_ix: 0, d_ix: 0,
+         **unbound(80, *SHAPED[1:])},
+        "40 kB/token",
+        derived="320 * 80 * 2 * 128 / (80 * 8 * 2 * 128)",
     ),
-)
+)  # fmt: skip
 
 #: The output of attention is kept twice where the product that reads it is narrower, once where it is kept narrow.
 _output = when(q_o < q_a, q_o, q_a + when(q_in < q_a, q_in))

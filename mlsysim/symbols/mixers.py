@@ -1,7 +1,6 @@
 """Symbols of what lets tokens see each other: attention of each kind, what it counts, keeps and computes."""
 
 from mlsysim.symbolic import flag, integer, nonnegative, positive, variable
-from mlsysim.symbols.workload import L
 
 a = variable("heads", "a", "count", "Attention heads (query heads).", integer(1))
 a_kv = variable("kv_heads", r"a_{\mathrm{kv}}", "count", "Heads that keep keys and values (GQA).", integer(1))
@@ -75,7 +74,6 @@ L_w = variable(
     "count",
     "Layers with sliding-window attention; 0 without.",
     integer(0),
-    not_above=L,
 )
 chunked = variable(
     "chunked_attention",
@@ -228,7 +226,6 @@ L_none = variable(
     "count",
     "Layers in which tokens do not see each other, which have a feed-forward block alone; 0 without.",
     integer(0),
-    not_above=L,
 )
 L_att = variable(
     "attention_layers", r"L_{\mathrm{att}}", "count", "Layers with attention, with a window or without.", integer(0)
@@ -246,7 +243,6 @@ L_st = variable(
     "count",
     "Layers with a recurrent mixer, which keeps a state of fixed size; 0 without.",
     integer(0),
-    not_above=L,
 )
 L_both = variable(
     "parallel_layers",
@@ -254,7 +250,6 @@ L_both = variable(
     "count",
     "Layers among them that have attention beside the recurrent mixer (Falcon-H1); 0 without.",
     integer(0),
-    not_above=L,
 )
 H_k = variable(
     "state_key_heads",
@@ -350,7 +345,6 @@ L_ix = variable(
     "count",
     "Layers with an indexer, which picks the tokens that attention reads; 0 without.",
     integer(0),
-    not_above=L,
 )
 a_ix = variable("index_heads", r"a_{\mathrm{ix}}", "count", "Heads of an indexer.", integer(0))
 d_ix = variable("index_head_dim", r"d_{\mathrm{ix}}", "count", "Width of a key of an indexer.", integer(0))
