@@ -148,6 +148,7 @@ class _ParameterCountInputs(TypedDict, total=False):
 class _ParameterCountResult(Result):
     active_experts_per_token: float
     active_parameters: float
+    attention_layers: float
     attention_output_bias: float
     attention_parameters: float
     attention_sinks: float
@@ -217,6 +218,7 @@ class _ParameterCountResult(Result):
     state_value_dim: float
     state_vectors: float
     tied_embeddings: float
+    unbounded_attention_layers: float
     v_head_dim: float
     value_dim: float
     value_dim_in_window: float
@@ -354,6 +356,7 @@ class _TrainingMemoryResult(Result):
     attention_core_activation: Quantity[Any]
     attention_edges_per_rank: float
     attention_kernel: str
+    attention_layers: float
     attention_output_bias: float
     attention_output_bytes: Quantity[Any]
     attention_parameters: float
@@ -555,6 +558,7 @@ class _TrainingMemoryResult(Result):
     trained_expert_parameters_per_rank: float
     trained_parameters_per_rank: float
     two_batch_overlap: float
+    unbounded_attention_layers: float
     up_projection_activation: Quantity[Any]
     v_head_dim: float
     value_dim: float
@@ -745,6 +749,7 @@ class _ServingResult(Result):
     arrival_scv: float
     attention_edges_per_rank: float
     attention_flops: Quantity[Any]
+    attention_layers: float
     attention_mask: str
     attention_output_bias: float
     attention_parameters: float
@@ -991,6 +996,7 @@ class _ServingResult(Result):
     index_heads: float
     index_layers: float
     index_topk: Quantity[Any]
+    indexer_flops: Quantity[Any]
     indexer_parameters: float
     isl: Quantity[Any]
     isl_cv: float
@@ -1282,6 +1288,7 @@ class _ServingResult(Result):
     ttft_p99: Quantity[Any]
     ttft_slo: Quantity[Any]
     two_batch_overlap: float
+    unbounded_attention_layers: float
     uneven_stage_time: Quantity[Any]
     v_head_dim: float
     value_dim: float
@@ -1398,6 +1405,7 @@ class _ServingCapacityResult(Result):
     active_experts_per_token: float
     arrival_noise: float
     attention_flops: Quantity[Any]
+    attention_layers: float
     attention_mask: str
     attention_output_bias: float
     attention_parameters: float
@@ -1444,6 +1452,7 @@ class _ServingCapacityResult(Result):
     index_heads: float
     index_layers: float
     index_topk: Quantity[Any]
+    indexer_flops: Quantity[Any]
     indexer_parameters: float
     itl: Quantity[Any]
     kv_bytes_per_request: Quantity[Any]
@@ -1555,6 +1564,7 @@ class _ServingCapacityResult(Result):
     tied_embeddings: float
     touched_experts: float
     ttft: Quantity[Any]
+    unbounded_attention_layers: float
     undisturbed_time: Quantity[Any]
     utilization: float
     v_head_dim: float
@@ -1709,6 +1719,7 @@ class _IterationResult(Result):
     allreduce_time: Quantity[Any]
     attention_edges_per_rank: float
     attention_flops: Quantity[Any]
+    attention_layers: float
     attention_mask: str
     attention_output_bias: float
     attention_parameters: float
@@ -1831,6 +1842,7 @@ class _IterationResult(Result):
     index_heads: float
     index_layers: float
     index_topk: Quantity[Any]
+    indexer_flops: Quantity[Any]
     indexer_parameters: float
     iteration_bottleneck: str
     iteration_loras: float
@@ -1973,6 +1985,7 @@ class _IterationResult(Result):
     tp_switch_time: Quantity[Any]
     tp_tree_time: Quantity[Any]
     two_batch_overlap: float
+    unbounded_attention_layers: float
     uneven_stage_time: Quantity[Any]
     v_head_dim: float
     value_dim: float
@@ -2287,6 +2300,7 @@ class _DistributedResult(Result):
     attention_efficiency: float
     attention_flops: Quantity[Any]
     attention_kernel: str
+    attention_layers: float
     attention_mask: str
     attention_output_bias: float
     attention_output_bytes: Quantity[Any]
@@ -2504,6 +2518,7 @@ class _DistributedResult(Result):
     index_heads: float
     index_layers: float
     index_topk: Quantity[Any]
+    indexer_flops: Quantity[Any]
     indexer_parameters: float
     inner_bytes: Quantity[Any]
     inner_vectors: float
@@ -2735,6 +2750,7 @@ class _DistributedResult(Result):
     training_time: Quantity[Any]
     training_tokens: Quantity[Any]
     two_batch_overlap: float
+    unbounded_attention_layers: float
     up_projection_activation: Quantity[Any]
     up_projection_elements: float
     updated_parameters_per_rank: float
@@ -2955,6 +2971,7 @@ class _ExpertParallelResult(Result):
     attention_efficiency: float
     attention_flops: Quantity[Any]
     attention_kernel: str
+    attention_layers: float
     attention_mask: str
     attention_output_bias: float
     attention_output_bytes: Quantity[Any]
@@ -3202,6 +3219,7 @@ class _ExpertParallelResult(Result):
     index_heads: float
     index_layers: float
     index_topk: Quantity[Any]
+    indexer_flops: Quantity[Any]
     indexer_parameters: float
     inner_bytes: Quantity[Any]
     inner_vectors: float
@@ -3448,6 +3466,7 @@ class _ExpertParallelResult(Result):
     training_time: Quantity[Any]
     training_tokens: Quantity[Any]
     two_batch_overlap: float
+    unbounded_attention_layers: float
     unsplit_bandwidth: Quantity[Any]
     unsplit_compute_time: Quantity[Any]
     unsplit_expert_time: Quantity[Any]
@@ -3757,6 +3776,7 @@ class _EconomicsResult(Result):
     attention_efficiency: float
     attention_flops: Quantity[Any]
     attention_kernel: str
+    attention_layers: float
     attention_mask: str
     attention_output_bias: float
     attention_output_bytes: Quantity[Any]
@@ -4165,6 +4185,7 @@ class _EconomicsResult(Result):
     index_heads: float
     index_layers: float
     index_topk: Quantity[Any]
+    indexer_flops: Quantity[Any]
     indexer_parameters: float
     infrastructure_fraction: float
     inner_bytes: Quantity[Any]
@@ -4633,6 +4654,7 @@ class _EconomicsResult(Result):
     ttft_p99: Quantity[Any]
     ttft_slo: Quantity[Any]
     two_batch_overlap: float
+    unbounded_attention_layers: float
     undisturbed_time: Quantity[Any]
     uneven_stage_time: Quantity[Any]
     up_projection_activation: Quantity[Any]
@@ -4930,6 +4952,7 @@ class _MemoryExpansionResult(Result):
     attention_efficiency: float
     attention_flops: Quantity[Any]
     attention_kernel: str
+    attention_layers: float
     attention_mask: str
     attention_output_bias: float
     attention_output_bytes: Quantity[Any]
@@ -5298,6 +5321,7 @@ class _MemoryExpansionResult(Result):
     index_heads: float
     index_layers: float
     index_topk: Quantity[Any]
+    indexer_flops: Quantity[Any]
     indexer_parameters: float
     inner_bytes: Quantity[Any]
     inner_vectors: float
@@ -5706,6 +5730,7 @@ class _MemoryExpansionResult(Result):
     ttft_p99: Quantity[Any]
     ttft_slo: Quantity[Any]
     two_batch_overlap: float
+    unbounded_attention_layers: float
     unhidden_fetch_time: Quantity[Any]
     unified: float
     up_projection_activation: Quantity[Any]

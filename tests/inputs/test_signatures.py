@@ -185,7 +185,9 @@ FIRST = {"solve": [], "sweep": [], "sensitivity": ["output"], "function": ["outp
 VERBS = [(model, verb) for model in EXPECTED for verb in FIRST]
 UNITS = {
     "seq_len": "token",
-    "sliding_window": "token",
+    **dict.fromkeys(("sliding_window", "index_topk", "state_chunk"), "token"),
+    "state_operations": "FLOP/token",
+    "state_element_bytes": "byte",
     "expert_row_padding": "token",
     "memory_capacity": "GB",
     "memory_bandwidth": "GB/s",
