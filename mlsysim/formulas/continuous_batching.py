@@ -197,7 +197,7 @@ kv_bytes_read = Formula(
     "a layer has one. The state of a recurrent mixer is read and written.",
     accuracy=DECODED,
     example=Example(
-        {kv_token: 128, s: 1000, n_out: 200, **windowed(16, 512), **NOT_CHUNKED},
+        {kv_token: 128, s: 1000, n_out: 200, **windowed(16, 512, 32), **NOT_CHUNKED},
         "0.103168 GB/request",
         derived="128e3 * ((1000 + 200 / 2) / 2 + 512 / 2) / 1e9",
     ),
