@@ -164,7 +164,10 @@ def test_pools_size_and_send_the_cache_and_the_state():
     assert found.canonical("engine_slots") == math.floor(held(found, 8))
     alone = solved(ServingModel("colocated"), **DEPLOYMENT, tp_size=2)
     assert found.canonical("prompt_slots") == math.floor(held(alone, 2, 100_000))
-    assert found.canonical("kv_transfer_time") == pytest.approx((CACHE * 100_000 + STATE) / 50e9, rel=1e-14)
+    sent = CACHE * 100_000 + STATE
+    assert found.canonical("kv_transfer_time") == pytest.approx(sent / 50e9, rel=1e-14)
+    least = found.canonical("least_kv_transfer_bandwidth")
+    assert least == pytest.approx(sent / found.canonical("prompt_interval"), rel=1e-14)
 
 
 def test_tiers_hold_a_share_of_the_cache_and_the_state_each():
