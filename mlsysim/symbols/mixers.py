@@ -1,6 +1,6 @@
 """Symbols of what lets tokens see each other: attention of each kind, what it counts, keeps and computes."""
 
-from mlsysim.symbolic import flag, integer, nonnegative, positive, variable
+from mlsysim.symbolic import between, flag, integer, nonnegative, positive, variable
 
 a = variable("heads", "a", "count", "Attention heads (query heads).", integer(1))
 a_kv = variable("kv_heads", r"a_{\mathrm{kv}}", "count", "Heads that keep keys and values (GQA).", integer(1))
@@ -393,3 +393,40 @@ w_ix = variable(
     "Arithmetic of all indexers per pair of tokens.",
     nonnegative(),
 )
+
+w_pair = variable(
+    "scored_pair_flops",
+    r"w_{\mathrm{pair}}",
+    "FLOP/token",
+    "Forward arithmetic of attention over the pairs of tokens that it leaves, all layers.",
+    nonnegative(),
+)
+eta_scan = variable(
+    "scan_efficiency",
+    r"\eta_{\mathrm{scan}}",
+    "count",
+    "Share of the memory bandwidth that scans of recurrent mixers reach in a prefill.",
+    between(0, 1, open_lower=True),
+)
+tau_scan = variable(
+    "scan_chunk_time",
+    r"\tau_{\mathrm{scan}}",
+    "µs",
+    "Least time of one chunk of a sequence in a scan, whatever it moves.",
+    nonnegative(),
+)
+x_scan = variable(
+    "scan_traffic",
+    r"X_{\mathrm{scan}}",
+    "byte/token",
+    "Bytes that the scans of all recurrent mixers move in a forward pass, per token.",
+    nonnegative(),
+)
+t_each = variable(
+    "scan_time_per_token",
+    r"t_{\mathrm{s,tok}}",
+    "µs/token",
+    "Scans of all recurrent mixers in a forward pass, per token on one rank.",
+    nonnegative(),
+)
+t_scan = variable("scan_time", r"t_{\mathrm{scan}}", "ms", "Scans of recurrent mixers over the prompts.", nonnegative())

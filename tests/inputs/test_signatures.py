@@ -137,7 +137,16 @@ EXPECTED = {
             "memory_bandwidth": None,
             "peak_flops": None,
             "efficiency": 0.5,
-            **dict.fromkeys(("memory_efficiency", "kv_read_efficiency", "dispatch_tax", "layer_tax")),
+            **dict.fromkeys(
+                (
+                    "memory_efficiency",
+                    "kv_read_efficiency",
+                    "scan_efficiency",
+                    "scan_chunk_time",
+                    "dispatch_tax",
+                    "layer_tax",
+                )
+            ),
             "gpu_memory_utilization": None,
             "kv_memory_fraction": None,
             "workspace_memory": None,
