@@ -2,6 +2,8 @@
 
 import datetime
 import re
+import tomllib
+from importlib import resources
 from typing import get_args
 from urllib.parse import urlsplit
 
@@ -387,3 +389,10 @@ class TestFiles:
     def test_the_entries_of_the_tutorial_come_first(self):
         assert next(iter(Hardware.Cloud)) == "H100"
         assert next(iter(Models.Language)) == "Llama3_8B"
+
+    def test_entries_of_ours_are_what_their_files_hold(self):
+        """Each is parsed alone, when it is first asked for."""
+        folder = resources.files("mlsysim.catalog") / "data"
+        for file in (each for each in folder.iterdir() if each.name.endswith(".toml")):
+            whole = tomllib.loads(file.read_text(encoding="utf-8"))
+            assert _merged([file]) == whole != {}, file.name
