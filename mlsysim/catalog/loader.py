@@ -269,6 +269,10 @@ class Catalog:
             self._built[path] = self._build(path)
         return self._built[path]
 
+    def named(self, path: str) -> tuple[str, str]:
+        """Kind and name of an entry by its full name, which is not built for them."""
+        return _class_of(path).what, self._built[path].name if path in self._built else self._raw[path]["name"]
+
     def _children(self, path: str) -> list[str]:
         depth = path.count(".") + 1
         return list(dict.fromkeys(full.split(".")[depth] for full in self._under(path)))
