@@ -6065,6 +6065,7 @@ class _ModelsLanguage(_catalog.Group):
     Qwen3_VL_32B: _catalog.TransformerWorkload
     Qwen3_VL_235B_A22B: _catalog.SparseTransformerWorkload
     SmolLM3_3B: _catalog.TransformerWorkload
+    Step_3_5_Flash: _catalog.SparseTransformerWorkload
 class _Models(_catalog.Group):
     Language: _ModelsLanguage
 Models: _Models
