@@ -55,14 +55,17 @@ def tensors(model, experts):
             continue
         head, groups = number("head_dim", width // heads), number("kv_heads", heads)
         value, projections = number("v_head_dim", head), 1 if layer < windowed else number("value_projections", 1)
+        queries, gate = heads, number("gate_width")
         if layer < windowed:
+            queries = number("sliding_heads", heads)
+            gate = gate * queries // heads
             head, groups = number("sliding_head_dim", head), number("sliding_kv_heads", groups)
             value = number("sliding_v_head_dim", number("v_head_dim", head))
-        projected = (heads + groups) * head + projections * groups * value
-        yield width * (projected + number("gate_width")) + number("qkv_bias") * projected
-        yield heads * value * width + number("attention_output_bias") * width
+        projected = (queries + groups) * head + projections * groups * value
+        yield width * (projected + gate) + number("qkv_bias") * projected
+        yield queries * value * width + number("attention_output_bias") * width
         yield 2 * head * number("qk_norm")
-        yield heads * number("attention_sinks")
+        yield queries * number("attention_sinks")
 
 
 @pytest.fixture(scope="session")

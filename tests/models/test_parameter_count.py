@@ -137,6 +137,11 @@ def test_caches_and_states_of_released_models_are_their_tensors(name):
         assert found.canonical("kv_bytes_per_request") == pytest.approx(held, rel=1e-14)
 
 
+def test_heads_need_not_divide_the_width_but_where_the_tutorial_takes_the_quotient():
+    with pytest.raises(InputError, match=r"hidden_dim=5120: must be a multiple of heads=96; nearest: 5088, 5184"):
+        ServingCapacityModel("first_order").solve("GLM_4_5", "H100", qps=1, target_p99_latency_ms=1000)
+
+
 def test_active_parameters():
     assert COUNT.solve("Mixtral_8x7B").active_parameters == 12_879_925_248
     dense = COUNT.solve("Llama3_8B")
