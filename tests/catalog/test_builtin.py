@@ -327,6 +327,17 @@ def test_deepseek_keeps_one_compressed_vector():
     assert entry.value_of("head_dim", "fp16").value == 128 + 64
 
 
+def test_models_released_in_narrow_formats_say_so():
+    models = {path.rpartition(".")[2]: each for path, each in ENTRIES.items() if isinstance(each, TransformerWorkload)}
+    narrow = {name: each.weight_format.value for name, each in models.items() if each.weight_format is not None}
+    assert narrow == {
+        **dict.fromkeys(("DeepSeek_V3", "DeepSeek_R1", "DeepSeek_V3_1", "DeepSeek_V3_2", "Kimi_K2"), "fp8_block"),
+        **dict.fromkeys(("MiniMax_M2", "MiniMax_M2_5", "MiMo_V2_Flash"), "fp8_block"),
+        **dict.fromkeys(("gpt_oss_20B", "gpt_oss_120B"), "mxfp4"),
+        "Kimi_K2_5": "int4_g128",
+    }
+
+
 NODES = {path: entry for path, entry in ENTRIES.items() if isinstance(entry, Node)}
 FLEETS = {path: entry for path, entry in ENTRIES.items() if isinstance(entry, Fleet)}
 
