@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -38,6 +39,8 @@ _PROVENANCE = ("source", "date", "kind")
 _FLAT: dict[str, type[Entry]] = {"Stacks": Stack, "Recipes": Recipe}
 _TABLES = ("Hardware", "Models", "Systems", *_FLAT)
 _FREE_TEXT = ("name", "description", "architecture", "variants")
+#: Header of an entry in a file of ours, or of a table in it.
+_HEADER = re.compile(rf"^\[((?:{'|'.join(_FLAT)}|\w+\.\w+)\.\w+)", re.MULTILINE)
 #: What reads an entry of a kind from a file of such an ending.
 _READ_BY = {"traffic": (".csv", Traffic.from_trace), "model": (".json", TransformerWorkload.from_hf)}
 _READ_FROM = {
@@ -56,6 +59,30 @@ _REFERENCES = {
     "stack": "Stacks",
     "devices": "Hardware",
 }
+
+
+class _Unread(Mapping[str, Any]):
+    """Fields of an entry of ours: a mapping that is parsed when one of them is asked for."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self._path = path
+        self._text = text
+
+    @cached_property
+    def _fields(self) -> dict[str, Any]:
+        content = tomllib.loads(self._text)
+        for name in self._path.split("."):
+            content = content[name]
+        return content
+
+    def __getitem__(self, name: str) -> Any:
+        return self._fields[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
 
 
 class Group:
@@ -111,7 +138,7 @@ class Catalog:
     """
 
     def __init__(self, content: Mapping[str, Any], origin: str, base: Catalog | None = None) -> None:
-        self._raw: dict[str, dict[str, Any]] = {}
+        self._raw: dict[str, Mapping[str, Any]] = {}
         self._origin = origin
         self._base = base
         self._built: dict[str, Entry] = {}
@@ -179,19 +206,23 @@ class Catalog:
         if isinstance(name, str) and (what, name) in self._found:
             return self._found[what, name]
         known: list[str] = []
-        named: dict[str, str] = {}
+        others: list[tuple[str, Catalog]] = []
         for catalog in (self, self._base):
             if catalog is None:
                 continue
-            candidates = [path for path, fields in catalog._raw.items() if _class_of(path, fields).what == what]
+            candidates = [path for path in catalog._raw if _class_of(path).what == what]
             for path in candidates:
                 if isinstance(name, str) and (path == name or path.endswith(f".{name}")):
                     found = self._found[what, name] = catalog.entry(path)
                     return found
             known += [path.rpartition(".")[2] for path in candidates]
-            named |= {str(catalog._raw[path].get("name")): path for path in candidates}
-        if (alike := known_as(name, known) or known_as(name, named)) is not None:
-            found = self._found[what, name] = self.find(what, named.get(alike, alike))
+            others += [(path, catalog) for path in candidates]
+        alike = known_as(name, known)
+        if alike is None:
+            named = {str(catalog._raw[path].get("name")): path for path, catalog in others}
+            alike = named.get(known_as(name, named) or "")
+        if alike is not None:
+            found = self._found[what, name] = self.find(what, alike)
             return found
         if what in _READ_BY and isinstance(name, str):
             ending, read = _READ_BY[what]
@@ -213,10 +244,10 @@ class Catalog:
     def _kind_of(self, name: str) -> str:
         """The kind of the entry of a name; empty where there is none, or where several kinds have it."""
         found = {
-            _class_of(path, fields).what
+            _class_of(path).what
             for catalog in (self, self._base)
             if catalog is not None
-            for path, fields in catalog._raw.items()
+            for path in catalog._raw
             if path == name or path.endswith(f".{name}")
         }
         return found.pop() if len(found) == 1 else ""
@@ -238,6 +269,10 @@ class Catalog:
             self._built[path] = self._build(path)
         return self._built[path]
 
+    def named(self, path: str) -> tuple[str, str]:
+        """Kind and name of an entry by its full name, which is not built for them."""
+        return _class_of(path).what, self._built[path].name if path in self._built else self._raw[path]["name"]
+
     def _children(self, path: str) -> list[str]:
         depth = path.count(".") + 1
         return list(dict.fromkeys(full.split(".")[depth] for full in self._under(path)))
@@ -253,7 +288,9 @@ class Catalog:
         inherited = {key: fields.pop(key) for key in _PROVENANCE if key in fields}
         where = f"{self._origin}: {path}"
         try:
-            kind = _class_of(path, self._raw[path])
+            kind = _class_of(path)
+            if kind is TransformerWorkload and "experts" in fields:
+                kind = SparseTransformerWorkload
             for field, content in fields.items():
                 refers = field in _REFERENCES and field in kind.model_fields
                 if refers and isinstance(content, str):
@@ -323,13 +360,19 @@ def _merged(files: Iterable[Traversable]) -> dict[str, Any]:
     """Groups of the same name in several files joined; an entry stands in one of them."""
     content: dict[str, Any] = {}
     for file in files:
-        for top, groups in tomllib.loads(file.read_text(encoding="utf-8")).items():
-            for group, entries in groups.items():
-                known = content.setdefault(top, {}).setdefault(group, {})
-                for name, fields in entries.items():
-                    if name in known:
-                        raise CatalogError(f"{file.name}: {top}.{group}.{name} is in another file too")
-                    known[name] = fields
+        text = file.read_text(encoding="utf-8")
+        headers = list(_HEADER.finditer(text))
+        own: dict[str, str] = {}
+        for header, end in zip(headers, [*(each.start() for each in headers[1:]), len(text)], strict=True):
+            own[header[1]] = own.get(header[1], "") + text[header.start() : end]
+        for path, fields in own.items():
+            *groups, name = path.split(".")
+            known = content
+            for group in groups:
+                known = known.setdefault(group, {})
+            if name in known:
+                raise CatalogError(f"{file.name}: {path} is in another file too")
+            known[name] = _Unread(path, fields)
     return content
 
 
@@ -343,19 +386,19 @@ def _tables(content: Any, where: str) -> dict[str, Any]:
     for name in content if isinstance(content, dict) else ():
         if not name or "." in name or printable(name, lines=False) != name:
             raise CatalogError(f"{where}: the name {name!r} is empty, or has a dot or a character that is not shown")
-    if not isinstance(content, dict) or not all(isinstance(table, dict) for table in content.values()):
+    if not isinstance(content, dict) or not all(isinstance(table, Mapping) for table in content.values()):
         raise CatalogError(f"{where}: must hold tables only, as in [Hardware.Cloud.H100]")
     return content
 
 
-def _class_of(path: str, fields: Mapping[str, Any]) -> type[Entry]:
+def _class_of(path: str) -> type[Entry]:
     top, group, *_ = path.split(".")
     if top in _FLAT:
         return _FLAT[top]
     if top == "Hardware":
         return Accelerator
     if top == "Models":
-        return SparseTransformerWorkload if "experts" in fields else TransformerWorkload
+        return TransformerWorkload
     classes: dict[str, type[Entry]] = {
         "Nodes": Node,
         "Fabrics": Fabric,

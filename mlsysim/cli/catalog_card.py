@@ -49,12 +49,11 @@ def show(name: str | None, file: Path | None = None, *, as_json: bool = False) -
     paths = [path for path in shelf_of if name is None or path.startswith(f"{name}.")]
     if name is not None and not paths:
         raise UnknownNameError("catalog entry", name, _names(list(shelf_of)))
-    entries = {path: shelf_of[path].entry(path) for path in paths}
+    rows = [(path, *shelf_of[path].named(path)) for path in paths]
     if as_json:
-        rows = [{"path": path, "type": entry.what, "name": entry.name} for path, entry in entries.items()]
-        print(json_text(rows))
+        print(json_text([dict(zip(("path", "type", "name"), row, strict=True)) for row in rows]))
     else:
-        output.listing(("Entry", "Type", "Name"), [(path, entry.what, entry.name) for path, entry in entries.items()])
+        output.listing(("Entry", "Type", "Name"), rows)
 
 
 def _names(paths: list[str]) -> list[str]:

@@ -13,7 +13,8 @@ def tensors(model, experts):
         return otherwise if value is None else int(value.value)
 
     width, heads, vocabulary = number("hidden_dim"), number("heads"), number("vocab_size")
-    layers, sparse = number("layers"), number("moe_layers")
+    layers, sparse, windowed = number("layers"), number("moe_layers"), number("sliding_layers")
+    without_mixer, recurrent, beside = number("mixerless_layers"), number("state_layers"), number("parallel_layers")
     norm = width * (1 + number("norm_bias"))
     matrices = 2 + number("gated")
     yield vocabulary * width
@@ -21,8 +22,28 @@ def tensors(model, experts):
         yield vocabulary * width
     yield number("learned_positions") * width
     yield norm
+    yield number("further_matrices") + number("further_vectors")
+    # Which layers have what does not matter to the sum, only how many.
     for layer in range(layers):
-        yield (4 if number("sandwich_norm") else 2) * norm
+        yield number("block_norms", 2) * (1 + number("sandwich_norm")) * norm
+        if layer < sparse:
+            yield width * number("experts") + number("router_bias") * number("experts")
+            inner = number("expert_ffn_dim")
+            yield matrices * width * (experts * inner + number("shared_ffn_dim"))
+            yield experts * number("expert_bias") * ((matrices - 1) * inner + width)
+        elif layer < layers - number("blockless_layers"):
+            inner = number("ffn_dim")
+            yield matrices * width * inner + number("mlp_bias") * ((matrices - 1) * inner + width)
+    for _ in range(number("index_layers")):
+        indexers, dim = number("index_heads"), number("index_head_dim")
+        yield (number("q_lora_rank") or width) * indexers * dim + width * dim + width * indexers + 2 * dim
+    for _ in range(recurrent):
+        writers, rows = number("state_key_heads"), number("state_key_dim")
+        columns = number("state_heads") * number("state_value_dim")
+        yield 2 * width * writers * rows + width * number("state_scalars") * number("state_heads")
+        yield width * columns * (1 + number("state_gates")) + columns * width
+        yield number("conv_channels") * number("conv_kernel") + number("state_matrices") + number("state_vectors")
+    for layer in range(layers - without_mixer - recurrent + beside):
         if number("kv_lora_rank"):
             nope, rope, value = number("qk_nope_head_dim"), number("qk_rope_head_dim"), number("v_head_dim")
             query, cache = number("q_lora_rank"), number("kv_lora_rank")
@@ -31,22 +52,20 @@ def tensors(model, experts):
             yield (query or width) * heads * (nope + rope)
             yield width * (cache + rope) + cache + cache * heads * (nope + value)
             yield heads * value * width
-        else:
-            head, groups = number("head_dim", width // heads), number("kv_heads", heads)
-            projected = (heads + 2 * groups) * head
-            yield width * projected + number("qkv_bias") * projected
-            yield heads * head * width + number("attention_output_bias") * width
-            yield 2 * head * number("qk_norm")
-            yield heads * number("attention_sinks")
-        # Which layers have experts does not matter to the sum, only how many.
-        if layer < sparse:
-            yield width * number("experts") + number("router_bias") * number("experts")
-            inner = number("expert_ffn_dim")
-            yield matrices * width * (experts * inner + number("shared_ffn_dim"))
-            yield experts * number("expert_bias") * ((matrices - 1) * inner + width)
-        else:
-            inner = number("ffn_dim")
-            yield matrices * width * inner + number("mlp_bias") * ((matrices - 1) * inner + width)
+            continue
+        head, groups = number("head_dim", width // heads), number("kv_heads", heads)
+        value, projections = number("v_head_dim", head), 1 if layer < windowed else number("value_projections", 1)
+        queries, gate = heads, number("gate_width")
+        if layer < windowed:
+            queries = number("sliding_heads", heads)
+            gate = gate * queries // heads
+            head, groups = number("sliding_head_dim", head), number("sliding_kv_heads", groups)
+            value = number("sliding_v_head_dim", number("v_head_dim", head))
+        projected = (queries + groups) * head + projections * groups * value
+        yield width * (projected + gate) + number("qkv_bias") * projected
+        yield queries * value * width + number("attention_output_bias") * width
+        yield 2 * head * number("qk_norm")
+        yield queries * number("attention_sinks")
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,8 @@
 
 import datetime
 import re
+import tomllib
+from importlib import resources
 from typing import get_args
 from urllib.parse import urlsplit
 
@@ -325,6 +327,17 @@ def test_deepseek_keeps_one_compressed_vector():
     assert entry.value_of("head_dim", "fp16").value == 128 + 64
 
 
+def test_models_released_in_narrow_formats_say_so():
+    models = {path.rpartition(".")[2]: each for path, each in ENTRIES.items() if isinstance(each, TransformerWorkload)}
+    narrow = {name: each.weight_format.value for name, each in models.items() if each.weight_format is not None}
+    assert narrow == {
+        **dict.fromkeys(("DeepSeek_V3", "DeepSeek_R1", "DeepSeek_V3_1", "DeepSeek_V3_2", "Kimi_K2"), "fp8_block"),
+        **dict.fromkeys(("MiniMax_M2", "MiniMax_M2_5", "MiMo_V2_Flash"), "fp8_block"),
+        **dict.fromkeys(("gpt_oss_20B", "gpt_oss_120B"), "mxfp4"),
+        "Kimi_K2_5": "int4_g128",
+    }
+
+
 NODES = {path: entry for path, entry in ENTRIES.items() if isinstance(entry, Node)}
 FLEETS = {path: entry for path, entry in ENTRIES.items() if isinstance(entry, Fleet)}
 
@@ -387,3 +400,10 @@ class TestFiles:
     def test_the_entries_of_the_tutorial_come_first(self):
         assert next(iter(Hardware.Cloud)) == "H100"
         assert next(iter(Models.Language)) == "Llama3_8B"
+
+    def test_entries_of_ours_are_what_their_files_hold(self):
+        """Each is parsed alone, when it is first asked for."""
+        folder = resources.files("mlsysim.catalog") / "data"
+        for file in (each for each in folder.iterdir() if each.name.endswith(".toml")):
+            whole = tomllib.loads(file.read_text(encoding="utf-8"))
+            assert _merged([file]) == whole != {}, file.name

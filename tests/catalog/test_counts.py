@@ -12,6 +12,7 @@ MODELS = {
     if isinstance(builtin().entry(path), TransformerWorkload)
 }
 SHAPED = {name: model for name, model in MODELS.items() if model.vocab_size is not None}
+PUBLISHED = {name for name, model in SHAPED.items() if model.parameters is not None}
 MATRICES_ONLY = {name: model for name, model in MODELS.items() if model.vocab_size is None}
 
 
@@ -25,13 +26,14 @@ def printed_as(count, published):
 #: Published numbers that are not the digits of the count, and how far off they are.
 OFF = {
     "Llama2_70B": 0.015, "Mistral_7B": 0.009, "DeepSpeedMoE_2_4B_MoE_128": 0.008, "Qwen2_5_32B": 0.009,
-    "Kimi_K2": 0.014,
+    "Kimi_K2": 0.014, "ERNIE_4_5_300B_A47B": 0.002, "GLM_4_5": 0.007, "MiniMax_M2": 0.006, "MiniMax_M2_5": 0.006,
+    "Qwen3_5_397B_A17B": 0.002, "Step_3_5_Flash": 0.001,
 }  # fmt: skip
 #: Counted with a part the shape leaves out: Llama 4's vision encoder and projector.
 VISION = {"Llama4_Scout": 871_932_416}
 
 
-@pytest.mark.parametrize("name", SHAPED)
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_the_shape_gives_the_published_count(name, total):
     count = total(SHAPED[name]) + VISION.get(name, 0)
     published = SHAPED[name].parameters.value
@@ -59,6 +61,15 @@ def test_counts_of_others_are_kept_for_these():
         "Llama3_3_70B", "Qwen2_5_14B", "Qwen2_5_32B", "Qwen3_0_6B", "Qwen3_1_7B", "Qwen3_4B", "Qwen3_8B", "Qwen3_14B",
         "Qwen3_32B", "Kimi_K2", "Gemma2_2B", "Gemma2_9B", "Gemma2_27B", "Gemma3_1B", "Gemma3_4B", "Gemma3_12B",
         "Gemma3_27B", "gpt_oss_20B", "gpt_oss_120B",
+        "DeepSeek_R1", "DeepSeek_V2", "DeepSeek_V2_Lite", "DeepSeek_V3_1", "ERNIE_4_5_0_3B",
+        "ERNIE_4_5_21B_A3B", "ERNIE_4_5_300B_A47B", "Falcon_H1_0_5B", "Falcon_H1_1_5B_Deep", "Falcon_H1_34B",
+        "Falcon_H1_7B", "GLM_4_5", "GLM_4_5_Air", "GLM_5", "Granite_4_0_H_Small", "Granite_4_0_H_Tiny",
+        "Hunyuan_A13B", "Jamba_1_5_Large", "Jamba_v0_1", "LFM2_8B_A1B", "MiMo_V2_Flash", "MiniMax_M2",
+        "MiniMax_M2_5", "Ministral_3_14B", "Ministral_3_3B", "Ministral_3_8B", "Mistral_Large_3",
+        "Mistral_Small_3", "Moonlight_16B_A3B", "Nemotron_3_Nano_30B_A3B", "Nemotron_H_56B", "Nemotron_H_8B",
+        "OLMo_2_7B", "OLMo_3_32B", "OLMo_3_7B", "Phi_4", "Phi_4_mini", "Qwen3_5_122B_A10B", "Qwen3_5_27B",
+        "Qwen3_5_35B_A3B", "Qwen3_5_397B_A17B", "Qwen3_6_27B", "Qwen3_6_35B_A3B", "Qwen3_Coder_30B_A3B",
+        "Qwen3_Coder_480B_A35B", "Qwen3_Next_80B_A3B", "Qwen3_VL_235B_A22B", "SmolLM3_3B", "Step_3_5_Flash",
     }  # fmt: skip
 
 
@@ -76,7 +87,7 @@ SPARSE = {name: model for name, model in SHAPED.items() if isinstance(model, Spa
 WITHOUT_EMBEDDING = {"DeepSeek_V3", "gpt_oss_20B", "gpt_oss_120B"}
 
 
-@pytest.mark.parametrize("name", SPARSE)
+@pytest.mark.parametrize("name", [name for name, model in SPARSE.items() if model.active_parameters is not None])
 def test_the_shape_gives_the_published_active_count(name, active):
     model = SPARSE[name]
     table = model.vocab_size.value * model.hidden_dim.value
@@ -111,7 +122,7 @@ def test_the_matrices_of_deepspeed_moe(name):
 class TestEveryShape:
     def test_heads_of_a_usual_width(self, model):
         width = model.value_of("head_dim", "fp16").value
-        assert (width == 192) if model.kv_lora_rank else (width in (64, 128, 256))
+        assert width in ((192, 256) if model.kv_lora_rank else (64, 128, 192, 256, 512))
 
     def test_key_value_heads_divide_the_heads(self, model):
         assert model.heads.value % (model.kv_heads or model.heads).value == 0
@@ -121,14 +132,14 @@ class TestEveryShape:
         package = [model.norm_bias, model.mlp_bias]
         package += [] if model.attention_sinks else [model.attention_output_bias]
         assert all((flag is not None and flag.value == 1) == (model.learned_positions is not None) for flag in package)
-        assert model.gated.value == (model.learned_positions is None)
+        assert model.gated.value == (model.learned_positions is None and not model.name.startswith("Nemotron"))
         assert model.learned_positions is None or model.tied_embeddings.value == 1
 
     def test_four_widths_of_feed_forward_work_per_token(self, model):
-        """Two matrices of four widths, three of eight thirds, or wider ones in models with grouped keys."""
+        """Two matrices of four widths, three of eight thirds or wider with grouped keys, three of two in Falcon-H1."""
         if not isinstance(model, SparseTransformerWorkload):
             matrices = 3 if model.gated.value else 2
-            assert 7.9 <= matrices * model.ffn_dim.value / model.hidden_dim.value <= 24
+            assert 6 <= matrices * model.ffn_dim.value / model.hidden_dim.value <= 24
 
     def test_a_vocabulary_fits_the_family(self, model):
         assert 32_000 <= model.vocab_size.value <= 262_208

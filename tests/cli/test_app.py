@@ -136,7 +136,7 @@ def test_an_unknown_command_gets_a_suggestion(run):
     [
         ("mlsysim mem", {"memory"}),
         ("mlsysim memory --hardware A100", {"A100", "A100_40GB"}),
-        ("mlsysim moe --model M", {"Mixtral_8x7B", "Mixtral_8x22B"}),
+        ("mlsysim moe --model Mix", {"Mixtral_8x7B", "Mixtral_8x22B"}),
         ("mlsysim offload --design Integrated_", {"Integrated_CPU_Links", "Integrated_GPU_Links"}),
         ("mlsysim offload --policy zero", {"zero_offload", "zero_infinity"}),
         (

@@ -9,7 +9,7 @@ from mlsysim import Models, ParameterCountModel
 COARSE = {
     "Llama2_7B": 0.04, "Llama2_70B": 0.016, "GPT2_XL": 0.04, "OPT_13B": 0.012, "Llama4_Scout": 0.012,
     "Qwen3_1_7B": 0.013,
-    "Kimi_K2": 0.014, "Gemma2_9B": 0.027, "Gemma3_4B": 0.03, "Gemma3_12B": 0.02,
+    "Kimi_K2": 0.014, "Gemma2_9B": 0.027, "Gemma3_4B": 0.03, "Gemma3_12B": 0.02, "Ministral_3_8B": 0.011,
 }  # fmt: skip
 #: Active counts as published leave out the embedding, or are printed to two digits.
 ACTIVE = {
@@ -30,8 +30,9 @@ def published() -> list[Check]:
             continue
         count = ParameterCountModel().solve(entry)
         total = count.canonical("parameters")
-        found.append(Check(entry.name, entry.parameters.value / 1e9, total / 1e9, COARSE.get(name, 0.01), "B"))
-        if entry.value_of("experts", "").value > 1:
+        if entry.parameters is not None:
+            found.append(Check(entry.name, entry.parameters.value / 1e9, total / 1e9, COARSE.get(name, 0.01), "B"))
+        if entry.value_of("experts", "").value > 1 and entry.active_parameters is not None:
             active, printed = count.canonical("active_parameters"), entry.active_parameters.value
             active -= entry.vocab_size.value * entry.hidden_dim.value * (name in WITHOUT_EMBEDDING)
             what = f"{entry.name}, active"
