@@ -65,6 +65,8 @@ def layout(model_type: str) -> dict[str, Any]:
     own = tables()["types"][model_type]
     base = layout(own["like"]) if "like" in own else tables()["common"]
     mixer = tables()["recurrent"][own["recurrent"]] if "recurrent" in own else {}
+    if mixer and "recurrent" in base:
+        base = {name: line for name, line in base.items() if name not in tables()["recurrent"][base["recurrent"]]}
     return {**base, **mixer, **own, "only": {**base["only"], **own.get("only", {})}}
 
 
@@ -371,8 +373,8 @@ def _counts(config: Config, lines: Mapping[str, Any], layers: int) -> dict[str, 
     pattern, kinds = _plan(lines["mixers"], MIXERS, config, layers) if lines["mixers"] else listed
     found = Counter([FULL] * layers if kinds is None else kinds)
     chunk = config.whole("attention_chunk_size", 0) if found[CHUNK] else 0
-    for kind, said in UNCOUNTED.items():
-        if found[kind] and (kind != STATE or "recurrent" not in lines):
+    for kind, (said, line) in UNCOUNTED.items():
+        if found[kind] and line not in lines:
             raise CatalogError(f"{pattern}: {found[kind]} of {layers} layers have {said}, which {LATER}")
     window = config.first("sliding_window", lines["window"]) if lines["mixers"] else 0
     if chunk and window and found[WINDOW]:

@@ -12,11 +12,12 @@ from typing import Any
 from mlsysim.errors import CatalogError, UnknownNameError, quoted
 
 FULL, WINDOW, CHUNK, STATE, BOTH, NONE = "full", "window", "chunk", "recurrent", "both", "none"
-#: Kinds of mixers that formulas cannot count yet, or not in a layout that says nothing of a state.
+#: Kinds of mixers that are counted only by layouts with a line of this name, and what they are.
 UNCOUNTED = {
-    STATE: "a recurrent state in place of a cache",
-    "picked": "attention to tokens that an indexer picks",
-    "compressed": "attention to a compressed cache",
+    STATE: ("a recurrent state in place of a cache", "recurrent"),
+    BOTH: ("a recurrent state beside a cache", "recurrent"),
+    "picked": ("attention to tokens that an indexer picks", "indexers"),
+    "compressed": ("attention to a compressed cache", "compressed"),
 }
 #: Kinds by the words of files.
 WORDS = {
@@ -28,7 +29,7 @@ WORDS = {
     "chunked_attention": CHUNK,
     **dict.fromkeys(("linear_attention", "mamba", "mamba2", "conv", "recurrent"), STATE),
     "hybrid": BOTH,
-    "deepseek_sparse_attention": "picked",
+    **dict.fromkeys(("deepseek_sparse_attention", "indexed_attention"), "picked"),
     "compressed_sparse_attention": "compressed",
     "heavily_compressed_attention": "compressed",
 }
@@ -128,6 +129,12 @@ def attn_layer_indices(config: Any, layers: int, _: int) -> list[str]:
     return [FULL if layer in named else STATE for layer in range(layers)]
 
 
+def attn_type_list(config: Any, layers: int, _: int) -> list[str] | None:
+    """MiniMax: 1 where a layer has attention."""
+    flags = config.get("attn_type_list")
+    return None if flags is None else [FULL if flag else STATE for flag in _flags("attn_type_list", flags, layers)]
+
+
 def full_attn_idxs(config: Any, layers: int, _: int) -> list[str]:
     """LFM2: the layers with attention; all where they are not named."""
     named = config.get("full_attn_idxs")
@@ -164,7 +171,7 @@ def no_rope_layers(config: Any, layers: int, otherwise: int) -> list[str]:
 
 def sliding_window_pattern(config: Any, layers: int, otherwise: int) -> list[str]:
     """A window in all but the last of every so many layers; or letters that repeat, L for a window."""
-    keys = ("sliding_window_pattern", "_sliding_window_pattern")
+    keys = ("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers")
     letters = next((config.get(key) for key in keys if isinstance(config.get(key), str)), None)
     if letters:
         kinds = _kinds(keys[0], letters, len(letters), {"L": WINDOW, "G": FULL})
@@ -209,8 +216,8 @@ MIXERS: dict[str, Mixers] = {
     each.__name__: each
     for each in (
         layer_types, attention_layers, attention_types, hybrid_override_pattern, layers_block_type,
-        hybrid_layer_pattern, full_attention_interval, attn_layer_period, attn_layer_indices, full_attn_idxs,
-        block_types, linear_attn_config, no_rope_layers, sliding_window_pattern, max_window_layers,
+        hybrid_layer_pattern, full_attention_interval, attn_layer_period, attn_layer_indices, attn_type_list,
+        full_attn_idxs, block_types, linear_attn_config, no_rope_layers, sliding_window_pattern, max_window_layers,
         use_sliding_window, alternating, every_layer, all_recurrent, all_parallel,
     )
 }  # fmt: skip
