@@ -113,7 +113,7 @@ def hybrid_layer_pattern(config: Any, layers: int, _: int) -> list[str] | None:
 
 def full_attention_interval(config: Any, layers: int, otherwise: int) -> list[str]:
     """Attention in the last of every so many layers."""
-    every = config.whole("full_attention_interval", otherwise) or 1
+    every = config.whole("full_attention_interval", config.whole("layer_group_size", otherwise)) or 1
     return [FULL if (layer + 1) % every == 0 else STATE for layer in range(layers)]
 
 
