@@ -74,7 +74,7 @@ def layout(model_type: str) -> dict[str, Any]:
 def _choices(line: str) -> tuple[list[str], list[str]]:
     """Names of fields in a line, and the products, sums and numbers behind them."""
     choices = line.split(" | ")
-    names = [each for each in choices if each.replace(".", "_").isidentifier()]
+    names = [each for each in choices if each.replace(".*", "").replace(".", "_").isidentifier()]
     return names, [each for each in choices if each not in names]
 
 
@@ -112,13 +112,20 @@ class Config:
     def get(self, name: str) -> Any:
         """The value of a field, else that of the class; None where it has neither, or is ``null`` or left to the class.
 
-        A name with a dot is a field of a table.
+        A name with a dot is a field of a table; behind ``*.`` that of all tables in one, where they agree.
         """
-        outer, _, inner = name.partition(".")
+        outer, *inner = name.split(".")
         self.asked.add(outer)
         found = self.content[outer] if outer in self.content else self.defaults.get(name)
-        if inner and outer in self.content:
-            found = found.get(inner) if isinstance(found, dict) else None
+        for each in inner if outer in self.content else ():
+            if each == "*" and isinstance(found, dict) and found:
+                tables = [table for table in found.values() if isinstance(table, dict)]
+                field = inner[-1]
+                if len(tables) < len(found) or any(table.get(field) != tables[0].get(field) for table in tables):
+                    raise CatalogError(f"{name}: tables must have the same {field}")
+                found = tables[0]
+            else:
+                found = found.get(each) if isinstance(found, dict) else None
         return None if found == "auto" else found
 
     def whole(self, name: str, otherwise: int) -> int:
@@ -196,7 +203,7 @@ class Config:
             return int(word)
         if word.startswith("#"):
             listed = self.get(word[1:])
-            return len(listed) if isinstance(listed, list | str) else None
+            return len(listed) if isinstance(listed, list | str | dict) else None
         if self.ours.get(word) is not None:
             return int(self.ours[word])
         if isinstance(self.defaults.get(word), bool):
@@ -421,9 +428,9 @@ def _account(config: Config, lines: Mapping[str, Any]) -> list[str]:
         if (found := config.get(name)) not in (None, value):
             raise CatalogError(f"{name}={quoted(found)} is a shape that is not known, only {value} is")
     for name, other in lines["equal"].items():
-        config.asked.add(name)
-        if name in content and content[name] != config.computed(other):
-            raise CatalogError(f"{name}={quoted(content[name])} is a shape that is not known, only that of {other} is")
+        found = config.computed(name) if name.startswith("#") else config.get(name) if name in content else None
+        if found is not None and found != config.computed(other):
+            raise CatalogError(f"{name}={quoted(found)} is a shape that is not known, only that of {other} is")
     unknown, towers, harmless = [], [], _harmless(tuple(lines["harmless"]))
     for name, value in content.items():
         if name in config.asked or harmless.match(name):
