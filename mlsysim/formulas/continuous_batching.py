@@ -69,7 +69,7 @@ from mlsysim.symbols.batching import (
 from mlsysim.symbols.formats import q_e, q_w
 from mlsysim.symbols.hardware import B_mem, F, M_cap, eta, tau_dispatch, tau_layer
 from mlsysim.symbols.iteration import M_kv, M_work, eta_kv, f_kv, n_kv, u_gpu, w_dec
-from mlsysim.symbols.mixers import a_ix, sigma_st, w_win, window
+from mlsysim.symbols.mixers import chunked, k_ix, sigma_st, w_ix, w_win, window
 from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.serving import (
     T99,
@@ -195,7 +195,7 @@ kv_bytes_read = Formula(
     assumes="The context grows by a token per step; its mean over the answer is taken, up to the window where "
     "a layer has one.",
     example=Example(
-        {kv_token: 128, s: 1000, n_out: 200, **windowed(16, 512), **NOT_CHUNKED},
+        {kv_token: 128, s: 1000, n_out: 200, **windowed(16, 512, of=32), **NOT_CHUNKED},
         "0.103168 GB/request",
         derived="128e3 * ((1000 + 200 / 2) / 2 + 512 / 2) / 1e9",
     ),
@@ -321,7 +321,7 @@ step_compute_time = Formula(
     example=Example(
         {
             w_win: 0,
-            a_ix: 0,
+            w_ix: 0,
             w_lin: 15e9,
             w_head: 1e9,
             w_dec: 500000,
@@ -330,7 +330,8 @@ step_compute_time = Formula(
             F: 1000,
             eta: 0.5,
             window: 0,
-            **NOT_CHUNKED,
+            chunked: 0,
+            k_ix: 0,
         },
         "0.04400 ms",
         derived="(15e9 + 1e9 + 500000 * (10000 + 4000 / 2)) / (1e15 * 0.5) * 1000",

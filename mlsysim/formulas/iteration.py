@@ -86,7 +86,7 @@ from mlsysim.symbols.iteration import (
 )
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.lora import M_lo, t_lo
-from mlsysim.symbols.mixers import P_mix_r, a_ix, sigma_st, w_win, y_core
+from mlsysim.symbols.mixers import P_mix_r, sigma_st, w_ix, w_win, y_core
 from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.serving import B_max, n_out
@@ -261,7 +261,7 @@ decode_attention_time = Formula(
     assumes="The cache of every request is read once, up to the window where a layer has one; tokens drafted for it "
     "share the reading. The state of a recurrent mixer is read and written.",
     example=Example(
-        {w_win: 0, a_ix: 0, n_dec_r: 64, gamma_s: 0, K_dec: 2000, z_kv: 1, kv_rank: 160, eta_kv: 0.85, B_mem: 3350,
+        {w_win: 0, w_ix: 0, n_dec_r: 64, gamma_s: 0, K_dec: 2000, z_kv: 1, kv_rank: 160, eta_kv: 0.85, B_mem: 3350,
          w_dec: 2.6e6, t: 2,
          F_16: 989, eta_pre: 0.6, **windowed(0, 0), **NOT_CHUNKED},
         "7.1977 ms",

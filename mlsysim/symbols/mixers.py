@@ -108,8 +108,8 @@ n_B = variable(
     integer(1, 2),
 )
 
-n_N = variable("norms_per_layer", r"n_{\mathrm{N}}", "count", "Norms of one layer.", integer(0))
-a_r = variable("heads_per_rank", r"a_{\mathrm{r}}", "count", "Query heads of one tensor-parallel rank.", positive())
+n_N = variable("norms_per_layer", r"n_{\mathrm{N}}", "count", "Norms of one layer.", integer(1))
+a_r = variable("heads_per_rank", r"a_{\mathrm{r}}", "count", "Query heads of one tensor-parallel rank.", nonnegative())
 d_v_h = variable(
     "value_dim",
     r"d_{\mathrm{v,h}}",
@@ -129,35 +129,35 @@ y_v = variable(
     r"y_{\mathrm{qv}}",
     "count",
     "Widths of queries, gate, values and output of attention on one tensor-parallel rank, added up.",
-    positive(),
+    nonnegative(),
 )
 y_core = variable(
     "core_width_per_rank",
     r"y_{\mathrm{core}}",
     "count",
     "Widths of queries, gate, keys, values and output of attention on one tensor-parallel rank, added up.",
-    positive(),
+    nonnegative(),
 )
 y_mix = variable(
     "mixer_product_widths",
     r"y_{\mathrm{mix}}",
     "count",
     "Widths of inputs and outputs of the products of attention in one layer.",
-    integer(1),
+    nonnegative(),
 )
 W_all = variable(
     "repeated_matrix_elements",
     r"W_{\mathrm{all}}",
     "count",
     "Matrix elements of attention in one layer that every tensor-parallel rank holds whole.",
-    integer(0),
+    nonnegative(),
 )
 W_up = variable(
     "up_projection_elements",
     r"W_{\mathrm{up}}",
     "count",
     "Matrix elements in one layer that expand what latent attention compresses.",
-    integer(0),
+    nonnegative(),
 )
 x_up = variable(
     "up_projection_activation",
@@ -229,6 +229,16 @@ L_none = variable(
     "Layers in which tokens do not see each other, which have a feed-forward block alone; 0 without.",
     integer(0),
     not_above=L,
+)
+L_att = variable(
+    "attention_layers", r"L_{\mathrm{att}}", "count", "Layers with attention, with a window or without.", integer(0)
+)
+L_all = variable(
+    "unbounded_attention_layers",
+    r"L_{\mathrm{all}}",
+    "count",
+    "Layers whose attention reaches back to the first token.",
+    integer(0),
 )
 L_st = variable(
     "state_layers",
@@ -325,12 +335,14 @@ sigma_st = variable(
     r"\sigma_{\mathrm{st}}",
     "byte/request",
     "State that a request keeps in all layers, whatever its length.",
+    nonnegative(),
 )
 w_scan = variable(
     "scan_flops",
     r"w_{\mathrm{scan}}",
     "FLOP/token",
     "Arithmetic of the recurrences of all layers where a sequence is scanned in chunks, per token.",
+    nonnegative(),
 )
 L_ix = variable(
     "index_layers",
@@ -344,7 +356,7 @@ a_ix = variable("index_heads", r"a_{\mathrm{ix}}", "count", "Heads of an indexer
 d_ix = variable("index_head_dim", r"d_{\mathrm{ix}}", "count", "Width of a key of an indexer.", integer(0))
 k_ix = variable("index_topk", r"k_{\mathrm{ix}}", "token", "Tokens that an indexer picks.", integer(0))
 P_ix = variable("indexer_parameters", r"P_{\mathrm{ix}}", "count", "Parameters of one indexer.", integer(0))
-P_mix = variable("mixer_parameters", r"P_{\mathrm{mix}}", "count", "Parameters of all mixers.", integer(0))
+P_mix = variable("mixer_parameters", r"P_{\mathrm{mix}}", "count", "Parameters of all mixers.", nonnegative())
 P_mix_r = variable(
     "mixer_parameters_per_rank",
     r"P_{\mathrm{mix,r}}",
@@ -357,7 +369,7 @@ y_K = variable(
     r"y_{\mathrm{K}}",
     "count",
     "Numbers that all layers keep of a token in reach of each.",
-    integer(0),
+    integer(1),
 )
 y_K_w = variable(
     "cache_width_in_window",
@@ -378,4 +390,12 @@ w_win = variable(
     r"w_{\mathrm{w}}",
     "FLOP/token^2",
     "Arithmetic of attention per pair of tokens, in all layers with a window.",
+    nonnegative(),
+)
+w_ix = variable(
+    "indexer_flops",
+    r"w_{\mathrm{ix}}",
+    "FLOP/token^2",
+    "Arithmetic of all indexers per pair of tokens.",
+    nonnegative(),
 )
