@@ -61,6 +61,7 @@ class ServingCapacityModel(PerformanceModel):
     variants = {
         "first_order": Variant(
             FIRST_ORDER,
+            requirements=(Requirement(h, Eq(Mod(h, a), 0), "must be a multiple of {heads}"),),
             defaults={"efficiency": 0.5},
             about="The tutorial's form: decoding alone occupies a replica, and the P99 is the mean service plus the "
             "quantile of the wait. On the tutorial's deployment a replica serves 46 QPS by this form, 14.2 with "
@@ -162,7 +163,6 @@ class ServingCapacityModel(PerformanceModel):
     }
     requirements = (
         Requirement(a_kv, Eq(Mod(a, a_kv), 0), "must divide {heads}"),
-        Requirement(h, Eq(Mod(h, a), 0), "must be a multiple of {heads}"),
         Requirement(d_rope, Eq(d_rope, 0) | (r_kv > 0), "must be 0 where {kv_lora_rank}"),
     )
     common = ("precision", "max_replicas")
