@@ -29,9 +29,9 @@ from mlsysim.errors import CatalogError, InputError, UnknownNameError, quoted
 FLAGS = TransformerWorkload.flags | SparseTransformerWorkload.flags
 #: Sizes that a file of one model states itself; only a part of a larger file leaves them to the class.
 STATED = ("layers", "hidden_dim", "heads", "ffn_dim", "vocab_size")
-LATENT = ("kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
 EXPERTS = ("experts", "active_experts_per_token", "expert_ffn_dim", "shared_ffn_dim", "router_bias", "expert_bias")
-NEEDED = (*STATED, "learned_positions", *LATENT, *EXPERTS[:3])
+#: What a file may leave out: flags are off, and the others follow from the rest.
+OPTIONAL = FLAGS | {"kv_heads", "head_dim", "max_position_embeddings", "moe_layer_interval"}
 #: Fields of ours that a layout says by a line, but for those of experts.
 SHAPE = frozenset(TransformerWorkload.model_fields)
 #: Fields of a part that a model may lack, by the number of layers that have it.
@@ -403,12 +403,8 @@ def _counts(config: Config, lines: Mapping[str, Any], layers: int) -> dict[str, 
 
 def _refuse_missing(config: Config, lines: Mapping[str, Any], shape: Mapping[str, Any]) -> None:
     """Refuse a file that leaves out a size, or whose heads do not share the width of the model."""
-    parts = tuple(prefix for prefixes in PARTS.values() for prefix in prefixes)
-    missing = [
-        str(lines.get(name, name)).split()[0]
-        for name, value in shape.items()
-        if value is None and (name in NEEDED or name.startswith(parts))
-    ]
+    left_out = (name for name, value in shape.items() if value is None and name not in OPTIONAL)
+    missing = [next(iter(re.findall(r"[a-z]\w+", str(lines.get(name)))), name) for name in left_out]
     if missing:
         raise CatalogError(f"missing {', '.join(dict.fromkeys(missing))}")
     heads, kv_heads, width = shape["heads"], shape.get("kv_heads"), shape["hidden_dim"]
