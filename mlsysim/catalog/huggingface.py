@@ -35,7 +35,12 @@ OPTIONAL = FLAGS | {"kv_heads", "head_dim", "max_position_embeddings", "moe_laye
 #: Fields of ours that a layout says by a line, but for those of experts.
 SHAPE = frozenset(TransformerWorkload.model_fields)
 #: Fields of a part that a model may lack, by the number of layers that have it.
-PARTS = {"sliding_layers": ("sliding_",), "state_layers": ("state_", "conv_", "delta_"), "index_layers": ("index_",)}
+PARTS = {
+    "sliding_layers": ("sliding_",),
+    "state_layers": ("state_", "conv_", "delta_"),
+    "index_layers": ("index_",),
+    "moe_layers": EXPERTS,
+}
 LATER = "cannot be counted yet"
 #: Values that switch a field off.
 OFF: tuple[Any, ...] = (False, 0, "", [], {})
@@ -119,11 +124,11 @@ class Config:
         found = self.content[outer] if outer in self.content else self.defaults.get(name)
         for each in inner if outer in self.content else ():
             if each == "*" and isinstance(found, dict) and found:
-                tables = [table for table in found.values() if isinstance(table, dict)]
+                alike = [table for table in found.values() if isinstance(table, dict)]
                 field = inner[-1]
-                if len(tables) < len(found) or any(table.get(field) != tables[0].get(field) for table in tables):
-                    raise CatalogError(f"{name}: tables must have the same {field}")
-                found = tables[0]
+                if len(alike) < len(found) or any(table.get(field) != alike[0].get(field) for table in alike):
+                    raise CatalogError(f"{name}: all tables must have the same {field}")
+                found = alike[0]
             else:
                 found = found.get(each) if isinstance(found, dict) else None
         return None if found == "auto" else found
@@ -336,14 +341,14 @@ def _shape(
     unused = ("kv_heads", "head_dim") if "kv_lora_rank" in lines else ()
     config.asked.update(lines[name] for name in unused)
     shape = config.ours
-    shape["layers"] = layers = config.first("layers", lines["layers"]) or 0
+    shape["layers"] = config.first("layers", lines["layers"])
+    layers = shape["layers"] or 0
     if layers > MOST:
         raise CatalogError(f"layers={layers} must be at most {MOST:,}")
     counts = _counts(config, lines, layers) if layers else {}
     shape |= counts
-    known = EXPERTS if counts.get("moe_layers") else ()
     for name, line in lines.items():
-        if (name in SHAPE or name in known) and name not in (*unused, "layers"):
+        if (name in SHAPE or (name in EXPERTS and lines["blocks"])) and name not in (*unused, "layers"):
             shape[name] = config.first(name, line)
     if layers and counts.get("moe_layers") == layers:
         shape["ffn_dim"] = 0
