@@ -303,7 +303,7 @@ def _read(content: Mapping[str, Any], ignored: Iterable[str]) -> tuple[dict[str,
         raise CatalogError(f"{within}={quoted(text)} must be an object")
     outer = Config({name: value for name, value in content.items() if name not in (within, *ignored)}, {})
     outer.asked |= {"hidden_size", "tie_word_embeddings", "vocab_size"}
-    notes = _account(outer, tables()["common"])
+    notes = _account(outer, {**tables()["common"], "harmless": tables()["joints"]})
     tied = {name: content[name] for name in ("tie_word_embeddings",) if content.get(name) is not None}
     named = text.get("model_type")
     inner = part if named in (None, "", model_type) else _known(named)
@@ -408,8 +408,9 @@ def _counts(config: Config, lines: Mapping[str, Any], layers: int) -> dict[str, 
 
 def _refuse_missing(config: Config, lines: Mapping[str, Any], shape: Mapping[str, Any]) -> None:
     """Refuse a file that leaves out a size, or whose heads do not share the width of the model."""
-    left_out = (name for name, value in shape.items() if value is None and name not in OPTIONAL)
-    missing = [next(iter(re.findall(r"[a-z]\w+", str(lines.get(name)))), name) for name in left_out]
+    left_out = [str(lines.get(name, name)) for name, value in shape.items() if value is None and name not in OPTIONAL]
+    # Sums have no value where another field has none.
+    missing = [names[0] for line in left_out if (names := _choices(line)[0])] or left_out
     if missing:
         raise CatalogError(f"missing {', '.join(dict.fromkeys(missing))}")
     heads, kv_heads, width = shape["heads"], shape.get("kv_heads"), shape["hidden_dim"]
