@@ -21,7 +21,19 @@ from typing import Any
 
 from mlsysim.catalog.entries import SparseTransformerWorkload, TransformerWorkload
 from mlsysim.catalog.files import content_of
-from mlsysim.catalog.patterns import BLOCKS, BOTH, CHUNK, FULL, MIXERS, MOST, NONE, STATE, UNCOUNTED, WINDOW, layer_types
+from mlsysim.catalog.patterns import (
+    BLOCKS,
+    BOTH,
+    CHUNK,
+    FULL,
+    MIXERS,
+    MOST,
+    NONE,
+    STATE,
+    UNCOUNTED,
+    WINDOW,
+    layer_types,
+)
 from mlsysim.catalog.quantization import ROLES, weights
 from mlsysim.catalog.quantization import cache as cache_format
 from mlsysim.errors import CatalogError, InputError, UnknownNameError, quoted

@@ -1,7 +1,7 @@
 """Named patterns in which the layers of a model differ, as a ``config.json`` spells them.
 
-A pattern of mixers gives the kind of attention of each layer, a pattern of blocks whether the layer has experts, or an indexer; None
-where the file does not give it, so that the next pattern of the layout answers.
+A pattern of mixers gives the kind of mixer of each layer, a pattern of blocks whether the layer has experts, or an
+indexer; None where the file does not give it, so that the next pattern of the layout answers.
 """
 
 from __future__ import annotations

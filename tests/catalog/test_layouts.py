@@ -531,7 +531,8 @@ BUILT = {
 }
 #: Types that transformers has as parts of others alone.
 BASES = (
-    "glm4v_moe_text", "glm4v_text", "mistral4", "qwen2_5_vl_text", "qwen2_vl_text", "qwen3_vl_moe_text", "qwen3_vl_text",
+    "glm4v_moe_text", "glm4v_text", "mistral4", "qwen2_5_vl_text", "qwen2_vl_text", "qwen3_vl_moe_text",
+    "qwen3_vl_text",
 )  # fmt: skip
 #: Types that transformers does not have, or does not build alone.
 NOT_BUILT = ("mimo", "paddleocr_vl_text", "qwen2_5_omni_text", "qwen3_omni_moe_text", "RefinedWebModel")
