@@ -15,7 +15,7 @@ from mlsysim.catalog import huggingface, patterns
 
 FILE = Path(huggingface.__file__).with_name("class_defaults.toml")
 #: Types that transformers has under another name.
-CLASSES = {"kimi_k2": "deepseek_v3"}
+CLASSES = {"kimi_k2": "deepseek_v3", "RefinedWebModel": "falcon"}
 
 
 def declared(model_type):
@@ -30,7 +30,7 @@ def declared(model_type):
 def asked(model_type):
     """Words of the layout of a type and of its patterns, the fields that they read among them."""
     lines = huggingface.layout(model_type)
-    named = [name.partition(":")[0] for name in (*lines["mixers"], *lines["blocks"])]
+    named = [name.partition(":")[0] for name in (*lines["mixers"], *lines["blocks"], *lines.get("indexers", ()))]
     sources = [inspect.getsource((patterns.MIXERS | patterns.BLOCKS)[name]) for name in named]
     words = set(re.findall(r"\w+", " ".join([*map(str, lines.values()), *sources])))
     return words - {*huggingface.tables()["common"]["only"]}

@@ -16,13 +16,24 @@ from collections.abc import Iterable, Mapping
 from fnmatch import translate
 from functools import cache
 from importlib import resources
-from math import prod
 from pathlib import Path
 from typing import Any
 
 from mlsysim.catalog.entries import SparseTransformerWorkload, TransformerWorkload
 from mlsysim.catalog.files import content_of
-from mlsysim.catalog.patterns import BLOCKS, CHUNK, MIXERS, MOST, UNCOUNTED, WINDOW, layer_types
+from mlsysim.catalog.patterns import (
+    BLOCKS,
+    BOTH,
+    CHUNK,
+    FULL,
+    MIXERS,
+    MOST,
+    NONE,
+    STATE,
+    UNCOUNTED,
+    WINDOW,
+    layer_types,
+)
 from mlsysim.catalog.quantization import ROLES, weights
 from mlsysim.catalog.quantization import cache as cache_format
 from mlsysim.errors import CatalogError, InputError, UnknownNameError, quoted
@@ -30,19 +41,17 @@ from mlsysim.errors import CatalogError, InputError, UnknownNameError, quoted
 FLAGS = TransformerWorkload.flags | SparseTransformerWorkload.flags
 #: Sizes that a file of one model states itself; only a part of a larger file leaves them to the class.
 STATED = ("layers", "hidden_dim", "heads", "ffn_dim", "vocab_size")
-LATENT = ("kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
 EXPERTS = ("experts", "active_experts_per_token", "expert_ffn_dim", "shared_ffn_dim", "router_bias", "expert_bias")
-NEEDED = (*STATED, "learned_positions", *LATENT, *EXPERTS[:3])
-#: Fields of ours that a layout says by a line, but for those of experts and windows.
+#: What a file may leave out: flags are off, and the others follow from the rest.
+OPTIONAL = FLAGS | {"kv_heads", "head_dim", "max_position_embeddings", "moe_layer_interval"}
+#: Fields of ours that a layout says by a line, but for those of experts.
 SHAPE = frozenset(TransformerWorkload.model_fields)
-#: Traits that the formulas have no term for yet: the values that they count, and what another is.
-TRAITS: dict[str, tuple[tuple[Any, ...], str]] = {
-    "norms": ((1, 2, 4), "{} norm(s) a layer"),
-    "norm_weights": ((True,), "norms without weights"),
-    "norm_over_heads": ((False,), "norms over the queries and keys of all heads"),
-    "output_gate": ((False,), "a gate of what attention gives"),
-    "shared_gate": ((False,), "a gate of the shared experts"),
-    "head_bias": ((False,), "biases of the output head"),
+#: Fields of a part that a model may lack, by the number of layers that have it.
+PARTS = {
+    "sliding_layers": ("sliding_",),
+    "state_layers": ("state_", "conv_", "delta_"),
+    "index_layers": ("index_",),
+    "moe_layers": EXPERTS,
 }
 LATER = "cannot be counted yet"
 #: Values that switch a field off.
@@ -72,14 +81,18 @@ def layout(model_type: str) -> dict[str, Any]:
     """The lines of a type, over those of the type that it is like and those of all types."""
     own = tables()["types"][model_type]
     base = layout(own["like"]) if "like" in own else tables()["common"]
-    return {**base, **own, "only": {**base["only"], **own.get("only", {})}}
+    mixer = tables()["recurrent"][own["recurrent"]] if "recurrent" in own else {}
+    if mixer and "recurrent" in base:
+        base = {name: line for name, line in base.items() if name not in tables()["recurrent"][base["recurrent"]]}
+    return {**base, **mixer, **own, "only": {**base["only"], **own.get("only", {})}}
 
 
 @cache
 def _choices(line: str) -> tuple[list[str], list[str]]:
     """Names of fields in a line, and the products, sums and numbers behind them."""
     choices = line.split(" | ")
-    return [each for each in choices if each.isidentifier()], [each for each in choices if not each.isidentifier()]
+    names = [each for each in choices if each.replace(".*", "").replace(".", "_").isidentifier()]
+    return names, [each for each in choices if each not in names]
 
 
 @cache
@@ -110,11 +123,27 @@ class Config:
         self.content = content
         self.defaults = defaults
         self.asked: set[str] = set()
+        #: Our fields, as far as they are read.
+        self.ours: dict[str, Any] = {}
 
     def get(self, name: str) -> Any:
-        """The value of a field, else that of the class; None where it has neither, or is ``null``."""
-        self.asked.add(name)
-        return self.content[name] if name in self.content else self.defaults.get(name)
+        """The value of a field, else that of the class; None where it has neither, or is ``null`` or left to the class.
+
+        A name with a dot is a field of a table; behind ``*.`` that of all tables in one, where they agree.
+        """
+        outer, *inner = name.split(".")
+        self.asked.add(outer)
+        found = self.content[outer] if outer in self.content else self.defaults.get(name)
+        for each in inner if outer in self.content else ():
+            if each == "*" and isinstance(found, dict) and found:
+                alike = [table for table in found.values() if isinstance(table, dict)]
+                field = inner[-1]
+                if len(alike) < len(found) or any(table.get(field) != alike[0].get(field) for table in alike):
+                    raise CatalogError(f"{name}: all tables must have the same {field}")
+                found = alike[0]
+            else:
+                found = found.get(each) if isinstance(found, dict) else None
+        return None if found == "auto" else found
 
     def whole(self, name: str, otherwise: int) -> int:
         """A whole number, or another where there is none."""
@@ -143,8 +172,8 @@ class Config:
         if not isinstance(line, str):
             return line
         names, sums = _choices(line)
-        given = {name: self._one(field, name) for name in names if self.content.get(name) is not None}
-        self.asked.update(names)
+        given = {name: self._one(field, name) for name in names if self._given(name)}
+        self.asked.update(name.partition(".")[0] for name in names)
         if len(set(given.values())) > 1:
             raise CatalogError(" and ".join(f"{name}={value}" for name, value in given.items()) + " must be the same")
         if given:
@@ -153,16 +182,54 @@ class Config:
             for name in names:
                 if name in self.defaults:
                     return self.defaults[name]
-        return next((found for each in sums if (found := self.computed(each)) is not None), None)
+        found = next((found for each in sums if (found := self.computed(each)) is not None), None)
+        return bool(found) if field in FLAGS and found is not None else found
+
+    def _given(self, name: str) -> bool:
+        return name.partition(".")[0] in self.content and self.get(name) is not None
 
     def _one(self, field: str, name: str) -> Any:
-        return self.yes(name, default=False) if field in FLAGS or field in TRAITS else self.whole(name, 0)
+        return self.yes(name, default=False) if field in FLAGS else self.whole(name, 0)
 
     def computed(self, text: str) -> int | None:
-        """A number, or a product or sum of numbers and fields; None where one of the fields has no value."""
-        words = text.split()
-        values = [int(word) if word.isdigit() else self.whole(word, -1) for word in words[::2]]
-        return None if -1 in values else prod(values) if "*" in words else sum(values)
+        """A number, or a sum of products of numbers, fields of ours and of the file; None where one has no value.
+
+        A flag counts as 0 or 1, ``#name`` is the length of a list; ``//`` divides and rounds down, ``/`` rounds up.
+        """
+        total = 0
+        for term in text.split(" + "):
+            word, *rest = term.split()
+            product = self._number(word)
+            for sign, word in zip(rest[::2], rest[1::2], strict=True):
+                number = self._number(word)
+                if product is None or number is None:
+                    return None
+                if sign == "*":
+                    product *= number
+                elif not number:
+                    raise CatalogError(f"{word}=0 must be above 0")
+                else:
+                    product = product // number if sign == "//" else -(-product // number)
+            if product is None:
+                return None
+            total += product
+        return total
+
+    def _number(self, word: str) -> int | None:
+        if word.lstrip("-").isdigit():
+            return int(word)
+        if word.startswith("#"):
+            listed = self.get(word[1:])
+            return len(listed) if isinstance(listed, list | str | dict) else None
+        if self.ours.get(word) is not None:
+            return int(self.ours[word])
+        if isinstance(self.defaults.get(word), bool):
+            return int(self.yes(word, default=False))
+        found = self.whole(word, -1)
+        if found >= 0:
+            return found
+        implied = tables()["implied"].get(word)
+        return None if implied is None else self.computed(implied)
 
 
 def workload(path: str | Path, *, ignore: str | Iterable[str] = (), **fields: Any) -> TransformerWorkload:
@@ -248,7 +315,7 @@ def _read(content: Mapping[str, Any], ignored: Iterable[str]) -> tuple[dict[str,
         raise CatalogError(f"{within}={quoted(text)} must be an object")
     outer = Config({name: value for name, value in content.items() if name not in (within, *ignored)}, {})
     outer.asked |= {"hidden_size", "tie_word_embeddings", "vocab_size"}
-    notes = _account(outer, tables()["common"])
+    notes = _account(outer, {**tables()["common"], "harmless": tables()["joints"]})
     tied = {name: content[name] for name in ("tie_word_embeddings",) if content.get(name) is not None}
     named = text.get("model_type")
     inner = part if named in (None, "", model_type) else _known(named)
@@ -279,27 +346,36 @@ def _shape(
     content = {name: value for name, value in content.items() if name not in ignored}
     defaults = {name: value for name, value in defaults.items() if name not in left}
     config = Config(content, defaults)
+    for flag, other in lines.get("without", {}).items():
+        if not config.yes(flag, default=False):
+            return _shape(content, other, ignored, nested=nested)
     # Keys and values of latent attention come from the compressed vector: what a file says of their heads is not used.
     unused = ("kv_heads", "head_dim") if "kv_lora_rank" in lines else ()
     config.asked.update(lines[name] for name in unused)
-    shape = {name: config.first(name, line) for name, line in lines.items() if name in SHAPE and name not in unused}
+    shape = config.ours
+    shape["layers"] = config.first("layers", lines["layers"])
     layers = shape["layers"] or 0
     if layers > MOST:
         raise CatalogError(f"layers={layers} must be at most {MOST:,}")
-    if layers:
-        if lines["blocks"]:
-            _, (sparse, every) = _plan(lines["blocks"], BLOCKS, config, layers)
-            shape |= {name: config.first(name, lines.get(name)) for name in EXPERTS}
-            shape |= {"moe_layers": sum(sparse), "moe_layer_interval": every}
-            shape["ffn_dim"] = 0 if all(sparse) else shape["ffn_dim"]
-        shape |= _windows(config, lines, layers)
+    counts = _counts(config, lines, layers) if layers else {}
+    shape |= counts
+    for name, line in lines.items():
+        if (name in SHAPE or (name in EXPERTS and lines["blocks"])) and name not in (*unused, "layers"):
+            shape[name] = config.first(name, line)
+    if layers and counts.get("moe_layers") == layers:
+        shape["ffn_dim"] = 0
     if "other" in lines:
         raise CatalogError(f"model_type={quoted(model_type)}: {lines['other']}, which {LATER}")
+    lacked = tuple(prefix for count, prefixes in PARTS.items() if not shape.get(count) for prefix in prefixes)
+    shape = {name: value for name, value in shape.items() if not lacked or not name.startswith(lacked)}
+    shape = {name: value for name, value in shape.items() if value or name not in counts}
     _refuse_missing(config, lines, shape)
-    _refuse_uncounted(config, lines, model_type)
-    shape["sandwich_norm"] = lines["norms"] == 4 or None
-    shape["block_norms"] = 1 if lines["norms"] == 1 else None
-    return {name: value for name, value in shape.items() if value is not None}, _account(config, lines)
+    norms = config.computed(str(lines["norms"]))
+    shape["sandwich_norm"] = norms == 4 or None
+    shape["block_norms"] = 1 if norms == 1 else None
+    fields = SHAPE | SparseTransformerWorkload.model_fields.keys()
+    given = {name: value for name, value in shape.items() if value is not None and name in fields}
+    return given, _account(config, lines)
 
 
 def _plan(names: Iterable[str], table: Mapping[str, Any], config: Config, layers: int) -> tuple[str, Any]:
@@ -314,27 +390,39 @@ def _plan(names: Iterable[str], table: Mapping[str, Any], config: Config, layers
     return answer, found[answer]
 
 
-def _windows(config: Config, lines: Mapping[str, Any], layers: int) -> dict[str, int]:
-    """Reach of the layers of a model that has no other mixers than attention."""
+def _counts(config: Config, lines: Mapping[str, Any], layers: int) -> dict[str, Any]:
+    """How many layers have each kind of mixer and block, and how far their attention reaches."""
     # Types whose layers are all alike may list them, but not as mixers of another kind.
     listed = ("layer_types", layer_types(config, layers, 0))
     pattern, kinds = _plan(lines["mixers"], MIXERS, config, layers) if lines["mixers"] else listed
-    found = Counter(kinds)
+    found = Counter([FULL] * layers if kinds is None else kinds)
     chunk = config.whole("attention_chunk_size", 0) if found[CHUNK] else 0
-    for kind, said in UNCOUNTED.items():
-        if found[kind]:
+    for kind, (said, line) in UNCOUNTED.items():
+        if found[kind] and line not in lines:
             raise CatalogError(f"{pattern}: {found[kind]} of {layers} layers have {said}, which {LATER}")
     window = config.first("sliding_window", lines["window"]) if lines["mixers"] else 0
     if chunk and window and found[WINDOW]:
         raise CatalogError(f"{pattern}: layers with windows beside layers with chunks, which {LATER}")
-    if chunk:
-        return {"sliding_layers": found[CHUNK], "sliding_window": chunk, "chunked_attention": True}
-    return {"sliding_layers": found[WINDOW], "sliding_window": window} if window and found[WINDOW] else {}
+    near = found[CHUNK] if chunk else found[WINDOW] if window else 0
+    attention = layers - found[STATE] - found[NONE]
+    counts = {
+        "sliding_layers": near, "sliding_window": near and (chunk or window), "chunked_attention": chunk > 0,
+        "attention_layers": attention, "full_layers": attention - near, "mixerless_layers": found[NONE],
+        "state_layers": found[STATE] + found[BOTH], "parallel_layers": found[BOTH],
+    }  # fmt: skip
+    if lines["blocks"]:
+        _, (sparse, every) = _plan(lines["blocks"], BLOCKS, config, layers)
+        counts |= {"moe_layers": sum(sparse), "moe_layer_interval": every if any(sparse) else 0}
+    if "indexers" in lines:
+        counts["index_layers"] = sum(_plan(lines["indexers"], BLOCKS, config, layers)[1][0])
+    return counts
 
 
 def _refuse_missing(config: Config, lines: Mapping[str, Any], shape: Mapping[str, Any]) -> None:
     """Refuse a file that leaves out a size, or whose heads do not share the width of the model."""
-    missing = [lines[name].split()[0] for name in NEEDED if name in shape and shape[name] is None]
+    left_out = [str(lines.get(name, name)) for name, value in shape.items() if value is None and name not in OPTIONAL]
+    # Sums have no value where another field has none.
+    missing = [names[0] for line in left_out if (names := _choices(line)[0])] or left_out
     if missing:
         raise CatalogError(f"missing {', '.join(dict.fromkeys(missing))}")
     heads, kv_heads, width = shape["heads"], shape.get("kv_heads"), shape["hidden_dim"]
@@ -346,13 +434,6 @@ def _refuse_missing(config: Config, lines: Mapping[str, Any], shape: Mapping[str
         raise CatalogError(f"hidden width {width} is not a multiple of {heads} heads; give head_dim")
 
 
-def _refuse_uncounted(config: Config, lines: Mapping[str, Any], model_type: str) -> None:
-    """Refuse traits that the formulas have no term for."""
-    for name, (counted, said) in TRAITS.items():
-        if name in lines and (value := config.first(name, lines[name])) not in (None, *counted):
-            raise CatalogError(f"model_type={quoted(model_type)}: {said.format(value)}, which {LATER}")
-
-
 def _account(config: Config, lines: Mapping[str, Any]) -> list[str]:
     """Refuse what our shape cannot express, and what may change it unseen; say what it leaves out."""
     content = {name: value for name, value in config.content.items() if value is not None}
@@ -361,9 +442,9 @@ def _account(config: Config, lines: Mapping[str, Any]) -> list[str]:
         if (found := config.get(name)) not in (None, value):
             raise CatalogError(f"{name}={quoted(found)} is a shape that is not known, only {value} is")
     for name, other in lines["equal"].items():
-        config.asked.add(name)
-        if name in content and content[name] != config.computed(other):
-            raise CatalogError(f"{name}={quoted(content[name])} is a shape that is not known, only that of {other} is")
+        found = config.computed(name) if name.startswith("#") else config.get(name) if name in content else None
+        if found is not None and found != config.computed(other):
+            raise CatalogError(f"{name}={quoted(found)} is a shape that is not known, only that of {other} is")
     unknown, towers, harmless = [], [], _harmless(tuple(lines["harmless"]))
     for name, value in content.items():
         if name in config.asked or harmless.match(name):

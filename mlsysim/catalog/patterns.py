@@ -1,7 +1,7 @@
 """Named patterns in which the layers of a model differ, as a ``config.json`` spells them.
 
-A pattern of mixers gives the kind of attention of each layer, a pattern of blocks whether the layer has experts; None
-where the file does not give it, so that the next pattern of the layout answers.
+A pattern of mixers gives the kind of mixer of each layer, a pattern of blocks whether the layer has experts, or an
+indexer; None where the file does not give it, so that the next pattern of the layout answers.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Any
 
 from mlsysim.errors import CatalogError, UnknownNameError, quoted
 
-FULL, WINDOW, CHUNK = "full", "window", "chunk"
-#: Kinds of mixers that formulas cannot count yet, and what they are.
+FULL, WINDOW, CHUNK, STATE, BOTH, NONE = "full", "window", "chunk", "recurrent", "both", "none"
+#: Kinds of mixers that are counted only by layouts with a line of this name, and what they are.
 UNCOUNTED = {
-    "recurrent": "a recurrent state in place of a cache",
-    "picked": "attention to tokens that an indexer picks",
-    "compressed": "attention to a compressed cache",
-    "none": "no mixer",
+    STATE: ("a recurrent state in place of a cache", "recurrent"),
+    BOTH: ("a recurrent state beside a cache", "recurrent"),
+    "picked": ("attention to tokens that an indexer picks", "indexers"),
+    "compressed": ("attention to a compressed cache", "compressed"),
 }
 #: Kinds by the words of files.
 WORDS = {
@@ -27,13 +27,16 @@ WORDS = {
     "sliding_attention": WINDOW,
     "local": WINDOW,
     "chunked_attention": CHUNK,
-    **dict.fromkeys(("linear_attention", "mamba", "mamba2", "conv", "recurrent", "hybrid"), "recurrent"),
-    "deepseek_sparse_attention": "picked",
+    **dict.fromkeys(("linear_attention", "mamba", "mamba2", "conv", "recurrent"), STATE),
+    "hybrid": BOTH,
+    **dict.fromkeys(("deepseek_sparse_attention", "indexed_attention"), "picked"),
     "compressed_sparse_attention": "compressed",
     "heavily_compressed_attention": "compressed",
 }
 #: Letters of Nemotron-H: a mixer, or a block alone.
-LETTERS = {"*": FULL, "M": "recurrent", "-": "none", "E": "none"}
+LETTERS = {"*": FULL, "M": STATE, "-": NONE, "E": NONE}
+#: Its words, of which some files give one a layer.
+BLOCK_WORDS = {**WORDS, "mlp": NONE, "moe": NONE}
 #: Most layers that are looked at one by one.
 MOST = 10**6
 
@@ -94,6 +97,12 @@ def hybrid_override_pattern(config: Any, layers: int, _: int) -> list[str] | Non
     return None if letters is None else _kinds("hybrid_override_pattern", letters, layers, LETTERS)
 
 
+def layers_block_type(config: Any, layers: int, _: int) -> list[str] | None:
+    """Nemotron-H, Bamba: one word a layer, which may be a block alone."""
+    words = config.get("layers_block_type")
+    return None if words is None else _kinds("layers_block_type", words, layers, BLOCK_WORDS)
+
+
 def hybrid_layer_pattern(config: Any, layers: int, _: int) -> list[str] | None:
     """MiMo-V2: 1 where a layer has a window."""
     flags = config.get("hybrid_layer_pattern")
@@ -104,20 +113,33 @@ def hybrid_layer_pattern(config: Any, layers: int, _: int) -> list[str] | None:
 
 def full_attention_interval(config: Any, layers: int, otherwise: int) -> list[str]:
     """Attention in the last of every so many layers."""
-    every = config.whole("full_attention_interval", otherwise) or 1
-    return [FULL if (layer + 1) % every == 0 else "recurrent" for layer in range(layers)]
+    every = config.whole("full_attention_interval", config.whole("layer_group_size", otherwise)) or 1
+    return [FULL if (layer + 1) % every == 0 else STATE for layer in range(layers)]
 
 
 def attn_layer_period(config: Any, layers: int, otherwise: int) -> list[str]:
     """Jamba: attention in one of every so many layers."""
     every, first = config.whole("attn_layer_period", otherwise) or 1, config.whole("attn_layer_offset", 0)
-    return [FULL if layer % every == first else "recurrent" for layer in range(layers)]
+    return [FULL if layer % every == first else STATE for layer in range(layers)]
 
 
 def attn_layer_indices(config: Any, layers: int, _: int) -> list[str]:
     """Bamba: the layers with attention."""
     named = _numbers("attn_layer_indices", config.get("attn_layer_indices") or [])
-    return [FULL if layer in named else "recurrent" for layer in range(layers)]
+    return [FULL if layer in named else STATE for layer in range(layers)]
+
+
+def attn_type_list(config: Any, layers: int, _: int) -> list[str] | None:
+    """MiniMax: 1 where a layer has attention."""
+    flags = config.get("attn_type_list")
+    return None if flags is None else [FULL if flag else STATE for flag in _flags("attn_type_list", flags, layers)]
+
+
+def full_attn_idxs(config: Any, layers: int, _: int) -> list[str]:
+    """LFM2: the layers with attention; all where they are not named."""
+    named = config.get("full_attn_idxs")
+    attention = range(layers) if named is None else _numbers("full_attn_idxs", named)
+    return [FULL if layer in attention else STATE for layer in range(layers)]
 
 
 def block_types(config: Any, layers: int, _: int) -> list[str] | None:
@@ -135,7 +157,7 @@ def linear_attn_config(config: Any, layers: int, _: int) -> list[str] | None:
     if not isinstance(table, dict):
         return None
     named = _numbers("full_attn_layers", table.get("full_attn_layers"))
-    return [FULL if layer + 1 in named else "recurrent" for layer in range(layers)]
+    return [FULL if layer + 1 in named else STATE for layer in range(layers)]
 
 
 def no_rope_layers(config: Any, layers: int, otherwise: int) -> list[str]:
@@ -149,7 +171,7 @@ def no_rope_layers(config: Any, layers: int, otherwise: int) -> list[str]:
 
 def sliding_window_pattern(config: Any, layers: int, otherwise: int) -> list[str]:
     """A window in all but the last of every so many layers; or letters that repeat, L for a window."""
-    keys = ("sliding_window_pattern", "_sliding_window_pattern")
+    keys = ("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers")
     letters = next((config.get(key) for key in keys if isinstance(config.get(key), str)), None)
     if letters:
         kinds = _kinds(keys[0], letters, len(letters), {"L": WINDOW, "G": FULL})
@@ -180,12 +202,23 @@ def every_layer(config: Any, layers: int, _: int) -> list[str]:
     return [WINDOW] * layers
 
 
+def all_recurrent(config: Any, layers: int, _: int) -> list[str]:
+    """A recurrent mixer in every layer."""
+    return [STATE] * layers
+
+
+def all_parallel(config: Any, layers: int, _: int) -> list[str]:
+    """Falcon-H1: attention beside a recurrent mixer in every layer."""
+    return [BOTH] * layers
+
+
 MIXERS: dict[str, Mixers] = {
     each.__name__: each
     for each in (
-        layer_types, attention_layers, attention_types, hybrid_override_pattern, hybrid_layer_pattern,
-        full_attention_interval, attn_layer_period, attn_layer_indices, block_types, linear_attn_config,
-        no_rope_layers, sliding_window_pattern, max_window_layers, use_sliding_window, alternating, every_layer,
+        layer_types, attention_layers, attention_types, hybrid_override_pattern, layers_block_type,
+        hybrid_layer_pattern, full_attention_interval, attn_layer_period, attn_layer_indices, attn_type_list,
+        full_attn_idxs, block_types, linear_attn_config, no_rope_layers, sliding_window_pattern, max_window_layers,
+        use_sliding_window, alternating, every_layer, all_recurrent, all_parallel,
     )
 }  # fmt: skip
 
@@ -244,8 +277,53 @@ def moe_layer_interval(config: Any, layers: int, _: int) -> tuple[list[bool], in
     return [first <= layer <= last and (layer + 1) % every == 0 for layer in range(layers)], every
 
 
+def num_dense_layers(config: Any, layers: int, otherwise: int) -> tuple[list[bool], int]:
+    """LFM2, AFMoE: dense layers first, then experts."""
+    first = config.whole("num_dense_layers", otherwise)
+    return [layer >= first for layer in range(layers)], 1
+
+
+def expert_layer_period(config: Any, layers: int, otherwise: int) -> tuple[list[bool], int]:
+    """Jamba: experts in one of every so many layers, where there are several."""
+    every, first = config.whole("expert_layer_period", otherwise) or 1, config.whole("expert_layer_offset", 0)
+    several = config.whole("num_experts", 0) > 1
+    return [several and layer % every == first for layer in range(layers)], every
+
+
+def hybrid_experts(config: Any, layers: int, _: int) -> tuple[list[bool], int]:
+    """Nemotron-H: experts in the layers of letter E, or of word moe."""
+    named = config.get("hybrid_override_pattern") or config.get("layers_block_type") or []
+    return [kind in ("E", "moe") for kind in named], 1
+
+
+def enable_moe_block(config: Any, layers: int, _: int) -> tuple[list[bool], int]:
+    """Gemma 4: experts in every layer where they are switched on."""
+    return [config.yes("enable_moe_block", default=False)] * layers, 1
+
+
+def num_local_experts(config: Any, layers: int, _: int) -> tuple[list[bool], int]:
+    """Granite 4: experts in every layer where there are some."""
+    return [config.whole("num_local_experts", 0) > 0] * layers, 1
+
+
+def indexer_types(config: Any, layers: int, _: int) -> tuple[list[bool], int] | None:
+    """GLM-5: the layers with an indexer of their own, by words or letters."""
+    named, letters = config.get("indexer_types"), config.get("index_topk_pattern")
+    if named is None and letters is None:
+        return None
+    known = {"full": "full", "F": "full", "shared": "shared", "S": "shared"}
+    kinds = _kinds("indexer_types", letters if named is None else named, layers, known)
+    return [kind == "full" for kind in kinds], 1
+
+
+def index_topk_freq(config: Any, layers: int, _: int) -> tuple[list[bool], int]:
+    """GLM-5: an indexer in the first layers, then in one of every so many."""
+    every, first = max(config.whole("index_topk_freq", 1), 1), config.whole("index_skip_topk_offset", 2)
+    return [max(layer - first + 1, 0) % every == 0 for layer in range(layers)], every
+
+
 def all_layers(config: Any, layers: int, _: int) -> tuple[list[bool], int]:
-    """Experts in every layer."""
+    """Experts, or an indexer, in every layer."""
     return [True] * layers, 1
 
 
@@ -253,6 +331,7 @@ BLOCKS: dict[str, Blocks] = {
     each.__name__: each
     for each in (
         mlp_layer_types, first_k_dense_replace, decoder_sparse_step, interleave_moe_layer_step, moe_layers_enum,
-        moe_layer_interval, all_layers,
+        moe_layer_interval, num_dense_layers, expert_layer_period, hybrid_experts, enable_moe_block,
+        num_local_experts, indexer_types, index_topk_freq, all_layers,
     )
 }  # fmt: skip
