@@ -220,7 +220,7 @@ SHAPE_REQUIREMENTS = (
     Requirement(L_moe, L_moe <= L, "must be at most {layers}"),
     Requirement(L_moe, Eq(L_moe, 0) | (E > 1), "must be 0 where {experts}"),
     Requirement(d_e, (d_e > 0) | Eq(L_moe, 0), "must be above 0 where {moe_layers} have experts"),
-    Requirement(d_ff, (d_ff > 0) | Eq(L_moe, L), "must be above 0 where layers have no experts"),
+    Requirement(d_ff, (d_ff > 0) | Eq(L_moe + L_nb, L), "must be above 0 where layers have no experts"),
     Requirement(qk_norm, Eq(qk_norm, 0) | Eq(r_kv, 0), "must be False with latent attention ({kv_lora_rank})"),
     Requirement(sinks, Eq(sinks, 0) | Eq(r_kv, 0), "must be False with latent attention ({kv_lora_rank})"),
     Requirement(d_v, (d_v > 0) | Eq(r_kv, 0), "must be above 0 with latent attention ({kv_lora_rank})"),

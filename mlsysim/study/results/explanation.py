@@ -6,6 +6,7 @@ import html
 import math
 import textwrap
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import sympy
@@ -13,6 +14,7 @@ import sympy
 from mlsysim import formatting, units
 from mlsysim.backends import compiled_expression
 from mlsysim.catalog import Sourced
+from mlsysim.inputs.binding import DEFAULT
 from mlsysim.inputs.recipe import FromRecipe, Origin
 from mlsysim.study.results.display import as_text
 from mlsysim.symbolic import (
@@ -27,7 +29,7 @@ from mlsysim.symbolic import (
     variable_of,
 )
 from mlsysim.symbolic.dimensions import dimension_of, same
-from mlsysim.symbolic.exchange import rebuilt
+from mlsysim.symbolic.exchange import exchanged, rebuilt
 from mlsysim.symbolic.functions import Unknown
 from mlsysim.symbolic.indexed import ByMember, Total, tables
 from mlsysim.symbolic.printing import amount_latex, latex, latex_to_text, listed, symbol_text, text
@@ -61,18 +63,52 @@ class Explanation:
         self.origins = origins
 
     def steps(self) -> tuple[str, ...]:
-        """A block of text for each printed formula, and for a formula with an index a row for each member."""
-        return tuple(self._members(f) if f.index else self._step(f) for f in self.system.printed)
+        """A block of text for each formula with an effect, and for one with an index a row for each member."""
+        return tuple(self._members(f) if f.index else self._step(f) for f in self.shown)
+
+    @cached_property
+    def shown(self) -> tuple[Formula, ...]:
+        """The formulas as they are printed, but for those without effect where an input is zero by default."""
+        return tuple(f for f in self.system.printed if any(each.name in self._effective for each in f.members))
+
+    @cached_property
+    def _absent(self) -> dict[sympy.Symbol, sympy.Integer]:
+        """Symbols of inputs that are zero by default."""
+        return {v.symbol: sympy.Integer(0) for v in self.system.inputs if self._is_absent(v.name)}
+
+    @cached_property
+    def _effective(self) -> frozenset[str]:
+        """Variables and inputs that an answer depends on where parts that are zero by default are not there."""
+        absent, needs = dict(self._absent), {}
+        for formula in self.system:
+            found = exchanged(formula.expression, absent)
+            if found == 0 and absent:
+                absent[formula.variable.symbol] = found
+            needs[formula.name] = {symbol.name for symbol in found.free_symbols}
+        used = {name for formula in self.system for name in map(str, formula.expression.free_symbols)}
+        found = {formula.name for formula in self.system if formula.name not in used}
+        for name in reversed(needs):
+            if name in found:
+                found |= needs[name]
+        return frozenset(found)
+
+    def _is_absent(self, name: str) -> bool:
+        return self.origins.get(name) == DEFAULT and self.values[name] == 0
 
     def given(self) -> str:
         """The inputs with their sources."""
         lines = []
         used = {v.name for v in self.system.inputs}
+        without = sum(name in used and self._is_absent(name) and name not in self._effective for name in self.origins)
         for variable in (variable_of(name) for name in self.origins if name in used):
+            if self._is_absent(variable.name) and variable.name not in self._effective:
+                continue
             origin = self.origins[variable.name]
             lines.append(
                 f"  {symbol_text(variable):<15} {self._value(variable.name):<16} {variable.name}  [{_short(origin)}]"
             )
+        if without:
+            lines.append(f"  {without} more that are 0 by default")
         return "\n".join([*lines, *_wrapped(f"  {self.beside}")] if self.beside else lines)
 
     def __str__(self) -> str:
@@ -82,7 +118,7 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         """The same, each equation typeset with its numbers and folded; the last one is open."""
-        *first, last = self.system.printed
+        *first, last = self.shown
         found = [_folded("Inputs", _preformatted(self.given()))]
         found += [self._typeset(formula) for formula in first]
         return "".join([*found, self._typeset(last, is_open=True)])
@@ -194,13 +230,13 @@ class Explanation:
         return bool(condition == True or (condition != False and self._number(condition)))  # noqa: E712
 
     def _taken(self, expression: Any) -> Any:
-        """The expression with the case that holds in place of every case distinction."""
+        """The expression with the case that holds in place of every case distinction, and zero for what is absent."""
         if isinstance(expression, sympy.Piecewise):
             for value, condition in expression.args:  # type: ignore[misc]
                 if self._holds(condition):
                     return self._taken(value)
         if not expression.args or isinstance(expression, WHOLE):
-            return expression
+            return self._absent.get(expression, expression)
         args = [self._taken(arg) for arg in expression.args]
         if isinstance(expression, sympy.Max | sympy.Min) and tuple(args) != expression.args:
             return listed(expression, args)
