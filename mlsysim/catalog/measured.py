@@ -19,6 +19,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from mlsysim.catalog.value import MEASURED
 from mlsysim.errors import CatalogError, quoted
 
 #: Bounds on a measurement.
@@ -56,7 +57,7 @@ def shape(content: Mapping[str, Any]) -> tuple[dict[str, Any], str, list[str]]:
     """
     try:
         found = _measurements(json.dumps(content, sort_keys=True))
-        return fitted(found), f"transformers {found['version']}", found["unknown"]
+        return fitted(found), MEASURED + found["version"], found["unknown"]
     except CatalogError as error:
         said = f"model_type={quoted(content['model_type'])} has no layout, and its class in transformers"
         raise CatalogError(f"{said} {error}") from None
@@ -91,7 +92,8 @@ def fitted(found: Mapping[str, Any]) -> dict[str, Any]:
     """
     width, layers, table = found["hidden"], found["layers"], found["vocab"] * found["hidden"]
     shape = {"layers": layers, "hidden_dim": width, "vocab_size": found["vocab"], "tied_embeddings": found["tied"]}
-    shape |= {"ffn_dim": 0, "gated": True, "parameters": found["parameters"]}
+    # No layer has a dense block, whose width must be some number all the same.
+    shape |= {"ffn_dim": 1, "gated": True, "parameters": found["parameters"]}
     shape |= {"max_position_embeddings": found["positions"]} if found["positions"] else {}
     mixers = _attention(found, shape) + _states(found, shape)
     experts, idle = _experts(found, shape)
@@ -143,33 +145,34 @@ def _attention(found: Mapping[str, Any], shape: dict[str, Any]) -> int:
         latent = found["latent"] and kept == [1, found["latent"]["kv_lora_rank"], found["latent"]["qk_rope_head_dim"]]
         if latent and len(kinds) > 1:
             raise CatalogError("has latent attention of several shapes")
-        write = _latent if latent else _heads
-        elements += layers * write(found, shape, "sliding_" if "heads" in shape else "", kept, work)
+        sizes, each = _latent(found, work) if latent else _heads(found, kept, work)
+        elements += layers * each
+        near = {f"sliding_{name}": size for name, size in sizes.items() if size != shape.get(name)}
+        shape |= near if "heads" in shape else sizes
         if window:
             shape |= {"sliding_layers": layers, "sliding_window": window, "chunked_attention": found["chunked"]}
     return elements
 
 
-def _heads(found: Mapping[str, Any], shape: dict[str, Any], near: str, kept: list[int], work: int) -> int:
-    """Write heads that keep so many keys and values and do so much work; elements of one layer."""
+def _heads(found: Mapping[str, Any], kept: list[int], work: int) -> tuple[dict[str, int], int]:
+    """Heads that keep so many keys and values and do so much work, and elements of one layer."""
     kv_heads, keys, values = kept
     heads, rest = divmod(work, 2 * (keys + values))
     if rest or not heads or heads % kv_heads:
         raise CatalogError(f"has attention whose work is that of {work / 2 / (keys + values):g} heads to {kv_heads}")
-    shape |= {f"{near}heads": heads, f"{near}kv_heads": kv_heads}
-    shape |= {f"{near}head_dim": keys, f"{near}v_head_dim": values}
-    return found["hidden"] * (heads + kv_heads) * (keys + values)
+    sizes = {"heads": heads, "kv_heads": kv_heads, "head_dim": keys, "v_head_dim": values}
+    return sizes, found["hidden"] * (heads + kv_heads) * (keys + values)
 
 
-def _latent(found: Mapping[str, Any], shape: dict[str, Any], near: str, kept: list[int], work: int) -> int:
-    """Write latent attention of the ranks that its configuration gives, where its work is theirs."""
+def _latent(found: Mapping[str, Any], work: int) -> tuple[dict[str, int], int]:
+    """Latent attention of the ranks that its configuration gives, where its work is theirs; elements of one layer."""
     query, rank, nope, rope, values = (found["latent"][name] or 0 for name in LATENT)
     heads, width = found["heads"], found["hidden"]
     if work != 2 * heads * (nope + rope + values):
         raise CatalogError("has latent attention whose work is not that of its ranks")
-    shape |= {"heads": heads, **dict(zip(LATENT, (query, rank, nope, rope, values), strict=True))}
+    sizes = {"heads": heads, **dict(zip(LATENT, (query, rank, nope, rope, values), strict=True))}
     asked = query * (width + 1 + heads * (nope + rope)) if query else width * heads * (nope + rope)
-    return asked + width * (rank + rope) + rank * (1 + heads * (nope + values)) + heads * values * width
+    return sizes, asked + width * (rank + rope) + rank * (1 + heads * (nope + values)) + heads * values * width
 
 
 def _states(found: Mapping[str, Any], shape: dict[str, Any]) -> int:
@@ -250,6 +253,7 @@ def _measure(content: Mapping[str, Any]) -> dict[str, Any]:
             out = model.eval()(input_ids=prompt, use_cache=True)
         caches.append(_cache(out, config.num_hidden_layers))
         works.append({name: sum(counts.values()) for name, counts in flops.flop_counts.items()})
+    kept = [_kept(each, lengths) for each in zip(*caches, strict=True)]
     stack = max(_lists(model, config.num_hidden_layers), key=_size, default=None)
     names = [f"{type(model).__name__}.{name}" for name, module in model.named_modules() if module is stack]
     blocks = [f"{names[0]}.{place}" for place in range(config.num_hidden_layers)] if names else []
@@ -257,13 +261,15 @@ def _measure(content: Mapping[str, Any]) -> dict[str, Any]:
     table = model.get_output_embeddings().weight
     looked_up = {id(each.weight) for each in model.modules() if isinstance(each, torch.nn.Embedding)} - {id(table)}
     rest = [each for each in model.parameters() if id(each) not in held | looked_up]
+    if any(each.dim() == 3 and min(each.shape) > 1 for each in rest):
+        raise CatalogError("has stacks of matrices, which may be experts, but nothing that picks among them was seen")
     stored = model.state_dict()
     return {
         "version": transformers.__version__,
         "unknown": unknown,
         "hidden": config.hidden_size,
         "layers": config.num_hidden_layers,
-        "heads": config.num_attention_heads,
+        "heads": getattr(config, "num_attention_heads", 0),
         "positions": positions,
         "vocab": table.shape[0],
         "tied": table is model.get_input_embeddings().weight,
@@ -274,7 +280,7 @@ def _measure(content: Mapping[str, Any]) -> dict[str, Any]:
         "picked": experts[1] * experts[2] * experts[3] if experts else 0,
         "latent": {name: getattr(config, name) for name in LATENT} if getattr(config, "kv_lora_rank", 0) else None,
         "chunked": "chunked_attention" in (getattr(config, "layer_types", None) or ()),
-        "cache": [_kept(each, lengths) for each in zip(*caches, strict=True)],
+        "cache": kept,
         "lengths": lengths,
         "work": [each["Global"] for each in works],
         "layer_work": [[each.get(name, 0) for each in works] for name in blocks],
@@ -334,7 +340,7 @@ def _cache(out: Any, layers: int) -> list[list[tuple[str, Any, int]]]:
 def _tensors(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     """Tensors within an object, each with the name of the attribute that leads to it."""
     if hasattr(value, "numel"):
-        if value.dim():
+        if value.dim() and value.is_floating_point():
             yield name, value
         return
     parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else ()
