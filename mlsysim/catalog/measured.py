@@ -42,13 +42,14 @@ def measurable(model_type: Any) -> bool:
     return any(f'("{model_type}", ' in table.read_text("utf-8") for table in tables if table.is_file())
 
 
-def shape(content: Mapping[str, Any]) -> tuple[dict[str, Any], str, list[str]]:
+def shape(content: Mapping[str, Any]) -> tuple[dict[str, Any], str, str, list[str]]:
     """The shape of a model that costs what its class in transformers does.
 
     Returns
     -------
     tuple
-        Our fields; the package that measured them, with its version; fields of the file that the class does not know.
+        Our fields; the package that measured them, with its version; what they leave out, in a sentence; fields of the
+        file that the class does not know.
 
     Raises
     ------
@@ -57,7 +58,8 @@ def shape(content: Mapping[str, Any]) -> tuple[dict[str, Any], str, list[str]]:
     """
     try:
         found = _measurements(json.dumps(content, sort_keys=True))
-        return fitted(found), MEASURED + found["version"], found["unknown"]
+        note = f"Without what stands beside its {found['part']}: the language model alone." if found["part"] else ""
+        return fitted(found), MEASURED + found["version"], note, found["unknown"]
     except CatalogError as error:
         said = f"model_type={quoted(content['model_type'])} has no layout, and its class in transformers"
         raise CatalogError(f"{said} {error}") from None
@@ -217,20 +219,21 @@ def _measure(content: Mapping[str, Any]) -> dict[str, Any]:
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils.flop_counter import FlopCounterMode
 
-    picks: dict[int, set[int]] = {}
+    picks: dict[int, int] = {}
 
     class Picks(TorchDispatchMode):
-        """Take down among how many numbers how many are picked."""
+        """Take down among how many numbers how many are picked; a router picks within groups first, and last of all."""
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             if func.overloadpacket is torch.ops.aten.topk:
-                dim = args[2] if len(args) > 2 else -1
-                picks.setdefault(args[0].shape[dim], set()).add(args[1])
+                picks[args[0].shape[args[2] if len(args) > 2 else -1]] = args[1]
             return func(*args, **(kwargs or {}))
 
     kind: Any = transformers.models.auto.configuration_auto.CONFIG_MAPPING[content["model_type"]]
     given = {name: value for name, value in content.items() if name not in DROPPED and not name.startswith("_")}
-    config = kind(**given).get_text_config(decoder=True)
+    whole = kind(**given)
+    config = whole.get_text_config(decoder=True)
+    config.tie_word_embeddings = whole.tie_word_embeddings
     parts = [(given, kind), *((each, type(config)) for each in given.values() if isinstance(each, dict))]
     unknown = [
         name
@@ -267,6 +270,7 @@ def _measure(content: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "version": transformers.__version__,
         "unknown": unknown,
+        "part": "" if config is whole else config.model_type,
         "hidden": config.hidden_size,
         "layers": config.num_hidden_layers,
         "heads": getattr(config, "num_attention_heads", 0),
@@ -297,7 +301,7 @@ def _lists(model: Any, length: int) -> list[Any]:
     return [each for each in model.modules() if type(each).__name__ == "ModuleList" and len(each) == length]
 
 
-def _blocks_picked(model: Any, picks: Mapping[int, set[int]], stack: Any) -> tuple[list[int] | None, set[int]]:
+def _blocks_picked(model: Any, picks: Mapping[int, int], stack: Any) -> tuple[list[int] | None, set[int]]:
     """Experts, how many a token picks, layers that have them, matrix elements and vectors of one; their tensors.
 
     Experts are stacks along the axis that something was picked of, or lists of as many modules.
@@ -312,10 +316,9 @@ def _blocks_picked(model: Any, picks: Mapping[int, set[int]], stack: Any) -> tup
         count = len(module) if listed else stacks[0].shape[0] if stacks else 0
         if count not in picks or not stacks or "Conv" in type(module).__name__ or id(stacks[0]) in held:
             continue
-        if len(picks[count]) > 1 or sum(each.numel() for each in own) % count:
-            raise CatalogError(f"picks different numbers of {count} experts")
         matrices = sum(each.numel() for each in stacks)
-        kinds[count, *picks[count], matrices // count, (sum(each.numel() for each in own) - matrices) // count] += 1
+        biases = sum(each.numel() for each in own) - matrices
+        kinds[count, picks[count], matrices // count, biases // count] += 1
         held |= {id(each) for each in own}
     if len(kinds) > 1:
         raise CatalogError("has experts of several shapes")
