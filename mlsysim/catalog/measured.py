@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from importlib.util import find_spec
 from inspect import signature
@@ -109,7 +110,8 @@ def fitted(found: Mapping[str, Any]) -> dict[str, Any]:
     else:
         passed += beyond // 2
     shape["blockless_layers"] = layers - shape.get("moe_layers", 0)
-    shape["further_matrices"] = passed - table - mixers - experts + idle
+    # Our formulas multiply by biases of experts as well.
+    shape["further_matrices"] = passed + found["added"] - table - mixers - experts + idle
     shape["further_vectors"] = found["parameters"] - table * (2 - found["tied"]) - mixers - experts
     shape["further_vectors"] -= shape["further_matrices"] + width * (layers + 1)
     shape["block_norms"] = 2 if shape["further_vectors"] >= width * layers else 1
@@ -233,17 +235,14 @@ def _measure(content: Mapping[str, Any]) -> dict[str, Any]:
     given = {name: value for name, value in content.items() if name not in DROPPED and not name.startswith("_")}
     whole = kind(**given)
     config = whole.get_text_config(decoder=True)
-    config.tie_word_embeddings = whole.tie_word_embeddings
-    parts = [(given, kind), *((each, type(config)) for each in given.values() if isinstance(each, dict))]
-    unknown = [
-        name
-        for part, of in parts
-        if of is kind or part.get("model_type") == config.model_type
-        for name, value in part.items()
-        if value is not None and name not in {*DROPPED, *signature(of).parameters, *of.attribute_map}
-    ]
+    fields = [(given, kind)]
+    if config is not whole:
+        config.tie_word_embeddings = whole.tie_word_embeddings
+        texts = [each for each in given.values() if isinstance(each, dict)]
+        fields += [(each, type(config)) for each in texts if each.get("model_type") == config.model_type]
     config._experts_implementation = "batched_mm"
-    with torch.device("meta"):
+    asked = _Asked(type(config))
+    with asked, torch.device("meta"):
         model = transformers.AutoModelForCausalLM.from_config(config, trust_remote_code=False, dtype=torch.bfloat16)
     chunks = [value for name, value in config.to_dict().items() if "chunk" in name and isinstance(value, int)]
     positions = getattr(config, "max_position_embeddings", None) or 0
@@ -252,7 +251,7 @@ def _measure(content: Mapping[str, Any]) -> dict[str, Any]:
     lengths, caches, works = [2 * step, 3 * step, 4 * step], [], []
     for tokens in lengths:
         prompt = torch.zeros(1, tokens, dtype=torch.long, device="meta")
-        with torch.no_grad(), FlopCounterMode(display=False) as flops, Picks():
+        with asked, torch.no_grad(), FlopCounterMode(display=False) as flops, Picks():
             out = model.eval()(input_ids=prompt, use_cache=True)
         caches.append(_cache(out, config.num_hidden_layers))
         works.append({name: sum(counts.values()) for name, counts in flops.flop_counts.items()})
@@ -269,7 +268,12 @@ def _measure(content: Mapping[str, Any]) -> dict[str, Any]:
     stored = model.state_dict()
     return {
         "version": transformers.__version__,
-        "unknown": unknown,
+        "unknown": [
+            name
+            for part, of in fields
+            for name, value in part.items()
+            if value is not None and name not in {*DROPPED, *signature(of).parameters, *of.attribute_map, *asked.names}
+        ],
         "part": "" if config is whole else config.model_type,
         "hidden": config.hidden_size,
         "layers": config.num_hidden_layers,
@@ -282,6 +286,7 @@ def _measure(content: Mapping[str, Any]) -> dict[str, Any]:
         "other": sum(each.numel() for each in rest if each.dim() > 2),
         "experts": experts,
         "picked": experts[1] * experts[2] * experts[3] if experts else 0,
+        "added": experts[1] * experts[2] * experts[4] if experts else 0,
         "latent": {name: getattr(config, name) for name in LATENT} if getattr(config, "kv_lora_rank", 0) else None,
         "chunked": "chunked_attention" in (getattr(config, "layer_types", None) or ()),
         "cache": kept,
@@ -289,6 +294,24 @@ def _measure(content: Mapping[str, Any]) -> dict[str, Any]:
         "work": [each["Global"] for each in works],
         "layer_work": [[each.get(name, 0) for each in works] for name in blocks],
     }
+
+
+class _Asked:
+    """Names of the attributes that are asked of a class of configurations in the meantime."""
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
+        self.names: set[str] = set()
+
+    def __enter__(self) -> None:
+        def asked(config: Any, name: str, get: Any = self.kind.__getattribute__) -> Any:
+            self.names.add(name)
+            return get(config, name)
+
+        self.kind.__getattribute__ = asked  # type: ignore[assignment]
+
+    def __exit__(self, *_: object) -> None:
+        del self.kind.__getattribute__
 
 
 def _size(module: Any) -> int:
@@ -371,25 +394,30 @@ def _kept(passes: tuple[list[tuple[str, Any, int]], ...], lengths: list[int]) ->
         else:
             found["state"][2] += tensor.numel()
             found["state"][3] = tensor.element_size()
+    if len(found["kept"]) not in (0, 3):
+        raise CatalogError("keeps keys without values")
     if not any(found["state"][:3]):
         found["state"] = []
     return found
 
 
-def main() -> None:
-    """Measure the configuration on standard input, and print what was found or why nothing was."""
+def answer(config: str) -> str:
+    """Measure a configuration; what was found, or why nothing was, as JSON."""
     try:
+        return json.dumps(_measure(json.loads(config)))
+    except CatalogError as error:
+        return json.dumps({"error": str(error)})
+    except Exception as error:
+        return json.dumps({"error": f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"})
+
+
+def main() -> None:
+    """Answer standard input, within bounds of memory where the system has them."""
+    with suppress(ImportError, ValueError, OSError):
         import resource
 
         resource.setrlimit(resource.RLIMIT_DATA, (BYTES, BYTES))
-    except (ImportError, ValueError, OSError):
-        pass
-    try:
-        found = _measure(json.load(sys.stdin))
-    except Exception as error:
-        found = {"error": f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"}
-        found = {"error": str(error)} if isinstance(error, CatalogError) else found
-    print(json.dumps(found))
+    print(answer(sys.stdin.read()))
 
 
 if __name__ == "__main__":
