@@ -763,10 +763,8 @@ def _quotient(left: Value, right: Value) -> Value | None:
 _UNMEASURED: dict[str, tuple[float | None, str]] = {
     "tp_size": (1, "must be 1: a measured model does not say which of its matrices ranks split"),
     "pp_size": (1, "must be 1: a measured model does not say which layer holds what"),
-    "activation_checkpointing": (
-        None,
-        "is measured, which does not say what its layers keep for the backward pass, nor which matrices adapters have",
-    ),
+    "num_loras": (0, "must be 0: a measured model does not say which of its matrices adapters have"),
+    "activation_checkpointing": (None, "is measured, which does not say what its layers keep for the backward pass"),
 }
 
 #: What a model has that has no experts.

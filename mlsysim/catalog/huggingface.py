@@ -233,7 +233,9 @@ def _measured(
     _refuse_unknown([name for name in unknown if not harmless.match(name)], content["model_type"])
     said = {"source": f"{by} on the meta device, {file}", "date": datetime.date.today(), "kind": "measured"}
     given = {name: {"value": value, **said} for name, value in shape.items()}
-    given["layers"]["note"] = note
+    of_costs = "Measured: totals are those of its class, parts and heads those of a shape with the same costs."
+    formats = "Formats of quantization_config are not read." if content.get("quantization_config") else ""
+    given["layers"]["note"] = " ".join(filter(None, (of_costs, note, formats)))
     kind = SparseTransformerWorkload if "experts" in given else TransformerWorkload
     return kind(**{"name": _name(content, file), "measured_by": by, **given, **fields})
 

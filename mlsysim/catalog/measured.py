@@ -352,7 +352,7 @@ def _blocks_picked(model: Any, picks: Mapping[int, int], stack: Any) -> tuple[li
 
 def _cache(out: Any, layers: int) -> list[list[tuple[str, Any, int]]]:
     """What a pass kept by layer: names, tensors and windows."""
-    cache = getattr(out, "past_key_values", None) or getattr(out, "cache_params", None) or getattr(out, "state", None)
+    cache: Any = next(filter(None, (getattr(out, n, None) for n in ("past_key_values", "cache_params", "state"))), None)
     if hasattr(cache, "layers"):
         return [[(*each, getattr(layer, "sliding_window", None) or 0) for each in _tensors(layer)]
                 for layer in cache.layers]  # fmt: skip

@@ -92,6 +92,18 @@ class TestEntry:
         process(FOUND)
         assert TransformerWorkload.from_hf(write(), parameters=6.05e9).parameters.kind == "user"
 
+    def test_a_result_says_that_parts_are_not_its_own(self, model):
+        said = ParameterCountModel().solve(model=model).notes
+        assert said == (
+            "GPT-J: Measured: totals are those of its class, parts and heads those of a shape with the same costs.",
+        )
+
+    def test_formats_are_not_read(self, write, process):
+        process(FOUND)
+        model = TransformerWorkload.from_hf(write(quantization_config={"quant_method": "fp8"}))
+        assert model.weight_format is None
+        assert model.layers.note.endswith("Formats of quantization_config are not read.")
+
     def test_a_part_of_a_larger_model_says_so(self, write, process):
         process({**FOUND, "part": "gptj_text"})
         assert "beside its gptj_text" in TransformerWorkload.from_hf(write()).layers.note
@@ -109,6 +121,10 @@ class TestUnanswered:
         with pytest.raises(InputError, match=r"pp_size=2: must be 1: a measured model does not say which layer holds"):
             ServingModel().solve(model=model, pp_size=2, **deployed)
 
+    def test_adapters(self, model):
+        with pytest.raises(InputError, match=r"num_loras=2: must be 0: a measured model does not say which of its mat"):
+            ServingModel().solve(model=model, hardware="H100", request_rate=1, isl=100, osl=10, num_loras=2)
+
     def test_on_a_grid(self, model):
         deployed = {"hardware": "H100", "request_rate": 1, "isl": 100, "osl": 10}
         with pytest.raises(InputError, match=r"tp_size=2: must be 1: .*1 of 2 points are refused"):
@@ -118,7 +134,7 @@ class TestUnanswered:
     def test_what_is_kept_for_the_backward_pass(self, model, variant):
         with pytest.raises(InputError, match="model='GPT-J': is measured, which does not say what its layers keep"):
             TrainingMemoryModel(variant).solve(model=model, hardware="H100", batch_size=1)
-        with pytest.raises(InputError, match="nor which matrices adapters have"):
+        with pytest.raises(InputError, match="model='GPT-J': is measured, which does not say what its layers keep"):
             TrainingMemoryModel(variant).sweep(model=[model, "Llama3_8B"], hardware="H100", batch_size=1)
 
     def test_a_model_that_was_read_is_asked_as_ever(self):
