@@ -128,6 +128,11 @@ class Entry(pydantic.BaseModel):
         """The device that it is, holds, or is given for; None where there is none."""
         return getattr(self, "accelerator", None)
 
+    @property
+    def unanswered(self) -> Mapping[str, tuple[float | None, str]]:
+        """Arguments that no question may ask with it but at one value, or at none, and why."""
+        return {}
+
     def __repr__(self) -> str:
         shape = ", ".join(f"{name}={self.text(name)}" for name in self.values())
         return f"<{type(self).__name__} {self.name}: {shape}>"
@@ -454,6 +459,8 @@ class TransformerWorkload(Entry):
         Formats that its checkpoint names, which a note compares with those of ``precision``.
     architecture : str
         Free text.
+    measured_by : str
+        The package whose class was measured in place of a shape that somebody read, with its version; empty otherwise.
     """
 
     what: ClassVar[str] = "model"
@@ -465,6 +472,7 @@ class TransformerWorkload(Entry):
     counted_from: ClassVar[tuple[str, ...]] = ("vocab_size", "ffn_dim", "gated")
 
     architecture: Name = "Transformer"
+    measured_by: Name = ""
     parameters: Count | None = None
     layers: Count
     hidden_dim: Count
@@ -573,7 +581,6 @@ class TransformerWorkload(Entry):
             "index_heads",
             "index_head_dim",
             "index_topk",
-            "state_operations",
             "state_chunk",
             "state_element_bytes",
             "further_matrices",
@@ -592,6 +599,11 @@ class TransformerWorkload(Entry):
         if left_out and unknown:
             raise ValueError(f"give {' and '.join(left_out)}, or {', '.join(unknown)} to count from")
         return self
+
+    @property
+    def unanswered(self) -> Mapping[str, tuple[float | None, str]]:
+        """See :attr:`Entry.unanswered`; a measured model has costs, and no matrices by name."""
+        return _UNMEASURED if self.measured_by else {}
 
     def value_of(self, name: str, precision: str) -> Value | None:
         """See :meth:`Entry.value_of`; what a dense model without GQA or MLA leaves out follows from the rest."""
@@ -746,6 +758,14 @@ def _quotient(left: Value, right: Value) -> Value | None:
         return None
     return _derived(left, left.value / right.value)
 
+
+#: What the costs of a model do not tell.
+_UNMEASURED: dict[str, tuple[float | None, str]] = {
+    "tp_size": (1, "must be 1: a measured model does not say which of its matrices ranks split"),
+    "pp_size": (1, "must be 1: a measured model does not say which layer holds what"),
+    "num_loras": (0, "must be 0: a measured model does not say which of its matrices adapters have"),
+    "activation_checkpointing": (None, "is measured, which does not say what its layers keep for the backward pass"),
+}
 
 #: What a model has that has no experts.
 _DENSE = {

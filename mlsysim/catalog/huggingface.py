@@ -7,6 +7,7 @@ value that the formulas can count; any other is refused, never passed over.
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import re
@@ -19,6 +20,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from mlsysim.catalog import measured
 from mlsysim.catalog.entries import SparseTransformerWorkload, TransformerWorkload
 from mlsysim.catalog.files import content_of
 from mlsysim.catalog.patterns import (
@@ -265,6 +267,8 @@ def workload(path: str | Path, *, ignore: str | Iterable[str] = (), **fields: An
     if not isinstance(ignored, list | tuple | set | frozenset) or not all(isinstance(n, str) for n in ignored):
         raise InputError("ignore", ignore, "must be names of fields")
     try:
+        if _without_layout(content) and measured.measurable(content["model_type"]):
+            return _measured(content, file, ignored, fields)
         shape, notes = _read(content, ignored)
         given = {
             name: {"value": value, "source": str(file), "date": "", "kind": "user"} for name, value in shape.items()
@@ -279,6 +283,37 @@ def workload(path: str | Path, *, ignore: str | Iterable[str] = (), **fields: An
         return kind(**{"name": _name(content, file), **given, **fields})
     except CatalogError as error:
         raise CatalogError(f"{file}: {error}") from None
+
+
+def _without_layout(content: Mapping[str, Any]) -> bool:
+    """Tell whether a file is of a type that no layout reads or refuses by name."""
+    named = {*known_types(), *" ".join(tables()["refused"].values()).split()}
+    return isinstance(content.get("model_type"), str) and content["model_type"] not in named
+
+
+def _measured(
+    content: Mapping[str, Any], file: Path, ignored: Iterable[str], fields: Mapping[str, Any]
+) -> TransformerWorkload:
+    """A model whose class in transformers says what its file does not say in words of ours."""
+    shape, by, note, unknown = measured.shape({name: value for name, value in content.items() if name not in ignored})
+    harmless = _harmless(())
+    _refuse_unknown([name for name in unknown if not harmless.match(name)], content["model_type"])
+    said = {"source": f"{by} on the meta device, {file}", "date": datetime.date.today(), "kind": "measured"}
+    given = {name: {"value": value, **said} for name, value in shape.items()}
+    of_costs = "Measured: totals are those of its class, parts and heads those of a shape with the same costs."
+    formats = "Formats of quantization_config are not read." if content.get("quantization_config") else ""
+    given["layers"]["note"] = " ".join(filter(None, (of_costs, note, formats)))
+    kind = SparseTransformerWorkload if "experts" in given else TransformerWorkload
+    return kind(**{"name": _name(content, file), "measured_by": by, **given, **fields})
+
+
+def _refuse_unknown(names: list[str], model_type: Any) -> None:
+    """Refuse fields that nobody knows."""
+    if names:
+        raise CatalogError(
+            f"{', '.join(names)} may change the shape of a {model_type}; where not, "
+            f"TransformerWorkload.from_hf(path, ignore={tuple(names)!r}) reads it"
+        )
 
 
 def _stored(content: Mapping[str, Any], shape: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
@@ -457,11 +492,7 @@ def _account(config: Config, lines: Mapping[str, Any]) -> list[str]:
             raise CatalogError(f"{name}={quoted(value)}: {tables()['uncounted'][name]}, which {LATER}")
         else:
             unknown.append(name)
-    if unknown:
-        raise CatalogError(
-            f"{', '.join(unknown)} may change the shape of a {model_type}; where not, "
-            f"TransformerWorkload.from_hf(path, ignore={tuple(unknown)!r}) reads it"
-        )
+    _refuse_unknown(unknown, model_type)
     notes = [f"Without what {name} describes: the language model alone." for name in towers]
     if any(config.whole(name, 0) for name in LATER_TOKENS if name in content):
         notes.append("Without the layers that predict further tokens.")

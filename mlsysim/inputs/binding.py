@@ -23,7 +23,7 @@ from mlsysim.inputs.recipe import FromRecipe, Given, Origin, along_axis, given_b
 from mlsysim.inputs.refusal import Reason, first_reason, gap, mask_of, outside_domain, reason_function, refuse, unmet
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.spellings import names_for, unknown_argument
-from mlsysim.symbolic import System, Variable, variable_of
+from mlsysim.symbolic import Requirement, System, Variable, variable_of
 from mlsysim.symbolic.family import families_among
 
 GIVEN, DEFAULT = "given", "default"
@@ -352,6 +352,7 @@ class _Binder:
             self._need_inputs(entry)
         system = self._computable()
         known = {*self.values, *given}
+        self._limit()
         self.reasons += map(outside_domain, self.derived)
         self.reasons += (reason for reason in map(unmet, self.model.requirements) if known.issuperset(reason.inputs))
         self._refuse_constants(system)
@@ -368,6 +369,18 @@ class _Binder:
             self.recipe.left_out,
             self.free,
         )
+
+    def _limit(self) -> None:
+        """Refuse what the entries leave unanswered, or keep the reason for the points of a grid."""
+        for name, given in self.entries.items():
+            for entry in given if isinstance(given, list) else [given]:
+                for argument, (allowed, why) in entry.unanswered.items():
+                    variable = self.model.arguments.get(argument)
+                    if variable is not None and allowed is None:
+                        raise InputError(name, entry.name, why)
+                    if variable is not None:
+                        only = Requirement(variable.symbol, sympy.Eq(variable.symbol, allowed), why)
+                        self.reasons.append(unmet(only))
 
     def _refuse_constants(self, system: System) -> None:
         """Check the reasons that depend on no axis, and keep the others for the points of the grid."""

@@ -236,7 +236,7 @@ MISTAKES = {
         config(model_type="lama"),
         "unknown model_type 'lama': did you mean llama, ",
     ),
-    "an unknown type": (config(model_type="reformer"), "unknown model_type 'reformer': "),
+    "an unknown type": (config(model_type="abacus"), "unknown model_type 'abacus': "),
     "a type that is no text": (config(model_type=5), "unknown model_type 5: known: gpt2, opt, llama"),
     "missing fields": (
         config(num_hidden_layers="drop", vocab_size=None),

@@ -167,7 +167,8 @@ def _of_file(result: Result) -> list[str]:
     entry = result.entries.get("model")
     if not isinstance(entry, TransformerWorkload):
         return []
-    said = [f"{entry.name}: {entry.layers.note}"] if entry.layers.kind == "user" and entry.layers.note else []
+    told = entry.layers.note and (entry.layers.kind == "user" or entry.measured_by)
+    said = [f"{entry.name}: {entry.layers.note}"] if told else []
     # Training keeps its own copies, whatever a checkpoint stores.
     for field, argument, elements, table, what in () if "zero_stage" in result.model.arguments else _STORED_AS:
         named, element = getattr(entry, field), next((name for name in elements if name in result), "")
