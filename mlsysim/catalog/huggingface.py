@@ -440,9 +440,12 @@ def _account(config: Config, lines: Mapping[str, Any]) -> list[str]:
     model_type = content.get("model_type", "model")
     for name, value in lines["only"].items():
         if (found := config.get(name)) not in (None, value):
-            raise CatalogError(f"{name}={quoted(found)} is a shape that is not known, only {value} is")
+            reason = tables()["uncounted"].get(name)
+            refusal = f": {reason}, which {LATER}" if reason else f" is a shape that is not known, only {value} is"
+            raise CatalogError(f"{name}={quoted(found)}{refusal}")
     for name, other in lines["equal"].items():
-        found = config.computed(name) if name.startswith("#") else config.get(name) if name in content else None
+        stated = name.strip("#").partition(".")[0] in content
+        found = None if not stated else config.computed(name) if name.startswith("#") else config.get(name)
         if found is not None and found != config.computed(other):
             raise CatalogError(f"{name}={quoted(found)} is a shape that is not known, only that of {other} is")
     unknown, towers, harmless = [], [], _harmless(tuple(lines["harmless"]))
