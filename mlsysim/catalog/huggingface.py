@@ -318,6 +318,9 @@ def _read(content: Mapping[str, Any], ignored: Iterable[str]) -> tuple[dict[str,
     notes = _account(outer, {**tables()["common"], "harmless": tables()["joints"]})
     tied = {name: content[name] for name in ("tie_word_embeddings",) if content.get(name) is not None}
     named = text.get("model_type")
+    if part in tables()["parts"]:
+        shape, more = _read({**text, **tied, "model_type": named or part}, ignored)
+        return shape, notes + more
     inner = part if named in (None, "", model_type) else _known(named)
     shape, more = _shape({**text, **tied}, inner, ignored, nested=True)
     return shape, notes + more
