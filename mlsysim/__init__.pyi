@@ -148,6 +148,7 @@ class _ParameterCountInputs(TypedDict, total=False):
 class _ParameterCountResult(Result):
     active_experts_per_token: float
     active_parameters: float
+    attention_layers: float
     attention_output_bias: float
     attention_parameters: float
     attention_sinks: float
@@ -217,6 +218,7 @@ class _ParameterCountResult(Result):
     state_value_dim: float
     state_vectors: float
     tied_embeddings: float
+    unbounded_attention_layers: float
     v_head_dim: float
     value_dim: float
     value_dim_in_window: float
@@ -354,6 +356,7 @@ class _TrainingMemoryResult(Result):
     attention_core_activation: Quantity[Any]
     attention_edges_per_rank: float
     attention_kernel: str
+    attention_layers: float
     attention_output_bias: float
     attention_output_bytes: Quantity[Any]
     attention_parameters: float
@@ -555,6 +558,7 @@ class _TrainingMemoryResult(Result):
     trained_expert_parameters_per_rank: float
     trained_parameters_per_rank: float
     two_batch_overlap: float
+    unbounded_attention_layers: float
     up_projection_activation: Quantity[Any]
     v_head_dim: float
     value_dim: float
@@ -711,6 +715,8 @@ class _ServingInputs(TypedDict, total=False):
     memory_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
+    scan_efficiency: float | str | Quantity[Any]
+    scan_chunk_time: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
     fabric_efficiency: float | str | Quantity[Any]
     exchange_link_efficiency: float | str | Quantity[Any]
@@ -745,6 +751,7 @@ class _ServingResult(Result):
     arrival_scv: float
     attention_edges_per_rank: float
     attention_flops: Quantity[Any]
+    attention_layers: float
     attention_mask: str
     attention_output_bias: float
     attention_parameters: float
@@ -991,6 +998,7 @@ class _ServingResult(Result):
     index_heads: float
     index_layers: float
     index_topk: Quantity[Any]
+    indexer_flops: Quantity[Any]
     indexer_parameters: float
     isl: Quantity[Any]
     isl_cv: float
@@ -1189,8 +1197,14 @@ class _ServingResult(Result):
     run_tokens: Quantity[Any]
     sampled_tokens: Quantity[Any]
     saturated_iteration_time: Quantity[Any]
+    scan_chunk_time: Quantity[Any]
+    scan_efficiency: float
     scan_flops: Quantity[Any]
+    scan_time: Quantity[Any]
+    scan_time_per_token: Quantity[Any]
+    scan_traffic: Quantity[Any]
     score_flops: Quantity[Any]
+    scored_pair_flops: Quantity[Any]
     scores_share: float
     send_time: Quantity[Any]
     seq_len: Quantity[Any]
@@ -1282,6 +1296,7 @@ class _ServingResult(Result):
     ttft_p99: Quantity[Any]
     ttft_slo: Quantity[Any]
     two_batch_overlap: float
+    unbounded_attention_layers: float
     uneven_stage_time: Quantity[Any]
     v_head_dim: float
     value_dim: float
@@ -1387,6 +1402,8 @@ class _ServingCapacityInputs(TypedDict, total=False):
     efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
+    scan_efficiency: float | str | Quantity[Any]
+    scan_chunk_time: float | str | Quantity[Any]
     dispatch_tax: float | str | Quantity[Any]
     layer_tax: float | str | Quantity[Any]
     gpu_memory_utilization: float | str | Quantity[Any]
@@ -1398,6 +1415,7 @@ class _ServingCapacityResult(Result):
     active_experts_per_token: float
     arrival_noise: float
     attention_flops: Quantity[Any]
+    attention_layers: float
     attention_mask: str
     attention_output_bias: float
     attention_parameters: float
@@ -1444,6 +1462,7 @@ class _ServingCapacityResult(Result):
     index_heads: float
     index_layers: float
     index_topk: Quantity[Any]
+    indexer_flops: Quantity[Any]
     indexer_parameters: float
     itl: Quantity[Any]
     kv_bytes_per_request: Quantity[Any]
@@ -1512,8 +1531,13 @@ class _ServingCapacityResult(Result):
     routed_flops: Quantity[Any]
     router_bias: float
     router_parameters: float
+    scan_chunk_time: Quantity[Any]
+    scan_efficiency: float
     scan_flops: Quantity[Any]
+    scan_time_per_token: Quantity[Any]
+    scan_traffic: Quantity[Any]
     score_flops: Quantity[Any]
+    scored_pair_flops: Quantity[Any]
     scores_share: float
     second_batch_estimate: float
     seq_len: Quantity[Any]
@@ -1555,6 +1579,7 @@ class _ServingCapacityResult(Result):
     tied_embeddings: float
     touched_experts: float
     ttft: Quantity[Any]
+    unbounded_attention_layers: float
     undisturbed_time: Quantity[Any]
     utilization: float
     v_head_dim: float
@@ -1683,6 +1708,8 @@ class _IterationInputs(TypedDict, total=False):
     memory_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
+    scan_efficiency: float | str | Quantity[Any]
+    scan_chunk_time: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
     fabric_efficiency: float | str | Quantity[Any]
     exchange_link_efficiency: float | str | Quantity[Any]
@@ -1709,6 +1736,7 @@ class _IterationResult(Result):
     allreduce_time: Quantity[Any]
     attention_edges_per_rank: float
     attention_flops: Quantity[Any]
+    attention_layers: float
     attention_mask: str
     attention_output_bias: float
     attention_parameters: float
@@ -1831,6 +1859,7 @@ class _IterationResult(Result):
     index_heads: float
     index_layers: float
     index_topk: Quantity[Any]
+    indexer_flops: Quantity[Any]
     indexer_parameters: float
     iteration_bottleneck: str
     iteration_loras: float
@@ -1920,8 +1949,14 @@ class _IterationResult(Result):
     router_parameters: float
     routing_imbalance_factor: float
     sampled_tokens: Quantity[Any]
+    scan_chunk_time: Quantity[Any]
+    scan_efficiency: float
     scan_flops: Quantity[Any]
+    scan_time: Quantity[Any]
+    scan_time_per_token: Quantity[Any]
+    scan_traffic: Quantity[Any]
     score_flops: Quantity[Any]
+    scored_pair_flops: Quantity[Any]
     scores_share: float
     send_time: Quantity[Any]
     seq_len: Quantity[Any]
@@ -1973,6 +2008,7 @@ class _IterationResult(Result):
     tp_switch_time: Quantity[Any]
     tp_tree_time: Quantity[Any]
     two_batch_overlap: float
+    unbounded_attention_layers: float
     uneven_stage_time: Quantity[Any]
     v_head_dim: float
     value_dim: float
@@ -2242,6 +2278,8 @@ class _DistributedInputs(TypedDict, total=False):
     efficiency: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
+    scan_efficiency: float | str | Quantity[Any]
+    scan_chunk_time: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
     fabric_efficiency: float | str | Quantity[Any]
     exchange_link_efficiency: float | str | Quantity[Any]
@@ -2287,6 +2325,7 @@ class _DistributedResult(Result):
     attention_efficiency: float
     attention_flops: Quantity[Any]
     attention_kernel: str
+    attention_layers: float
     attention_mask: str
     attention_output_bias: float
     attention_output_bytes: Quantity[Any]
@@ -2504,6 +2543,7 @@ class _DistributedResult(Result):
     index_heads: float
     index_layers: float
     index_topk: Quantity[Any]
+    indexer_flops: Quantity[Any]
     indexer_parameters: float
     inner_bytes: Quantity[Any]
     inner_vectors: float
@@ -2651,9 +2691,14 @@ class _DistributedResult(Result):
     saved_bytes: Quantity[Any]
     saved_dtype: str
     scaling_efficiency: float
+    scan_chunk_time: Quantity[Any]
+    scan_efficiency: float
     scan_flops: Quantity[Any]
+    scan_time_per_token: Quantity[Any]
+    scan_traffic: Quantity[Any]
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
+    scored_pair_flops: Quantity[Any]
     scores_share: float
     selective_policy: str
     send_time: Quantity[Any]
@@ -2735,6 +2780,7 @@ class _DistributedResult(Result):
     training_time: Quantity[Any]
     training_tokens: Quantity[Any]
     two_batch_overlap: float
+    unbounded_attention_layers: float
     up_projection_activation: Quantity[Any]
     up_projection_elements: float
     updated_parameters_per_rank: float
@@ -2904,6 +2950,8 @@ class _ExpertParallelInputs(TypedDict, total=False):
     efficiency: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
+    scan_efficiency: float | str | Quantity[Any]
+    scan_chunk_time: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
     fabric_efficiency: float | str | Quantity[Any]
     exchange_link_efficiency: float | str | Quantity[Any]
@@ -2955,6 +3003,7 @@ class _ExpertParallelResult(Result):
     attention_efficiency: float
     attention_flops: Quantity[Any]
     attention_kernel: str
+    attention_layers: float
     attention_mask: str
     attention_output_bias: float
     attention_output_bytes: Quantity[Any]
@@ -3202,6 +3251,7 @@ class _ExpertParallelResult(Result):
     index_heads: float
     index_layers: float
     index_topk: Quantity[Any]
+    indexer_flops: Quantity[Any]
     indexer_parameters: float
     inner_bytes: Quantity[Any]
     inner_vectors: float
@@ -3360,9 +3410,14 @@ class _ExpertParallelResult(Result):
     saved_bytes: Quantity[Any]
     saved_dtype: str
     scaling_efficiency: float
+    scan_chunk_time: Quantity[Any]
+    scan_efficiency: float
     scan_flops: Quantity[Any]
+    scan_time_per_token: Quantity[Any]
+    scan_traffic: Quantity[Any]
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
+    scored_pair_flops: Quantity[Any]
     scores_share: float
     selective_policy: str
     send_time: Quantity[Any]
@@ -3448,6 +3503,7 @@ class _ExpertParallelResult(Result):
     training_time: Quantity[Any]
     training_tokens: Quantity[Any]
     two_batch_overlap: float
+    unbounded_attention_layers: float
     unsplit_bandwidth: Quantity[Any]
     unsplit_compute_time: Quantity[Any]
     unsplit_expert_time: Quantity[Any]
@@ -3689,6 +3745,8 @@ class _EconomicsInputs(TypedDict, total=False):
     efficiency: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
+    scan_efficiency: float | str | Quantity[Any]
+    scan_chunk_time: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
     fabric_efficiency: float | str | Quantity[Any]
     exchange_link_efficiency: float | str | Quantity[Any]
@@ -3757,6 +3815,7 @@ class _EconomicsResult(Result):
     attention_efficiency: float
     attention_flops: Quantity[Any]
     attention_kernel: str
+    attention_layers: float
     attention_mask: str
     attention_output_bias: float
     attention_output_bytes: Quantity[Any]
@@ -4165,6 +4224,7 @@ class _EconomicsResult(Result):
     index_heads: float
     index_layers: float
     index_topk: Quantity[Any]
+    indexer_flops: Quantity[Any]
     indexer_parameters: float
     infrastructure_fraction: float
     inner_bytes: Quantity[Any]
@@ -4491,9 +4551,15 @@ class _EconomicsResult(Result):
     saved_bytes: Quantity[Any]
     saved_dtype: str
     scaling_efficiency: float
+    scan_chunk_time: Quantity[Any]
+    scan_efficiency: float
     scan_flops: Quantity[Any]
+    scan_time: Quantity[Any]
+    scan_time_per_token: Quantity[Any]
+    scan_traffic: Quantity[Any]
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
+    scored_pair_flops: Quantity[Any]
     scores_share: float
     second_batch_estimate: float
     selective_policy: str
@@ -4633,6 +4699,7 @@ class _EconomicsResult(Result):
     ttft_p99: Quantity[Any]
     ttft_slo: Quantity[Any]
     two_batch_overlap: float
+    unbounded_attention_layers: float
     undisturbed_time: Quantity[Any]
     uneven_stage_time: Quantity[Any]
     up_projection_activation: Quantity[Any]
@@ -4867,6 +4934,8 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     efficiency: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
+    scan_efficiency: float | str | Quantity[Any]
+    scan_chunk_time: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
     fabric_efficiency: float | str | Quantity[Any]
     exchange_link_efficiency: float | str | Quantity[Any]
@@ -4930,6 +4999,7 @@ class _MemoryExpansionResult(Result):
     attention_efficiency: float
     attention_flops: Quantity[Any]
     attention_kernel: str
+    attention_layers: float
     attention_mask: str
     attention_output_bias: float
     attention_output_bytes: Quantity[Any]
@@ -5298,6 +5368,7 @@ class _MemoryExpansionResult(Result):
     index_heads: float
     index_layers: float
     index_topk: Quantity[Any]
+    indexer_flops: Quantity[Any]
     indexer_parameters: float
     inner_bytes: Quantity[Any]
     inner_vectors: float
@@ -5589,9 +5660,14 @@ class _MemoryExpansionResult(Result):
     saturated_iteration_time: Quantity[Any]
     saved_bytes: Quantity[Any]
     saved_dtype: str
+    scan_chunk_time: Quantity[Any]
+    scan_efficiency: float
     scan_flops: Quantity[Any]
+    scan_time_per_token: Quantity[Any]
+    scan_traffic: Quantity[Any]
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
+    scored_pair_flops: Quantity[Any]
     scores_share: float
     selective_policy: str
     send_time: Quantity[Any]
@@ -5706,6 +5782,7 @@ class _MemoryExpansionResult(Result):
     ttft_p99: Quantity[Any]
     ttft_slo: Quantity[Any]
     two_batch_overlap: float
+    unbounded_attention_layers: float
     unhidden_fetch_time: Quantity[Any]
     unified: float
     up_projection_activation: Quantity[Any]

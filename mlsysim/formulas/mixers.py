@@ -89,6 +89,7 @@ from mlsysim.symbols.mixers import (
     sigma_st,
     sinks,
     w_ix,
+    w_pair,
     w_scan,
     w_win,
     window,
@@ -129,6 +130,8 @@ FLASH = Eq(attention_kernel, label(attention_kernel, "flash"))
 NOT_LATENT = {r_kv: 0}
 #: One whose layers with a window read all that they keep.
 NOT_CHUNKED = {chunked: 0, k_ix: 0, L_ix: 0, d_ix: 0}
+#: One whose layers all read everything.
+READS_ALL = {window: 0, chunked: 0, k_ix: 0}
 
 
 def summed(matrices: Matrices, number: Callable[[Any, Any], Any]) -> Any:
@@ -772,26 +775,35 @@ def _in_reach(tokens: Any) -> Any:
 
 _one = Max(0, attention_flops - w_win) / Max(1, L_all)
 
-score_work = Formula(
-    w_attn,
+pair_work = Formula(
+    w_pair,
     Max(0, attention_flops - w_win)
     * when(k_ix > 0, Min(k_ix, s) * (1 - (1 - f_mask) * Min(1, k_ix / s)), f_mask * s)
     + L_mtp * _one * f_mask * s
     + w_win * when(chunked > 0, f_mask * _chunks / s, _in_reach(s_reach))
-    + w_ix * f_mask * s
-    + w_scan,
-    title="Arithmetic of the cores of mixers, per token",
+    + w_ix * f_mask * s,
+    title="Arithmetic of attention over pairs of tokens, per token",
     source=Source("kaplan2020", "table 1"),
     assumes="A window of w leaves s w - w^2/2 pairs of a causal sequence of s tokens: its first tokens see fewer; so "
     "do the tokens that an indexer picks, which itself scores all. Chunks are whole squares or triangles, the last one "
     "smaller. Layers for predicting further tokens reach back to the first one.",
     example=Example(
         {chunked: 0, f_mask: 0.5, attention_flops: 524288, w_win: 262144, s: 8192, L_mtp: 0, s_reach: 1024, k_ix: 0,
-         w_ix: 0, w_scan: 0, L_all: 16},
+         w_ix: 0, L_all: 16},
         "1.3254 GFLOP/token",
         derived="524288 / 32 * (16 * 8192 / 2 + 16 * (8192 * 1024 - 1024**2 / 2) / 8192) / 1e9",
     ),
 )  # fmt: skip
+
+score_work = Formula(
+    w_attn,
+    w_pair + w_scan,
+    title="Arithmetic of the cores of mixers, per token",
+    source=Source("kaplan2020", "table 1"),
+    assumes="Of attention and of recurrent mixers, whose scans take longer than it says: their time follows from the "
+    "bytes that they move.",
+    example=Example({w_pair: 2.147e9, w_scan: 0.210e9}, "2.357 GFLOP/token", derived="2.147 + 0.210"),
+)
 
 state_bytes = Formula(
     sigma_st,
@@ -863,30 +875,20 @@ kv_bytes_per_token = Formula(
 
 cache_per_rank = Formula(
     kv_rank,
-    Max(1 / t, attention(r_kv + d_rope, lambda heads: kv_on(t, heads) * (heads.keys + heads.values)) + L_ix * d_ix)
-    * q_kv
-    / token,
+    kv_token
+    * Max(1 / t, attention(r_kv + d_rope, lambda heads: kv_on(t, heads) * (heads.keys + heads.values)) + L_ix * d_ix)
+    / y_K,
     title="KV cache of one token on one tensor-parallel rank",
     source=MEGATRON,
     assumes="Heads are split; where there are more ranks than heads, heads are copied. A compressed cache and the keys "
     "of indexers are copied on every rank.",
     example=Example(
-        {
-            a_kv_r: 1,
-            r_kv: 0,
-            d_rope: 0,
-            d_h: 128,
-            d_v_h: 128,
-            t: 8,
-            q_kv: 2,
-            L_ix: 0,
-            d_ix: 0,
-            **unbound(80, *SHAPED[1:]),
-        },
-        "40.96 kB/token",
-        derived="80 * 2 * 128 * 2 / 1e3",
+        {kv_token: 320, y_K: 163840, a_kv_r: 1, r_kv: 0, d_rope: 0, d_h: 128, d_v_h: 128, t: 8, L_ix: 0, d_ix: 0,
+         **unbound(80, *SHAPED[1:])},
+        "40 kB/token",
+        derived="320 * 80 * 2 * 128 / (80 * 8 * 2 * 128)",
     ),
-)
+)  # fmt: skip
 
 #: The output of attention is kept twice where the product that reads it is narrower, once where it is kept narrow.
 _output = when(q_o < q_a, q_o, q_a + when(q_in < q_a, q_in))
@@ -997,7 +999,7 @@ ADAPTED = (attention_edges, attention_vectors, adapted_attention_products, adapt
 #: What they keep for the backward pass.
 SAVED = (attention_activation, attention_core_activation, up_projection_activation)
 #: What they compute.
-COMPUTED = (attention_work, near_attention_work, indexer_work, scan_work, window_reach, score_work)
+COMPUTED = (attention_work, near_attention_work, indexer_work, scan_work, window_reach, pair_work, score_work)
 #: What a training step needs beside that.
 TRAINED = (key_value_width, repeated_elements, expanding_elements, product_widths, *COMPUTED)
 #: What a request keeps.

@@ -1,7 +1,6 @@
 """Symbols of what lets tokens see each other: attention of each kind, what it counts, keeps and computes."""
 
-from mlsysim.symbolic import flag, integer, nonnegative, positive, variable
-from mlsysim.symbols.workload import L
+from mlsysim.symbolic import between, flag, integer, nonnegative, positive, variable
 
 a = variable("heads", "a", "count", "Attention heads (query heads).", integer(1))
 a_kv = variable("kv_heads", r"a_{\mathrm{kv}}", "count", "Heads that keep keys and values (GQA).", integer(1))
@@ -75,7 +74,6 @@ L_w = variable(
     "count",
     "Layers with sliding-window attention; 0 without.",
     integer(0),
-    not_above=L,
 )
 chunked = variable(
     "chunked_attention",
@@ -228,7 +226,6 @@ L_none = variable(
     "count",
     "Layers in which tokens do not see each other, which have a feed-forward block alone; 0 without.",
     integer(0),
-    not_above=L,
 )
 L_att = variable(
     "attention_layers", r"L_{\mathrm{att}}", "count", "Layers with attention, with a window or without.", integer(0)
@@ -246,7 +243,6 @@ L_st = variable(
     "count",
     "Layers with a recurrent mixer, which keeps a state of fixed size; 0 without.",
     integer(0),
-    not_above=L,
 )
 L_both = variable(
     "parallel_layers",
@@ -254,7 +250,6 @@ L_both = variable(
     "count",
     "Layers among them that have attention beside the recurrent mixer (Falcon-H1); 0 without.",
     integer(0),
-    not_above=L,
 )
 H_k = variable(
     "state_key_heads",
@@ -333,7 +328,7 @@ P_st_r = variable(
 sigma_st = variable(
     "state_bytes_per_request",
     r"\sigma_{\mathrm{st}}",
-    "byte/request",
+    "MB/request",
     "State that a request keeps in all layers, whatever its length.",
     nonnegative(),
 )
@@ -350,7 +345,6 @@ L_ix = variable(
     "count",
     "Layers with an indexer, which picks the tokens that attention reads; 0 without.",
     integer(0),
-    not_above=L,
 )
 a_ix = variable("index_heads", r"a_{\mathrm{ix}}", "count", "Heads of an indexer.", integer(0))
 d_ix = variable("index_head_dim", r"d_{\mathrm{ix}}", "count", "Width of a key of an indexer.", integer(0))
@@ -399,3 +393,40 @@ w_ix = variable(
     "Arithmetic of all indexers per pair of tokens.",
     nonnegative(),
 )
+
+w_pair = variable(
+    "scored_pair_flops",
+    r"w_{\mathrm{pair}}",
+    "FLOP/token",
+    "Forward arithmetic of attention over the pairs of tokens that it leaves, all layers.",
+    nonnegative(),
+)
+eta_scan = variable(
+    "scan_efficiency",
+    r"\eta_{\mathrm{scan}}",
+    "count",
+    "Share of the memory bandwidth that scans of recurrent mixers reach in a prefill.",
+    between(0, 1, open_lower=True),
+)
+tau_scan = variable(
+    "scan_chunk_time",
+    r"\tau_{\mathrm{scan}}",
+    "µs",
+    "Least time of one chunk of a sequence in a scan, whatever it moves.",
+    nonnegative(),
+)
+x_scan = variable(
+    "scan_traffic",
+    r"X_{\mathrm{scan}}",
+    "byte/token",
+    "Bytes that the scans of all recurrent mixers move in a forward pass, per token.",
+    nonnegative(),
+)
+t_each = variable(
+    "scan_time_per_token",
+    r"t_{\mathrm{s,tok}}",
+    "µs/token",
+    "Scans of all recurrent mixers in a forward pass, per token on one rank.",
+    nonnegative(),
+)
+t_scan = variable("scan_time", r"t_{\mathrm{scan}}", "ms", "Scans of recurrent mixers over the prompts.", nonnegative())

@@ -240,7 +240,7 @@ SHARED_OUT = ("state_layers", "mixerless_layers", "sliding_layers")
 def mixed(point: dict[str, float], rng: random.Random) -> None:
     """Layers of each kind, heads that ranks share, and what layers with a window have of what all have."""
     if "layers" in point:
-        left = point["layers"]
+        left = point["layers"] - 1
         for name in SHARED_OUT:
             if name in point:
                 point[name] = min(point[name], left)
