@@ -353,6 +353,9 @@ def _read(content: Mapping[str, Any], ignored: Iterable[str]) -> tuple[dict[str,
     notes = _account(outer, {**tables()["common"], "harmless": tables()["joints"]})
     tied = {name: content[name] for name in ("tie_word_embeddings",) if content.get(name) is not None}
     named = text.get("model_type")
+    if part in tables()["parts"]:
+        shape, more = _read({**text, **tied, "model_type": named or part}, ignored)
+        return shape, notes + more
     inner = part if named in (None, "", model_type) else _known(named)
     shape, more = _shape({**text, **tied}, inner, ignored, nested=True)
     return shape, notes + more
@@ -475,9 +478,12 @@ def _account(config: Config, lines: Mapping[str, Any]) -> list[str]:
     model_type = content.get("model_type", "model")
     for name, value in lines["only"].items():
         if (found := config.get(name)) not in (None, value):
-            raise CatalogError(f"{name}={quoted(found)} is a shape that is not known, only {value} is")
+            reason = tables()["uncounted"].get(name)
+            refusal = f": {reason}, which {LATER}" if reason else f" is a shape that is not known, only {value} is"
+            raise CatalogError(f"{name}={quoted(found)}{refusal}")
     for name, other in lines["equal"].items():
-        found = config.computed(name) if name.startswith("#") else config.get(name) if name in content else None
+        stated = name.strip("#").partition(".")[0] in content
+        found = None if not stated else config.computed(name) if name.startswith("#") else config.get(name)
         if found is not None and found != config.computed(other):
             raise CatalogError(f"{name}={quoted(found)} is a shape that is not known, only that of {other} is")
     unknown, towers, harmless = [], [], _harmless(tuple(lines["harmless"]))

@@ -68,8 +68,10 @@ def _flags(name: str, value: Any, layers: int) -> list[bool]:
 
 
 def layer_types(config: Any, layers: int, _: int) -> list[str] | None:
-    """One word a layer."""
-    words = config.get("layer_types")
+    """One word a layer; those of layers that predict further tokens may follow."""
+    words, later = config.get("layer_types"), config.whole("num_nextn_predict_layers", 0)
+    if isinstance(words, list) and len(words) == layers + later:
+        words = words[:layers]
     return None if words is None else _kinds("layer_types", words, layers, WORDS)
 
 

@@ -124,6 +124,12 @@ MODELS = {
             "num_attention_heads": 24, "num_key_value_heads": 4, "linear_num_value_heads": 48}},
         26_895_998_464, 26_895_998_464, (154_992_640, 158_924_800, 423_362_560, 8_744_861_696),
     ),
+    "Step 3.5 Flash": (
+        {"model_type": "step3p5", "layer_types": kinds("FWWW", 45, **LINEAR), "sliding_window": 512,
+         "attention_other_setting": {"attention_type": "sliding_attention", "num_attention_heads": 96,
+                                     "num_attention_groups": 8, "head_dim": 128}},
+        196_955_466_816, None, None,
+    ),
     "Bamba, with attention in layers 9, 18 and 27": (
         {"model_type": "bamba", "attn_layer_indices": [9, 18, 27]}, 9_808_584_064, 9_808_584_064, None,
     ),
