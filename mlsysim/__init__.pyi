@@ -6038,11 +6038,23 @@ class _ModelsLanguage(_catalog.Group):
     Llama4_Maverick: _catalog.SparseTransformerWorkload
     torchtitan_llama4_3bx128e: _catalog.SparseTransformerWorkload
     DeepSeek_V3: _catalog.SparseTransformerWorkload
+    DeepSeek_R1: _catalog.SparseTransformerWorkload
+    DeepSeek_V3_1: _catalog.SparseTransformerWorkload
+    DeepSeek_V3_2: _catalog.SparseTransformerWorkload
+    DeepSeek_V2: _catalog.SparseTransformerWorkload
+    DeepSeek_V2_Lite: _catalog.SparseTransformerWorkload
     DeepSpeedMoE_1_3B_MoE_128: _catalog.SparseTransformerWorkload
     DeepSpeedMoE_2_4B_MoE_128: _catalog.SparseTransformerWorkload
     DeepSpeedMoE_8B_MoE_128: _catalog.SparseTransformerWorkload
     DeepSpeedMoE_24B_MoE_128: _catalog.SparseTransformerWorkload
     DeepSpeedMoE_47B_MoE_128: _catalog.SparseTransformerWorkload
+    ERNIE_4_5_0_3B: _catalog.TransformerWorkload
+    ERNIE_4_5_21B_A3B: _catalog.SparseTransformerWorkload
+    ERNIE_4_5_300B_A47B: _catalog.SparseTransformerWorkload
+    Falcon_H1_0_5B: _catalog.TransformerWorkload
+    Falcon_H1_1_5B_Deep: _catalog.TransformerWorkload
+    Falcon_H1_7B: _catalog.TransformerWorkload
+    Falcon_H1_34B: _catalog.TransformerWorkload
     Gemma2_2B: _catalog.TransformerWorkload
     Gemma2_9B: _catalog.TransformerWorkload
     Gemma2_27B: _catalog.TransformerWorkload
@@ -6050,6 +6062,13 @@ class _ModelsLanguage(_catalog.Group):
     Gemma3_4B: _catalog.TransformerWorkload
     Gemma3_12B: _catalog.TransformerWorkload
     Gemma3_27B: _catalog.TransformerWorkload
+    Gemma4_26B_A4B: _catalog.SparseTransformerWorkload
+    Gemma4_31B: _catalog.TransformerWorkload
+    GLM_4_5: _catalog.SparseTransformerWorkload
+    GLM_4_5_Air: _catalog.SparseTransformerWorkload
+    GLM_5: _catalog.SparseTransformerWorkload
+    GLM_5_1: _catalog.SparseTransformerWorkload
+    GLM_5_2: _catalog.SparseTransformerWorkload
     GPT3_175B: _catalog.TransformerWorkload
     OPT_13B: _catalog.TransformerWorkload
     OPT_30B: _catalog.TransformerWorkload
@@ -6058,10 +6077,39 @@ class _ModelsLanguage(_catalog.Group):
     GPT2_XL: _catalog.TransformerWorkload
     gpt_oss_20B: _catalog.SparseTransformerWorkload
     gpt_oss_120B: _catalog.SparseTransformerWorkload
+    Granite_4_0_H_Small: _catalog.SparseTransformerWorkload
+    Granite_4_0_H_Tiny: _catalog.SparseTransformerWorkload
+    Jamba_v0_1: _catalog.SparseTransformerWorkload
+    Jamba_1_5_Large: _catalog.SparseTransformerWorkload
     Kimi_K2: _catalog.SparseTransformerWorkload
+    Kimi_K2_5: _catalog.SparseTransformerWorkload
+    Kimi_K2_6: _catalog.SparseTransformerWorkload
+    Moonlight_16B_A3B: _catalog.SparseTransformerWorkload
+    Kimi_Linear_48B_A3B: _catalog.SparseTransformerWorkload
+    LFM2_350M: _catalog.TransformerWorkload
+    LFM2_700M: _catalog.TransformerWorkload
+    LFM2_1_2B: _catalog.TransformerWorkload
+    LFM2_2_6B: _catalog.TransformerWorkload
+    LFM2_8B_A1B: _catalog.SparseTransformerWorkload
+    MiMo_7B: _catalog.TransformerWorkload
+    MiMo_V2_Flash: _catalog.SparseTransformerWorkload
+    MiniMax_M2_5: _catalog.SparseTransformerWorkload
+    MiniMax_M2_7: _catalog.SparseTransformerWorkload
     Mixtral_8x7B: _catalog.SparseTransformerWorkload
     Mixtral_8x22B: _catalog.SparseTransformerWorkload
     Mistral_7B: _catalog.TransformerWorkload
+    Mistral_Small_3: _catalog.TransformerWorkload
+    Ministral_3_3B: _catalog.TransformerWorkload
+    Ministral_3_8B: _catalog.TransformerWorkload
+    Ministral_3_14B: _catalog.TransformerWorkload
+    Nemotron_3_Nano_30B_A3B: _catalog.SparseTransformerWorkload
+    Nemotron_H_8B: _catalog.TransformerWorkload
+    Nemotron_H_56B: _catalog.TransformerWorkload
+    OLMo_2_7B: _catalog.TransformerWorkload
+    OLMo_3_7B: _catalog.TransformerWorkload
+    OLMo_3_32B: _catalog.TransformerWorkload
+    Phi_4: _catalog.TransformerWorkload
+    Phi_4_mini: _catalog.TransformerWorkload
     Qwen2_5_7B: _catalog.TransformerWorkload
     Qwen2_5_14B: _catalog.TransformerWorkload
     Qwen2_5_32B: _catalog.TransformerWorkload
@@ -6074,6 +6122,22 @@ class _ModelsLanguage(_catalog.Group):
     Qwen3_32B: _catalog.TransformerWorkload
     Qwen3_30B_A3B: _catalog.SparseTransformerWorkload
     Qwen3_235B_A22B: _catalog.SparseTransformerWorkload
+    Qwen3_Next_80B_A3B: _catalog.SparseTransformerWorkload
+    Qwen3_5_27B: _catalog.TransformerWorkload
+    Qwen3_5_35B_A3B: _catalog.SparseTransformerWorkload
+    Qwen3_5_122B_A10B: _catalog.SparseTransformerWorkload
+    Qwen3_5_397B_A17B: _catalog.SparseTransformerWorkload
+    Qwen3_6_27B: _catalog.TransformerWorkload
+    Qwen3_6_35B_A3B: _catalog.SparseTransformerWorkload
+    Qwen3_Coder_30B_A3B: _catalog.SparseTransformerWorkload
+    Qwen3_Coder_480B_A35B: _catalog.SparseTransformerWorkload
+    Qwen3_VL_2B: _catalog.TransformerWorkload
+    Qwen3_VL_4B: _catalog.TransformerWorkload
+    Qwen3_VL_8B: _catalog.TransformerWorkload
+    Qwen3_VL_32B: _catalog.TransformerWorkload
+    Qwen3_VL_235B_A22B: _catalog.SparseTransformerWorkload
+    SmolLM3_3B: _catalog.TransformerWorkload
+    Step_3_5_Flash: _catalog.SparseTransformerWorkload
 class _Models(_catalog.Group):
     Language: _ModelsLanguage
 Models: _Models

@@ -191,6 +191,7 @@ d_v_w = variable(
     "count",
     "Width per head of the values in layers with a window; 0 where it is that of their keys, or of the other layers.",
     integer(0),
+    label="Value head width in a window",
 )
 a_s = variable(
     "heads_in_window",
@@ -280,9 +281,21 @@ n_st = variable(
     "state_scalars", r"n_{\mathrm{st}}", "count", "Numbers per token and head: a decay, a step size.", integer(0)
 )
 C_st = variable(
-    "conv_channels", r"C_{\mathrm{st}}", "count", "Channels of the short convolution of a recurrent mixer.", integer(0)
+    "conv_channels",
+    r"C_{\mathrm{st}}",
+    "count",
+    "Channels of the short convolution of a recurrent mixer.",
+    integer(0),
+    label="Channels of the convolution",
 )
-K_st = variable("conv_kernel", r"K_{\mathrm{st}}", "count", "Tokens that the short convolution reads.", integer(0))
+K_st = variable(
+    "conv_kernel",
+    r"K_{\mathrm{st}}",
+    "count",
+    "Tokens that the short convolution reads.",
+    integer(0),
+    label="Taps of the convolution",
+)
 X_st = variable(
     "state_matrices",
     r"X_{\mathrm{st}}",
@@ -348,7 +361,14 @@ L_ix = variable(
 )
 a_ix = variable("index_heads", r"a_{\mathrm{ix}}", "count", "Heads of an indexer.", integer(0))
 d_ix = variable("index_head_dim", r"d_{\mathrm{ix}}", "count", "Width of a key of an indexer.", integer(0))
-k_ix = variable("index_topk", r"k_{\mathrm{ix}}", "token", "Tokens that an indexer picks.", integer(0))
+k_ix = variable(
+    "index_topk",
+    r"k_{\mathrm{ix}}",
+    "token",
+    "Tokens that an indexer picks.",
+    integer(0),
+    label="Tokens an indexer picks",
+)
 P_ix = variable("indexer_parameters", r"P_{\mathrm{ix}}", "count", "Parameters of one indexer.", integer(0))
 P_mix = variable("mixer_parameters", r"P_{\mathrm{mix}}", "count", "Parameters of all mixers.", nonnegative())
 P_mix_r = variable(

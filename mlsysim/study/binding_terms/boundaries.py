@@ -13,6 +13,7 @@ from mlsysim import formatting
 from mlsysim.study.binding_terms.terms import INACTIVE, Choice
 from mlsysim.study.chain import Chain, UnturnableError, roots, value_at
 from mlsysim.symbolic import STEPS, Closed, System, Variable, lower
+from mlsysim.symbolic.exchange import exchanged
 from mlsysim.symbolic.printing import equation, symbol_text, text
 
 #: Operations of an equation up to which it is solved, and of a solution up to which it is brought into product form.
@@ -112,10 +113,15 @@ class Solver:
                 left, right = (lower(chain.through(side)) for side in sides)
             except UnturnableError:
                 continue
-            found = self._root(left - right, points)  # type: ignore[operator]
+            found = self._root(self._shortened(left - right), points)  # type: ignore[operator]
             if found is not None:
                 return found
         return None
+
+    def _shortened(self, difference: Any) -> Any:
+        """A difference without what is zero along all axes."""
+        zero = [s for s in difference.free_symbols if np.all(self.values.get(s.name, 1.0) == 0)]
+        return exchanged(difference, dict.fromkeys(zero, sympy.Integer(0)))
 
     def _root(self, difference: Any, points: Mapping[str, np.ndarray]) -> Any:
         """Axis and formula of where a difference vanishes, if it goes through the traced points."""

@@ -53,8 +53,13 @@ class Basis:
 
     @cached_property
     def _assumed(self) -> list[str]:
-        """The assumptions of the outputs that have a value."""
-        return [name for name in assumed(self.result.model, self.outputs) if name in {*self.result.input_names}]
+        """The assumptions of the outputs that have a value, and are used in something that is not zero."""
+        has, known = {*self.result.input_names}, assumed(self.result.model, self.outputs)
+        used = _used(self.result.model.system)
+        return [name for name in known if name in has and any(map(self._is_there, used.get(name, (name,))))]
+
+    def _is_there(self, name: str) -> bool:
+        return name not in self.result or self.result.canonical(name) != 0
 
     @cached_property
     def shares(self) -> dict[str, str]:
@@ -219,6 +224,16 @@ def assumed(model: DeclaredModel, outputs: Iterable[str]) -> list[str]:
     slots = (slot for slot in model.slots.values() if issubclass(slot.entry, Stack))
     by_stack = [name for slot in slots for name in slot.gives if name in needed]
     return list(dict.fromkeys((*by_stack, *filter(is_share, needed))))
+
+
+@lru_cache(maxsize=64)
+def _used(system: System) -> dict[str, list[str]]:
+    """The variables whose formulas an input stands in, by its name."""
+    found: dict[str, list[str]] = {}
+    for formula in system:
+        for variable in formula.inputs:
+            found.setdefault(variable.name, []).append(formula.name)
+    return found
 
 
 @lru_cache(maxsize=64)
