@@ -17,7 +17,7 @@ WORDS = {
     "all", "at", "bare", "base", "bias", "bit", "bus", "busy", "cast", "copy", "core", "cost", "edge", "end", "even",
     "fill", "free", "full", "gain", "grid", "head", "hit", "host", "hot", "idle", "in", "is", "kept", "key", "lag", "last",
     "link", "live", "load", "loss", "mask", "max", "mean", "mesh", "node", "norm", "own", "pad", "page", "part", "peak",
-    "per", "pod", "pool", "port", "rank", "rate", "read", "rest", "ring", "row", "rows",
+    "per", "pod", "pool", "port", "rank", "rate", "read", "rest", "ring", "row", "rows", "rule", "scan",
     "run", "send", "size", "slot", "step", "swap", "tax",
     "tied", "tile", "time", "to", "tree", "two", "up", "wait", "wide", "wire", "work", "zipf",
 }  # fmt: skip
