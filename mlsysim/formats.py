@@ -146,6 +146,7 @@ PRESETS = {
     "int4": _narrow("int4", "int4"),
     "w4a16": _weight_only("int4_g128"),
     "mxfp4": _weight_only("mxfp4"),
+    "nvfp4": _narrow("nvfp4", "nvfp4"),
 }  # fmt: skip
 
 

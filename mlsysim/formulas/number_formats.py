@@ -14,6 +14,8 @@ from typing import Any
 from sympy import And, Eq, Piecewise, Rational, Symbol
 
 from mlsysim.formats import ACTIVATION_FORMATS, BITS, GRADIENT_FORMATS, PRESETS, STORED, STORED_WEIGHT
+from mlsysim.formulas.mixers import PLAIN, attention, elements, heads_vectors, summed
+from mlsysim.formulas.parameter_counts import block_matrices
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, byte, label, variable_of, when
 from mlsysim.symbols.formats import (
     AS_PRECISION,
@@ -22,26 +24,51 @@ from mlsysim.symbols.formats import (
     compute_dtype,
     dispatch_dtype,
     gradient_dtype,
+    M_mix,
     kv_cache_dtype,
     q_a,
     q_c,
     q_comb,
     q_disp,
     q_e,
+    q_exp,
+    q_head,
     q_in,
     q_kv,
+    q_l,
     q_o,
     q_s,
     q_u,
     q_w,
+    q_er,
     reduce_dtype,
     saved_dtype,
     weight_dtype,
 )
+from mlsysim.symbols.mixers import (
+    C_st,
+    K_st,
+    L_ix,
+    L_st,
+    P_mix,
+    a,
+    a_kv,
+    b_st,
+    d_h,
+    d_ix,
+    d_v_h,
+    o_bias,
+    qk_norm,
+    qkv_bias,
+    r_kv,
+    r_q,
+    sinks,
+)
+from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.step import q_red
 from mlsysim.symbols.trained import finetuning, q_full
 from mlsysim.symbols.training import q_g
-from mlsysim.symbols.workload import precision, q
+from mlsysim.symbols.workload import L, d_e, gated, h, norm_bias, precision, q
 
 MICIKEVICIUS = Source("micikevicius2018", "section 3")
 DEEPSEEK = Source("deepseek2024", "section 3.3")
@@ -170,6 +197,52 @@ embedding_bytes = Formula(
     example=Example({q_w: 0.51953125}, "2 byte", derived="max(0.51953125, 2)"),
 )
 
+
+
+def beside(given: Any, elements: Any, base: Any = q_w) -> Any:
+    """Bytes of so many weights that a checkpoint stores in a format of their own, less those in that of the others."""
+    return when(given > 0, (given - base) * elements)
+
+
+mixer_matrices = Formula(
+    M_mix,
+    P_mix
+    - attention(when(r_q > 0, r_q) + r_kv, lambda heads: heads_vectors(1, heads))
+    - L_st * (C_st * K_st + b_st)
+    - 2 * L_ix * d_ix,
+    title="Elements of the matrices of all mixers",
+    source=Source("lin2024", "section 5.1"),
+    assumes="Everything but biases, norms, sinks and short convolutions.",
+    example=Example(
+        {P_mix: 36 * 26560576, r_q: 0, r_kv: 0, h: 2880, a: 64, a_kv: 8, d_h: 64, d_v_h: 64, qkv_bias: 1, o_bias: 1,
+         qk_norm: 0, norm_bias: 0, sinks: 1, L: 36, **PLAIN, C_st: 0, K_st: 0, b_st: 0, L_ix: 0, d_ix: 0},
+        "955514880",
+        derived="36 * (26560576 - (64 + 2 * 8) * 64 - 2880 - 64)",
+    ),
+)  # fmt: skip
+
+expert_weight_bytes = Formula(
+    q_er,
+    q_w + beside(q_exp, summed(block_matrices(1, d_e), elements)) / Max(1, P_exp),
+    title="Bytes of a parameter of a routed expert",
+    source=Source("openai2025", "section 2.1"),
+    assumes="Matrices as the checkpoint stores them, biases as other weights.",
+    example=Example(
+        {q_w: 2, q_exp: 0.53125, h: 2880, d_e: 2880, gated: 1, P_exp: 24891840},
+        "0.53176 byte",
+        derived="(0.53125 * 3 * 2880**2 + 2 * 3 * 2880) / 24891840",
+    ),
+)
+
+logit_weight_bytes = Formula(
+    q_l,
+    when(q_head > 0, q_head, q_e),
+    title="Bytes of a weight that gives logits",
+    source=DEEPSEEK,
+    assumes="As the embedding, unless the checkpoint stores the head otherwise.",
+    example=Example({q_head: 0.5625, q_e: 2}, "0.5625 byte", derived="1 / 2 + 1 / 16"),
+)
+
 hidden_bytes = Formula(
     q_a,
     _as_given(activation_dtype, "activation"),
@@ -293,7 +366,9 @@ TRAINING = (
     attention_output_bytes,
     gradient_bytes,
 )
-SERVING = (served_weight_bytes, embedding_bytes, product_bytes, kv_cache_bytes)
+#: Weights by the part of the model that they are of.
+BY_PART = (expert_weight_bytes, logit_weight_bytes)
+SERVING = (served_weight_bytes, embedding_bytes, *BY_PART, product_bytes, kv_cache_bytes)
 FORMULAS = (
     *FIRST_ORDER,
     trained_weight_bytes,
@@ -301,6 +376,8 @@ FORMULAS = (
     finetuned_weight_bytes,
     served_weight_bytes,
     embedding_bytes,
+    mixer_matrices,
+    *BY_PART,
     hidden_bytes,
     product_bytes,
     gathered_weight_bytes,

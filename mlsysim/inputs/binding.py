@@ -12,7 +12,7 @@ import sympy
 
 from mlsysim import units
 from mlsysim.backends import compiled_expression
-from mlsysim.catalog import Accelerator, Entry, Value, builtin
+from mlsysim.catalog import Accelerator, Choice, Entry, Value, builtin
 from mlsysim.errors import InputError, MissingInputError, UnknownNameError
 from mlsysim.formats import rate_format
 from mlsysim.inputs import convert
@@ -541,7 +541,7 @@ class _Binder:
 
     def _bind_from_entries(self, name: str) -> bool:
         for argument, slot in self.model.givers.get(name, ()):
-            if argument not in self.entries:
+            if argument not in self.entries or self._gives_way(slot, name):
                 continue
             depends = [argument] if argument in self.along else []
             if name in slot.entry.by_precision:
@@ -559,6 +559,11 @@ class _Binder:
                 self.by_format[name] = argument
             return True
         return False
+
+    def _gives_way(self, slot: Slot, name: str) -> bool:
+        """Tell whether what an entry gives is replaced by another argument that is given."""
+        given = (self.typed, self.along, self.free)
+        return any(each in names for each in slot.entry.gives_way.get(name, ()) for names in given)
 
     def _lacks(self, argument: str, name: str) -> bool:
         """Tell whether an input has no default, and one of the entries no value for it."""
@@ -734,8 +739,10 @@ def _allow(name: str, canonical: float) -> None:
     convert.check(variable_of(name), canonical)
 
 
-def _checked(name: str, value: Value, entry: Entry) -> float:
+def _checked(name: str, value: Value | Choice, entry: Entry) -> float:
     """A catalog value in canonical units, checked as if it were typed."""
+    if isinstance(value, Choice):
+        return convert.scalar(variable_of(name), value.value)
     try:
         _allow(name, value.canonical)
     except InputError as error:

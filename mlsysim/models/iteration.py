@@ -5,13 +5,15 @@ from __future__ import annotations
 from sympy import And, Eq
 
 from mlsysim.catalog import Accelerator, Fabric, Fleet, Node, TransformerWorkload
-from mlsysim.formulas import continuous_batching, iteration, prefix_cache, replica_layout
+from mlsysim.formulas import continuous_batching, iteration, number_formats, prefix_cache, replica_layout
 from mlsysim.inputs.declaration import Caveat, Room
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.shape import (
     BEYOND_NODE,
+    CHECKPOINT,
+    CHECKPOINT_DEFAULTS,
     COUNTED,
     LATENT_ADAPTERS,
     NO_WINDOW,
@@ -85,6 +87,7 @@ ENGINE_DEFAULTS = {
     **OPTIONAL_PASS_SHAPE,
     **NO_WINDOW,
     **STATE_DEFAULTS,
+    **CHECKPOINT_DEFAULTS,
 }
 #: Adapters that requests ask for.
 ADAPTERS = ("num_loras", "lora_rank", "lora_target_modules", "lora_zipf", "max_loras", "lora_layer_tax")
@@ -144,6 +147,7 @@ class IterationModel(PerformanceModel):
         "saturated": Variant(
             (
                 *iteration.operators(),
+                number_formats.mixer_matrices,
                 continuous_batching.stored_weights,
                 replica_layout.replica_weights,
                 prefix_cache.given_share,
@@ -164,7 +168,7 @@ class IterationModel(PerformanceModel):
     slots = {
         "model": Slot(
             TransformerWorkload,
-            ("parameters", *PASS_SHAPE, *WINDOW, *STATE),
+            ("parameters", *PASS_SHAPE, *WINDOW, *STATE, *CHECKPOINT, "kv_cache_dtype"),
             counted=COUNTED,
         ),
         "hardware": Slot(

@@ -19,6 +19,8 @@ from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.shape import (
+    CHECKPOINT,
+    CHECKPOINT_DEFAULTS,
     COUNTED,
     NO_WINDOW,
     OPTIONAL_PASS_SHAPE,
@@ -83,6 +85,7 @@ class ServingCapacityModel(PerformanceModel):
                     transformer_flops.logit_work,
                     mixers.decode_attention_work,
                     *mixers.CACHED,
+                    number_formats.mixer_matrices,
                     *continuous_batching.FORMULAS,
                 ),
                 dropped=("padded_seq_len", "bytes_per_element"),
@@ -109,7 +112,7 @@ class ServingCapacityModel(PerformanceModel):
     slots = {
         "model": Slot(
             TransformerWorkload,
-            ("parameters", *PASS_SHAPE, *WINDOW, *STATE),
+            ("parameters", *PASS_SHAPE, *WINDOW, *STATE, *CHECKPOINT, "kv_cache_dtype"),
             counted=COUNTED,
         ),
         "hardware": Slot(Accelerator, ("memory_capacity", "memory_bandwidth", "peak_flops")),
@@ -159,6 +162,7 @@ class ServingCapacityModel(PerformanceModel):
         **OPTIONAL_PASS_SHAPE,
         **NO_WINDOW,
         **STATE_DEFAULTS,
+        **CHECKPOINT_DEFAULTS,
     }
     requirements = (
         Requirement(a_kv, Eq(Mod(a, a_kv), 0), "must divide {heads}"),
