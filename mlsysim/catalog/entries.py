@@ -15,7 +15,7 @@ import pydantic
 from mlsysim import units
 from mlsysim.catalog.value import Choice, Name, Text, Value, problems
 from mlsysim.errors import CatalogError, InputError, UnknownNameError
-from mlsysim.formats import BITS, NUMBER_FORMATS, PRESETS, rate_format
+from mlsysim.formats import BITS, NUMBER_FORMATS, PRESETS, WEIGHT_PARTS, rate_format
 from mlsysim.tracebacks import at_the_call
 
 
@@ -392,10 +392,6 @@ class Accelerator(WithMemory):
         return _rate(self, self.peak_flops, precision)
 
 
-#: Bytes of a weight by the part of a model, as its checkpoint stores it.
-STORED_PARTS = ("mixer_bytes", "dense_bytes", "expert_bytes", "shared_expert_bytes", "head_bytes")
-
-
 class TransformerWorkload(Entry):
     """A dense transformer.
 
@@ -468,7 +464,7 @@ class TransformerWorkload(Entry):
 
     what: ClassVar[str] = "model"
     gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        **dict.fromkeys(STORED_PARTS, ("precision", "weight_dtype")),
+        **dict.fromkeys(WEIGHT_PARTS, ("precision", "weight_dtype")),
         "kv_cache_dtype": ("precision",),
     }
     flags: ClassVar[frozenset[str]] = frozenset(

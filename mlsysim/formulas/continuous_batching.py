@@ -68,7 +68,7 @@ from mlsysim.symbols.batching import (
     x_own,
     y_T,
 )
-from mlsysim.symbols.formats import M_mix, q_e, q_exp, q_ffn, q_head, q_mix, q_sh, q_w, q_er
+from mlsysim.symbols.formats import M_mix, q_e, q_er, q_exp, q_ffn, q_head, q_mix, q_sh, q_w
 from mlsysim.symbols.hardware import B_mem, F, M_cap, eta, tau_dispatch, tau_layer
 from mlsysim.symbols.iteration import M_kv, M_work, eta_kv, f_kv, n_kv, u_gpu, w_dec
 from mlsysim.symbols.mixers import a_ix, sigma_st, w_win, window
@@ -170,9 +170,30 @@ stored_weights = Formula(
     "Matrices of mixers, blocks, experts and head may have formats of their own, and all else that of the weights.",
     accuracy="Checkpoints of gpt-oss to the byte, DeepSeek-V3 within 0.002%, a 4-bit one of Llama-3.1-8B within 1%.",
     example=Example(
-        {P: 116829156672, q_w: 2, q_e: 2, tied: 0, V: 201088, h: 2880, q_head: 0, q_exp: 0.53125,
-         q_er: (0.53125 * 3 * 2880**2 + 2 * 3 * 2880) / 24891840, L: 36, L_moe: 36, L_mtp: 0, L_nb: 0, E: 128,
-         P_exp: 24891840, q_sh: 0, d_sh: 0, q_ffn: 0, d_ff: 0, q_mix: 0, M_mix: 955514880, gated: 1},
+        {
+            P: 116829156672,
+            q_w: 2,
+            q_e: 2,
+            tied: 0,
+            V: 201088,
+            h: 2880,
+            q_head: 0,
+            q_exp: 0.53125,
+            q_er: (0.53125 * 3 * 2880**2 + 2 * 3 * 2880) / 24891840,
+            L: 36,
+            L_moe: 36,
+            L_mtp: 0,
+            L_nb: 0,
+            E: 128,
+            P_exp: 24891840,
+            q_sh: 0,
+            d_sh: 0,
+            q_ffn: 0,
+            d_ff: 0,
+            q_mix: 0,
+            M_mix: 955514880,
+            gated: 1,
+        },
         "60.8 GiB",
         Source("openai2025", "table 1: gpt-oss-120b, printed as 60.8 GiB"),
     ),

@@ -31,7 +31,7 @@ from mlsysim.formulas.parameter_counts import plain_layers
 from mlsysim.formulas.replica_layout import ACCELERATORS, EXPERT_RANKS, SLOTS
 from mlsysim.formulas.roofline import side_by_side
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, flop, label, request, token, when
-from mlsysim.symbols.formats import q_den, q_ffn, q_l, q_mix, q_sh, q_w, q_er
+from mlsysim.symbols.formats import q_den, q_er, q_ffn, q_l, q_mix, q_sh, q_w
 from mlsysim.symbols.groups import S_g, t_ar_g
 from mlsysim.symbols.hardware import B_mem, F, M_cap, eta, tau_layer
 from mlsysim.symbols.iteration import (

@@ -19,18 +19,19 @@ from mlsysim.formulas.parameter_counts import block_matrices
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, byte, label, variable_of, when
 from mlsysim.symbols.formats import (
     AS_PRECISION,
+    M_mix,
     activation_dtype,
     combine_dtype,
     compute_dtype,
     dispatch_dtype,
     gradient_dtype,
-    M_mix,
     kv_cache_dtype,
     q_a,
     q_c,
     q_comb,
     q_disp,
     q_e,
+    q_er,
     q_exp,
     q_head,
     q_in,
@@ -40,7 +41,6 @@ from mlsysim.symbols.formats import (
     q_s,
     q_u,
     q_w,
-    q_er,
     reduce_dtype,
     saved_dtype,
     weight_dtype,
@@ -196,7 +196,6 @@ embedding_bytes = Formula(
     assumes="Quantised checkpoints and 8-bit training keep both at 16 bit.",
     example=Example({q_w: 0.51953125}, "2 byte", derived="max(0.51953125, 2)"),
 )
-
 
 
 def beside(given: Any, elements: Any, base: Any = q_w) -> Any:

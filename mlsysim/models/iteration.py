@@ -168,7 +168,7 @@ class IterationModel(PerformanceModel):
     slots = {
         "model": Slot(
             TransformerWorkload,
-            ("parameters", *PASS_SHAPE, *WINDOW, *STATE, *CHECKPOINT, "kv_cache_dtype"),
+            ("parameters", *PASS_SHAPE, *WINDOW, *STATE, *CHECKPOINT),
             counted=COUNTED,
         ),
         "hardware": Slot(

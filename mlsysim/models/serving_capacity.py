@@ -112,7 +112,7 @@ class ServingCapacityModel(PerformanceModel):
     slots = {
         "model": Slot(
             TransformerWorkload,
-            ("parameters", *PASS_SHAPE, *WINDOW, *STATE, *CHECKPOINT, "kv_cache_dtype"),
+            ("parameters", *PASS_SHAPE, *WINDOW, *STATE, *CHECKPOINT),
             counted=COUNTED,
         ),
         "hardware": Slot(Accelerator, ("memory_capacity", "memory_bandwidth", "peak_flops")),
