@@ -227,7 +227,7 @@ def _stored(content: Mapping[str, Any], shape: Mapping[str, Any]) -> tuple[dict[
     notes = []
     if word:
         found["weight_format"] = {"value": word, "note": note}
-    elif note:
+    elif note and not sizes:
         notes.append(f"Its file stores weights as {note}, which precision does not name.")
     if unknown:
         shown = ", ".join(map(quoted, unknown[:3])) + ", ..." * (len(unknown) > 3)

@@ -25,26 +25,26 @@ ALGORITHMS = {
 GROUPED = ("gptq", "awq", "auto-round", "autoround")
 #: Our formats of whole numbers.
 GROUPS = ("int4", "int4_g128", "int8")
+Matrices = tuple[tuple[str, ...], ...]
+Rule = tuple[frozenset[str] | None, str | Fraction]
+
+
+def _named(blocks: str, *matrices: str) -> Matrices:
+    """Names of matrices, each of which may have several and stand in several blocks."""
+    return tuple(tuple(f"{block}.{name}" for block in blocks.split() for name in names.split()) for names in matrices)
+
+
 #: Matrices of a layer by the part of the model that they are of, each by the names that checkpoints have for it.
-ATTENTION = tuple((f"self_attn.{name}_proj",) for name in "qkvo")
-LATENT = tuple((f"self_attn.{name}",) for name in ("q_a_proj", "q_b_proj", "kv_a_proj_with_mqa", "kv_b_proj", "o_proj"))
-STATE = (
-    ("linear_attn.in_proj_qkv", "linear_attn.in_proj_qkvz", "mixer.in_proj", "mamba.in_proj", "self_attn.q_proj"),
-    ("linear_attn.out_proj", "mixer.out_proj", "mamba.out_proj", "self_attn.o_proj"),
-)
-DENSE = (("mlp.gate_proj", "mlp.gate_up_proj"), ("mlp.up_proj", "mlp.gate_up_proj"), ("mlp.down_proj",))
-SHARED = tuple(tuple(f"mlp.{shared}.{name}" for shared in ("shared_experts", "shared_expert") for name in names)
-               for names in (("gate_proj",), ("up_proj",), ("down_proj",)))  # fmt: skip
-EXPERTS = tuple(
-    tuple(f"{block}.{name}" for block in ("mlp", "block_sparse_moe", "feed_forward") for name in names)
-    for names in (
-        ("experts.0.gate_proj", "experts.0.w1", "experts.gate_up_proj"),
-        ("experts.0.up_proj", "experts.0.w3", "experts.gate_up_proj"),
-        ("experts.0.down_proj", "experts.0.w2", "experts.down_proj"),
-    )
-)
+ATTENTION = _named("self_attn", "q_proj qkv_proj", "k_proj qkv_proj", "v_proj qkv_proj", "o_proj")
+LATENT = _named("self_attn", "q_a_proj", "q_b_proj", "kv_a_proj_with_mqa", "kv_b_proj", "o_proj")
+STATE = _named("linear_attn mixer mamba self_attn", "in_proj_qkv in_proj_qkvz in_proj q_proj", "in_proj_z in_proj_qkvz in_proj k_proj v_proj",
+               "out_proj o_proj")  # fmt: skip
+BLOCK = ("gate_proj w1 gate_up_proj", "up_proj w3 gate_up_proj", "down_proj w2")
+DENSE = _named("mlp feed_forward mixer", *BLOCK)
+SHARED = _named("mlp.shared_experts mlp.shared_expert feed_forward.shared_expert mixer.shared_experts", *BLOCK)
+EXPERTS = _named("mlp.experts.0 mlp.experts feed_forward.experts block_sparse_moe.experts.0 mixer.experts.0", *BLOCK)
 #: Experts that stand beside a dense block, not in it, and types that have such.
-BESIDE = tuple(tuple(name.partition(".")[2] for name in names) for names in EXPERTS)
+BESIDE = _named("experts.0 experts", *BLOCK)
 APART = ("gemma4", "gemma4_text")
 #: Inputs for the parts, and words for them.
 PARTS = {
@@ -56,22 +56,22 @@ PARTS = {
 }
 #: Names of what is never stored in few bits, and of what is not counted.
 ELSEWHERE = re.compile(
-    r"norm|router|gate\b|bias|visual|vision|audio|tower|projector|embed|mtp|head|eh_proj|conv1d|indexer"
+    r"norm|router|gate\b|bias|visual|vision|audio|tower|projector|embed|mtp|head|eh_proj|conv1d|indexer|in_proj_[ab]"
 )
 _LAYER = re.compile(r"(?:^|\.)layers\.(\d+)(?:\.|$|(\*))")
 #: Bytes of a weight that is not quantised.
 WIDE = Fraction(2)
-PREFIXES = ("model.layers.", "model.language_model.layers.", "language_model.model.layers.")
+PREFIXES = ("model.layers.", "model.language_model.layers.", "language_model.model.layers.", "backbone.layers.")
 #: Lists of what is not quantised, by the names of transformers, compressed-tensors, vLLM, modelopt and bitsandbytes.
 LEFT_WIDE = ("modules_to_not_convert", "ignore", "ignored_layers", "exclude_modules", "llm_int8_skip_modules")
 #: Repetitions without end in an expression, which may take for ever where one stands in another or there are many.
 _ENDLESS, _NESTED, MOST_ENDLESS = re.compile(r"[*+]|\{\d+,\}"), re.compile(r"\)\s*[*+{]"), 4
-#: A format is the one of a checkpoint where a weight takes the same bytes, but for this share; another is too far off.
-SAME, MUCH = Fraction(1, 100), Fraction(1, 4)
-#: Most layers that are looked at one by one.
-MOST_LAYERS = 1000
-Matrices = tuple[tuple[str, ...], ...]
-Rule = tuple[frozenset[str] | None, str | Fraction]
+#: A format is the one of a checkpoint where a weight takes the same bytes, but for this share.
+SAME = Fraction(1, 100)
+#: Most layers that are looked at one by one, and most patterns that name none of them.
+MOST_LAYERS, MOST_PATTERNS = 1000, 1000
+#: Other blocks than those of DeepSeek-V3.
+_BLOCKS = re.compile(r"fp8 in blocks of (\d+) by (\d+)")
 
 
 def weights(table: Any, parts: Mapping[str, Fraction]) -> tuple[str, str]:
@@ -92,16 +92,13 @@ def weights(table: Any, parts: Mapping[str, Fraction]) -> tuple[str, str]:
     stored = list(dict.fromkeys(size for _, size in _rules(table)))
     size = stored[0] if len(stored) == 1 else ""
     if isinstance(size, str) and size not in WEIGHT_FORMATS:
-        named = (f"{float(each):.4g} B" if isinstance(each, Fraction) else each for each in stored)
-        return "", " and ".join(named) or str(table.get("quant_method") or "an unknown format")
+        return "", " and ".join(map(str, stored)) or str(table.get("quant_method") or "an unknown format")
     wide = [words if parts[name] == WIDE else f"{words} of some layers"
-            for name, words in PARTS.items() if name in parts and parts[name] > _size(size)]  # fmt: skip
+            for name, words in PARTS.items() if name in parts and parts[name] > (_size(size) or WIDE)]  # fmt: skip
     said = f"{' and '.join(wide)} at 16 bit" if wide else ""
     if isinstance(size, str):
         return size, said
     nearest = min(GROUPS, key=lambda name: abs(STORED_WEIGHT[name] - size))
-    if abs(STORED_WEIGHT[nearest] / size - 1) > MUCH:
-        return "", f"{float(size):.4g} B"
     off = f"{float(size):.4g} B in the file, {float(size / STORED_WEIGHT[nearest]):.2f} times as much"
     return nearest, "; ".join(filter(None, (off, said)))
 
@@ -142,6 +139,10 @@ def by_part(
             within += [layer for layer in range(layers) if str(layer).startswith(number[1]) and layer != within[0]]
         for layer in within:
             by_layer.setdefault(layer, []).append(name)
+    if len(everywhere := by_layer.get(None, ())) > MOST_PATTERNS:
+        raise CatalogError(
+            f"quantization_config: {len(everywhere)} patterns name no layer, {MOST_PATTERNS} at most may"
+        )
     patterns, matched = _Patterns(set(wide), rules, by_layer), set[str]()
     found: dict[str, list[Fraction]] = {}
     for layer in range(layers):
@@ -154,8 +155,9 @@ def by_part(
     if of_head and not shape.get("tied_embeddings") and not any(_matches(name, "lm_head") for name in wide):
         parts["head_bytes"] = _size(of_head[0]) or WIDE
     # Layers behind the last predict further tokens.
-    unknown = [name for number, names in by_layer.items() if number is None or number < shape["layers"]
-               for name in names if name not in matched and not ELSEWHERE.search(name)]  # fmt: skip
+    behind = {name for number, names in by_layer.items() if (number or 0) >= layers for name in names}
+    unknown = [name for name in dict.fromkeys(named)
+               if name not in matched and name not in behind and not ELSEWHERE.search(name)]  # fmt: skip
     return parts, unknown
 
 
@@ -205,7 +207,10 @@ def _matrices(layer: int, shape: Mapping[str, Any], model_type: str, kinds: Sequ
 
 def _size(stored: str | Fraction) -> Fraction | None:
     """Bytes of a weight in a format; None where it is none of ours."""
-    return STORED_WEIGHT.get(stored) if isinstance(stored, str) else stored
+    if not isinstance(stored, str):
+        return stored
+    sides = _BLOCKS.fullmatch(stored)
+    return with_scales(8, int(sides[1]) * int(sides[2]), 4) if sides else STORED_WEIGHT.get(stored)
 
 
 def cache(table: Mapping[str, Any]) -> str:
@@ -295,11 +300,11 @@ def _grouped(bits: int, group: Any, *, symmetric: bool) -> str | Fraction:
     return next(near, size)
 
 
-def _block(sides: Any) -> str | Fraction:
+def _block(sides: Any) -> str:
     """Squares of numbers with an fp32 scale."""
     if not isinstance(sides, list) or len(sides) != 2 or not all(type(side) is int and side > 0 for side in sides):
         raise CatalogError(f"quantization_config: {quoted(sides)} must be two sides of a block, as in [128, 128]")
-    return "fp8_block" if sides == [128, 128] else with_scales(8, sides[0] * sides[1], 4)
+    return "fp8_block" if sides == [128, 128] else f"fp8 in blocks of {sides[0]} by {sides[1]}"
 
 
 def _left_wide(table: Mapping[str, Any]) -> list[str]:
