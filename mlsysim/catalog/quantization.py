@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import Any
@@ -37,8 +37,12 @@ def _named(blocks: str, *matrices: str) -> Matrices:
 #: Matrices of a layer by the part of the model that they are of, each by the names that checkpoints have for it.
 ATTENTION = _named("self_attn", "q_proj qkv_proj", "k_proj qkv_proj", "v_proj qkv_proj", "o_proj")
 LATENT = _named("self_attn", "q_a_proj", "q_b_proj", "kv_a_proj_with_mqa", "kv_b_proj", "o_proj")
-STATE = _named("linear_attn mixer mamba self_attn", "in_proj_qkv in_proj_qkvz in_proj q_proj", "in_proj_z in_proj_qkvz in_proj k_proj v_proj",
-               "out_proj o_proj")  # fmt: skip
+STATE = _named(
+    "linear_attn mixer mamba self_attn",
+    "in_proj_qkv in_proj_qkvz in_proj q_proj",
+    "in_proj_z in_proj_qkvz in_proj k_proj v_proj",
+    "out_proj o_proj",
+)
 BLOCK = ("gate_proj w1 gate_up_proj", "up_proj w3 gate_up_proj", "down_proj w2")
 DENSE = _named("mlp feed_forward mixer", *BLOCK)
 SHARED = _named("mlp.shared_experts mlp.shared_expert feed_forward.shared_expert mixer.shared_experts", *BLOCK)
@@ -129,65 +133,79 @@ def by_part(
     rules, wide = _rules(table), _left_wide(table)
     if not rules or any(_size(size) is None for _, size in rules):
         return {}, []
-    by_layer: dict[int | None, list[str]] = {}
+    named = {name: _size(size) or WIDE for names, size in rules for name in names or ()} | dict.fromkeys(wide, WIDE)
+    otherwise = next((_size(size) or WIDE for names, size in rules if names is None), WIDE)
     layers = min(shape["layers"], MOST_LAYERS)
-    named = [*wide, *(name for names, _ in rules for name in names or ())]
-    for name in dict.fromkeys(named):
-        number = None if name.startswith("re:") else _LAYER.search(name)
-        within = [int(number[1])] if number else [None]
-        if number and number[2]:
-            within += [layer for layer in range(layers) if str(layer).startswith(number[1]) and layer != within[0]]
-        for layer in within:
-            by_layer.setdefault(layer, []).append(name)
-    if len(everywhere := by_layer.get(None, ())) > MOST_PATTERNS:
-        raise CatalogError(
-            f"quantization_config: {len(everywhere)} patterns name no layer, {MOST_PATTERNS} at most may"
-        )
-    patterns, matched = _Patterns(set(wide), rules, by_layer), set[str]()
+    patterns = _Patterns(named, otherwise, layers)
     found: dict[str, list[Fraction]] = {}
     for layer in range(layers):
         for part, matrices in _matrices(layer, shape, model_type, kinds).items():
-            sizes, hit = patterns.sizes(layer, matrices)
-            found.setdefault(part, []).extend(sizes)
-            matched |= hit
+            found.setdefault(part, []).extend(patterns.sizes(layer, matrices))
     parts = {part: sum(sizes, Fraction(0)) / len(sizes) for part, sizes in found.items()}
-    of_head = [size for names, size in rules if any(_matches(name, "lm_head") for name in names or ())]
-    if of_head and not shape.get("tied_embeddings") and not any(_matches(name, "lm_head") for name in wide):
-        parts["head_bytes"] = _size(of_head[0]) or WIDE
-    # Layers behind the last predict further tokens.
-    behind = {name for number, names in by_layer.items() if (number or 0) >= layers for name in names}
-    unknown = [name for name in dict.fromkeys(named)
-               if name not in matched and name not in behind and not ELSEWHERE.search(name)]  # fmt: skip
-    return parts, unknown
+    of_head = max((size for name, size in named.items() if _matches(name, "lm_head")), default=WIDE)
+    if of_head < WIDE and not shape.get("tied_embeddings"):
+        parts["head_bytes"] = of_head
+    return parts, [name for name in patterns.unmatched() if not ELSEWHERE.search(name)]
 
 
 class _Patterns:
-    """Names and patterns of a table, by the layer that they name."""
+    """Names and patterns of a table with bytes of a weight that they are for.
 
-    def __init__(self, wide: set[str], rules: list[Rule], by_layer: Mapping[int | None, list[str]]) -> None:
-        self.wide, self.rules, self.by_layer = wide, rules, by_layer
-        self.known: dict[Any, tuple[list[Fraction], set[str]]] = {}
-        #: Whether a pattern may tell layers apart that no name is of.
-        self.apart = any("layers" in name for name in by_layer.get(None, ()))
+    Parameters
+    ----------
+    named : mapping
+        Bytes by name.
+    otherwise : Fraction
+        Bytes of what none of them names.
+    layers : int
+        Of the model; what stands behind them predicts further tokens.
+    """
 
-    def sizes(self, layer: int, matrices: Matrices) -> tuple[list[Fraction], set[str]]:
-        """Bytes of a weight of each matrix of a layer, and the patterns that name one."""
-        own = self.by_layer.get(layer, [])
-        alike = (layer if own or self.apart else None), matrices
-        if alike not in self.known:
-            among = [*own, *self.by_layer.get(None, ())]
-            found = [self._size(among, layer, names) for names in matrices]
-            self.known[alike] = [size for size, _ in found], {each for _, hit in found for each in hit}
-        return self.known[alike]
+    def __init__(self, named: Mapping[str, Fraction], otherwise: Fraction, layers: int) -> None:
+        self.named, self.otherwise = named, otherwise
+        self.everywhere: list[str] = []
+        self.of_layer: dict[int, list[tuple[str, str]]] = {}
+        self.matched: set[str] = set()
+        self.known: dict[Any, list[str]] = {}
+        for name in named:
+            number = None if name.startswith("re:") else _LAYER.search(name)
+            if number is None:
+                self.everywhere.append(name)
+                continue
+            if ELSEWHERE.search(name[: number.start()]):
+                continue
+            alike = (each for each in range(layers) if str(each).startswith(number[1])) if number[2] else ()
+            for layer in {int(number[1]), *alike}:
+                self.of_layer.setdefault(layer, []).append((name[number.end() :] or "*", name))
+            if int(number[1]) >= layers:
+                self.matched.add(name)
+        if len(self.everywhere) > MOST_PATTERNS:
+            many = f"{len(self.everywhere)} patterns name no layer, {MOST_PATTERNS} at most may"
+            raise CatalogError(f"quantization_config: {many}")
+        #: Whether one of them may tell layers apart.
+        self.apart = any("layers" in name for name in self.everywhere)
 
-    def _size(self, among: Iterable[str], layer: int, names: Iterable[str]) -> tuple[Fraction, list[str]]:
-        full = [f"{prefix}{layer}.{name}" for prefix in PREFIXES for name in names]
-        hit = [pattern for pattern in among if any(_matches(pattern, name) for name in full)]
-        if not self.wide.isdisjoint(hit):
-            return WIDE, hit
-        own = (size for names, size in self.rules if names is None or not names.isdisjoint(hit))
-        size = next(own, None)
-        return WIDE if size is None else _size(size) or WIDE, hit
+    def sizes(self, layer: int, matrices: Matrices) -> list[Fraction]:
+        """Bytes of a weight of each matrix of a layer."""
+        return [self._size(layer, names) for names in matrices]
+
+    def unmatched(self) -> list[str]:
+        """Names and patterns that were found in no layer."""
+        return [name for name in self.named if name not in self.matched]
+
+    def _size(self, layer: int, names: tuple[str, ...]) -> Fraction:
+        own = self.of_layer.get(layer, [])
+        hit = [name for tail, name in own if any(_matches(tail, each) for each in names)]
+        hit += self._hit(layer if self.apart else 0, names)
+        self.matched.update(hit)
+        return max((self.named[name] for name in hit), default=self.otherwise)
+
+    def _hit(self, layer: int, names: tuple[str, ...]) -> list[str]:
+        """Patterns of no layer that name a matrix of one."""
+        if (layer, names) not in self.known:
+            full = [f"{prefix}{layer}.{name}" for prefix in PREFIXES for name in names]
+            self.known[layer, names] = [each for each in self.everywhere if any(_matches(each, name) for name in full)]
+        return self.known[layer, names]
 
 
 def _matrices(layer: int, shape: Mapping[str, Any], model_type: str, kinds: Sequence[str]) -> dict[str, Matrices]:
