@@ -120,6 +120,31 @@ class _ParameterCountInputs(TypedDict, total=False):
     sandwich_norm: bool | str
     expert_bias: bool | str
     mtp_layers: float | str | Quantity[Any]
+    sliding_layers: float | str | Quantity[Any]
+    sliding_heads: float | str | Quantity[Any]
+    sliding_kv_heads: float | str | Quantity[Any]
+    sliding_head_dim: float | str | Quantity[Any]
+    sliding_v_head_dim: float | str | Quantity[Any]
+    value_projections: bool | str
+    mixerless_layers: float | str | Quantity[Any]
+    blockless_layers: float | str | Quantity[Any]
+    state_layers: float | str | Quantity[Any]
+    parallel_layers: float | str | Quantity[Any]
+    state_key_heads: float | str | Quantity[Any]
+    state_key_dim: float | str | Quantity[Any]
+    state_heads: float | str | Quantity[Any]
+    state_value_dim: float | str | Quantity[Any]
+    state_gates: float | str | Quantity[Any]
+    state_scalars: float | str | Quantity[Any]
+    conv_channels: float | str | Quantity[Any]
+    conv_kernel: float | str | Quantity[Any]
+    state_matrices: float | str | Quantity[Any]
+    state_vectors: float | str | Quantity[Any]
+    index_layers: float | str | Quantity[Any]
+    index_heads: float | str | Quantity[Any]
+    index_head_dim: float | str | Quantity[Any]
+    further_matrices: float | str | Quantity[Any]
+    further_vectors: float | str | Quantity[Any]
 class _ParameterCountResult(Result):
     active_experts_per_token: float
     active_parameters: float
@@ -127,6 +152,9 @@ class _ParameterCountResult(Result):
     attention_parameters: float
     attention_sinks: float
     block_norms: float
+    blockless_layers: float
+    conv_channels: float
+    conv_kernel: float
     embedding_parameters: float
     expert_bias: float
     expert_ffn_dim: float
@@ -134,22 +162,34 @@ class _ParameterCountResult(Result):
     experts: float
     ffn_dim: float
     ffn_parameters: float
+    further_matrices: float
+    further_vectors: float
     gate_width: float
     gated: float
     head_dim: float
+    head_dim_in_window: float
     head_parameters: float
     heads: float
+    heads_in_window: float
     hidden_dim: float
+    index_head_dim: float
+    index_heads: float
+    index_layers: float
+    indexer_parameters: float
     kv_heads: float
+    kv_heads_in_window: float
     kv_lora_rank: float
     layers: float
     learned_positions: float
+    mixer_parameters: float
+    mixerless_layers: float
     mlp_bias: float
     moe_layers: float
     mtp_layers: float
     norm_bias: float
     norm_parameters: float
     norms_per_layer: float
+    parallel_layers: float
     parameters: float
     q_lora_rank: float
     qk_nope_head_dim: float
@@ -161,9 +201,26 @@ class _ParameterCountResult(Result):
     sandwich_norm: float
     shared_expert_parameters: float
     shared_ffn_dim: float
+    sliding_head_dim: float
+    sliding_heads: float
+    sliding_kv_heads: float
+    sliding_layers: float
+    sliding_v_head_dim: float
+    state_gates: float
+    state_heads: float
+    state_key_dim: float
+    state_key_heads: float
+    state_layers: float
+    state_matrices: float
+    state_parameters: float
+    state_scalars: float
+    state_value_dim: float
+    state_vectors: float
     tied_embeddings: float
     v_head_dim: float
     value_dim: float
+    value_dim_in_window: float
+    value_projections: float
     vocab_size: float
 class ParameterCountModel(_ParameterCountModel):
     def solve(self, model: str | _catalog.TransformerWorkload = ..., **inputs: Unpack[_ParameterCountInputs]) -> _ParameterCountResult: ...  # type: ignore[override]
@@ -250,6 +307,32 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     sandwich_norm: bool | str
     expert_bias: bool | str
     mtp_layers: float | str | Quantity[Any]
+    sliding_layers: float | str | Quantity[Any]
+    sliding_heads: float | str | Quantity[Any]
+    sliding_kv_heads: float | str | Quantity[Any]
+    sliding_head_dim: float | str | Quantity[Any]
+    sliding_v_head_dim: float | str | Quantity[Any]
+    value_projections: bool | str
+    mixerless_layers: float | str | Quantity[Any]
+    blockless_layers: float | str | Quantity[Any]
+    state_layers: float | str | Quantity[Any]
+    parallel_layers: float | str | Quantity[Any]
+    state_key_heads: float | str | Quantity[Any]
+    state_key_dim: float | str | Quantity[Any]
+    state_heads: float | str | Quantity[Any]
+    state_value_dim: float | str | Quantity[Any]
+    state_gates: float | str | Quantity[Any]
+    state_scalars: float | str | Quantity[Any]
+    conv_channels: float | str | Quantity[Any]
+    conv_kernel: float | str | Quantity[Any]
+    state_matrices: float | str | Quantity[Any]
+    state_vectors: float | str | Quantity[Any]
+    index_layers: float | str | Quantity[Any]
+    index_heads: float | str | Quantity[Any]
+    index_head_dim: float | str | Quantity[Any]
+    further_matrices: float | str | Quantity[Any]
+    further_vectors: float | str | Quantity[Any]
+    state_chunk: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     recipe: str | _catalog.Recipe
@@ -280,11 +363,14 @@ class _TrainingMemoryResult(Result):
     backward_buffer: Quantity[Any]
     batch_size: float
     block_norms: float
+    blockless_layers: float
     bytes_per_element: Quantity[Any]
     capacity_factor: float
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
     compute_dtype: str
+    conv_channels: float
+    conv_kernel: float
     core_width_per_rank: float
     cp_size: float
     dense_layer_activation: Quantity[Any]
@@ -327,7 +413,9 @@ class _TrainingMemoryResult(Result):
     finetuning: str
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_matrices: float
     further_state_numbers: float
+    further_vectors: float
     gate_width: float
     gated: float
     gathered_layers: float
@@ -338,17 +426,24 @@ class _TrainingMemoryResult(Result):
     gradient_dtype: str
     gradients: Quantity[Any]
     head_dim: float
+    head_dim_in_window: float
     head_parameters: float
     heads: float
+    heads_in_window: float
     heads_per_rank: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
     hot_rank_factor: float
     in_flight_micro_batches: float
+    index_head_dim: float
+    index_heads: float
+    index_layers: float
+    indexer_parameters: float
     inner_bytes: Quantity[Any]
     interleaved_stages: float
     kept_beside_ffn: Quantity[Any]
     kv_heads: float
+    kv_heads_in_window: float
     kv_heads_per_rank: float
     kv_lora_rank: float
     largest_layer_activation: Quantity[Any]
@@ -373,6 +468,9 @@ class _TrainingMemoryResult(Result):
     memory_utilization: float
     micro_batch_tokens: Quantity[Any]
     micro_batches: float
+    mixer_parameters: float
+    mixer_parameters_per_rank: float
+    mixerless_layers: float
     mlp_bias: float
     moe_activation: Quantity[Any]
     moe_layer_activation: Quantity[Any]
@@ -390,6 +488,7 @@ class _TrainingMemoryResult(Result):
     optimizer_bytes: Quantity[Any]
     optimizer_state: Quantity[Any]
     pad_to_capacity: float
+    parallel_layers: float
     parameters: float
     parameters_per_rank: float
     peak_activations: Quantity[Any]
@@ -428,8 +527,25 @@ class _TrainingMemoryResult(Result):
     shared_ffn_dim: float
     shared_parameters_per_rank: float
     single_expert_edges_per_rank: float
+    sliding_head_dim: float
+    sliding_heads: float
+    sliding_kv_heads: float
+    sliding_layers: float
+    sliding_v_head_dim: float
     stage_activations: Quantity[Any]
     stages_per_rank: float
+    state_chunk: Quantity[Any]
+    state_gates: float
+    state_heads: float
+    state_key_dim: float
+    state_key_heads: float
+    state_layers: float
+    state_matrices: float
+    state_parameters: float
+    state_parameters_per_rank: float
+    state_scalars: float
+    state_value_dim: float
+    state_vectors: float
     tied_embeddings: float
     total_memory: Quantity[Any]
     tp_size: float
@@ -442,6 +558,8 @@ class _TrainingMemoryResult(Result):
     up_projection_activation: Quantity[Any]
     v_head_dim: float
     value_dim: float
+    value_dim_in_window: float
+    value_projections: float
     vector_parameters_per_rank: float
     vocab_size: float
     weight_bytes: Quantity[Any]
@@ -545,9 +663,42 @@ class _ServingInputs(TypedDict, total=False):
     gate_width: float | str | Quantity[Any]
     expert_bias: bool | str
     mtp_layers: float | str | Quantity[Any]
-    sliding_window: float | str | Quantity[Any]
     sliding_layers: float | str | Quantity[Any]
+    sliding_heads: float | str | Quantity[Any]
+    sliding_kv_heads: float | str | Quantity[Any]
+    sliding_head_dim: float | str | Quantity[Any]
+    sliding_v_head_dim: float | str | Quantity[Any]
+    value_projections: bool | str
+    mixerless_layers: float | str | Quantity[Any]
+    blockless_layers: float | str | Quantity[Any]
+    state_layers: float | str | Quantity[Any]
+    parallel_layers: float | str | Quantity[Any]
+    state_key_heads: float | str | Quantity[Any]
+    state_key_dim: float | str | Quantity[Any]
+    state_heads: float | str | Quantity[Any]
+    state_value_dim: float | str | Quantity[Any]
+    state_gates: float | str | Quantity[Any]
+    state_scalars: float | str | Quantity[Any]
+    conv_channels: float | str | Quantity[Any]
+    conv_kernel: float | str | Quantity[Any]
+    state_matrices: float | str | Quantity[Any]
+    state_vectors: float | str | Quantity[Any]
+    index_layers: float | str | Quantity[Any]
+    index_heads: float | str | Quantity[Any]
+    index_head_dim: float | str | Quantity[Any]
+    further_matrices: float | str | Quantity[Any]
+    sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
+    index_topk: float | str | Quantity[Any]
+    state_operations: float | str | Quantity[Any]
+    state_chunk: float | str | Quantity[Any]
+    delta_rule: bool | str
+    state_element_bytes: float | str | Quantity[Any]
+    mixer_bytes: float | str | Quantity[Any]
+    dense_bytes: float | str | Quantity[Any]
+    expert_bytes: float | str | Quantity[Any]
+    shared_expert_bytes: float | str | Quantity[Any]
+    head_bytes: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -617,6 +768,7 @@ class _ServingResult(Result):
     between_prompts_cv: float
     between_stop_probability: float
     between_stopping_prompts: float
+    blockless_layers: float
     bunch_size: Quantity[Any]
     burst_stall: Quantity[Any]
     burstiness: float
@@ -692,6 +844,8 @@ class _ServingResult(Result):
     c9_other_lora_share: float
     c9_prefixes: float
     cache_bound_batch: Quantity[Any]
+    cache_width: float
+    cache_width_in_window: float
     cached_prefixes: float
     cached_prompt_share: float
     chunk_limit: Quantity[Any]
@@ -727,6 +881,8 @@ class _ServingResult(Result):
     concurrency: Quantity[Any]
     congestion_factor: float
     context_tokens: Quantity[Any]
+    conv_channels: float
+    conv_kernel: float
     core_width_per_rank: float
     cost_per_hour: Quantity[Any]
     cost_per_input_token: Quantity[Any]
@@ -742,6 +898,8 @@ class _ServingResult(Result):
     decode_requests: Quantity[Any]
     decode_time: Quantity[Any]
     decode_workers: float
+    delta_rule: float
+    dense_bytes: Quantity[Any]
     dense_product_time: Quantity[Any]
     dense_weights_per_rank: float
     deployed_replicas: float
@@ -780,12 +938,14 @@ class _ServingResult(Result):
     exchange_link_efficiency: float
     exchange_node_bandwidth: Quantity[Any]
     expert_bias: float
+    expert_bytes: Quantity[Any]
     expert_exchange_time: Quantity[Any]
     expert_ffn_dim: float
     expert_group_loras: float
     expert_group_tokens: Quantity[Any]
     expert_parameters: float
     expert_product_time: Quantity[Any]
+    expert_weight_bytes: Quantity[Any]
     experts: float
     fabric_bandwidth: Quantity[Any]
     fabric_efficiency: float
@@ -814,6 +974,7 @@ class _ServingResult(Result):
     full_share_of_answer: float
     full_slots_share: float
     full_time_seen: Quantity[Any]
+    further_matrices: float
     gate_width: float
     gated: float
     gathered_tokens: Quantity[Any]
@@ -822,9 +983,12 @@ class _ServingResult(Result):
     gpu_memory_utilization: float
     half_prompt_time: Quantity[Any]
     hardware_cost: Quantity[Any]
+    head_bytes: Quantity[Any]
     head_dim: float
+    head_dim_in_window: float
     head_time: Quantity[Any]
     heads: float
+    heads_in_window: float
     heads_per_rank: float
     hidden_dim: float
     host_layer_time: Quantity[Any]
@@ -832,6 +996,11 @@ class _ServingResult(Result):
     host_time: Quantity[Any]
     hot_rank_factor: float
     idle_power_fraction: float
+    index_head_dim: float
+    index_heads: float
+    index_layers: float
+    index_topk: Quantity[Any]
+    indexer_parameters: float
     isl: Quantity[Any]
     isl_cv: float
     iteration_bottleneck: str
@@ -850,6 +1019,7 @@ class _ServingResult(Result):
     kv_cache_dtype: str
     kv_cache_tokens: Quantity[Any]
     kv_heads: float
+    kv_heads_in_window: float
     kv_heads_per_rank: float
     kv_lora_rank: float
     kv_memory: Quantity[Any]
@@ -869,6 +1039,7 @@ class _ServingResult(Result):
     least_kv_transfer_bandwidth: Quantity[Any]
     left_tokens: Quantity[Any]
     link_efficiency: float
+    logit_weight_bytes: Quantity[Any]
     lone_tpot: Quantity[Any]
     longest_iteration_part: Quantity[Any]
     lora_expert_pairs: float
@@ -892,6 +1063,11 @@ class _ServingResult(Result):
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
+    mixer_bytes: Quantity[Any]
+    mixer_matrix_elements: float
+    mixer_parameters: float
+    mixer_parameters_per_rank: float
+    mixerless_layers: float
     mlp_bias: float
     moe_layers: float
     mtp_layers: float
@@ -910,7 +1086,9 @@ class _ServingResult(Result):
     others_kept_share: float
     output_tokens: Quantity[Any]
     oversubscription: float
+    parallel_layers: float
     parameters: float
+    passed_weight_bytes: Quantity[Any]
     peak_flops: Quantity[Any]
     peak_seq_len: Quantity[Any]
     poisson_wait: Quantity[Any]
@@ -1024,6 +1202,7 @@ class _ServingResult(Result):
     run_tokens: Quantity[Any]
     sampled_tokens: Quantity[Any]
     saturated_iteration_time: Quantity[Any]
+    scan_flops: Quantity[Any]
     score_flops: Quantity[Any]
     scores_share: float
     send_time: Quantity[Any]
@@ -1032,12 +1211,18 @@ class _ServingResult(Result):
     served_weights: Quantity[Any]
     serving_bottleneck: str
     shared_edges_per_rank: float
+    shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
     shared_ffn_dim: float
     shared_parameters_per_rank: float
     short_answer_excess: Quantity[Any]
     short_answer_variance: Quantity[Any]
+    sliding_attention_flops: Quantity[Any]
+    sliding_head_dim: float
+    sliding_heads: float
+    sliding_kv_heads: float
     sliding_layers: float
+    sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slo_attainment: float
     slo_quantile: float
@@ -1052,6 +1237,21 @@ class _ServingResult(Result):
     slots: float
     slots_taken: float
     stage_send_time: Quantity[Any]
+    state_bytes_per_request: Quantity[Any]
+    state_chunk: Quantity[Any]
+    state_element_bytes: Quantity[Any]
+    state_gates: float
+    state_heads: float
+    state_key_dim: float
+    state_key_heads: float
+    state_layers: float
+    state_matrices: float
+    state_operations: Quantity[Any]
+    state_parameters: float
+    state_parameters_per_rank: float
+    state_scalars: float
+    state_value_dim: float
+    state_vectors: float
     step_growth_at_load: Quantity[Any]
     step_time_at_load: Quantity[Any]
     step_time_per_token: Quantity[Any]
@@ -1099,6 +1299,8 @@ class _ServingResult(Result):
     uneven_stage_time: Quantity[Any]
     v_head_dim: float
     value_dim: float
+    value_dim_in_window: float
+    value_projections: float
     varied_prompt_time: Quantity[Any]
     vocab_size: float
     wait_decay: float
@@ -1162,9 +1364,42 @@ class _ServingCapacityInputs(TypedDict, total=False):
     gate_width: float | str | Quantity[Any]
     expert_bias: bool | str
     mtp_layers: float | str | Quantity[Any]
-    sliding_window: float | str | Quantity[Any]
     sliding_layers: float | str | Quantity[Any]
+    sliding_heads: float | str | Quantity[Any]
+    sliding_kv_heads: float | str | Quantity[Any]
+    sliding_head_dim: float | str | Quantity[Any]
+    sliding_v_head_dim: float | str | Quantity[Any]
+    value_projections: bool | str
+    mixerless_layers: float | str | Quantity[Any]
+    blockless_layers: float | str | Quantity[Any]
+    state_layers: float | str | Quantity[Any]
+    parallel_layers: float | str | Quantity[Any]
+    state_key_heads: float | str | Quantity[Any]
+    state_key_dim: float | str | Quantity[Any]
+    state_heads: float | str | Quantity[Any]
+    state_value_dim: float | str | Quantity[Any]
+    state_gates: float | str | Quantity[Any]
+    state_scalars: float | str | Quantity[Any]
+    conv_channels: float | str | Quantity[Any]
+    conv_kernel: float | str | Quantity[Any]
+    state_matrices: float | str | Quantity[Any]
+    state_vectors: float | str | Quantity[Any]
+    index_layers: float | str | Quantity[Any]
+    index_heads: float | str | Quantity[Any]
+    index_head_dim: float | str | Quantity[Any]
+    further_matrices: float | str | Quantity[Any]
+    sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
+    index_topk: float | str | Quantity[Any]
+    state_operations: float | str | Quantity[Any]
+    state_chunk: float | str | Quantity[Any]
+    delta_rule: bool | str
+    state_element_bytes: float | str | Quantity[Any]
+    mixer_bytes: float | str | Quantity[Any]
+    dense_bytes: float | str | Quantity[Any]
+    expert_bytes: float | str | Quantity[Any]
+    shared_expert_bytes: float | str | Quantity[Any]
+    head_bytes: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
@@ -1187,21 +1422,30 @@ class _ServingCapacityResult(Result):
     attention_parameters: float
     attention_sinks: float
     base_request_latency: Quantity[Any]
+    blockless_layers: float
     bottleneck: str
     bytes_per_element: Quantity[Any]
+    cache_width: float
+    cache_width_in_window: float
     chunked_attention: float
     compute_dtype: str
+    conv_channels: float
+    conv_kernel: float
     decode_attention_flops: Quantity[Any]
     decode_share: float
     decode_step_time: Quantity[Any]
+    delta_rule: float
+    dense_bytes: Quantity[Any]
     dispatch_tax: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
     estimated_p99_latency: Quantity[Any]
     exclusive_work: Quantity[Any]
     expert_bias: float
+    expert_bytes: Quantity[Any]
     expert_ffn_dim: float
     expert_parameters: float
+    expert_weight_bytes: Quantity[Any]
     experts: float
     feasible: bool
     ffn_dim: float
@@ -1209,12 +1453,21 @@ class _ServingCapacityResult(Result):
     first_batch_estimate: float
     fitted_p99: Quantity[Any]
     free_share: float
+    further_matrices: float
     gate_width: float
     gated: float
     gpu_memory_utilization: float
+    head_bytes: Quantity[Any]
     head_dim: float
+    head_dim_in_window: float
     heads: float
+    heads_in_window: float
     hidden_dim: float
+    index_head_dim: float
+    index_heads: float
+    index_layers: float
+    index_topk: Quantity[Any]
+    indexer_parameters: float
     itl: Quantity[Any]
     kv_bytes_per_request: Quantity[Any]
     kv_bytes_per_token: Quantity[Any]
@@ -1223,6 +1476,7 @@ class _ServingCapacityResult(Result):
     kv_cache_dtype: str
     kv_cache_tokens: Quantity[Any]
     kv_heads: float
+    kv_heads_in_window: float
     kv_lora_rank: float
     kv_memory: Quantity[Any]
     kv_memory_fraction: float
@@ -1235,6 +1489,7 @@ class _ServingCapacityResult(Result):
     layers: float
     light_load_p99: Quantity[Any]
     logit_flops: Quantity[Any]
+    logit_weight_bytes: Quantity[Any]
     max_batch_size: Quantity[Any]
     max_replicas: float
     mean_batch: float
@@ -1242,6 +1497,10 @@ class _ServingCapacityResult(Result):
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
+    mixer_bytes: Quantity[Any]
+    mixer_matrix_elements: float
+    mixer_parameters: float
+    mixerless_layers: float
     mlp_bias: float
     moe_layers: float
     mtp_layers: float
@@ -1250,6 +1509,7 @@ class _ServingCapacityResult(Result):
     output_tokens: Quantity[Any]
     own_share: float
     padded_seq_len: Quantity[Any]
+    parallel_layers: float
     parameters: float
     peak_flops: Quantity[Any]
     peak_seq_len: Quantity[Any]
@@ -1278,18 +1538,39 @@ class _ServingCapacityResult(Result):
     routed_flops: Quantity[Any]
     router_bias: float
     router_parameters: float
+    scan_flops: Quantity[Any]
     score_flops: Quantity[Any]
     scores_share: float
     second_batch_estimate: float
     seq_len: Quantity[Any]
     served_weights: Quantity[Any]
     service_time_cv: float
+    shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
     shared_ffn_dim: float
     size_quantile: float
+    sliding_attention_flops: Quantity[Any]
+    sliding_head_dim: float
+    sliding_heads: float
+    sliding_kv_heads: float
     sliding_layers: float
+    sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slot_wait: Quantity[Any]
+    state_bytes_per_request: Quantity[Any]
+    state_chunk: Quantity[Any]
+    state_element_bytes: Quantity[Any]
+    state_gates: float
+    state_heads: float
+    state_key_dim: float
+    state_key_heads: float
+    state_layers: float
+    state_matrices: float
+    state_operations: Quantity[Any]
+    state_parameters: float
+    state_scalars: float
+    state_value_dim: float
+    state_vectors: float
     step_compute_time: Quantity[Any]
     step_experts_time: Quantity[Any]
     step_floor: Quantity[Any]
@@ -1305,6 +1586,8 @@ class _ServingCapacityResult(Result):
     utilization: float
     v_head_dim: float
     value_dim: float
+    value_dim_in_window: float
+    value_projections: float
     vocab_size: float
     wait_probability: float
     weight_bytes: Quantity[Any]
@@ -1380,9 +1663,42 @@ class _IterationInputs(TypedDict, total=False):
     gate_width: float | str | Quantity[Any]
     expert_bias: bool | str
     mtp_layers: float | str | Quantity[Any]
-    sliding_window: float | str | Quantity[Any]
     sliding_layers: float | str | Quantity[Any]
+    sliding_heads: float | str | Quantity[Any]
+    sliding_kv_heads: float | str | Quantity[Any]
+    sliding_head_dim: float | str | Quantity[Any]
+    sliding_v_head_dim: float | str | Quantity[Any]
+    value_projections: bool | str
+    mixerless_layers: float | str | Quantity[Any]
+    blockless_layers: float | str | Quantity[Any]
+    state_layers: float | str | Quantity[Any]
+    parallel_layers: float | str | Quantity[Any]
+    state_key_heads: float | str | Quantity[Any]
+    state_key_dim: float | str | Quantity[Any]
+    state_heads: float | str | Quantity[Any]
+    state_value_dim: float | str | Quantity[Any]
+    state_gates: float | str | Quantity[Any]
+    state_scalars: float | str | Quantity[Any]
+    conv_channels: float | str | Quantity[Any]
+    conv_kernel: float | str | Quantity[Any]
+    state_matrices: float | str | Quantity[Any]
+    state_vectors: float | str | Quantity[Any]
+    index_layers: float | str | Quantity[Any]
+    index_heads: float | str | Quantity[Any]
+    index_head_dim: float | str | Quantity[Any]
+    further_matrices: float | str | Quantity[Any]
+    sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
+    index_topk: float | str | Quantity[Any]
+    state_operations: float | str | Quantity[Any]
+    state_chunk: float | str | Quantity[Any]
+    delta_rule: bool | str
+    state_element_bytes: float | str | Quantity[Any]
+    mixer_bytes: float | str | Quantity[Any]
+    dense_bytes: float | str | Quantity[Any]
+    expert_bytes: float | str | Quantity[Any]
+    shared_expert_bytes: float | str | Quantity[Any]
+    head_bytes: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -1431,6 +1747,7 @@ class _IterationResult(Result):
     attention_parameters_per_rank: float
     attention_peak_flops: Quantity[Any]
     attention_sinks: float
+    blockless_layers: float
     c10_lora_log_rank: float
     c10_loras: float
     c10_other_lora_share: float
@@ -1473,6 +1790,8 @@ class _IterationResult(Result):
     c9_lora_log_rank: float
     c9_loras: float
     c9_other_lora_share: float
+    cache_width: float
+    cache_width_in_window: float
     cached_prompt_share: float
     chunked_attention: float
     collective_latency: Quantity[Any]
@@ -1486,10 +1805,14 @@ class _IterationResult(Result):
     computed_time: Quantity[Any]
     congestion_factor: float
     context_tokens: Quantity[Any]
+    conv_channels: float
+    conv_kernel: float
     core_width_per_rank: float
     decode_attention_flops: Quantity[Any]
     decode_attention_time: Quantity[Any]
     decode_requests: Quantity[Any]
+    delta_rule: float
+    dense_bytes: Quantity[Any]
     dense_product_time: Quantity[Any]
     dense_weights_per_rank: float
     device_time: Quantity[Any]
@@ -1509,12 +1832,14 @@ class _IterationResult(Result):
     exchange_link_efficiency: float
     exchange_node_bandwidth: Quantity[Any]
     expert_bias: float
+    expert_bytes: Quantity[Any]
     expert_exchange_time: Quantity[Any]
     expert_ffn_dim: float
     expert_group_loras: float
     expert_group_tokens: Quantity[Any]
     expert_parameters: float
     expert_product_time: Quantity[Any]
+    expert_weight_bytes: Quantity[Any]
     experts: float
     fabric_bandwidth: Quantity[Any]
     fabric_efficiency: float
@@ -1523,17 +1848,26 @@ class _IterationResult(Result):
     ffn_edges_per_rank: float
     ffn_parameters: float
     ffn_parameters_per_rank: float
+    further_matrices: float
     gate_width: float
     gated: float
     gpu_memory_utilization: float
+    head_bytes: Quantity[Any]
     head_dim: float
+    head_dim_in_window: float
     head_time: Quantity[Any]
     heads: float
+    heads_in_window: float
     heads_per_rank: float
     hidden_dim: float
     host_layer_time: Quantity[Any]
     host_time: Quantity[Any]
     hot_rank_factor: float
+    index_head_dim: float
+    index_heads: float
+    index_layers: float
+    index_topk: Quantity[Any]
+    indexer_parameters: float
     iteration_bottleneck: str
     iteration_loras: float
     iteration_overhead: Quantity[Any]
@@ -1547,6 +1881,7 @@ class _IterationResult(Result):
     kv_cache_dtype: str
     kv_cache_tokens: Quantity[Any]
     kv_heads: float
+    kv_heads_in_window: float
     kv_heads_per_rank: float
     kv_lora_rank: float
     kv_memory: Quantity[Any]
@@ -1556,6 +1891,7 @@ class _IterationResult(Result):
     layer_tax: Quantity[Any]
     layers: float
     link_efficiency: float
+    logit_weight_bytes: Quantity[Any]
     longest_iteration_part: Quantity[Any]
     lora_expert_pairs: float
     lora_expert_parameters: float
@@ -1574,6 +1910,11 @@ class _IterationResult(Result):
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
+    mixer_bytes: Quantity[Any]
+    mixer_matrix_elements: float
+    mixer_parameters: float
+    mixer_parameters_per_rank: float
+    mixerless_layers: float
     mlp_bias: float
     moe_layers: float
     mtp_layers: float
@@ -1588,7 +1929,9 @@ class _IterationResult(Result):
     output_tokens: Quantity[Any]
     output_tokens_per_second: Quantity[Any]
     oversubscription: float
+    parallel_layers: float
     parameters: float
+    passed_weight_bytes: Quantity[Any]
     peak_flops: Quantity[Any]
     port_bandwidth: Quantity[Any]
     pp_size: float
@@ -1617,6 +1960,7 @@ class _IterationResult(Result):
     router_parameters: float
     routing_imbalance_factor: float
     sampled_tokens: Quantity[Any]
+    scan_flops: Quantity[Any]
     score_flops: Quantity[Any]
     scores_share: float
     send_time: Quantity[Any]
@@ -1624,12 +1968,33 @@ class _IterationResult(Result):
     sequence_overhead: Quantity[Any]
     served_weights: Quantity[Any]
     shared_edges_per_rank: float
+    shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
     shared_ffn_dim: float
     shared_parameters_per_rank: float
+    sliding_attention_flops: Quantity[Any]
+    sliding_head_dim: float
+    sliding_heads: float
+    sliding_kv_heads: float
     sliding_layers: float
+    sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     stage_send_time: Quantity[Any]
+    state_bytes_per_request: Quantity[Any]
+    state_chunk: Quantity[Any]
+    state_element_bytes: Quantity[Any]
+    state_gates: float
+    state_heads: float
+    state_key_dim: float
+    state_key_heads: float
+    state_layers: float
+    state_matrices: float
+    state_operations: Quantity[Any]
+    state_parameters: float
+    state_parameters_per_rank: float
+    state_scalars: float
+    state_value_dim: float
+    state_vectors: float
     switch_latency: Quantity[Any]
     switch_reduces: float
     tied_embeddings: float
@@ -1652,6 +2017,8 @@ class _IterationResult(Result):
     uneven_stage_time: Quantity[Any]
     v_head_dim: float
     value_dim: float
+    value_dim_in_window: float
+    value_projections: float
     vocab_size: float
     weight_bytes: Quantity[Any]
     weight_dtype: str
@@ -1867,9 +2234,37 @@ class _DistributedInputs(TypedDict, total=False):
     sandwich_norm: bool | str
     expert_bias: bool | str
     mtp_layers: float | str | Quantity[Any]
-    sliding_window: float | str | Quantity[Any]
     sliding_layers: float | str | Quantity[Any]
+    sliding_heads: float | str | Quantity[Any]
+    sliding_kv_heads: float | str | Quantity[Any]
+    sliding_head_dim: float | str | Quantity[Any]
+    sliding_v_head_dim: float | str | Quantity[Any]
+    value_projections: bool | str
+    mixerless_layers: float | str | Quantity[Any]
+    blockless_layers: float | str | Quantity[Any]
+    state_layers: float | str | Quantity[Any]
+    parallel_layers: float | str | Quantity[Any]
+    state_key_heads: float | str | Quantity[Any]
+    state_key_dim: float | str | Quantity[Any]
+    state_heads: float | str | Quantity[Any]
+    state_value_dim: float | str | Quantity[Any]
+    state_gates: float | str | Quantity[Any]
+    state_scalars: float | str | Quantity[Any]
+    conv_channels: float | str | Quantity[Any]
+    conv_kernel: float | str | Quantity[Any]
+    state_matrices: float | str | Quantity[Any]
+    state_vectors: float | str | Quantity[Any]
+    index_layers: float | str | Quantity[Any]
+    index_heads: float | str | Quantity[Any]
+    index_head_dim: float | str | Quantity[Any]
+    further_matrices: float | str | Quantity[Any]
+    further_vectors: float | str | Quantity[Any]
+    sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
+    index_topk: float | str | Quantity[Any]
+    state_operations: float | str | Quantity[Any]
+    state_chunk: float | str | Quantity[Any]
+    delta_rule: bool | str
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
@@ -1949,6 +2344,7 @@ class _DistributedResult(Result):
     batch_size: float
     besides_launch_time: Quantity[Any]
     block_norms: float
+    blockless_layers: float
     bubble_fraction: float
     bubble_time: Quantity[Any]
     busy_share: float
@@ -1970,6 +2366,8 @@ class _DistributedResult(Result):
     compute_time: Quantity[Any]
     computing_share: float
     congestion_factor: float
+    conv_channels: float
+    conv_kernel: float
     core_width_per_rank: float
     cp_bandwidth: Quantity[Any]
     cp_chunk_latency: Quantity[Any]
@@ -1984,6 +2382,7 @@ class _DistributedResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
+    delta_rule: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
     direct_mesh: float
@@ -2108,7 +2507,9 @@ class _DistributedResult(Result):
     full_stage_layers: float
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_matrices: float
     further_state_numbers: float
+    further_vectors: float
     gate_width: float
     gated: float
     gathered_layers: float
@@ -2124,9 +2525,11 @@ class _DistributedResult(Result):
     grouped_experts: float
     hardware_flops: Quantity[Any]
     head_dim: float
+    head_dim_in_window: float
     head_layers: float
     head_parameters: float
     heads: float
+    heads_in_window: float
     heads_per_rank: float
     hfu: float
     hidden_bytes: Quantity[Any]
@@ -2138,12 +2541,18 @@ class _DistributedResult(Result):
     hot_rank_factor: float
     idle_power_fraction: float
     in_flight_micro_batches: float
+    index_head_dim: float
+    index_heads: float
+    index_layers: float
+    index_topk: Quantity[Any]
+    indexer_parameters: float
     inner_bytes: Quantity[Any]
     inner_vectors: float
     inner_width: float
     interleaved_stages: float
     kept_beside_ffn: Quantity[Any]
     kv_heads: float
+    kv_heads_in_window: float
     kv_heads_per_rank: float
     kv_lora_rank: float
     kv_width_per_rank: float
@@ -2187,7 +2596,10 @@ class _DistributedResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    mixer_parameters: float
+    mixer_parameters_per_rank: float
     mixer_product_widths: float
+    mixerless_layers: float
     mlp_bias: float
     model_flops: Quantity[Any]
     moe_activation: Quantity[Any]
@@ -2213,6 +2625,7 @@ class _DistributedResult(Result):
     other_stage_layers: float
     oversubscription: float
     pad_to_capacity: float
+    parallel_layers: float
     parameters: float
     parameters_per_rank: float
     peak_activations: Quantity[Any]
@@ -2279,6 +2692,7 @@ class _DistributedResult(Result):
     saved_bytes: Quantity[Any]
     saved_dtype: str
     scaling_efficiency: float
+    scan_flops: Quantity[Any]
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
     scores_share: float
@@ -2292,7 +2706,12 @@ class _DistributedResult(Result):
     shared_ffn_dim: float
     shared_parameters_per_rank: float
     single_expert_edges_per_rank: float
+    sliding_attention_flops: Quantity[Any]
+    sliding_head_dim: float
+    sliding_heads: float
+    sliding_kv_heads: float
     sliding_layers: float
+    sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
@@ -2301,6 +2720,19 @@ class _DistributedResult(Result):
     stage_time: Quantity[Any]
     stage_wait_time: Quantity[Any]
     stages_per_rank: float
+    state_chunk: Quantity[Any]
+    state_gates: float
+    state_heads: float
+    state_key_dim: float
+    state_key_heads: float
+    state_layers: float
+    state_matrices: float
+    state_operations: Quantity[Any]
+    state_parameters: float
+    state_parameters_per_rank: float
+    state_scalars: float
+    state_value_dim: float
+    state_vectors: float
     step_bottleneck: str
     step_elementwise_time: Quantity[Any]
     step_loss_time: Quantity[Any]
@@ -2349,6 +2781,8 @@ class _DistributedResult(Result):
     updated_parameters_per_rank: float
     v_head_dim: float
     value_dim: float
+    value_dim_in_window: float
+    value_projections: float
     vector_parameters_per_rank: float
     vocab_size: float
     weight_bytes: Quantity[Any]
@@ -2462,9 +2896,37 @@ class _ExpertParallelInputs(TypedDict, total=False):
     sandwich_norm: bool | str
     expert_bias: bool | str
     mtp_layers: float | str | Quantity[Any]
-    sliding_window: float | str | Quantity[Any]
     sliding_layers: float | str | Quantity[Any]
+    sliding_heads: float | str | Quantity[Any]
+    sliding_kv_heads: float | str | Quantity[Any]
+    sliding_head_dim: float | str | Quantity[Any]
+    sliding_v_head_dim: float | str | Quantity[Any]
+    value_projections: bool | str
+    mixerless_layers: float | str | Quantity[Any]
+    blockless_layers: float | str | Quantity[Any]
+    state_layers: float | str | Quantity[Any]
+    parallel_layers: float | str | Quantity[Any]
+    state_key_heads: float | str | Quantity[Any]
+    state_key_dim: float | str | Quantity[Any]
+    state_heads: float | str | Quantity[Any]
+    state_value_dim: float | str | Quantity[Any]
+    state_gates: float | str | Quantity[Any]
+    state_scalars: float | str | Quantity[Any]
+    conv_channels: float | str | Quantity[Any]
+    conv_kernel: float | str | Quantity[Any]
+    state_matrices: float | str | Quantity[Any]
+    state_vectors: float | str | Quantity[Any]
+    index_layers: float | str | Quantity[Any]
+    index_heads: float | str | Quantity[Any]
+    index_head_dim: float | str | Quantity[Any]
+    further_matrices: float | str | Quantity[Any]
+    further_vectors: float | str | Quantity[Any]
+    sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
+    index_topk: float | str | Quantity[Any]
+    state_operations: float | str | Quantity[Any]
+    state_chunk: float | str | Quantity[Any]
+    delta_rule: bool | str
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
@@ -2552,6 +3014,7 @@ class _ExpertParallelResult(Result):
     besides_launch_time: Quantity[Any]
     besides_time: Quantity[Any]
     block_norms: float
+    blockless_layers: float
     break_even_bandwidth: Quantity[Any]
     break_even_experts_per_token: float
     break_even_imbalance: float
@@ -2581,6 +3044,8 @@ class _ExpertParallelResult(Result):
     compute_time: Quantity[Any]
     computing_share: float
     congestion_factor: float
+    conv_channels: float
+    conv_kernel: float
     core_width_per_rank: float
     count_sync_time: Quantity[Any]
     count_time: Quantity[Any]
@@ -2597,6 +3062,7 @@ class _ExpertParallelResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
+    delta_rule: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
     direct_mesh: float
@@ -2731,7 +3197,9 @@ class _ExpertParallelResult(Result):
     full_stage_layers: float
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_matrices: float
     further_state_numbers: float
+    further_vectors: float
     gate_width: float
     gated: float
     gather_pool: Quantity[Any]
@@ -2753,9 +3221,11 @@ class _ExpertParallelResult(Result):
     growing_traffic_time: Quantity[Any]
     hardware_flops: Quantity[Any]
     head_dim: float
+    head_dim_in_window: float
     head_layers: float
     head_parameters: float
     heads: float
+    heads_in_window: float
     heads_per_rank: float
     hfu: float
     hidden_bytes: Quantity[Any]
@@ -2769,12 +3239,18 @@ class _ExpertParallelResult(Result):
     hot_rank_factor: float
     idle_power_fraction: float
     in_flight_micro_batches: float
+    index_head_dim: float
+    index_heads: float
+    index_layers: float
+    index_topk: Quantity[Any]
+    indexer_parameters: float
     inner_bytes: Quantity[Any]
     inner_vectors: float
     inner_width: float
     interleaved_stages: float
     kept_beside_ffn: Quantity[Any]
     kv_heads: float
+    kv_heads_in_window: float
     kv_heads_per_rank: float
     kv_lora_rank: float
     kv_width_per_rank: float
@@ -2820,7 +3296,10 @@ class _ExpertParallelResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    mixer_parameters: float
+    mixer_parameters_per_rank: float
     mixer_product_widths: float
+    mixerless_layers: float
     mlp_bias: float
     model_flops: Quantity[Any]
     moe_activation: Quantity[Any]
@@ -2847,6 +3326,7 @@ class _ExpertParallelResult(Result):
     other_traffic_time: Quantity[Any]
     oversubscription: float
     pad_to_capacity: float
+    parallel_layers: float
     parameters: float
     parameters_per_rank: float
     peak_activations: Quantity[Any]
@@ -2921,6 +3401,7 @@ class _ExpertParallelResult(Result):
     saved_bytes: Quantity[Any]
     saved_dtype: str
     scaling_efficiency: float
+    scan_flops: Quantity[Any]
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
     scores_share: float
@@ -2935,7 +3416,12 @@ class _ExpertParallelResult(Result):
     shared_parameters_per_rank: float
     sharing_time: Quantity[Any]
     single_expert_edges_per_rank: float
+    sliding_attention_flops: Quantity[Any]
+    sliding_head_dim: float
+    sliding_heads: float
+    sliding_kv_heads: float
     sliding_layers: float
+    sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
@@ -2945,6 +3431,19 @@ class _ExpertParallelResult(Result):
     stage_time: Quantity[Any]
     stage_wait_time: Quantity[Any]
     stages_per_rank: float
+    state_chunk: Quantity[Any]
+    state_gates: float
+    state_heads: float
+    state_key_dim: float
+    state_key_heads: float
+    state_layers: float
+    state_matrices: float
+    state_operations: Quantity[Any]
+    state_parameters: float
+    state_parameters_per_rank: float
+    state_scalars: float
+    state_value_dim: float
+    state_vectors: float
     step_bottleneck: str
     step_elementwise_time: Quantity[Any]
     step_loss_time: Quantity[Any]
@@ -3014,6 +3513,8 @@ class _ExpertParallelResult(Result):
     usable_memory: Quantity[Any]
     v_head_dim: float
     value_dim: float
+    value_dim_in_window: float
+    value_projections: float
     vector_parameters_per_rank: float
     vocab_size: float
     weight_bytes: Quantity[Any]
@@ -3178,10 +3679,44 @@ class _EconomicsInputs(TypedDict, total=False):
     sandwich_norm: bool | str
     expert_bias: bool | str
     mtp_layers: float | str | Quantity[Any]
-    sliding_window: float | str | Quantity[Any]
     sliding_layers: float | str | Quantity[Any]
+    sliding_heads: float | str | Quantity[Any]
+    sliding_kv_heads: float | str | Quantity[Any]
+    sliding_head_dim: float | str | Quantity[Any]
+    sliding_v_head_dim: float | str | Quantity[Any]
+    value_projections: bool | str
+    mixerless_layers: float | str | Quantity[Any]
+    blockless_layers: float | str | Quantity[Any]
+    state_layers: float | str | Quantity[Any]
+    parallel_layers: float | str | Quantity[Any]
+    state_key_heads: float | str | Quantity[Any]
+    state_key_dim: float | str | Quantity[Any]
+    state_heads: float | str | Quantity[Any]
+    state_value_dim: float | str | Quantity[Any]
+    state_gates: float | str | Quantity[Any]
+    state_scalars: float | str | Quantity[Any]
+    conv_channels: float | str | Quantity[Any]
+    conv_kernel: float | str | Quantity[Any]
+    state_matrices: float | str | Quantity[Any]
+    state_vectors: float | str | Quantity[Any]
+    index_layers: float | str | Quantity[Any]
+    index_heads: float | str | Quantity[Any]
+    index_head_dim: float | str | Quantity[Any]
+    further_matrices: float | str | Quantity[Any]
+    further_vectors: float | str | Quantity[Any]
+    sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
+    index_topk: float | str | Quantity[Any]
+    state_operations: float | str | Quantity[Any]
+    state_chunk: float | str | Quantity[Any]
+    delta_rule: bool | str
     moe_layer_interval: float | str | Quantity[Any]
+    state_element_bytes: float | str | Quantity[Any]
+    mixer_bytes: float | str | Quantity[Any]
+    dense_bytes: float | str | Quantity[Any]
+    expert_bytes: float | str | Quantity[Any]
+    shared_expert_bytes: float | str | Quantity[Any]
+    head_bytes: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
@@ -3296,6 +3831,7 @@ class _EconomicsResult(Result):
     between_stop_probability: float
     between_stopping_prompts: float
     block_norms: float
+    blockless_layers: float
     bottleneck: str
     bubble_fraction: float
     bubble_time: Quantity[Any]
@@ -3374,6 +3910,8 @@ class _EconomicsResult(Result):
     c9_other_lora_share: float
     c9_prefixes: float
     cache_bound_batch: Quantity[Any]
+    cache_width: float
+    cache_width_in_window: float
     cached_prefixes: float
     cached_prompt_share: float
     capacity_factor: float
@@ -3417,6 +3955,8 @@ class _EconomicsResult(Result):
     concurrency: Quantity[Any]
     congestion_factor: float
     context_tokens: Quantity[Any]
+    conv_channels: float
+    conv_kernel: float
     core_width_per_rank: float
     cost_per_hour: Quantity[Any]
     cost_per_input_token: Quantity[Any]
@@ -3448,6 +3988,8 @@ class _EconomicsResult(Result):
     decode_step_time: Quantity[Any]
     decode_time: Quantity[Any]
     decode_workers: float
+    delta_rule: float
+    dense_bytes: Quantity[Any]
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
     dense_product_time: Quantity[Any]
@@ -3558,6 +4100,7 @@ class _EconomicsResult(Result):
     exclusive_work: Quantity[Any]
     expert_adapter_parameters_per_rank: float
     expert_bias: float
+    expert_bytes: Quantity[Any]
     expert_edges_per_rank: float
     expert_exchange_time: Quantity[Any]
     expert_ffn_dim: float
@@ -3574,6 +4117,7 @@ class _EconomicsResult(Result):
     expert_sequence_shards: float
     expert_time: Quantity[Any]
     expert_vectors_per_rank: float
+    expert_weight_bytes: Quantity[Any]
     experts: float
     exposed_backward_traffic: Quantity[Any]
     exposed_edge_traffic: Quantity[Any]
@@ -3623,7 +4167,9 @@ class _EconomicsResult(Result):
     full_time_seen: Quantity[Any]
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_matrices: float
     further_state_numbers: float
+    further_vectors: float
     gate_width: float
     gated: float
     gathered_layers: float
@@ -3644,11 +4190,14 @@ class _EconomicsResult(Result):
     half_prompt_time: Quantity[Any]
     hardware_cost: Quantity[Any]
     hardware_flops: Quantity[Any]
+    head_bytes: Quantity[Any]
     head_dim: float
+    head_dim_in_window: float
     head_layers: float
     head_parameters: float
     head_time: Quantity[Any]
     heads: float
+    heads_in_window: float
     heads_per_rank: float
     hfu: float
     hidden_bytes: Quantity[Any]
@@ -3662,6 +4211,11 @@ class _EconomicsResult(Result):
     hot_rank_factor: float
     idle_power_fraction: float
     in_flight_micro_batches: float
+    index_head_dim: float
+    index_heads: float
+    index_layers: float
+    index_topk: Quantity[Any]
+    indexer_parameters: float
     infrastructure_fraction: float
     inner_bytes: Quantity[Any]
     inner_vectors: float
@@ -3689,6 +4243,7 @@ class _EconomicsResult(Result):
     kv_cache_dtype: str
     kv_cache_tokens: Quantity[Any]
     kv_heads: float
+    kv_heads_in_window: float
     kv_heads_per_rank: float
     kv_lora_rank: float
     kv_memory: Quantity[Any]
@@ -3727,6 +4282,7 @@ class _EconomicsResult(Result):
     link_efficiency: float
     local_micro_batch: float
     logit_flops: Quantity[Any]
+    logit_weight_bytes: Quantity[Any]
     lone_tpot: Quantity[Any]
     longest_iteration_part: Quantity[Any]
     longest_part_time: Quantity[Any]
@@ -3772,7 +4328,12 @@ class _EconomicsResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    mixer_bytes: Quantity[Any]
+    mixer_matrix_elements: float
+    mixer_parameters: float
+    mixer_parameters_per_rank: float
     mixer_product_widths: float
+    mixerless_layers: float
     mlp_bias: float
     model_flops: Quantity[Any]
     moe_activation: Quantity[Any]
@@ -3809,8 +4370,10 @@ class _EconomicsResult(Result):
     oversubscription: float
     own_share: float
     pad_to_capacity: float
+    parallel_layers: float
     parameters: float
     parameters_per_rank: float
+    passed_weight_bytes: Quantity[Any]
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
     peak_seq_len: Quantity[Any]
@@ -3982,6 +4545,7 @@ class _EconomicsResult(Result):
     saved_bytes: Quantity[Any]
     saved_dtype: str
     scaling_efficiency: float
+    scan_flops: Quantity[Any]
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
     scores_share: float
@@ -3996,6 +4560,7 @@ class _EconomicsResult(Result):
     service_time_cv: float
     serving_bottleneck: str
     shared_edges_per_rank: float
+    shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
     shared_ffn_dim: float
     shared_parameters_per_rank: float
@@ -4003,7 +4568,12 @@ class _EconomicsResult(Result):
     short_answer_variance: Quantity[Any]
     single_expert_edges_per_rank: float
     size_quantile: float
+    sliding_attention_flops: Quantity[Any]
+    sliding_head_dim: float
+    sliding_heads: float
+    sliding_kv_heads: float
     sliding_layers: float
+    sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slo_attainment: float
     slo_quantile: float
@@ -4026,6 +4596,21 @@ class _EconomicsResult(Result):
     stage_time: Quantity[Any]
     stage_wait_time: Quantity[Any]
     stages_per_rank: float
+    state_bytes_per_request: Quantity[Any]
+    state_chunk: Quantity[Any]
+    state_element_bytes: Quantity[Any]
+    state_gates: float
+    state_heads: float
+    state_key_dim: float
+    state_key_heads: float
+    state_layers: float
+    state_matrices: float
+    state_operations: Quantity[Any]
+    state_parameters: float
+    state_parameters_per_rank: float
+    state_scalars: float
+    state_value_dim: float
+    state_vectors: float
     step_bottleneck: str
     step_compute_time: Quantity[Any]
     step_elementwise_time: Quantity[Any]
@@ -4111,6 +4696,8 @@ class _EconomicsResult(Result):
     utilization: float
     v_head_dim: float
     value_dim: float
+    value_dim_in_window: float
+    value_projections: float
     varied_prompt_time: Quantity[Any]
     vector_parameters_per_rank: float
     vocab_size: float
@@ -4279,10 +4866,44 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     sandwich_norm: bool | str
     expert_bias: bool | str
     mtp_layers: float | str | Quantity[Any]
-    sliding_window: float | str | Quantity[Any]
     sliding_layers: float | str | Quantity[Any]
+    sliding_heads: float | str | Quantity[Any]
+    sliding_kv_heads: float | str | Quantity[Any]
+    sliding_head_dim: float | str | Quantity[Any]
+    sliding_v_head_dim: float | str | Quantity[Any]
+    value_projections: bool | str
+    mixerless_layers: float | str | Quantity[Any]
+    blockless_layers: float | str | Quantity[Any]
+    state_layers: float | str | Quantity[Any]
+    parallel_layers: float | str | Quantity[Any]
+    state_key_heads: float | str | Quantity[Any]
+    state_key_dim: float | str | Quantity[Any]
+    state_heads: float | str | Quantity[Any]
+    state_value_dim: float | str | Quantity[Any]
+    state_gates: float | str | Quantity[Any]
+    state_scalars: float | str | Quantity[Any]
+    conv_channels: float | str | Quantity[Any]
+    conv_kernel: float | str | Quantity[Any]
+    state_matrices: float | str | Quantity[Any]
+    state_vectors: float | str | Quantity[Any]
+    index_layers: float | str | Quantity[Any]
+    index_heads: float | str | Quantity[Any]
+    index_head_dim: float | str | Quantity[Any]
+    further_matrices: float | str | Quantity[Any]
+    further_vectors: float | str | Quantity[Any]
+    sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
+    index_topk: float | str | Quantity[Any]
+    state_operations: float | str | Quantity[Any]
+    state_chunk: float | str | Quantity[Any]
+    delta_rule: bool | str
     moe_layer_interval: float | str | Quantity[Any]
+    state_element_bytes: float | str | Quantity[Any]
+    mixer_bytes: float | str | Quantity[Any]
+    dense_bytes: float | str | Quantity[Any]
+    expert_bytes: float | str | Quantity[Any]
+    shared_expert_bytes: float | str | Quantity[Any]
+    head_bytes: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -4396,6 +5017,7 @@ class _MemoryExpansionResult(Result):
     between_stopping_prompts: float
     block_norms: float
     blocking_link_traffic: Quantity[Any]
+    blockless_layers: float
     bubble_time: Quantity[Any]
     bunch_size: Quantity[Any]
     burst_stall: Quantity[Any]
@@ -4470,6 +5092,8 @@ class _MemoryExpansionResult(Result):
     c9_loras: float
     c9_other_lora_share: float
     c9_prefixes: float
+    cache_width: float
+    cache_width_in_window: float
     cached_prefixes: float
     cached_prompt_share: float
     capacity_factor: float
@@ -4511,6 +5135,8 @@ class _MemoryExpansionResult(Result):
     concurrency: Quantity[Any]
     congestion_factor: float
     context_tokens: Quantity[Any]
+    conv_channels: float
+    conv_kernel: float
     core_width_per_rank: float
     counted_rate: Quantity[Any]
     cp_bandwidth: Quantity[Any]
@@ -4530,6 +5156,8 @@ class _MemoryExpansionResult(Result):
     decode_batch: Quantity[Any]
     decode_iteration_time: Quantity[Any]
     decode_workers: float
+    delta_rule: float
+    dense_bytes: Quantity[Any]
     dense_layer_activation: Quantity[Any]
     dense_layer_gather: Quantity[Any]
     dense_layer_kept: float
@@ -4627,6 +5255,7 @@ class _MemoryExpansionResult(Result):
     exchanges_per_layer: float
     expert_adapter_parameters_per_rank: float
     expert_bias: float
+    expert_bytes: Quantity[Any]
     expert_edges_per_rank: float
     expert_ffn_dim: float
     expert_launch_time: Quantity[Any]
@@ -4640,6 +5269,7 @@ class _MemoryExpansionResult(Result):
     expert_slices: float
     expert_time: Quantity[Any]
     expert_vectors_per_rank: float
+    expert_weight_bytes: Quantity[Any]
     experts: float
     exposed_backward_traffic: Quantity[Any]
     exposed_edge_traffic: Quantity[Any]
@@ -4689,7 +5319,9 @@ class _MemoryExpansionResult(Result):
     full_time_seen: Quantity[Any]
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_matrices: float
     further_state_numbers: float
+    further_vectors: float
     gate_width: float
     gated: float
     gathered_layers: float
@@ -4709,10 +5341,13 @@ class _MemoryExpansionResult(Result):
     gradients_offload: float
     grouped_experts: float
     half_prompt_time: Quantity[Any]
+    head_bytes: Quantity[Any]
     head_dim: float
+    head_dim_in_window: float
     head_layers: float
     head_parameters: float
     heads: float
+    heads_in_window: float
     heads_per_rank: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
@@ -4723,6 +5358,11 @@ class _MemoryExpansionResult(Result):
     hot_product_flops: Quantity[Any]
     hot_rank_factor: float
     in_flight_micro_batches: float
+    index_head_dim: float
+    index_heads: float
+    index_layers: float
+    index_topk: Quantity[Any]
+    indexer_parameters: float
     inner_bytes: Quantity[Any]
     inner_vectors: float
     inner_width: float
@@ -4741,6 +5381,7 @@ class _MemoryExpansionResult(Result):
     kv_cache_dtype: str
     kv_cache_tokens: Quantity[Any]
     kv_heads: float
+    kv_heads_in_window: float
     kv_heads_per_rank: float
     kv_lora_rank: float
     kv_memory: Quantity[Any]
@@ -4780,6 +5421,7 @@ class _MemoryExpansionResult(Result):
     local_micro_batch: float
     local_price: Quantity[Any]
     logit_flops: Quantity[Any]
+    logit_weight_bytes: Quantity[Any]
     lone_tpot: Quantity[Any]
     longest_segment: str
     lora_expert_parameters: float
@@ -4812,7 +5454,12 @@ class _MemoryExpansionResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    mixer_bytes: Quantity[Any]
+    mixer_matrix_elements: float
+    mixer_parameters: float
+    mixer_parameters_per_rank: float
     mixer_product_widths: float
+    mixerless_layers: float
     mlp_bias: float
     model_flops: Quantity[Any]
     moe_activation: Quantity[Any]
@@ -4853,8 +5500,10 @@ class _MemoryExpansionResult(Result):
     output_tokens: Quantity[Any]
     oversubscription: float
     pad_to_capacity: float
+    parallel_layers: float
     parameters: float
     parameters_per_rank: float
+    passed_weight_bytes: Quantity[Any]
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
     peak_seq_len: Quantity[Any]
@@ -5008,6 +5657,7 @@ class _MemoryExpansionResult(Result):
     saturated_iteration_time: Quantity[Any]
     saved_bytes: Quantity[Any]
     saved_dtype: str
+    scan_flops: Quantity[Any]
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
     scores_share: float
@@ -5020,13 +5670,19 @@ class _MemoryExpansionResult(Result):
     served_weights: Quantity[Any]
     serving_bottleneck: str
     shared_edges_per_rank: float
+    shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
     shared_ffn_dim: float
     shared_parameters_per_rank: float
     short_answer_excess: Quantity[Any]
     short_answer_variance: Quantity[Any]
     single_expert_edges_per_rank: float
+    sliding_attention_flops: Quantity[Any]
+    sliding_head_dim: float
+    sliding_heads: float
+    sliding_kv_heads: float
     sliding_layers: float
+    sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slo_attainment: float
     slo_quantile: float
@@ -5049,6 +5705,21 @@ class _MemoryExpansionResult(Result):
     stage_wait_time: Quantity[Any]
     stages_per_rank: float
     staging_buffer: Quantity[Any]
+    state_bytes_per_request: Quantity[Any]
+    state_chunk: Quantity[Any]
+    state_element_bytes: Quantity[Any]
+    state_gates: float
+    state_heads: float
+    state_key_dim: float
+    state_key_heads: float
+    state_layers: float
+    state_matrices: float
+    state_operations: Quantity[Any]
+    state_parameters: float
+    state_parameters_per_rank: float
+    state_scalars: float
+    state_value_dim: float
+    state_vectors: float
     step_growth_at_load: Quantity[Any]
     step_time: Quantity[Any]
     step_time_at_load: Quantity[Any]
@@ -5114,6 +5785,8 @@ class _MemoryExpansionResult(Result):
     updated_parameters_per_rank: float
     v_head_dim: float
     value_dim: float
+    value_dim_in_window: float
+    value_projections: float
     varied_prompt_time: Quantity[Any]
     vector_parameters_per_rank: float
     vocab_size: float
