@@ -533,6 +533,7 @@ def operators() -> tuple[Formula, ...]:
     )
     return (
         *number_formats.SERVING,
+        number_formats.logit_weight_bytes,
         *mixers.WHOLE,
         parameter_counts.ffn_parameters,
         parameter_counts.expert_parameters,

@@ -365,9 +365,7 @@ TRAINING = (
     attention_output_bytes,
     gradient_bytes,
 )
-#: Weights by the part of the model that they are of.
-BY_PART = (expert_weight_bytes, logit_weight_bytes)
-SERVING = (served_weight_bytes, embedding_bytes, *BY_PART, product_bytes, kv_cache_bytes)
+SERVING = (served_weight_bytes, embedding_bytes, expert_weight_bytes, product_bytes, kv_cache_bytes)
 FORMULAS = (
     *FIRST_ORDER,
     trained_weight_bytes,
@@ -376,7 +374,8 @@ FORMULAS = (
     served_weight_bytes,
     embedding_bytes,
     mixer_matrices,
-    *BY_PART,
+    expert_weight_bytes,
+    logit_weight_bytes,
     hidden_bytes,
     product_bytes,
     gathered_weight_bytes,

@@ -32,6 +32,7 @@ PRESETS = {
     "int4": (0.5, 2, 2, 0.5, 4, 4, 2, 2, 2, 2, 2),
     "w4a16": (_W4, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2),
     "mxfp4": (STORED["mxfp4"], 2, 2, 2, 2, 2, 2, 2, 2, 2, 2),
+    "nvfp4": (STORED["nvfp4"], 2, 2, STORED["nvfp4"], 4, 4, 2, 2, 2, 2, 2),
 }
 WEIGHTS = ("fp32", "bf16", "fp16", "fp8", "int8", "fp8_block", "mxfp8", "int4", "int4_g128", "nf4", "mxfp4", "nvfp4")
 PRODUCTS = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp8_block", "mxfp8", "int4", "mxfp4", "nvfp4")
