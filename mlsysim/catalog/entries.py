@@ -195,6 +195,10 @@ class Entry(pydantic.BaseModel):
         found = getattr(self, name, None)
         return found if isinstance(found, Value) else None
 
+    def word_of(self, name: str) -> Choice | None:
+        """The label this entry gives a formula's input that is a choice, or None if it has none."""
+        return None
+
     def text(self, name: str, digits: int = 6) -> str:
         """One of :meth:`values` for a reader: a number with its unit, or yes or no."""
         value = self.values()[name]
@@ -606,10 +610,12 @@ class TransformerWorkload(Entry):
             raise ValueError(f"give {' and '.join(left_out)}, or {', '.join(unknown)} to count from")
         return self
 
-    def value_of(self, name: str, precision: str) -> Value | Choice | None:
+    def word_of(self, name: str) -> Choice | None:
+        """See :meth:`Entry.word_of`."""
+        return self.kv_cache_format if name == "kv_cache_dtype" else None
+
+    def value_of(self, name: str, precision: str) -> Value | None:
         """See :meth:`Entry.value_of`; what a dense model without GQA or MLA leaves out follows from the rest."""
-        if name == "kv_cache_dtype":
-            return self.kv_cache_format
         found = super().value_of(name, precision)
         if found is not None:
             return found

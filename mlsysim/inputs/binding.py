@@ -550,11 +550,12 @@ class _Binder:
                 continue
             if depends:
                 return self._bind_table(name, argument, list(dict.fromkeys(self.along[each] for each in depends)))
-            value = slot.value(self.entries[argument], name, self._rate_format)
+            entry = self.entries[argument]
+            value = entry.word_of(name) or slot.value(entry, name, self._rate_format)
             if value is None:
                 continue
             origin = self._from_recipe(value, argument)
-            self._put(name, _checked(name, value, self.entries[argument]), (), origin)
+            self._put(name, _checked(name, value, entry), (), origin)
             if name in slot.entry.by_precision:
                 self.by_format[name] = argument
             return True
@@ -593,7 +594,7 @@ class _Binder:
         return True
 
     def _tabulated(self, name: str, slot: Slot, entry: Entry, precision: str) -> float:
-        value = slot.value(entry, name, precision)
+        value = entry.word_of(name) or slot.value(entry, name, precision)
         if value is not None:
             return _checked(name, value, entry)
         if name in self.model.defaults:
