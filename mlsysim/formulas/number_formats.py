@@ -213,10 +213,10 @@ mixer_matrices = Formula(
     source=Source("lin2024", "section 5.1"),
     assumes="Everything but biases, norms, sinks and short convolutions.",
     example=Example(
-        {P_mix: 36 * 26560576, r_q: 0, r_kv: 0, h: 2880, a: 64, a_kv: 8, d_h: 64, d_v_h: 64, qkv_bias: 1, o_bias: 1,
+        {P_mix: 36 * 26550144, r_q: 0, r_kv: 0, h: 2880, a: 64, a_kv: 8, d_h: 64, d_v_h: 64, qkv_bias: 1, o_bias: 1,
          qk_norm: 0, norm_bias: 0, sinks: 1, L: 36, **PLAIN, C_st: 0, K_st: 0, b_st: 0, L_ix: 0, d_ix: 0},
         "955514880",
-        derived="36 * (26560576 - (64 + 2 * 8) * 64 - 2880 - 64)",
+        derived="36 * (26550144 - (64 + 2 * 8) * 64 - 2880 - 64)",
     ),
 )  # fmt: skip
 
