@@ -148,6 +148,7 @@ class _ParameterCountInputs(TypedDict, total=False):
 class _ParameterCountResult(Result):
     active_experts_per_token: float
     active_parameters: float
+    attention_layers: float
     attention_output_bias: float
     attention_parameters: float
     attention_sinks: float
@@ -217,6 +218,7 @@ class _ParameterCountResult(Result):
     state_value_dim: float
     state_vectors: float
     tied_embeddings: float
+    unbounded_attention_layers: float
     v_head_dim: float
     value_dim: float
     value_dim_in_window: float
@@ -354,6 +356,7 @@ class _TrainingMemoryResult(Result):
     attention_core_activation: Quantity[Any]
     attention_edges_per_rank: float
     attention_kernel: str
+    attention_layers: float
     attention_output_bias: float
     attention_output_bytes: Quantity[Any]
     attention_parameters: float
@@ -555,6 +558,7 @@ class _TrainingMemoryResult(Result):
     trained_expert_parameters_per_rank: float
     trained_parameters_per_rank: float
     two_batch_overlap: float
+    unbounded_attention_layers: float
     up_projection_activation: Quantity[Any]
     v_head_dim: float
     value_dim: float
@@ -694,11 +698,14 @@ class _ServingInputs(TypedDict, total=False):
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
     state_element_bytes: float | str | Quantity[Any]
+<<<<<<< HEAD
     mixer_bytes: float | str | Quantity[Any]
     dense_bytes: float | str | Quantity[Any]
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
+=======
+>>>>>>> kinds
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -750,6 +757,7 @@ class _ServingResult(Result):
     arrival_scv: float
     attention_edges_per_rank: float
     attention_flops: Quantity[Any]
+    attention_layers: float
     attention_mask: str
     attention_output_bias: float
     attention_parameters: float
@@ -899,7 +907,10 @@ class _ServingResult(Result):
     decode_time: Quantity[Any]
     decode_workers: float
     delta_rule: float
+<<<<<<< HEAD
     dense_bytes: Quantity[Any]
+=======
+>>>>>>> kinds
     dense_product_time: Quantity[Any]
     dense_weights_per_rank: float
     deployed_replicas: float
@@ -1000,6 +1011,10 @@ class _ServingResult(Result):
     index_heads: float
     index_layers: float
     index_topk: Quantity[Any]
+<<<<<<< HEAD
+=======
+    indexer_flops: Quantity[Any]
+>>>>>>> kinds
     indexer_parameters: float
     isl: Quantity[Any]
     isl_cv: float
@@ -1063,8 +1078,11 @@ class _ServingResult(Result):
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
+<<<<<<< HEAD
     mixer_bytes: Quantity[Any]
     mixer_matrix_elements: float
+=======
+>>>>>>> kinds
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixerless_layers: float
@@ -1296,6 +1314,7 @@ class _ServingResult(Result):
     ttft_p99: Quantity[Any]
     ttft_slo: Quantity[Any]
     two_batch_overlap: float
+    unbounded_attention_layers: float
     uneven_stage_time: Quantity[Any]
     v_head_dim: float
     value_dim: float
@@ -1395,11 +1414,14 @@ class _ServingCapacityInputs(TypedDict, total=False):
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
     state_element_bytes: float | str | Quantity[Any]
+<<<<<<< HEAD
     mixer_bytes: float | str | Quantity[Any]
     dense_bytes: float | str | Quantity[Any]
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
+=======
+>>>>>>> kinds
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
@@ -1417,6 +1439,7 @@ class _ServingCapacityResult(Result):
     active_experts_per_token: float
     arrival_noise: float
     attention_flops: Quantity[Any]
+    attention_layers: float
     attention_mask: str
     attention_output_bias: float
     attention_parameters: float
@@ -1435,7 +1458,10 @@ class _ServingCapacityResult(Result):
     decode_share: float
     decode_step_time: Quantity[Any]
     delta_rule: float
+<<<<<<< HEAD
     dense_bytes: Quantity[Any]
+=======
+>>>>>>> kinds
     dispatch_tax: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
@@ -1467,6 +1493,10 @@ class _ServingCapacityResult(Result):
     index_heads: float
     index_layers: float
     index_topk: Quantity[Any]
+<<<<<<< HEAD
+=======
+    indexer_flops: Quantity[Any]
+>>>>>>> kinds
     indexer_parameters: float
     itl: Quantity[Any]
     kv_bytes_per_request: Quantity[Any]
@@ -1497,8 +1527,11 @@ class _ServingCapacityResult(Result):
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
+<<<<<<< HEAD
     mixer_bytes: Quantity[Any]
     mixer_matrix_elements: float
+=======
+>>>>>>> kinds
     mixer_parameters: float
     mixerless_layers: float
     mlp_bias: float
@@ -1582,6 +1615,7 @@ class _ServingCapacityResult(Result):
     tied_embeddings: float
     touched_experts: float
     ttft: Quantity[Any]
+    unbounded_attention_layers: float
     undisturbed_time: Quantity[Any]
     utilization: float
     v_head_dim: float
@@ -1694,11 +1728,14 @@ class _IterationInputs(TypedDict, total=False):
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
     state_element_bytes: float | str | Quantity[Any]
+<<<<<<< HEAD
     mixer_bytes: float | str | Quantity[Any]
     dense_bytes: float | str | Quantity[Any]
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
+=======
+>>>>>>> kinds
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -1741,6 +1778,7 @@ class _IterationResult(Result):
     allreduce_time: Quantity[Any]
     attention_edges_per_rank: float
     attention_flops: Quantity[Any]
+    attention_layers: float
     attention_mask: str
     attention_output_bias: float
     attention_parameters: float
@@ -1812,7 +1850,10 @@ class _IterationResult(Result):
     decode_attention_time: Quantity[Any]
     decode_requests: Quantity[Any]
     delta_rule: float
+<<<<<<< HEAD
     dense_bytes: Quantity[Any]
+=======
+>>>>>>> kinds
     dense_product_time: Quantity[Any]
     dense_weights_per_rank: float
     device_time: Quantity[Any]
@@ -1867,6 +1908,10 @@ class _IterationResult(Result):
     index_heads: float
     index_layers: float
     index_topk: Quantity[Any]
+<<<<<<< HEAD
+=======
+    indexer_flops: Quantity[Any]
+>>>>>>> kinds
     indexer_parameters: float
     iteration_bottleneck: str
     iteration_loras: float
@@ -1910,8 +1955,11 @@ class _IterationResult(Result):
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
+<<<<<<< HEAD
     mixer_bytes: Quantity[Any]
     mixer_matrix_elements: float
+=======
+>>>>>>> kinds
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixerless_layers: float
@@ -2014,6 +2062,7 @@ class _IterationResult(Result):
     tp_switch_time: Quantity[Any]
     tp_tree_time: Quantity[Any]
     two_batch_overlap: float
+    unbounded_attention_layers: float
     uneven_stage_time: Quantity[Any]
     v_head_dim: float
     value_dim: float
@@ -2328,6 +2377,7 @@ class _DistributedResult(Result):
     attention_efficiency: float
     attention_flops: Quantity[Any]
     attention_kernel: str
+    attention_layers: float
     attention_mask: str
     attention_output_bias: float
     attention_output_bytes: Quantity[Any]
@@ -2545,6 +2595,10 @@ class _DistributedResult(Result):
     index_heads: float
     index_layers: float
     index_topk: Quantity[Any]
+<<<<<<< HEAD
+=======
+    indexer_flops: Quantity[Any]
+>>>>>>> kinds
     indexer_parameters: float
     inner_bytes: Quantity[Any]
     inner_vectors: float
@@ -2776,6 +2830,7 @@ class _DistributedResult(Result):
     training_time: Quantity[Any]
     training_tokens: Quantity[Any]
     two_batch_overlap: float
+    unbounded_attention_layers: float
     up_projection_activation: Quantity[Any]
     up_projection_elements: float
     updated_parameters_per_rank: float
@@ -2996,6 +3051,7 @@ class _ExpertParallelResult(Result):
     attention_efficiency: float
     attention_flops: Quantity[Any]
     attention_kernel: str
+    attention_layers: float
     attention_mask: str
     attention_output_bias: float
     attention_output_bytes: Quantity[Any]
@@ -3243,6 +3299,10 @@ class _ExpertParallelResult(Result):
     index_heads: float
     index_layers: float
     index_topk: Quantity[Any]
+<<<<<<< HEAD
+=======
+    indexer_flops: Quantity[Any]
+>>>>>>> kinds
     indexer_parameters: float
     inner_bytes: Quantity[Any]
     inner_vectors: float
@@ -3489,6 +3549,7 @@ class _ExpertParallelResult(Result):
     training_time: Quantity[Any]
     training_tokens: Quantity[Any]
     two_batch_overlap: float
+    unbounded_attention_layers: float
     unsplit_bandwidth: Quantity[Any]
     unsplit_compute_time: Quantity[Any]
     unsplit_expert_time: Quantity[Any]
@@ -3712,11 +3773,14 @@ class _EconomicsInputs(TypedDict, total=False):
     delta_rule: bool | str
     moe_layer_interval: float | str | Quantity[Any]
     state_element_bytes: float | str | Quantity[Any]
+<<<<<<< HEAD
     mixer_bytes: float | str | Quantity[Any]
     dense_bytes: float | str | Quantity[Any]
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
+=======
+>>>>>>> kinds
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
@@ -3803,6 +3867,7 @@ class _EconomicsResult(Result):
     attention_efficiency: float
     attention_flops: Quantity[Any]
     attention_kernel: str
+    attention_layers: float
     attention_mask: str
     attention_output_bias: float
     attention_output_bytes: Quantity[Any]
@@ -3989,7 +4054,10 @@ class _EconomicsResult(Result):
     decode_time: Quantity[Any]
     decode_workers: float
     delta_rule: float
+<<<<<<< HEAD
     dense_bytes: Quantity[Any]
+=======
+>>>>>>> kinds
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
     dense_product_time: Quantity[Any]
@@ -4215,6 +4283,10 @@ class _EconomicsResult(Result):
     index_heads: float
     index_layers: float
     index_topk: Quantity[Any]
+<<<<<<< HEAD
+=======
+    indexer_flops: Quantity[Any]
+>>>>>>> kinds
     indexer_parameters: float
     infrastructure_fraction: float
     inner_bytes: Quantity[Any]
@@ -4328,8 +4400,11 @@ class _EconomicsResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+<<<<<<< HEAD
     mixer_bytes: Quantity[Any]
     mixer_matrix_elements: float
+=======
+>>>>>>> kinds
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixer_product_widths: float
@@ -4688,6 +4763,7 @@ class _EconomicsResult(Result):
     ttft_p99: Quantity[Any]
     ttft_slo: Quantity[Any]
     two_batch_overlap: float
+    unbounded_attention_layers: float
     undisturbed_time: Quantity[Any]
     uneven_stage_time: Quantity[Any]
     up_projection_activation: Quantity[Any]
@@ -4899,11 +4975,14 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     delta_rule: bool | str
     moe_layer_interval: float | str | Quantity[Any]
     state_element_bytes: float | str | Quantity[Any]
+<<<<<<< HEAD
     mixer_bytes: float | str | Quantity[Any]
     dense_bytes: float | str | Quantity[Any]
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
+=======
+>>>>>>> kinds
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -4990,6 +5069,7 @@ class _MemoryExpansionResult(Result):
     attention_efficiency: float
     attention_flops: Quantity[Any]
     attention_kernel: str
+    attention_layers: float
     attention_mask: str
     attention_output_bias: float
     attention_output_bytes: Quantity[Any]
@@ -5157,7 +5237,10 @@ class _MemoryExpansionResult(Result):
     decode_iteration_time: Quantity[Any]
     decode_workers: float
     delta_rule: float
+<<<<<<< HEAD
     dense_bytes: Quantity[Any]
+=======
+>>>>>>> kinds
     dense_layer_activation: Quantity[Any]
     dense_layer_gather: Quantity[Any]
     dense_layer_kept: float
@@ -5362,6 +5445,10 @@ class _MemoryExpansionResult(Result):
     index_heads: float
     index_layers: float
     index_topk: Quantity[Any]
+<<<<<<< HEAD
+=======
+    indexer_flops: Quantity[Any]
+>>>>>>> kinds
     indexer_parameters: float
     inner_bytes: Quantity[Any]
     inner_vectors: float
@@ -5454,8 +5541,11 @@ class _MemoryExpansionResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+<<<<<<< HEAD
     mixer_bytes: Quantity[Any]
     mixer_matrix_elements: float
+=======
+>>>>>>> kinds
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixer_product_widths: float
@@ -5775,6 +5865,7 @@ class _MemoryExpansionResult(Result):
     ttft_p99: Quantity[Any]
     ttft_slo: Quantity[Any]
     two_batch_overlap: float
+    unbounded_attention_layers: float
     unhidden_fetch_time: Quantity[Any]
     unified: float
     up_projection_activation: Quantity[Any]

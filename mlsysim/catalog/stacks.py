@@ -74,6 +74,8 @@ class Stack(Entry):
         Share of the 16-bit peak that attention reaches in a prefill.
     kv_read_efficiency : Value, optional
         Share of the memory bandwidth that attention reaches in decoding.
+    scan_efficiency, scan_chunk_time : Value, optional
+        Share of the memory bandwidth that scans of recurrent mixers reach in a prefill, and least time of a chunk.
     host_layer_time, iteration_overhead, worker_overhead, sequence_overhead : Value, optional
         Times of the host: to launch a layer, around an iteration, where several accelerators share the layers, and
         per sequence.
@@ -118,6 +120,8 @@ class Stack(Entry):
     layer_tax: Milliseconds | None = None
     prefill_attention_efficiency: Count | None = None
     kv_read_efficiency: Count | None = None
+    scan_efficiency: Count | None = None
+    scan_chunk_time: Seconds | None = None
     host_layer_time: Milliseconds | None = None
     iteration_overhead: Milliseconds | None = None
     worker_overhead: Milliseconds | None = None

@@ -14,6 +14,7 @@ from mlsysim.symbolic import Formula
 TOPICS = (
     "number_formats",
     "mixers",
+    "mixer_times",
     "parameter_counts",
     "training_memory",
     "rank_parameters",

@@ -84,8 +84,8 @@ from mlsysim.symbols.deployment import (
     u_ans,
 )
 from mlsysim.symbols.iteration import gamma_s, h_c, n_dec, n_pro, t_it, t_pat
+from mlsysim.symbols.mixers import t_scan, w_pair
 from mlsysim.symbols.serving import n_out
-from mlsysim.symbols.step import w_attn
 from mlsysim.symbols.training import feasible
 from mlsysim.symbols.workload import s
 
@@ -105,7 +105,7 @@ def mixed(requests: Any, tokens: Any) -> Any:
     changed = {
         n_dec: requests,
         n_pro: tokens * request / s_n,
-        w_attn: w_attn * PROMPT_SQUARE,
+        w_pair: w_pair * PROMPT_SQUARE,
     }
     return evaluated_at(t_it, changed, PASS) + when(requests > 0, t_dr, 0)
 
@@ -151,7 +151,7 @@ prefilled_tokens = Formula(
 
 pair_time = Formula(
     tau_pair,
-    2 * evaluated_at(t_pat, {n_pro: request}, PASS) / s_n**2,
+    2 * evaluated_at(t_pat, {n_pro: request, t_scan: 0}, PASS) / s_n**2,
     title="Attention of a prompt token to one before it",
     source=SARATHI,
     assumes="Attention of a prompt grows with the square of its length.",

@@ -14,7 +14,8 @@ from typing import Any
 
 from sympy import And, Dummy, Float, Ge, Lt, Piecewise, Rational, ceiling, floor, log, oo, sqrt
 
-from mlsysim.formulas.mixers import NOT_CHUNKED, elements, kept, read, scored, summed, windowed
+from mlsysim.formulas.mixer_times import DECODED
+from mlsysim.formulas.mixers import NOT_CHUNKED, READS_ALL, elements, kept, read, scored, summed, windowed
 from mlsysim.formulas.number_formats import beside
 from mlsysim.formulas.parameter_counts import block_matrices, plain_layers
 from mlsysim.symbolic import (
@@ -71,7 +72,7 @@ from mlsysim.symbols.batching import (
 from mlsysim.symbols.formats import M_mix, q_e, q_er, q_exp, q_ffn, q_head, q_mix, q_sh, q_w
 from mlsysim.symbols.hardware import B_mem, F, M_cap, eta, tau_dispatch, tau_layer
 from mlsysim.symbols.iteration import M_kv, M_work, eta_kv, f_kv, n_kv, u_gpu, w_dec
-from mlsysim.symbols.mixers import a_ix, sigma_st, w_win, window
+from mlsysim.symbols.mixers import sigma_st, t_each, w_ix, w_scan, w_win
 from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.serving import (
     T99,
@@ -214,7 +215,7 @@ kv_bytes_per_request = Formula(
     source=Source("kwon2023", "section 3"),
     variant=NAME,
     assumes="Room is kept for the whole answer, so that no request is put off half way. A layer with a sliding window "
-    "keeps the tokens in it.",
+    "keeps the tokens in it; recurrent mixers keep a state, however long the request is.",
     example=Example(
         {kv_token: 819.2, s_end: 2048, **windowed(0, 0)},
         "1.6 GiB/request",
@@ -228,9 +229,10 @@ kv_bytes_read = Formula(
     title="KV cache a decode step reads for one request",
     source=ORCA,
     assumes="The context grows by a token per step; its mean over the answer is taken, up to the window where "
-    "a layer has one.",
+    "a layer has one. The state of a recurrent mixer is read and written.",
+    accuracy=DECODED,
     example=Example(
-        {kv_token: 128, s: 1000, n_out: 200, **windowed(16, 512), **NOT_CHUNKED},
+        {kv_token: 128, s: 1000, n_out: 200, **windowed(16, 512, of=32), **NOT_CHUNKED},
         "0.103168 GB/request",
         derived="128e3 * ((1000 + 200 / 2) / 2 + 512 / 2) / 1e9",
     ),
@@ -313,17 +315,19 @@ prefill_work = Formula(
 
 prefill_time = Formula(
     t_pre,
-    Max(flops_prefill / (F * eta), W_s / (eta_mem * B_mem)) + tau_dispatch,
+    Max((flops_prefill - s * w_scan) / (F * eta), W_s / (eta_mem * B_mem)) + tau_dispatch + s * t_each,
     title="Time to prefill one request",
     source=SARATHI,
     variant=NAME,
-    assumes="Bound by arithmetic, or by reading the weights once; prompts are neither batched nor chunked.",
+    assumes="Bound by arithmetic, or by reading the weights once; prompts are neither batched nor chunked. Scans of "
+    "recurrent mixers move bytes, and follow.",
     example=Example(
-        {flops_prefill: 16.5, F: 1000, eta: 0.5, W_s: 16, eta_mem: 0.8, B_mem: 3000, tau_dispatch: 7},
+        {flops_prefill: 16.5, F: 1000, eta: 0.5, W_s: 16, eta_mem: 0.8, B_mem: 3000, tau_dispatch: 7, s: 1024,
+         w_scan: 0, t_each: 0},
         "40.00 ms",
         derived="max(16.5 / (1000 * 0.5), 16 / (0.8 * 3000)) * 1000 + 7",
     ),
-)
+)  # fmt: skip
 
 step_weights_time = Formula(
     w_read,
@@ -356,7 +360,7 @@ step_compute_time = Formula(
     example=Example(
         {
             w_win: 0,
-            a_ix: 0,
+            w_ix: 0,
             w_lin: 15e9,
             w_head: 1e9,
             w_dec: 500000,
@@ -364,8 +368,7 @@ step_compute_time = Formula(
             n_out: 4000,
             F: 1000,
             eta: 0.5,
-            window: 0,
-            **NOT_CHUNKED,
+            **READS_ALL,
         },
         "0.04400 ms",
         derived="(15e9 + 1e9 + 500000 * (10000 + 4000 / 2)) / (1e15 * 0.5) * 1000",

@@ -14,6 +14,7 @@ from mlsysim.formulas import (
     collectives,
     expert_exchange,
     lora,
+    mixer_times,
     mixers,
     moe_routing,
     number_formats,
@@ -87,11 +88,11 @@ from mlsysim.symbols.iteration import (
 )
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.lora import M_lo, t_lo
-from mlsysim.symbols.mixers import P_mix_r, a_ix, sigma_st, w_win, y_core
+from mlsysim.symbols.mixers import P_mix_r, sigma_st, t_each, t_scan, w_ix, w_pair, w_win, y_core
 from mlsysim.symbols.parameters import P_exp, P_rt
 from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.serving import B_max, n_out
-from mlsysim.symbols.step import eta_mem, w_attn
+from mlsysim.symbols.step import eta_mem
 from mlsysim.symbols.training import P_ffn_r, P_sh_r, e, p, t
 from mlsysim.symbols.workload import E, L, L_moe, L_nb, M_x, V, d_e, d_ff, d_sh, gated, h, k, s
 
@@ -281,9 +282,11 @@ decode_attention_time = Formula(
     title="Attention of the decoding requests",
     source=Source("pope2023", "section 2"),
     assumes="The cache of every request is read once, up to the window where a layer has one; tokens drafted for it "
-    "share the reading. The state of a recurrent mixer is read and written.",
+    "share the reading. The state of a recurrent mixer is read and written; the start of its kernel, "
+    "about 4 µs, is part of the time per layer.",
+    accuracy=mixer_times.DECODED,
     example=Example(
-        {w_win: 0, a_ix: 0, n_dec_r: 64, gamma_s: 0, K_dec: 2000, z_kv: 1, kv_rank: 160, eta_kv: 0.85, B_mem: 3350,
+        {w_win: 0, w_ix: 0, n_dec_r: 64, gamma_s: 0, K_dec: 2000, z_kv: 1, kv_rank: 160, eta_kv: 0.85, B_mem: 3350,
          w_dec: 2.6e6, t: 2,
          F_16: 989, eta_pre: 0.6, **windowed(0, 0), **NOT_CHUNKED},
         "7.1977 ms",
@@ -291,15 +294,26 @@ decode_attention_time = Formula(
     ),
 )  # fmt: skip
 
+scan_time = Formula(
+    t_scan,
+    n_pro_r * s * (1 - h_c) / request * t_each,
+    title="Scans of the prompts",
+    source=mixer_times.DELTA,
+    assumes="Tokens that are cached are not scanned: the state behind them was kept. Starts of the kernels are part of "
+    "the time per layer.",
+    accuracy=mixer_times.HELD_OUT,
+    example=Example({n_pro_r: 1, h_c: 0.5, s: 8192, t_each: 4}, "16.384 ms", derived="8192 * 0.5 * 4 / 1e3"),
+)
+
 prefill_attention_time = Formula(
     t_pat,
-    n_pro_r * s * (1 - h_c**2) / request * w_attn / (t * F_16 * eta_pre),
-    title="Attention of the prompts",
+    n_pro_r * s * (1 - h_c**2) / request * w_pair / (t * F_16 * eta_pre) + t_scan,
+    title="Attention of the prompts, and scans",
     source=Source("dao2022", "section 3.1"),
     assumes="Prompts are prefilled whole; tokens that are cached are attended to and not computed. A sliding window is "
-    "taken to leave the same share.",
+    "taken to leave the same share. Recurrent mixers scan after it.",
     example=Example(
-        {n_pro_r: 1, h_c: 0, s: 5000, w_attn: 6.5e9, t: 2, F_16: 989, eta_pre: 0.6},
+        {n_pro_r: 1, h_c: 0, s: 5000, w_pair: 6.5e9, t: 2, F_16: 989, eta_pre: 0.6, t_scan: 0},
         "27.385 ms",
         derived="5000 * 6.5e9 / (2 * 989e12 * 0.6) * 1e3",
     ),
@@ -496,6 +510,7 @@ FORMULAS = (
     activation_traffic,
     activation_time,
     decode_attention_time,
+    scan_time,
     prefill_attention_time,
     allreduce_message,
     allreduce_time,
@@ -546,6 +561,7 @@ def operators() -> tuple[Formula, ...]:
         *mixers.COMPUTED,
         mixers.decode_attention_work,
         *mixers.CACHED,
+        *mixer_times.SHARDED,
         mixers.cache_per_rank,
         *collectives.REACHED,
         *(formula.only(("tp",)) for formula in reduced),

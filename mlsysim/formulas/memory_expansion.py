@@ -19,7 +19,7 @@ from mlsysim.symbols.activations import sigma, x_in
 from mlsysim.symbols.formats import q_a, q_comb, q_disp, q_e, q_w
 from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.hardware import B_mem, F, M_cap, beta, eta
-from mlsysim.symbols.mixers import a_r, n_N, y_core
+from mlsysim.symbols.mixers import a_r, n_N, t_each, w_pair, y_core
 from mlsysim.symbols.offload import (
     A_rec,
     B_far,
@@ -68,7 +68,7 @@ from mlsysim.symbols.offload import (
 )
 from mlsysim.symbols.parameters import P_attn, P_exp, P_ffn, P_norm, P_rt, P_sh
 from mlsysim.symbols.routing import gamma_r
-from mlsysim.symbols.step import R_dev, T_comp, T_step, eta_attn, eta_mem, w_attn
+from mlsysim.symbols.step import R_dev, T_comp, T_step, eta_attn, eta_mem
 from mlsysim.symbols.training import (
     G,
     O,
@@ -262,7 +262,7 @@ remote_memory = Formula(
 
 def _forward(parameters: Any) -> Any:
     """Arithmetic of one layer with so many parameters at work, forward, at the rate of the device."""
-    return n_tok / t * (2 * flop * parameters / token + w_attn / (L * eta_attn)) / (F * eta)
+    return n_tok / t * (2 * flop * parameters / token + w_pair / (L * eta_attn)) / (F * eta) + n_tok * t_each / L
 
 
 dense_layer_time = Formula(
@@ -272,11 +272,12 @@ dense_layer_time = Formula(
     source=Source("kaplan2020", "section 2.1"),
     convention="Forward; the backward pass is twice as much.",
     example=Example(
-        {n_tok: 4096, t: 8, P_attn: 6e7, P_ffn: 1.2e8, w_attn: 2.4e9, L: 24, eta_attn: 0.5, F: 1000, eta: 0.5},
+        {n_tok: 4096, t: 8, P_attn: 6e7, P_ffn: 1.2e8, w_pair: 2.4e9, L: 24, eta_attn: 0.5, F: 1000, eta: 0.5,
+         t_each: 0},
         "0.57344 ms",
         derived="4096 / 8 * (2 * (6e7 + 1.2e8) + 2.4e9 / 24 / 0.5) / (1e15 * 0.5) * 1000",
     ),
-)
+)  # fmt: skip
 
 moe_layer_time = Formula(
     t_fs,
@@ -287,7 +288,7 @@ moe_layer_time = Formula(
     convention="Forward; the backward pass is twice as much.",
     example=Example(
         {n_tok: 4096, t: 8, P_attn: 6e7, P_rt: 5e5, P_sh: 2e7, gamma_r: 1.25, k: 2, P_exp: 1.2e8,
-         w_attn: 2.4e9, L: 24, eta_attn: 0.5, F: 1000, eta: 0.5},
+         w_pair: 2.4e9, L: 24, eta_attn: 0.5, F: 1000, eta: 0.5, t_each: 0},
         "0.98406 ms",
         derived="4096 / 8 * (2 * (6e7 + 5e5 + 2e7 + 1.25 * 2 * 1.2e8) + 2.4e9 / 24 / 0.5) / (1e15 * 0.5) * 1000",
     ),

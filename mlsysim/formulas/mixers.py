@@ -34,6 +34,8 @@ from mlsysim.symbols.mixers import (
     H_k,
     H_st,
     K_st,
+    L_all,
+    L_att,
     L_both,
     L_ix,
     L_none,
@@ -86,6 +88,8 @@ from mlsysim.symbols.mixers import (
     sandwich,
     sigma_st,
     sinks,
+    w_ix,
+    w_pair,
     w_scan,
     w_win,
     window,
@@ -126,6 +130,8 @@ FLASH = Eq(attention_kernel, label(attention_kernel, "flash"))
 NOT_LATENT = {r_kv: 0}
 #: One whose layers with a window read all that they keep.
 NOT_CHUNKED = {chunked: 0, k_ix: 0, L_ix: 0, d_ix: 0}
+#: One whose layers all read everything.
+READS_ALL = {window: 0, chunked: 0, k_ix: 0}
 
 
 def summed(matrices: Matrices, number: Callable[[Any, Any], Any]) -> Any:
@@ -157,26 +163,23 @@ class Heads(NamedTuple):
 #: Attention that reaches back to the first token, and attention with a window.
 ALL = Heads(a, a_kv, d_h, d_v_h, n_G, n_vals)
 NEAR = Heads(a_s, a_kv_s, d_s, d_v_s, n_G * a_s / a, 1)
-#: Layers of the first.
-L_all = L - L_none - L_st + L_both - L_w
 
-#: An example whose layers all have attention, of one shape.
-ALIKE = {L_none: 0, L_st: 0, L_both: 0}
-#: One whose layers all reach back to the first token.
-UNBOUND = {**ALIKE, L_w: 0}
-#: Such a one where attention with a window has a shape of its own.
-PLAIN = {**UNBOUND, a_s: 1, a_kv_s: 1, d_s: 1, d_v_s: 1}
-#: Where its queries, or its cache alone, are asked for.
-UNBOUND_QUERIES = {**UNBOUND, a_s: 1, d_s: 1, d_v_s: 1}
-UNBOUND_CACHE = {**UNBOUND, a_kv_s: 1, d_s: 1, d_v_s: 1}
+
+SHAPED = (a_s, a_kv_s, d_s, d_v_s)
+
+
+def unbound(layers: int, *shape: Any) -> dict[Any, int]:
+    """Example of so many layers, all of whose attention is unbound; with a window it has this shape."""
+    return {L_att: layers, L_all: layers, L_w: 0, **dict.fromkeys(shape, 1)}
+
 
 #: One whose attention projects values and whose layers have no recurrent mixer and no indexer.
-UNMIXED = {P_st: 0, P_ix: 0, L_ix: 0, n_vals: 1}
+UNMIXED = {L_st: 0, P_st: 0, P_ix: 0, L_ix: 0, n_vals: 1}
 
 
 def attention(latent: Any, of: Callable[[Heads], Any]) -> Any:
     """Sum over all layers with attention: of so much each where it is latent, else of so much by its heads."""
-    return when(IS_LATENT, (L_all + L_w) * latent, L_all * of(ALL) + L_w * of(NEAR))
+    return when(IS_LATENT, L_att * latent, L_all * of(ALL) + L_w * of(NEAR))
 
 
 def kv_on(ways: Any, heads: Heads) -> Any:
@@ -230,7 +233,7 @@ def kept(tokens: Any, cache: Any = kv_token) -> Any:
 
     The state of a request counts as the tokens that take as much: of a cache of so many bytes a token on all ranks.
     """
-    return ((y_K - y_K_w) * tokens + y_K_w * reach(tokens)) / y_K + sigma_st * request / cache
+    return (Max(0, y_K - y_K_w) * tokens + y_K_w * reach(tokens)) / y_K + sigma_st * request / cache
 
 
 def read(tokens: Any, whole: Any = y_K, near: Any = y_K_w, index: Any = L_ix * d_ix) -> Any:
@@ -239,7 +242,7 @@ def read(tokens: Any, whole: Any = y_K, near: Any = y_K_w, index: Any = L_ix * d
     Layers count by what they keep of a token, or by other numbers of all, of those with a window and of indexers.
     """
     of_chunk = when(And(chunked > 0, tokens > window), (window + token) / 2, reach(tokens))
-    return ((whole - near - index) * picked(tokens) + near * of_chunk + index * tokens) / whole
+    return (Max(0, whole - near - index) * picked(tokens) + near * of_chunk + index * tokens) / whole
 
 
 def picked(tokens: Any) -> Any:
@@ -249,7 +252,7 @@ def picked(tokens: Any) -> Any:
 
 def scored(tokens: Any) -> Any:
     """The same, mean over work."""
-    return read(tokens, w_dec, w_win, 2 * L_ix * a_ix * d_ix * flop / token**2)
+    return read(tokens, w_dec, w_win, w_ix)
 
 
 def windowed(layers: int, tokens: int, of: int = 80) -> dict[Any, int]:
@@ -269,6 +272,23 @@ norms_per_layer = Formula(
     source=Source("korthikanti2023", "section 4.1"),
     assumes="One in front of each of its two blocks, and where the model has them one behind each (Gemma).",
     example=Example({n_B: 2, sandwich: 1}, "4", derived="2 * 2"),
+)
+
+attention_layers = Formula(
+    L_att,
+    Max(0, L - L_none - L_st + L_both),
+    title="Layers with attention",
+    source=Source("dao2024", "section 9.2"),
+    assumes="All but those with a recurrent mixer alone, or with no mixer.",
+    example=Example({L: 48, L_none: 0, L_st: 36, L_both: 0}, "12", derived="48 - 36"),
+)
+
+unbounded_attention_layers = Formula(
+    L_all,
+    Max(0, L_att - L_w),
+    title="Layers whose attention reaches back to the first token",
+    source=Source("gemma_team2025", "section 2.1"),
+    example=Example({L_att: 62, L_w: 52}, "10", derived="62 - 52"),
 )
 
 value_width = Formula(
@@ -364,7 +384,7 @@ mixer_parameters = Formula(
     convention=SHAPE,
     example=Example(
         {h: 7168, a: 128, a_kv: 128, d_h: 192, r_q: 1536, r_kv: 512, d_nope: 128, d_rope: 64, d_v: 128, qkv_bias: 0,
-         o_bias: 0, qk_norm: 0, sinks: 0, norm_bias: 0, n_G: 0, d_v_h: 192, L: 61, **PLAIN, **UNMIXED},
+         o_bias: 0, qk_norm: 0, sinks: 0, norm_bias: 0, n_G: 0, d_v_h: 192, **unbound(61, *SHAPED), **UNMIXED},
         "11413547008",
         derived="61 * ((7168 + 1) * 1536 + 1536 * 128 * 192 + 7168 * (512 + 64) + 512 + 512 * 128 * 256"
         " + 128 * 128 * 7168)",
@@ -399,7 +419,8 @@ mixer_parameters_per_rank = Formula(
     accuracy=COUNTED,
     example=Example(
         {h: 16384, a: 128, a_kv_r: 1, d_h: 128, t: 8, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, qkv_bias: 0,
-         o_bias: 0, qk_norm: 0, sinks: 0, norm_bias: 0, n_G: 0, d_v_h: 128, L: 126, **PLAIN, P_st_r: 0, P_ix: 0,
+         o_bias: 0, qk_norm: 0, sinks: 0, norm_bias: 0, n_G: 0, d_v_h: 128, **unbound(126, *SHAPED), P_st_r: 0,
+         L_st: 0, P_ix: 0,
          L_ix: 0, n_vals: 1},
         "8984199168",
         derived="126 * (2 * (128 / 8) * 128 * 16384 + 2 * 1 * 128 * 16384)",
@@ -424,7 +445,7 @@ def mean(of: Callable[[Heads], Any], state: Any = 0) -> Any:
 #: Widths of keys, values and gates of a recurrent mixer before its core.
 STATE_WIDTH = 2 * H_k * N_st + (1 + z_st) * H_st * D_st + n_st * H_st
 #: Examples without one.
-STATELESS = {H_k: 0, N_st: 0, H_st: 0, D_st: 0, z_st: 0, n_st: 0}
+STATELESS = {L_st: 0, H_k: 0, N_st: 0, H_st: 0, D_st: 0, z_st: 0, n_st: 0}
 
 heads_per_rank = Formula(
     a_r,
@@ -432,7 +453,7 @@ heads_per_rank = Formula(
     title="Query heads on one tensor-parallel rank",
     source=MEGATRON,
     convention="Mean over all layers.",
-    example=Example({a: 64, t: 8, L: 80, **UNBOUND, a_s: 1}, "8", derived="64 / 8"),
+    example=Example({a: 64, t: 8, L: 80, L_all: 80, L_w: 0, a_s: 1}, "8", derived="64 / 8"),
 )
 
 query_width = Formula(
@@ -465,7 +486,19 @@ query_value_width = Formula(
     assumes="The output of attention is as wide as the values of all query heads.",
     convention="Mean over all layers.",
     example=Example(
-        {a: 64, t: 8, a_kv_r: 1, d_h: 128, d_v_h: 128, n_G: 0, L: 80, **PLAIN, **STATELESS},
+        {
+            a: 64,
+            t: 8,
+            a_kv_r: 1,
+            d_h: 128,
+            d_v_h: 128,
+            n_G: 0,
+            L: 80,
+            L_all: 80,
+            L_w: 0,
+            **dict.fromkeys(SHAPED, 1),
+            **STATELESS,
+        },
         "2176",
         derived="64 / 8 * 2 * 128 + 128",
     ),
@@ -478,7 +511,7 @@ core_width = Formula(
     source=MEGATRON,
     assumes="Of a recurrent mixer, with what its convolution reads.",
     example=Example(
-        {y_v: 2176, a_kv_r: 1, d_h: 128, L: 80, t: 8, C_st: 0, **UNBOUND, a_kv_s: 1, d_s: 1},
+        {y_v: 2176, a_kv_r: 1, d_h: 128, L: 80, t: 8, C_st: 0, L_all: 80, L_w: 0, L_st: 0, a_kv_s: 1, d_s: 1},
         "2304",
         derived="2176 + 1 * 128",
     ),
@@ -496,7 +529,19 @@ key_value_width = Formula(
     assumes="Compressed keys and values are expanded before they travel.",
     convention="Mean over all layers.",
     example=Example(
-        {r_kv: 0, a: 64, d_nope: 0, d_rope: 0, d_v: 0, t: 8, a_kv_r: 1, d_h: 128, d_v_h: 128, L: 80, **UNBOUND_CACHE},
+        {
+            r_kv: 0,
+            a: 64,
+            d_nope: 0,
+            d_rope: 0,
+            d_v: 0,
+            t: 8,
+            a_kv_r: 1,
+            d_h: 128,
+            d_v_h: 128,
+            L: 80,
+            **unbound(80, *SHAPED[1:]),
+        },
         "256",
         derived="2 * 1 * 128",
     ),
@@ -504,13 +549,13 @@ key_value_width = Formula(
 
 repeated_elements = Formula(
     W_all,
-    (when(IS_LATENT, (L_all + L_w) * h * (r_q + r_kv + d_rope)) + L_ix * P_ix) / L,
+    (when(IS_LATENT, L_att * h * (r_q + r_kv + d_rope)) + L_ix * P_ix) / L,
     title="Matrix elements of attention that every rank holds whole",
     source=LATENT,
     assumes="Tensor-parallel ranks split matrices by heads; compressed vectors have none, and indexers are copied.",
     convention="Mean over all layers.",
     example=Example(
-        {r_kv: 512, h: 7168, r_q: 1536, d_rope: 64, L: 61, **ALIKE, L_ix: 0, P_ix: 0},
+        {r_kv: 512, h: 7168, r_q: 1536, d_rope: 64, L: 61, L_att: 61, L_ix: 0, P_ix: 0},
         "15138816",
         derived="7168 * (1536 + 512 + 64)",
     ),
@@ -520,13 +565,13 @@ expanding_elements = Formula(
     W_up,
     when(
         IS_LATENT,
-        (L_all + L_w) * a * (when(r_q > 0, r_q, h) * (d_nope + d_rope) + r_kv * (d_nope + d_v)) / L,
+        L_att * a * (when(r_q > 0, r_q, h) * (d_nope + d_rope) + r_kv * (d_nope + d_v)) / L,
     ),
     title="Matrix elements of up-projections",
     source=LATENT,
     convention="Mean over all layers.",
     example=Example(
-        {r_kv: 512, r_q: 1536, h: 7168, a: 128, d_nope: 128, d_rope: 64, d_v: 128, L: 61, **ALIKE},
+        {r_kv: 512, r_q: 1536, h: 7168, a: 128, d_nope: 128, d_rope: 64, d_v: 128, L: 61, L_att: 61},
         "54525952",
         derived="128 * (1536 * (128 + 64) + 512 * (128 + 128))",
     ),
@@ -549,7 +594,7 @@ product_widths = Formula(
     convention="Mean over all layers; all ranks.",
     example=Example(
         {r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, h: 4096, a: 32, a_kv: 8, d_h: 128, n_G: 0, d_v_h: 128, L: 32,
-         **PLAIN, **STATELESS},
+         **unbound(32, *SHAPED), **STATELESS},
         "18432",
         derived="2 * 4096 + 2 * (32 + 8) * 128",
     ),
@@ -571,7 +616,7 @@ attention_edges = Formula(
     accuracy=COUNTED,
     example=Example(
         {h: 4096, a: 32, a_kv_r: 8, d_h: 128, t: 1, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, n_G: 0, d_v_h: 128,
-         L: 32, n_vals: 1, **PLAIN, **STATELESS},
+         L: 32, n_vals: 1, **unbound(32, *SHAPED), **STATELESS},
         "26624",
         derived="2 * (4096 + 4096) + 2 * (1024 + 4096)",
     ),
@@ -587,13 +632,13 @@ attention_vectors = Formula(
     accuracy=COUNTED,
     example=Example(
         {h: 1024, a: 16, a_kv_r: 8, d_h: 128, t: 1, r_q: 0, r_kv: 0, qkv_bias: 0, o_bias: 0, qk_norm: 1, norm_bias: 0,
-         sinks: 0, d_v_h: 128, L: 28, **PLAIN, L_ix: 0, d_ix: 0, C_st: 0, K_st: 0, b_st: 0},
+         sinks: 0, d_v_h: 128, L: 28, **unbound(28, *SHAPED), L_st: 0, L_ix: 0, d_ix: 0, C_st: 0, K_st: 0, b_st: 0},
         "256",
         derived="2 * 128",
     ),
 )  # fmt: skip
 
-_share = (L_all + L_w) / L
+_share = L_att / L
 
 adapted_attention_products = Formula(
     K_attn,
@@ -610,7 +655,7 @@ adapted_attention_products = Formula(
     assumes="Query, key, value and output. Of latent attention those into and out of the compressed vectors; of "
     "recurrent mixers those in and out, where all products have adapters.",
     convention="Mean over all layers.",
-    example=Example({lora_targets: "attention", r_kv: 0, r_q: 0, L: 32, **ALIKE}, "4", LORA),
+    example=Example({lora_targets: "attention", r_kv: 0, r_q: 0, L: 32, L_att: 32, L_st: 0}, "4", LORA),
 )
 
 _values_and_queries = mean(
@@ -628,7 +673,7 @@ adapted_attention_edges = Formula(
     convention="One layer on one rank, mean over all layers.",
     example=Example(
         {lora_targets: "query_value", a: 96, a_kv_r: 96, d_h: 128, t: 1, h: 12288, R_attn: 98304, n_G: 0, d_v_h: 128,
-         L: 96, n_vals: 1, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, **PLAIN},
+         L: 96, n_vals: 1, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, **unbound(96, *SHAPED)},
         "49152",
         derived="(96 + 96) * 128 + 2 * 12288",
     ),
@@ -646,7 +691,7 @@ attention_work = Formula(
     source=Source("kaplan2020", "table 1"),
     assumes="Scores and weighted values, two FLOPs per product.",
     example=Example(
-        {L: 32, a: 32, d_h: 128, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, d_v_h: 128, **UNBOUND_QUERIES},
+        {a: 32, d_h: 128, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, d_v_h: 128, **unbound(32, a_s, d_s, d_v_s)},
         "524288 FLOP/token^2",
         derived="32 * 32 * (2 * 128 + 2 * 128)",
     ),
@@ -664,16 +709,24 @@ near_attention_work = Formula(
     ),
 )
 
+indexer_work = Formula(
+    w_ix,
+    2 * L_ix * a_ix * d_ix * flop / token**2,
+    title="Arithmetic of indexers, per pair of tokens",
+    source=Source("deepseek2025v32", "section 2"),
+    assumes="Every head of an indexer scores every token before.",
+    example=Example({L_ix: 61, a_ix: 64, d_ix: 128}, "999424 FLOP/token^2", derived="2 * 61 * 64 * 128"),
+)
+
 decode_attention_work = Formula(
     w_dec,
-    when(IS_LATENT, 2 * (L_all + L_w) * a * (2 * r_kv + d_rope) * flop / token**2, attention_flops)
-    + 2 * L_ix * a_ix * d_ix * flop / token**2,
+    when(IS_LATENT, 2 * L_att * a * (2 * r_kv + d_rope) * flop / token**2, attention_flops) + w_ix,
     title="Arithmetic of attention in decoding, per pair of tokens",
     source=Source("deepseek2024v2", "section 2.1"),
     assumes="As in a prefill, but that latent attention scores and sums the compressed vectors themselves (absorbed), "
     "which is more arithmetic on less memory; and that of indexers.",
     example=Example(
-        {L: 61, a: 128, r_kv: 512, d_rope: 64, attention_flops: 4997120, **ALIKE, L_ix: 0, a_ix: 0, d_ix: 0},
+        {a: 128, r_kv: 512, d_rope: 64, attention_flops: 4997120, L_att: 61, w_ix: 0},
         "16.990 MFLOP/token^2",
         derived="2 * 61 * 128 * (2 * 512 + 64) / 1e6",
     ),
@@ -697,7 +750,7 @@ scan_work = Formula(
     "a chunk (Yang 2024).",
     example=Example(
         {L_st: 36, C_st: 8192, K_st: 4, H_st: 32, N_st: 128, D_st: 128, Q_st: 64, delta: 1, gamma_st: 8},
-        "209.78 MFLOP/token",
+        "209.98 MFLOP/token",
         derived="36 * (2 * 8192 * 4 + 2 * 32 * (3 * 64 * 128 + 2 * 64 * 128 + 3 * 128 * 128)) / 1e6",
     ),
 )
@@ -720,27 +773,37 @@ def _in_reach(tokens: Any) -> Any:
     return tokens * (1 - (1 - f_mask) * tokens / s)
 
 
-_one = (attention_flops - w_win) / Max(1, L_all)
+_one = Max(0, attention_flops - w_win) / Max(1, L_all)
 
-score_work = Formula(
-    w_attn,
-    (attention_flops - w_win) * when(And(k_ix > 0, s > k_ix), _in_reach(k_ix), f_mask * s)
+pair_work = Formula(
+    w_pair,
+    Max(0, attention_flops - w_win)
+    * when(k_ix > 0, Min(k_ix, s) * (1 - (1 - f_mask) * Min(1, k_ix / s)), f_mask * s)
     + L_mtp * _one * f_mask * s
     + w_win * when(chunked > 0, f_mask * _chunks / s, _in_reach(s_reach))
-    + 2 * L_ix * a_ix * d_ix * flop / token**2 * f_mask * s
-    + w_scan,
-    title="Arithmetic of the cores of mixers, per token",
+    + w_ix * f_mask * s,
+    title="Arithmetic of attention over pairs of tokens, per token",
     source=Source("kaplan2020", "table 1"),
     assumes="A window of w leaves s w - w^2/2 pairs of a causal sequence of s tokens: its first tokens see fewer; so "
     "do the tokens that an indexer picks, which itself scores all. Chunks are whole squares or triangles, the last one "
     "smaller. Layers for predicting further tokens reach back to the first one.",
     example=Example(
         {chunked: 0, f_mask: 0.5, attention_flops: 524288, w_win: 262144, s: 8192, L_mtp: 0, s_reach: 1024, k_ix: 0,
-         L_ix: 0, a_ix: 0, d_ix: 0, w_scan: 0, L: 32, **UNBOUND},
+         w_ix: 0, L_all: 16},
         "1.3254 GFLOP/token",
         derived="524288 / 32 * (16 * 8192 / 2 + 16 * (8192 * 1024 - 1024**2 / 2) / 8192) / 1e9",
     ),
 )  # fmt: skip
+
+score_work = Formula(
+    w_attn,
+    w_pair + w_scan,
+    title="Arithmetic of the cores of mixers, per token",
+    source=Source("kaplan2020", "table 1"),
+    assumes="Of attention and of recurrent mixers, whose scans take longer than it says: their time follows from the "
+    "bytes that they move.",
+    example=Example({w_pair: 2.147e9, w_scan: 0.210e9}, "2.357 GFLOP/token", derived="2.147 + 0.210"),
+)
 
 state_bytes = Formula(
     sigma_st,
@@ -759,12 +822,12 @@ state_bytes = Formula(
 
 cache_width = Formula(
     y_K,
-    attention(r_kv + d_rope, lambda heads: heads.kv * (heads.keys + heads.values)) + L_ix * d_ix,
+    Max(1, attention(r_kv + d_rope, lambda heads: heads.kv * (heads.keys + heads.values)) + L_ix * d_ix),
     title="Numbers that all layers keep of a token",
     source=Source("ainslie2023", "section 2"),
     assumes="Keys and values, or one compressed vector and a rotary key; and a key of each indexer.",
     example=Example(
-        {L: 40, a_kv: 40, d_h: 128, r_kv: 0, d_rope: 0, d_v_h: 128, L_ix: 0, d_ix: 0, **UNBOUND_CACHE},
+        {a_kv: 40, d_h: 128, r_kv: 0, d_rope: 0, d_v_h: 128, L_ix: 0, d_ix: 0, **unbound(40, *SHAPED[1:])},
         "409600",
         derived="40 * 40 * 2 * 128",
     ),
@@ -812,19 +875,20 @@ kv_bytes_per_token = Formula(
 
 cache_per_rank = Formula(
     kv_rank,
-    (attention(r_kv + d_rope, lambda heads: kv_on(t, heads) * (heads.keys + heads.values)) + L_ix * d_ix)
-    * q_kv
-    / token,
+    kv_token
+    * Max(1 / t, attention(r_kv + d_rope, lambda heads: kv_on(t, heads) * (heads.keys + heads.values)) + L_ix * d_ix)
+    / y_K,
     title="KV cache of one token on one tensor-parallel rank",
     source=MEGATRON,
     assumes="Heads are split; where there are more ranks than heads, heads are copied. A compressed cache and the keys "
     "of indexers are copied on every rank.",
     example=Example(
-        {a_kv_r: 1, r_kv: 0, d_rope: 0, d_h: 128, d_v_h: 128, t: 8, q_kv: 2, L_ix: 0, d_ix: 0, L: 80, **UNBOUND_CACHE},
-        "40.96 kB/token",
-        derived="80 * 2 * 128 * 2 / 1e3",
+        {kv_token: 320, y_K: 163840, a_kv_r: 1, r_kv: 0, d_rope: 0, d_h: 128, d_v_h: 128, t: 8, L_ix: 0, d_ix: 0,
+         **unbound(80, *SHAPED[1:])},
+        "40 kB/token",
+        derived="320 * 80 * 2 * 128 / (80 * 8 * 2 * 128)",
     ),
-)
+)  # fmt: skip
 
 #: The output of attention is kept twice where the product that reads it is narrower, once where it is kept narrow.
 _output = when(q_o < q_a, q_o, q_a + when(q_in < q_a, q_in))
@@ -861,7 +925,7 @@ attention_activation = Formula(
     example=Example(
         {a: 128, t: 1, a_kv_r: 128, d_h: 192, qk_norm: 0, q_a: 2, q_in: 2, q_copy: 0, r_q: 1536, r_kv: 512, d_nope: 128,
          d_rope: 64, d_v: 128, elementwise_kernels: "fused", q_o: 2, n_G: 0, d_v_h: 192, L: 61, C_st: 0, Q_st: 0,
-         **PLAIN, **STATELESS},
+         **unbound(61, *SHAPED), **STATELESS},
         "204936 byte/token",
         derived="2 * 2 * 1536 + 4 + 2 * 2 * 512 + 4 + 2 * 64 + 2 * 128 * (2 * (128 + 64) + 128 + 128 + 128)",
     ),
@@ -886,7 +950,7 @@ attention_core_activation = Formula(
     accuracy=HOOKS,
     example=Example(
         {attention_kernel: "eager", a: 32, t: 1, a_kv_r: 8, d_h: 128, r_kv: 0, q_a: 2, mask: 0, s: 2048, d_v_h: 128,
-         L: 32, **PLAIN},
+         L: 32, **unbound(32, *SHAPED)},
         "405504 byte/token",
         derived="2 * 2 * (32 - 8) * 128 + (2 + 4) * 32 * 2048",
     ),
@@ -894,13 +958,13 @@ attention_core_activation = Formula(
 
 up_projection_activation = Formula(
     x_up,
-    when(IS_LATENT, (L_all + L_w) * (_latents + _expansion - q_a * (r_q + r_kv + d_rope) / token) / L),
+    when(IS_LATENT, L_att * (_latents + _expansion - q_a * (r_q + r_kv + d_rope) / token) / L),
     title="Not kept by latent attention whose up-projections are recomputed",
     source=Source("deepseek2024", "section 3.2.3"),
     assumes="The compressed vectors before their norms stay.",
     convention="Mean over all layers.",
     example=Example(
-        {L: 61, **ALIKE, r_kv: 512, r_q: 1536, q_a: 2, q_in: 1.03125, q_copy: 0, d_rope: 64, d_nope: 128, d_v: 128,
+        {L: 61, L_att: 61, r_kv: 512, r_q: 1536, q_a: 2, q_in: 1.03125, q_copy: 0, d_rope: 64, d_nope: 128, d_v: 128,
          a: 128, t: 1, elementwise_kernels: "fused"},
         "165960 byte/token",
         derived="3.03125 * (1536 + 512) + 2 * 4 + 2 * 64 + 128 * 2 * (2 * 192 + 256) - 2 * (1536 + 512 + 64)",
@@ -908,14 +972,22 @@ up_projection_activation = Formula(
 )  # fmt: skip
 
 #: Shapes that follow from others.
-SHAPES = (value_width, near_heads, near_kv_heads, near_key_width, near_value_width)
+SHAPES = (
+    attention_layers,
+    unbounded_attention_layers,
+    value_width,
+    near_heads,
+    near_kv_heads,
+    near_key_width,
+    near_value_width,
+)
 #: What mixers store.
 WHOLE = (*SHAPES, state_parameters, indexer_parameters, mixer_parameters, attention_parameters)
 STORED = (norms_per_layer, *WHOLE)
 #: What one rank holds of it, with adapters.
 SHARDED = (
-    kv_heads_per_rank,
     state_parameters_per_rank,
+    kv_heads_per_rank,
     mixer_parameters_per_rank,
     attention_parameters_per_rank,
     heads_per_rank,
@@ -927,7 +999,7 @@ ADAPTED = (attention_edges, attention_vectors, adapted_attention_products, adapt
 #: What they keep for the backward pass.
 SAVED = (attention_activation, attention_core_activation, up_projection_activation)
 #: What they compute.
-COMPUTED = (attention_work, near_attention_work, window_reach, scan_work, score_work)
+COMPUTED = (attention_work, near_attention_work, indexer_work, scan_work, window_reach, pair_work, score_work)
 #: What a training step needs beside that.
 TRAINED = (key_value_width, repeated_elements, expanding_elements, product_widths, *COMPUTED)
 #: What a request keeps.

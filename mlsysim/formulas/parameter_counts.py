@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from mlsysim.formulas.mixers import SHAPE, Matrices, elements, summed
-from mlsysim.symbolic import Example, Formula, Source, when
+from mlsysim.symbolic import Example, Formula, Max, Source, when
 from mlsysim.symbols.mixers import P_mix, n_N
 from mlsysim.symbols.parameters import P_attn, P_emb, P_exp, P_ffn, P_head, P_norm, P_rt, P_sh
 from mlsysim.symbols.workload import (
@@ -56,7 +56,7 @@ def feed_forward(ways: Any, width: Any, bias: Any) -> Any:
 
 def plain_layers(layers: Any = L, sparse: Any = L_moe) -> Any:
     """Layers with a dense block among so many, of which so many have experts; those without one are spread evenly."""
-    return layers - sparse - layers * L_nb / L
+    return Max(0, layers - sparse - layers * L_nb / L)
 
 
 def norms() -> Any:

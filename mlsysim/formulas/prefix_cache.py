@@ -97,7 +97,9 @@ cached_prefixes = Formula(
     M_pre / (t * kv_rank * kept(s_pre, t * kv_rank)),
     title="Prefixes that the cache holds",
     source=Source("kwon2023", "section 4.4"),
-    assumes="The memory is one of its own, beside that for requests. Prefixes are of one length and stay or go whole.",
+    assumes="The memory is one of its own, beside that for requests. Prefixes are of one length and stay or go whole. "
+    "The state of a recurrent mixer is kept at the end of each prefix and nowhere else: a prompt that shares less of "
+    "it finds nothing.",
     no_example="the reach of attention",
 )
 

@@ -96,7 +96,8 @@ ROOM = PASS | {
 
 def prompts_held(room: frozenset[Formula]) -> Any:
     """Prompts that an engine which prefills has room for, by the formulas of what memory has room for."""
-    return Max(0, floor(evaluated_at(n_kv, APART, room) * (request / token) / (kept(s, t * kv_rank) / token)))
+    cache = APART[t] * evaluated_at(kv_rank, APART, room)
+    return Max(0, floor(evaluated_at(n_kv, APART, room) * (request / token) / (kept(s, cache) / token)))
 
 
 prompt_tokens = Formula(
@@ -249,6 +250,7 @@ transfer_time = Formula(
     kv_token * kept(s) / beta_kv,
     title="Transfer of the cache of one prompt",
     source=Source("zhong2024", "section 3.3"),
+    assumes="And of its state, where mixers are recurrent.",
     no_example="the reach of attention",
 )
 

@@ -39,7 +39,7 @@ from mlsysim.symbols.layers import (
     x_ad,
     x_cast,
 )
-from mlsysim.symbols.mixers import a_r
+from mlsysim.symbols.mixers import a_r, t_each, w_pair
 from mlsysim.symbols.routing import gamma_m, gamma_r, n_exchanges
 from mlsysim.symbols.step import (
     Phi,
@@ -89,7 +89,6 @@ from mlsysim.symbols.step import (
     t_tp,
     v_ff,
     v_h,
-    w_attn,
     w_hot,
     w_lin,
     w_redo,
@@ -161,11 +160,13 @@ product_time = Formula(
 
 score_time = Formula(
     t_attn,
-    n_tok / t * ell_s / (L + L_mtp) * (3 + rho_attn) * w_attn / (kappa * F_wide * when(_eager_scores, 1, eta_attn)),
-    title="Core of attention, one micro-batch",
+    n_tok / t * ell_s / (L + L_mtp) * (3 + rho_attn) * w_pair / (kappa * F_wide * when(_eager_scores, 1, eta_attn))
+    + n_tok * ell_s / (L + L_mtp) * (3 + rho_attn) * t_each / kappa,
+    title="Cores of mixers, one micro-batch",
     source=Source("dao2022", "section 3"),
     assumes="Eager attention is products; fused kernels reach part of their rate, and what they compute backward "
-    "beyond twice the forward is in that part. At 16 bit where products are computed at less.",
+    "beyond twice the forward is in that part. At 16 bit where products are computed at less. Scans of recurrent "
+    "mixers take the time of the bytes that they move, backward twice as long as forward: derived from prefills.",
     accuracy=CALIBRATED,
     example=Example(
         {
@@ -175,7 +176,8 @@ score_time = Formula(
             L: 80,
             L_mtp: 0,
             rho_attn: 1,
-            w_attn: 10e9,
+            w_pair: 10e9,
+            t_each: 0,
             kappa: 1,
             F_wide: 593.4,
             attention_kernel: "flash",

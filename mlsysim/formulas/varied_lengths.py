@@ -30,6 +30,7 @@ from mlsysim.symbols.chunked import cv_in, cv_out
 from mlsysim.symbols.deployment import D_1, g_P, quantile
 from mlsysim.symbols.iteration import K_dec, n_dec, n_grp, n_pro, t_it, t_pat
 from mlsysim.symbols.layers import two
+from mlsysim.symbols.mixers import t_scan
 from mlsysim.symbols.serving import n_out
 from mlsysim.symbols.varied_lengths import S_D, D_len, D_q, a_D, b_D, cv_D, e_D, k_D, m_D, size, x_b
 from mlsysim.symbols.workload import s
@@ -111,11 +112,11 @@ prompt_bend = Formula(
 def _curved(prompts: Any, kind: str) -> Formula:
     return Formula(
         b_D,
-        when(cv_in > 0, Min(e_D, (1 + two) * evaluated_at(t_pat, prompts, PASS)), 0),
+        when(cv_in > 0, Min(e_D, (1 + two) * evaluated_at(t_pat, {**prompts, t_scan: 0}, PASS)), 0),
         title="Part of a prefill that grows with the square of the length",
         source=Source("dao2022", "section 3.1"),
         variant=kind,
-        assumes="Attention; not where something else hides it.",
+        assumes="Attention; not where something else hides it. Scans grow with the length itself.",
         no_example=PASSED,
     )
 

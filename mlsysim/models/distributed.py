@@ -13,6 +13,7 @@ from mlsysim.formulas import (
     expert_exchange,
     expert_products,
     layer_time,
+    mixer_times,
     mixers,
     moe_routing,
     number_formats,
@@ -21,7 +22,7 @@ from mlsysim.formulas import (
     step_time,
     transformer_flops,
 )
-from mlsysim.inputs.declaration import Foundation
+from mlsysim.inputs.declaration import Caveat, Foundation
 from mlsysim.inputs.slot import Slot
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.recipe import RECIPE
@@ -37,6 +38,7 @@ from mlsysim.models.training_memory import (
 from mlsysim.symbolic import Mod, Requirement, System, swapped
 from mlsysim.symbols.activations import v_chunks
 from mlsysim.symbols.hardware import n_fleet, n_node
+from mlsysim.symbols.mixers import L_st
 from mlsysim.symbols.training import b, c_cp, e, g, p, r_dp, t, t_e
 from mlsysim.symbols.workload import s
 
@@ -49,6 +51,7 @@ DISTRIBUTED = swapped(
         expert_exchange.exchange_links_reached,
         expert_exchange.distinct_nodes,
         *mixers.TRAINED,
+        *mixer_times.SHARDED,
         *transformer_flops.FORMULAS,
         moe_routing.exchanges_per_layer,
         *pipeline_schedule.FORMULAS,
@@ -144,6 +147,8 @@ class DistributedModel(PerformanceModel):
                 "efficiency",
                 "attention_efficiency",
                 "memory_efficiency",
+                "scan_efficiency",
+                "scan_chunk_time",
                 "link_efficiency",
                 "fabric_efficiency",
                 "exchange_link_efficiency",
@@ -253,7 +258,14 @@ class DistributedModel(PerformanceModel):
             )
         ),
     )
-    caveats = (BEYOND_NODE,)
+    caveats = (
+        BEYOND_NODE,
+        Caveat(
+            L_st > 0,
+            "scans of {state_layers} recurrent mixers take the time of the bytes that they move, by a law of prefills; "
+            "backward is taken as twice that, which nothing measured is held against",
+        ),
+    )
     common = (
         "tp_size",
         "pp_size",

@@ -11,6 +11,7 @@ from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.shape import (
+    ATTENDS,
     BEYOND_NODE,
     CHECKPOINT,
     CHECKPOINT_DEFAULTS,
@@ -27,16 +28,17 @@ from mlsysim.models.shape import (
     WINDOW,
     WINDOW_REQUIREMENTS,
     divides,
+    prefill_caveats,
 )
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Mod, Requirement
 from mlsysim.symbols.hardware import n_node
-from mlsysim.symbols.iteration import E_red, M_kv, d_a
+from mlsysim.symbols.iteration import E_red, M_kv, d_a, n_pro
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.lora import G_lo, K_lo, M_lo, N_lo
 from mlsysim.symbols.mixers import a
 from mlsysim.symbols.training import e, p, t
-from mlsysim.symbols.workload import E, L, L_moe, d_e, d_ff, d_sh
+from mlsysim.symbols.workload import E, L, L_moe, d_e, d_ff, d_sh, s
 
 _DEVICE = ("memory_bandwidth", "peak_flops", "attention_peak_flops", "memory_capacity")
 _LINKS = ("node_bandwidth", "switch_reduces", "direct_mesh")
@@ -184,6 +186,8 @@ class IterationModel(PerformanceModel):
                 "memory_efficiency",
                 "prefill_attention_efficiency",
                 "kv_read_efficiency",
+                "scan_efficiency",
+                "scan_chunk_time",
                 "link_efficiency",
                 "fabric_efficiency",
                 "exchange_link_efficiency",
@@ -240,7 +244,7 @@ class IterationModel(PerformanceModel):
             variant="saturated",
         ),
     )
-    caveats = ENGINE_CAVEATS
+    caveats = (*ENGINE_CAVEATS, *prefill_caveats(s, n_pro > 0))
     requirements = (
         divides(t, a),
         divides(t, d_ff),
@@ -248,6 +252,7 @@ class IterationModel(PerformanceModel):
         divides(t, d_sh),
         SHARED_KV_HEADS,
         *SHARED_MIXERS,
+        ATTENDS,
         Requirement(p, p <= L, "must be at most {layers}"),
         Requirement(
             e,

@@ -12,6 +12,7 @@ from mlsysim.catalog import Fleet, MemoryDesign, TransformerWorkload, builtin
 from mlsysim.errors import InputError
 from mlsysim.formulas import (
     memory_expansion,
+    mixer_times,
     mixers,
     number_formats,
     offloaded_training,
@@ -54,7 +55,7 @@ _SEGMENTS = (
 _STEP = DistributedModel()
 _PRICE = (memory_expansion.memory_price, memory_expansion.throughput_per_price)
 #: State, layout and arithmetic are those of the plain training step.
-_PLAIN = (*PER_OPERATOR, *number_formats.EXCHANGED, *mixers.TRAINED, *transformer_flops.FORMULAS,
+_PLAIN = (*PER_OPERATOR, *number_formats.EXCHANGED, *mixers.TRAINED, *mixer_times.SHARDED, *transformer_flops.FORMULAS,
           step_time.data_parallel_ranks, step_time.throughput, step_time.device_throughput)  # fmt: skip
 
 

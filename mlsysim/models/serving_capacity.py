@@ -7,6 +7,7 @@ from sympy import Eq
 from mlsysim.catalog import Accelerator, TransformerWorkload
 from mlsysim.formulas import (
     continuous_batching,
+    mixer_times,
     mixers,
     number_formats,
     parameter_counts,
@@ -19,6 +20,7 @@ from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.shape import (
+    ATTENDS,
     CHECKPOINT,
     CHECKPOINT_DEFAULTS,
     COUNTED,
@@ -29,12 +31,13 @@ from mlsysim.models.shape import (
     STATE_DEFAULTS,
     WINDOW,
     WINDOW_REQUIREMENTS,
+    prefill_caveats,
 )
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Mod, Requirement, System, swapped
 from mlsysim.symbols.mixers import a, a_kv, d_rope, r_kv
 from mlsysim.symbols.serving import cv
-from mlsysim.symbols.workload import E, L, L_moe, P, d_e, h, k
+from mlsysim.symbols.workload import E, L, L_moe, P, d_e, h, k, s
 
 FIRST_ORDER = System(
     (*number_formats.FIRST_ORDER, mixers.kv_bytes_by_width, *serving_capacity.FORMULAS, *queueing.FORMULAS)
@@ -86,12 +89,14 @@ class ServingCapacityModel(PerformanceModel):
                     mixers.decode_attention_work,
                     *mixers.CACHED,
                     number_formats.mixer_matrices,
+                    *mixer_times.WHOLE,
                     *continuous_batching.FORMULAS,
                 ),
                 dropped=("padded_seq_len", "bytes_per_element"),
             ),
             requirements=(
                 *WINDOW_REQUIREMENTS,
+                ATTENDS,
                 Requirement(k, k <= E, "must be at most {experts}"),
                 Requirement(L_moe, L_moe <= L, "must be at most {layers}"),
                 Requirement(L_moe, Eq(L_moe, 0) | (E > 1), "must be 0 where {experts}"),
@@ -121,6 +126,8 @@ class ServingCapacityModel(PerformanceModel):
                 "efficiency",
                 "memory_efficiency",
                 "kv_read_efficiency",
+                "scan_efficiency",
+                "scan_chunk_time",
                 "dispatch_tax",
                 "layer_tax",
                 "gpu_memory_utilization",
@@ -169,6 +176,7 @@ class ServingCapacityModel(PerformanceModel):
         Requirement(h, Eq(Mod(h, a), 0), "must be a multiple of {heads}"),
         Requirement(d_rope, Eq(d_rope, 0) | (r_kv > 0), "must be 0 where {kv_lora_rank}"),
     )
+    caveats = prefill_caveats(s)
     common = ("precision", "max_replicas")
     headline = (
         "required_replicas",

@@ -52,6 +52,8 @@ KORTHIKANTI = swapped(
     FIRST_ORDER,
     (
         *number_formats.KEPT,
+        mixers.attention_layers,
+        mixers.unbounded_attention_layers,
         mixers.near_heads,
         mixers.heads_per_rank,
         *activations.KORTHIKANTI_FORMULAS,

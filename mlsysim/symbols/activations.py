@@ -156,7 +156,7 @@ x_attn = variable(
     r"x_{\mathrm{attn}}",
     "byte/token",
     "Kept by attention outside its core: queries, keys, values, output.",
-    positive(),
+    nonnegative(),
 )
 x_core = variable(
     "attention_core_activation",

@@ -122,7 +122,7 @@ W_dense = variable(
     r"W_{\mathrm{den}}",
     "count",
     "Weights of one rank that every token passes through, all layers.",
-    positive(),
+    nonnegative(),
 )
 W_hit = variable(
     "touched_expert_weights",

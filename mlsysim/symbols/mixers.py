@@ -1,7 +1,6 @@
 """Symbols of what lets tokens see each other: attention of each kind, what it counts, keeps and computes."""
 
-from mlsysim.symbolic import flag, integer, nonnegative, positive, variable
-from mlsysim.symbols.workload import L
+from mlsysim.symbolic import between, flag, integer, nonnegative, positive, variable
 
 a = variable("heads", "a", "count", "Attention heads (query heads).", integer(1))
 a_kv = variable("kv_heads", r"a_{\mathrm{kv}}", "count", "Heads that keep keys and values (GQA).", integer(1))
@@ -75,7 +74,6 @@ L_w = variable(
     "count",
     "Layers with sliding-window attention; 0 without.",
     integer(0),
-    not_above=L,
 )
 chunked = variable(
     "chunked_attention",
@@ -108,8 +106,8 @@ n_B = variable(
     integer(1, 2),
 )
 
-n_N = variable("norms_per_layer", r"n_{\mathrm{N}}", "count", "Norms of one layer.", integer(0))
-a_r = variable("heads_per_rank", r"a_{\mathrm{r}}", "count", "Query heads of one tensor-parallel rank.", positive())
+n_N = variable("norms_per_layer", r"n_{\mathrm{N}}", "count", "Norms of one layer.", integer(1))
+a_r = variable("heads_per_rank", r"a_{\mathrm{r}}", "count", "Query heads of one tensor-parallel rank.", nonnegative())
 d_v_h = variable(
     "value_dim",
     r"d_{\mathrm{v,h}}",
@@ -129,35 +127,35 @@ y_v = variable(
     r"y_{\mathrm{qv}}",
     "count",
     "Widths of queries, gate, values and output of attention on one tensor-parallel rank, added up.",
-    positive(),
+    nonnegative(),
 )
 y_core = variable(
     "core_width_per_rank",
     r"y_{\mathrm{core}}",
     "count",
     "Widths of queries, gate, keys, values and output of attention on one tensor-parallel rank, added up.",
-    positive(),
+    nonnegative(),
 )
 y_mix = variable(
     "mixer_product_widths",
     r"y_{\mathrm{mix}}",
     "count",
     "Widths of inputs and outputs of the products of attention in one layer.",
-    integer(1),
+    nonnegative(),
 )
 W_all = variable(
     "repeated_matrix_elements",
     r"W_{\mathrm{all}}",
     "count",
     "Matrix elements of attention in one layer that every tensor-parallel rank holds whole.",
-    integer(0),
+    nonnegative(),
 )
 W_up = variable(
     "up_projection_elements",
     r"W_{\mathrm{up}}",
     "count",
     "Matrix elements in one layer that expand what latent attention compresses.",
-    integer(0),
+    nonnegative(),
 )
 x_up = variable(
     "up_projection_activation",
@@ -228,7 +226,16 @@ L_none = variable(
     "count",
     "Layers in which tokens do not see each other, which have a feed-forward block alone; 0 without.",
     integer(0),
-    not_above=L,
+)
+L_att = variable(
+    "attention_layers", r"L_{\mathrm{att}}", "count", "Layers with attention, with a window or without.", integer(0)
+)
+L_all = variable(
+    "unbounded_attention_layers",
+    r"L_{\mathrm{all}}",
+    "count",
+    "Layers whose attention reaches back to the first token.",
+    integer(0),
 )
 L_st = variable(
     "state_layers",
@@ -236,7 +243,6 @@ L_st = variable(
     "count",
     "Layers with a recurrent mixer, which keeps a state of fixed size; 0 without.",
     integer(0),
-    not_above=L,
 )
 L_both = variable(
     "parallel_layers",
@@ -244,7 +250,6 @@ L_both = variable(
     "count",
     "Layers among them that have attention beside the recurrent mixer (Falcon-H1); 0 without.",
     integer(0),
-    not_above=L,
 )
 H_k = variable(
     "state_key_heads",
@@ -325,12 +330,14 @@ sigma_st = variable(
     r"\sigma_{\mathrm{st}}",
     "byte/request",
     "State that a request keeps in all layers, whatever its length.",
+    nonnegative(),
 )
 w_scan = variable(
     "scan_flops",
     r"w_{\mathrm{scan}}",
     "FLOP/token",
     "Arithmetic of the recurrences of all layers where a sequence is scanned in chunks, per token.",
+    nonnegative(),
 )
 L_ix = variable(
     "index_layers",
@@ -338,13 +345,12 @@ L_ix = variable(
     "count",
     "Layers with an indexer, which picks the tokens that attention reads; 0 without.",
     integer(0),
-    not_above=L,
 )
 a_ix = variable("index_heads", r"a_{\mathrm{ix}}", "count", "Heads of an indexer.", integer(0))
 d_ix = variable("index_head_dim", r"d_{\mathrm{ix}}", "count", "Width of a key of an indexer.", integer(0))
 k_ix = variable("index_topk", r"k_{\mathrm{ix}}", "token", "Tokens that an indexer picks.", integer(0))
 P_ix = variable("indexer_parameters", r"P_{\mathrm{ix}}", "count", "Parameters of one indexer.", integer(0))
-P_mix = variable("mixer_parameters", r"P_{\mathrm{mix}}", "count", "Parameters of all mixers.", integer(0))
+P_mix = variable("mixer_parameters", r"P_{\mathrm{mix}}", "count", "Parameters of all mixers.", nonnegative())
 P_mix_r = variable(
     "mixer_parameters_per_rank",
     r"P_{\mathrm{mix,r}}",
@@ -357,7 +363,7 @@ y_K = variable(
     r"y_{\mathrm{K}}",
     "count",
     "Numbers that all layers keep of a token in reach of each.",
-    integer(0),
+    integer(1),
 )
 y_K_w = variable(
     "cache_width_in_window",
@@ -378,4 +384,49 @@ w_win = variable(
     r"w_{\mathrm{w}}",
     "FLOP/token^2",
     "Arithmetic of attention per pair of tokens, in all layers with a window.",
+    nonnegative(),
 )
+w_ix = variable(
+    "indexer_flops",
+    r"w_{\mathrm{ix}}",
+    "FLOP/token^2",
+    "Arithmetic of all indexers per pair of tokens.",
+    nonnegative(),
+)
+
+w_pair = variable(
+    "scored_pair_flops",
+    r"w_{\mathrm{pair}}",
+    "FLOP/token",
+    "Forward arithmetic of attention over the pairs of tokens that it leaves, all layers.",
+    nonnegative(),
+)
+eta_scan = variable(
+    "scan_efficiency",
+    r"\eta_{\mathrm{scan}}",
+    "count",
+    "Share of the memory bandwidth that scans of recurrent mixers reach in a prefill.",
+    between(0, 1, open_lower=True),
+)
+tau_scan = variable(
+    "scan_chunk_time",
+    r"\tau_{\mathrm{scan}}",
+    "µs",
+    "Least time of one chunk of a sequence in a scan, whatever it moves.",
+    nonnegative(),
+)
+x_scan = variable(
+    "scan_traffic",
+    r"X_{\mathrm{scan}}",
+    "byte/token",
+    "Bytes that the scans of all recurrent mixers move in a forward pass, per token.",
+    nonnegative(),
+)
+t_each = variable(
+    "scan_time_per_token",
+    r"t_{\mathrm{s,tok}}",
+    "µs/token",
+    "Scans of all recurrent mixers in a forward pass, per token on one rank.",
+    nonnegative(),
+)
+t_scan = variable("scan_time", r"t_{\mathrm{scan}}", "ms", "Scans of recurrent mixers over the prompts.", nonnegative())

@@ -128,8 +128,10 @@ M_far_need = variable(
     "remote_memory", r"M_{\mathrm{far,need}}", GB, "Remote memory one accelerator needs.", nonnegative()
 )
 
-t_fd = variable("dense_layer_time", r"t_{\mathrm{f,d}}", MS, "Arithmetic of one dense layer, forward.", positive())
-t_fs = variable("moe_layer_time", r"t_{\mathrm{f,s}}", MS, "Arithmetic of one layer with experts, forward.", positive())
+t_fd = variable("dense_layer_time", r"t_{\mathrm{f,d}}", MS, "Arithmetic of one dense layer, forward.", nonnegative())
+t_fs = variable(
+    "moe_layer_time", r"t_{\mathrm{f,s}}", MS, "Arithmetic of one layer with experts, forward.", nonnegative()
+)
 Q_d = variable("dense_layer_traffic", r"Q_{\mathrm{d}}", GB, "Local traffic of one dense layer, forward.", positive())
 Q_s = variable(
     "moe_layer_traffic", r"Q_{\mathrm{s}}", GB, "Local traffic of one layer with experts, forward.", positive()

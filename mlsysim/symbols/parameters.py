@@ -1,10 +1,10 @@
 """Symbols of the parameters of a transformer, counted tensor by tensor."""
 
-from mlsysim.symbolic import integer, variable
+from mlsysim.symbolic import integer, nonnegative, variable
 
 P_norm = variable("norm_parameters", r"P_{\mathrm{norm}}", "count", "Parameters of one norm.", integer(1))
 P_attn = variable(
-    "attention_parameters", r"P_{\mathrm{attn}}", "count", "Attention parameters of one layer.", integer(1)
+    "attention_parameters", r"P_{\mathrm{attn}}", "count", "Parameters of the mixer of one layer.", nonnegative()
 )
 P_ffn = variable(
     "ffn_parameters", r"P_{\mathrm{ffn}}", "count", "Feed-forward parameters of one dense layer.", integer(0)

@@ -38,7 +38,7 @@ w_lin = variable(
     r"w_{\mathrm{lin}}",
     "FLOP/token",
     "Forward arithmetic of the products with weights, all layers.",
-    positive(),
+    nonnegative(),
     not_below=w_rt,
 )
 w_hot = variable(

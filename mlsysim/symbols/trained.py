@@ -32,7 +32,7 @@ R_attn = variable(
     r"R_{\mathrm{attn}}",
     N_COUNT,
     "Rows and columns of the matrices of attention of one layer on one rank, added up.",
-    positive(),
+    nonnegative(),
 )
 R_ff = variable(
     "ffn_edges_per_rank",

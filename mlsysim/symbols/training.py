@@ -78,7 +78,7 @@ P_attn_r = variable(
     r"P_{\mathrm{attn,r}}",
     "count",
     "Attention parameters of one layer on one tensor-parallel rank.",
-    positive(),
+    nonnegative(),
 )
 P_ffn_r = variable(
     "ffn_parameters_per_rank",

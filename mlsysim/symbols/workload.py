@@ -41,7 +41,6 @@ L_nb = variable(
     "count",
     "Layers without a feed-forward block; 0 where every layer has one.",
     integer(0),
-    not_above=L,
 )
 M_x = variable(
     "further_matrices",

@@ -41,7 +41,7 @@ def by_numpy(name, *inputs):
 def jitted(name, *first):
     """The function compiled once, as a loop would be compiled again at every call."""
     if name == "least_integer":
-        return jax.jit(lambda limit, *given: arrays.least_integer(*first, limit, given))
+        return jax.jit(lambda limit, *given: arrays.namespace()["least_integer"](*first, limit, given))
     return jax.jit(partial(arrays.namespace()[name], *first))
 
 
@@ -115,7 +115,9 @@ def test_a_least_integer_beyond_a_number(cases):
         assert beyond_by_jax(limit, needed, beyond).tolist() == expected
 
 
-beyond_by_jax = jax.jit(lambda limit, needed, beyond: arrays.least_integer(enough, limit, (needed,), beyond))
+beyond_by_jax = jax.jit(
+    lambda limit, needed, beyond: arrays.namespace()["least_integer"](enough, limit, (needed,), beyond)
+)
 
 
 def test_nothing_lies_beyond_infinity():
@@ -129,7 +131,7 @@ def test_a_condition_that_is_the_same_for_every_number():
         assert BY_ARRAYS(lambda n, answer=answer: answer, limit, ()).tolist() == expected
         assert [BY_FLOATS(lambda n, answer=answer: answer, top, ()) for top in limit] == expected
         with jax.enable_x64(True):
-            found = arrays.least_integer(lambda n, answer=answer: answer, jnp.asarray(limit), ())
+            found = arrays.namespace()["least_integer"](lambda n, answer=answer: answer, jnp.asarray(limit), ())
         assert found.tolist() == expected
 
 

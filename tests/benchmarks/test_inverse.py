@@ -34,7 +34,7 @@ def test_a_million_unknowns(benchmark, kind, fixed, axis, values, output):
     unknown = "fabric_bandwidth" if kind is MoERoutingModel else "memory_bandwidth"
     result = model.solve(**fixed, **{axis: values[UNKNOWNS // 2]})
     target = 0.9 * result[output]
-    model.solve_for(unknown, **fixed, **{axis: values[:1000], output: target})
+    model.solve_for(unknown, **fixed, **{axis: values[:1000], output: target}, allow_infeasible=True)
     function = compiled(model.system.closure([output]))
     canonical = {name: result.canonical(name) for name in result.inputs}
     scale, goal = canonical[axis] / values[UNKNOWNS // 2], 0.9 * result.canonical(output)
@@ -42,7 +42,7 @@ def test_a_million_unknowns(benchmark, kind, fixed, axis, values, output):
 
     def once():
         start = time.process_time()
-        found = model.solve_for(unknown, **fixed, **{axis: values, output: target})
+        found = model.solve_for(unknown, **fixed, **{axis: values, output: target}, allow_infeasible=True)
         middle = time.process_time()
         places = np.linspace(0, UNKNOWNS - 1, LOOPED).astype(int)
         looped = [root(scale * values[place]) for place in places]

@@ -59,7 +59,7 @@ def questions():
 
     def explore():
         """Their search over 256 layouts, in seconds a point; ours is timed by itself."""
-        from mlsysim.backends.dse import DSE
+        from mlsysim.engine.dse import DSE
 
         space = {
             "batch_size": [1, 2, 4, 8, 16, 32, 64, 128],

@@ -151,7 +151,6 @@ PARTS = (
     ("moe_layers", "layers"),
     ("moe_layers_per_stage", "layers_per_stage"),
     ("pp_size", "layers"),
-    ("sliding_layers", "layers"),
     ("num_redundant_experts", "experts"),
 )
 
@@ -177,6 +176,7 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
     if {"tp_size", "accelerators_per_node"} <= set(point) and point["tp_size"] > point["accelerators_per_node"]:
         point["tp_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
     serving_layout(point, rng)
+    mixed(point, rng)
     if {"rank_stride", "accelerators_per_node"} <= set(point) and point["accelerators_per_node"] % point["rank_stride"]:
         point["rank_stride"] = rng.choice([1.0, point["accelerators_per_node"]])
     if {"collective_ranks", "rank_stride", "accelerators_per_node"} <= set(point):
@@ -231,6 +231,49 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
     if "moe_layers" in point and point["moe_layers"] != point.get("layers"):
         point |= {name: point[name] or 256 * point.get("tp_size", 1) for name in {"ffn_dim"} & set(point)}
     return point
+
+
+#: Layers that are some of all, each of those that are left.
+SHARED_OUT = ("state_layers", "mixerless_layers", "sliding_layers")
+
+
+def mixed(point: dict[str, float], rng: random.Random) -> None:
+    """Layers of each kind, heads that ranks share, and what layers with a window have of what all have."""
+    if "layers" in point:
+        left = point["layers"] - 1
+        for name in SHARED_OUT:
+            if name in point:
+                point[name] = min(point[name], left)
+                left -= point[name]
+        if "parallel_layers" in point:
+            point["parallel_layers"] = min(point["parallel_layers"], point.get("state_layers", 0.0))
+        if "blockless_layers" in point:
+            sparse = point.get("moe_layers", point.get("moe_layers_per_stage", 0.0))
+            point["blockless_layers"] = min(point["blockless_layers"], max(0.0, point["layers"] - sparse))
+        if "index_layers" in point:
+            point["index_layers"] = min(point["index_layers"], point["layers"])
+    if point.get("layers_per_stage", math.inf) < point.get("layers", 0.0):
+        point |= dict.fromkeys({"blockless_layers"} & set(point), 0.0)
+    ranks = point.get("tp_size", 1.0)
+    for heads, kv in (("heads_in_window", "kv_heads_in_window"), ("sliding_heads", "sliding_kv_heads")):
+        if kv in point:
+            point[kv] = point[kv] and ranks * rng.choice([1.0, 2.0])
+        if heads in point:
+            point[heads] = point[heads] and (point.get(kv) or ranks) * rng.choice([1.0, 2.0, 3.0])
+    if "state_heads" in point:
+        point["state_heads"] = ranks * rng.choice([0.0, 1.0, 2.0, 8.0])
+    if "state_key_heads" in point:
+        point["state_key_heads"] = min(rng.choice([0.0, 1.0, 2.0]) * ranks, point.get("state_heads", math.inf))
+    if point.get("index_layers"):
+        point |= {name: point[name] or 64.0 for name in {"index_heads", "index_head_dim", "index_topk"} & set(point)}
+    if "cache_width" in point:
+        of_indexers = point.get("index_layers", 0.0) * point.get("index_head_dim", 0.0)
+        point["cache_width"] += 1.0 + point.get("cache_width_in_window", 0.0) + of_indexers
+    if {"attention_flops", "sliding_attention_flops"} <= set(point):
+        point["attention_flops"] += point["sliding_attention_flops"]
+    if {"decode_attention_flops", "sliding_attention_flops"} <= set(point):
+        scored = point["sliding_attention_flops"] + point.get("indexer_flops", 0.0)
+        point["decode_attention_flops"] += scored + 1.0
 
 
 def serving_layout(point: dict[str, float], rng: random.Random) -> None:

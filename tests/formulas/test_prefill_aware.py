@@ -13,6 +13,7 @@ import pytest
 
 from formulas import plain_formats as formats
 from mlsysim.models import ServingCapacityModel
+from mlsysim.models.shape import NO_WINDOW, OPTIONAL_PASS_SHAPE, STATE_DEFAULTS
 
 LABELS = ("Memory", "Base Latency", "Capacity", "Tail Latency", "Feasible")
 Z99 = 2.326348
@@ -280,6 +281,9 @@ def draw(rng):
     one = moe_layers * (3 if gated else 2) * hidden * width
     rest = layers * 10 * hidden**2 + 10 ** rng.uniform(6, 9)
     x = {
+        **OPTIONAL_PASS_SHAPE,
+        **NO_WINDOW,
+        **STATE_DEFAULTS,
         "parameters": rest + experts * one,
         "layers": layers,
         "hidden_dim": hidden,
@@ -300,11 +304,7 @@ def draw(rng):
         "vocab_size": rng.randint(1000, 250_000),
         "ffn_dim": hidden * rng.randint(1, 5),
         "shared_ffn_dim": rng.choice([0, width]),
-        **dict.fromkeys(
-            ("router_bias", "qkv_bias", "attention_output_bias", "mlp_bias", "norm_bias", "qk_norm", "expert_bias"), 0
-        ),
-        **dict.fromkeys(("attention_sinks", "mtp_layers", "sliding_window", "sliding_layers", "chunked_attention"), 0),
-        "q_lora_rank": 0,
+        "router_bias": 0,
         "attention_mask": rng.randint(0, 1),
         "memory_efficiency": rng.uniform(0.5, 1),
         "kv_read_efficiency": rng.uniform(0.5, 1),

@@ -9,8 +9,11 @@ import pytest
 
 from formulas import plain_formats as formats
 from mlsysim.models import TrainingMemoryModel
+from mlsysim.models.shape import OPTIONAL_SHAPE
 
 POINTS = 1200
+#: One attention in every layer; tests/models/test_mixers.py counts other mixers layer by layer.
+ONE_ATTENTION = {**OPTIONAL_SHAPE, "state_chunk": 0}
 #: Bytes per trained parameter with 32-bit copies of weights, of optimizers that need no shapes.
 FIRST_ORDER = {
     "adam": 12, "adamw": 12, "adam_fp32": 12, "adam_bf16": 8, "adam_8bit": 6 + 1 / 256, "sgd": 4, "none": 0
@@ -520,6 +523,7 @@ def draw_run(r):
 def draw_korthikanti(r):
     x = draw_run(r)
     return {
+        **ONE_ATTENTION,
         **x,
         "two_batch_overlap": int(may_pair(x) and r.random() < 0.5),
         "ep_size": 1,
@@ -546,6 +550,7 @@ def draw_per_operator(r):
         x |= {"pipeline_schedule": "dualpipe", "interleaved_stages": 1, "gradient_accumulation_steps": rounds}
         x["optimizer"], finetuning = r.choice(list(FIRST_ORDER)), "full"
     return {
+        **ONE_ATTENTION,
         **x,
         "two_batch_overlap": int(may_pair(x) and r.random() < 0.5),
         "etp_size": 0,  # as everything else; test_expert_tensor_parallel.py counts other cuts

@@ -38,9 +38,16 @@ TENSORS = {
     "sandwich_norm": False,
     "expert_bias": False,
     "mtp_layers": 0,
+    **dict.fromkeys(("sliding_layers", "sliding_heads", "sliding_kv_heads", "sliding_head_dim"), 0),
+    "sliding_v_head_dim": 0,
+    "value_projections": True,
+    **dict.fromkeys(("mixerless_layers", "blockless_layers", "state_layers", "parallel_layers"), 0),
+    **dict.fromkeys(("state_key_heads", "state_key_dim", "state_heads", "state_value_dim", "state_gates"), 0),
+    **dict.fromkeys(("state_scalars", "conv_channels", "conv_kernel", "state_matrices", "state_vectors"), 0),
+    **dict.fromkeys(("index_layers", "index_heads", "index_head_dim", "further_matrices", "further_vectors"), 0),
 }
 
-NO_PRODUCTS = ("learned_positions", "block_norms", "sandwich_norm")
+NO_PRODUCTS = ("learned_positions", "block_norms", "sandwich_norm", "further_vectors")
 
 EXPECTED = {
     TrainingMemoryModel: (
@@ -92,6 +99,7 @@ EXPECTED = {
             "reserved_memory": 0.0,
             "parameters": None,
             **TENSORS,
+            "state_chunk": 0,
             "moe_layer_interval": None,
             "memory_capacity": None,
         },
@@ -119,13 +127,26 @@ EXPECTED = {
             "shared_ffn_dim": 0,
             "router_bias": False,
             "sliding_window": 0,
-            "sliding_layers": 0,
             "chunked_attention": False,
+            "index_topk": 0,
+            "state_operations": 0,
+            "state_chunk": 0,
+            "delta_rule": False,
+            "state_element_bytes": 4,
             "memory_capacity": None,
             "memory_bandwidth": None,
             "peak_flops": None,
             "efficiency": 0.5,
-            **dict.fromkeys(("memory_efficiency", "kv_read_efficiency", "dispatch_tax", "layer_tax")),
+            **dict.fromkeys(
+                (
+                    "memory_efficiency",
+                    "kv_read_efficiency",
+                    "scan_efficiency",
+                    "scan_chunk_time",
+                    "dispatch_tax",
+                    "layer_tax",
+                )
+            ),
             "gpu_memory_utilization": None,
             "kv_memory_fraction": None,
             "workspace_memory": None,
@@ -173,7 +194,9 @@ FIRST = {"solve": [], "sweep": [], "sensitivity": ["output"], "function": ["outp
 VERBS = [(model, verb) for model in EXPECTED for verb in FIRST]
 UNITS = {
     "seq_len": "token",
-    "sliding_window": "token",
+    **dict.fromkeys(("sliding_window", "index_topk", "state_chunk"), "token"),
+    "state_operations": "FLOP/token",
+    "state_element_bytes": "byte",
     "expert_row_padding": "token",
     "memory_capacity": "GB",
     "memory_bandwidth": "GB/s",

@@ -1,0 +1,238 @@
+"""Models whose layers differ, against plain Python that goes layer by layer and lists the tensors of each.
+
+What is counted by kinds must be the sum over the layers, wherever a kind stands: parameters, whole and on one rank,
+adapters, cache and state, arithmetic, and what a layer keeps for the backward pass.
+"""
+
+import random
+
+import pytest
+
+from mlsysim import IterationModel, ParameterCountModel, ServingCapacityModel, TrainingMemoryModel
+from mlsysim.errors import InputError, UnknownNameError
+from mlsysim.study.results.result import Result
+
+COUNT, CACHE = ParameterCountModel(), ServingCapacityModel("prefill_aware")
+DRAWS = range(40)
+DEVICE = {"memory_capacity": "1e6 GB", "memory_bandwidth": "3000 GB/s", "peak_flops": "1000 TFLOP/s"}
+
+
+def size(tensors):
+    return sum(rows * columns for rows, columns in tensors)
+
+
+def draw(seed):
+    """Layers with a mixer or two and a block or none, the shapes of their kinds, and ranks that share them."""
+    r = random.Random(seed)
+    t, layers = r.choice([1, 2, 4]), r.randint(3, 24)
+    latent = r.random() < 0.3
+    kinds = ["full", "state", "both", "none"] if latent else ["full", "window", "state", "both", "none"]
+    mixers = ["full", *r.choices(kinds, k=layers - 1)]
+    blocks = ["dense", *r.choices(["dense", "sparse", "empty"], k=layers - 1)]
+    heads = {
+        "full": (t * r.choice([1, 2, 4]), r.choice([1, 2]), r.choice([64, 128]), r.choice([64, 96])),
+        "window": (t * r.choice([2, 4]), r.choice([1, 2]), r.choice([32, 256]), r.choice([32, 64])),
+    }
+    heads = {kind: (a * kv, kv * r.choice([1, t]), d, v) for kind, (a, kv, d, v) in heads.items()}
+    heads = {kind: (a if a % kv == 0 else a * kv, kv, d, v) for kind, (a, kv, d, v) in heads.items()}
+    state = dict(
+        zip(
+            ("key_heads", "key_dim", "heads", "value_dim", "gates", "scalars"),
+            (t * r.choice([0, 1, 2]), 64, 2 * t, r.choice([1, 32]), r.choice([0, 1]), r.choice([0, 1, 2])),
+            strict=True,
+        )
+    )
+    return {
+        "t": t, "h": 256, "mixers": mixers, "blocks": blocks, "heads": heads, "state": state, "latent": latent,
+        "conv": (r.choice([0, 512]), 4), "matrices": t * r.choice([0, 1000]), "vectors": t * r.choice([0, 128]),
+        "values": r.random() < 0.7, "window": r.choice([16, 100]), "chunk": r.choice([0, 16, 64]),
+        "delta": r.random() < 0.5, "operations": r.choice([4, 8]), "index": r.random() < 0.5 if latent else False,
+        "gate": 0 if latent else r.choice([0, 1, 64]), "tokens": r.choice([10, 64, 300]), "further": r.choice([0, 77]),
+    }  # fmt: skip
+
+
+def shape(x):
+    """The same as arguments: how many layers there are of each kind."""
+    a, kv, d, v = x["heads"]["full"]
+    of = x["mixers"].count
+    mixers = {
+        "heads": a, "kv_heads": kv, "head_dim": d, "v_head_dim": v, "gate_width": a * x["gate"],
+        "value_projections": x["values"], "sliding_layers": of("window"), "sliding_window": x["window"],
+        "mixerless_layers": of("none"), "state_layers": of("state") + of("both"), "parallel_layers": of("both"),
+        "conv_channels": x["conv"][0], "conv_kernel": x["conv"][1], "state_matrices": x["matrices"],
+        "state_vectors": x["vectors"], "state_chunk": x["chunk"], "delta_rule": x["delta"],
+        "state_operations": x["operations"], **{f"state_{name}": value for name, value in x["state"].items()},
+    }  # fmt: skip
+    names = ("sliding_heads", "sliding_kv_heads", "sliding_head_dim", "sliding_v_head_dim")
+    mixers |= dict(zip(names, x["heads"]["window"], strict=True))
+    if x["latent"]:
+        mixers |= {"kv_lora_rank": 64, "q_lora_rank": 96, "qk_nope_head_dim": 32, "qk_rope_head_dim": 16}
+        mixers |= {"v_head_dim": 48, "value_projections": True, "sliding_window": 0}
+    if x["index"]:
+        mixers |= {"index_layers": of("full"), "index_heads": 4, "index_head_dim": 24, "index_topk": 40}
+    return {
+        **mixers, "layers": len(x["mixers"]), "hidden_dim": x["h"], "vocab_size": 1000, "ffn_dim": 512, "gated": True,
+        "experts": 4, "active_experts_per_token": 2, "expert_ffn_dim": 128, "shared_ffn_dim": 64, "router_bias": False,
+        "moe_layers": x["blocks"].count("sparse"), "blockless_layers": x["blocks"].count("empty"),
+        "further_matrices": x["further"],
+    }  # fmt: skip
+
+
+def attention(x, kind, t=1):
+    """Matrices of one attention on one of so many ranks."""
+    h = x["h"]
+    a, kv, d, v = x["heads"][kind]
+    a, shared = a // t, -(-kv // t)
+    if x["latent"]:
+        return [(h, 96), (96, a * 48), (h, 80), (64, a * 80), (a * 48, h)]
+    keys = [(h, a * d + a * x["gate"]), (h, shared * d), (a * v, h)]
+    return [*keys, (h, shared * v)] if x["values"] or kind == "window" else keys
+
+
+def recurrent(x, t=1):
+    """Matrices of one recurrent mixer, and everything else that it stores."""
+    h, s = x["h"], x["state"]
+    inner = (1 + s["gates"]) * s["heads"] * s["value_dim"] + s["scalars"] * s["heads"]
+    matrices = [(h, 2 * s["key_heads"] * s["key_dim"] // t + inner // t), (s["heads"] * s["value_dim"] // t, h)]
+    return matrices, (x["matrices"] + x["vectors"] + x["conv"][0] * x["conv"][1]) / t
+
+
+def mixer(x, kind, t=1):
+    """Elements of the mixers of a layer on one of so many ranks."""
+    total = 0
+    if kind in ("full", "both", "window"):
+        total += size(attention(x, "window" if kind == "window" else "full", t))
+        total += 96 + 64 if x["latent"] else 0  # norms of the compressed vectors
+    if kind == "full" and x["index"]:
+        total += 96 * 4 * 24 + x["h"] * (24 + 4) + 2 * 24
+    if kind in ("state", "both"):
+        matrices, rest = recurrent(x, t)
+        total += size(matrices) + rest
+    return total
+
+
+def block(x, kind, experts=4):
+    h = x["h"]
+    if kind == "empty":
+        return 0
+    return 3 * h * 512 if kind == "dense" else 4 * h + 3 * h * 64 + experts * 3 * h * 128
+
+
+def whole(x, experts):
+    layers = zip(x["mixers"], x["blocks"], strict=True)
+    ends = 2 * 1000 * x["h"] + x["h"] + x["further"]
+    return ends + sum(mixer(x, m) + block(x, b, experts) + 2 * x["h"] for m, b in layers)
+
+
+@pytest.mark.parametrize("seed", DRAWS)
+def test_parameters_are_those_of_all_layers(seed):
+    x = draw(seed)
+    found = COUNT.solve(**{name: value for name, value in shape(x).items() if name in COUNT.arguments})
+    assert found.parameters == whole(x, 4)
+    assert found.active_parameters == whole(x, 2)
+
+
+def serving(x, **changed) -> Result:
+    given = {name: value for name, value in shape(x).items() if name in CACHE.arguments}
+    asked = {"qps": 1e-3, "target_p99_latency_ms": 1e9, "kv_page_size": 1, "output_tokens": 1, "seq_len": x["tokens"]}
+    return CACHE.solve(**given, **DEVICE, **asked | changed, precision="bf16", parameters=whole(x, 4))
+
+
+def kept(x, kind, tokens):
+    """Bytes that one layer keeps of a request of so many tokens."""
+    s, total = x["state"], 0
+    if kind in ("full", "both", "window"):
+        _, kv, d, v = x["heads"]["window" if kind == "window" else "full"]
+        of_token = 80 if x["latent"] else kv * (d + v)
+        total += 2 * of_token * (min(tokens, x["window"]) if kind == "window" else tokens)
+    if kind == "full" and x["index"]:
+        total += 2 * 24 * tokens
+    if kind in ("state", "both"):
+        total += 2 * x["conv"][0] * x["conv"][1] + 4 * s["heads"] * s["key_dim"] * s["value_dim"]
+    return total
+
+
+@pytest.mark.parametrize("seed", DRAWS)
+def test_a_request_keeps_the_cache_and_the_state_of_every_layer(seed):
+    x = draw(seed)
+    found = serving(x).canonical("kv_bytes_per_request")
+    assert found == pytest.approx(sum(kept(x, kind, x["tokens"] + 1) for kind in x["mixers"]), rel=1e-12)
+
+
+def scored(x, kind, tokens):
+    """Arithmetic of the core of a layer over a sequence, pair by pair, half of the diagonal left out."""
+    s, total = x["state"], 0.0
+    if kind in ("full", "both", "window"):
+        a, _, d, v = x["heads"]["window" if kind == "window" else "full"]
+        pair = 2 * a * (48 + 48 if x["latent"] else d + v)
+        # An indexer is a property of the model: where there is one, all attention reads what it picks.
+        reach = x["window"] if kind == "window" else 40 if x["index"] and "full" in x["mixers"] else tokens
+        total += pair * sum(min(place + 1 / 2, reach) for place in range(tokens))
+    if kind == "full" and x["index"]:
+        total += 2 * 4 * 24 * tokens**2 / 2
+    if kind in ("state", "both"):
+        N, D, Q, H = s["key_dim"], s["value_dim"], x["chunk"], s["heads"]
+        products = 3 * Q * N + 2 * Q * D + 3 * N * D if x["delta"] else Q * N + Q * D + 2 * N * D
+        scan = 2 * H * products if Q else x["operations"] * H * N * D
+        total += tokens * (2 * x["conv"][0] * x["conv"][1] + scan)
+    return total
+
+
+@pytest.mark.parametrize("seed", DRAWS)
+def test_arithmetic_is_that_of_every_layer(seed):
+    x = draw(seed)
+    found = serving(x)
+    expected = sum(scored(x, kind, x["tokens"]) for kind in x["mixers"])
+    assert found.canonical("score_flops") * x["tokens"] == pytest.approx(expected, rel=1e-12)
+    layers = zip(x["mixers"], x["blocks"], strict=True)
+    products = sum(mixer(x, m) + block(x, b, 2) for m, b in layers) + x["further"]
+    assert found.canonical("product_flops") == pytest.approx(2 * products, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", DRAWS)
+def test_ranks_hold_their_share_of_every_layer(seed):
+    x = draw(seed)
+    asked = {"batch_size": 1, "tp_size": x["t"], "moe_layer_interval": 1, "seq_len": 64, "lora_rank": 8}
+    model = TrainingMemoryModel("per_operator")
+    given = {name: value for name, value in shape(x).items() if name in model.arguments}
+    found = model.solve(**given, **asked, memory_capacity="1e6 GB", finetuning="lora", lora_target_modules="attention")
+    assert found.canonical("mixer_parameters_per_rank") == sum(mixer(x, kind, x["t"]) for kind in x["mixers"])
+    matrices = [attention(x, kind, x["t"]) for kind in x["mixers"] if kind in ("full", "window")]
+    matrices += [attention(x, "full", x["t"]) for kind in x["mixers"] if kind == "both"]
+    if not x["gate"]:
+        adapters = 8 * sum(rows + columns for layer in matrices for rows, columns in layer)
+        assert found.canonical("adapter_parameters_per_rank") == pytest.approx(adapters, rel=1e-12)
+    engine = IterationModel()
+    given = {name: value for name, value in shape(x).items() if name in engine.arguments}
+    device = {name: value for name, value in DEVICE.items() if name != "memory_capacity"}
+    held = engine.solve(
+        **given, **device, attention_peak_flops="1000 TFLOP/s", node_bandwidth="450 GB/s", tp_size=x["t"],
+        decode_requests=2, context_tokens=x["tokens"], precision="bf16"
+    )  # fmt: skip
+    cache = 0
+    for kind in x["mixers"]:
+        if kind in ("full", "both", "window"):
+            _, kv, d, v = x["heads"]["window" if kind == "window" else "full"]
+            cache += 2 * (80 if x["latent"] else -(-kv // x["t"]) * (d + v))
+        cache += 2 * 24 if kind == "full" and x["index"] else 0
+    assert held.canonical("kv_bytes_per_token_per_rank") == pytest.approx(cache, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"state_layers": 33}, "state_layers=33: must be at most layers=32"),
+        ({"parallel_layers": 1}, "parallel_layers=1: must be at most state_layers=0"),
+        ({"blockless_layers": 33}, "blockless_layers=33: must leave"),
+        ({"mixerless_layers": 20, "sliding_layers": 20}, "sliding_layers=20: must be at most"),
+        ({"sliding_kv_heads": 3}, "sliding_kv_heads=3: must divide"),
+        ({"state_key_heads": 4}, "state_heads=0: must be above 0"),
+        ({"index_layers": 1}, "index_layers=1: must be 0 where index_heads=0"),
+        ({"state_gate": 1}, "did you mean state_gates"),
+        ({"conv_kernel": -1}, "conv_kernel=-1: must be"),
+    ],
+)
+def test_layers_that_cannot_be_are_refused(changed, message):
+    given = {"sliding_layers": 0, **changed}
+    with pytest.raises((InputError, UnknownNameError), match=message):
+        COUNT.solve("Llama3_8B", **given)
