@@ -14,7 +14,7 @@ from typing import Any
 from sympy import And, Eq, Piecewise, Rational, Symbol
 
 from mlsysim.formats import ACTIVATION_FORMATS, BITS, GRADIENT_FORMATS, PRESETS, STORED, STORED_WEIGHT
-from mlsysim.formulas.mixers import PLAIN, attention, elements, heads_vectors, summed
+from mlsysim.formulas.mixers import SHAPED, attention, elements, heads_vectors, summed, unbound
 from mlsysim.formulas.parameter_counts import block_matrices
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, byte, label, variable_of, when
 from mlsysim.symbols.formats import (
@@ -68,7 +68,7 @@ from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.step import q_red
 from mlsysim.symbols.trained import finetuning, q_full
 from mlsysim.symbols.training import q_g
-from mlsysim.symbols.workload import L, d_e, gated, h, norm_bias, precision, q
+from mlsysim.symbols.workload import d_e, gated, h, norm_bias, precision, q
 
 MICIKEVICIUS = Source("micikevicius2018", "section 3")
 DEEPSEEK = Source("deepseek2024", "section 3.3")
@@ -214,7 +214,7 @@ mixer_matrices = Formula(
     assumes="Everything but biases, norms, sinks and short convolutions.",
     example=Example(
         {P_mix: 36 * 26550144, r_q: 0, r_kv: 0, h: 2880, a: 64, a_kv: 8, d_h: 64, d_v_h: 64, qkv_bias: 1, o_bias: 1,
-         qk_norm: 0, norm_bias: 0, sinks: 1, L: 36, **PLAIN, C_st: 0, K_st: 0, b_st: 0, L_ix: 0, d_ix: 0},
+         qk_norm: 0, norm_bias: 0, sinks: 1, **unbound(36, *SHAPED), L_st: 0, C_st: 0, K_st: 0, b_st: 0, L_ix: 0, d_ix: 0},
         "955514880",
         derived="36 * (26550144 - (64 + 2 * 8) * 64 - 2880 - 64)",
     ),
