@@ -698,14 +698,11 @@ class _ServingInputs(TypedDict, total=False):
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
     state_element_bytes: float | str | Quantity[Any]
-<<<<<<< HEAD
     mixer_bytes: float | str | Quantity[Any]
     dense_bytes: float | str | Quantity[Any]
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
-=======
->>>>>>> kinds
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -723,6 +720,8 @@ class _ServingInputs(TypedDict, total=False):
     memory_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
+    scan_efficiency: float | str | Quantity[Any]
+    scan_chunk_time: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
     fabric_efficiency: float | str | Quantity[Any]
     exchange_link_efficiency: float | str | Quantity[Any]
@@ -907,10 +906,7 @@ class _ServingResult(Result):
     decode_time: Quantity[Any]
     decode_workers: float
     delta_rule: float
-<<<<<<< HEAD
     dense_bytes: Quantity[Any]
-=======
->>>>>>> kinds
     dense_product_time: Quantity[Any]
     dense_weights_per_rank: float
     deployed_replicas: float
@@ -1011,10 +1007,7 @@ class _ServingResult(Result):
     index_heads: float
     index_layers: float
     index_topk: Quantity[Any]
-<<<<<<< HEAD
-=======
     indexer_flops: Quantity[Any]
->>>>>>> kinds
     indexer_parameters: float
     isl: Quantity[Any]
     isl_cv: float
@@ -1078,11 +1071,8 @@ class _ServingResult(Result):
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
-<<<<<<< HEAD
     mixer_bytes: Quantity[Any]
     mixer_matrix_elements: float
-=======
->>>>>>> kinds
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixerless_layers: float
@@ -1220,8 +1210,14 @@ class _ServingResult(Result):
     run_tokens: Quantity[Any]
     sampled_tokens: Quantity[Any]
     saturated_iteration_time: Quantity[Any]
+    scan_chunk_time: Quantity[Any]
+    scan_efficiency: float
     scan_flops: Quantity[Any]
+    scan_time: Quantity[Any]
+    scan_time_per_token: Quantity[Any]
+    scan_traffic: Quantity[Any]
     score_flops: Quantity[Any]
+    scored_pair_flops: Quantity[Any]
     scores_share: float
     send_time: Quantity[Any]
     seq_len: Quantity[Any]
@@ -1414,20 +1410,19 @@ class _ServingCapacityInputs(TypedDict, total=False):
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
     state_element_bytes: float | str | Quantity[Any]
-<<<<<<< HEAD
     mixer_bytes: float | str | Quantity[Any]
     dense_bytes: float | str | Quantity[Any]
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
-=======
->>>>>>> kinds
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
+    scan_efficiency: float | str | Quantity[Any]
+    scan_chunk_time: float | str | Quantity[Any]
     dispatch_tax: float | str | Quantity[Any]
     layer_tax: float | str | Quantity[Any]
     gpu_memory_utilization: float | str | Quantity[Any]
@@ -1458,10 +1453,7 @@ class _ServingCapacityResult(Result):
     decode_share: float
     decode_step_time: Quantity[Any]
     delta_rule: float
-<<<<<<< HEAD
     dense_bytes: Quantity[Any]
-=======
->>>>>>> kinds
     dispatch_tax: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
@@ -1493,10 +1485,7 @@ class _ServingCapacityResult(Result):
     index_heads: float
     index_layers: float
     index_topk: Quantity[Any]
-<<<<<<< HEAD
-=======
     indexer_flops: Quantity[Any]
->>>>>>> kinds
     indexer_parameters: float
     itl: Quantity[Any]
     kv_bytes_per_request: Quantity[Any]
@@ -1519,7 +1508,6 @@ class _ServingCapacityResult(Result):
     layers: float
     light_load_p99: Quantity[Any]
     logit_flops: Quantity[Any]
-    logit_weight_bytes: Quantity[Any]
     max_batch_size: Quantity[Any]
     max_replicas: float
     mean_batch: float
@@ -1527,11 +1515,8 @@ class _ServingCapacityResult(Result):
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
-<<<<<<< HEAD
     mixer_bytes: Quantity[Any]
     mixer_matrix_elements: float
-=======
->>>>>>> kinds
     mixer_parameters: float
     mixerless_layers: float
     mlp_bias: float
@@ -1571,8 +1556,13 @@ class _ServingCapacityResult(Result):
     routed_flops: Quantity[Any]
     router_bias: float
     router_parameters: float
+    scan_chunk_time: Quantity[Any]
+    scan_efficiency: float
     scan_flops: Quantity[Any]
+    scan_time_per_token: Quantity[Any]
+    scan_traffic: Quantity[Any]
     score_flops: Quantity[Any]
+    scored_pair_flops: Quantity[Any]
     scores_share: float
     second_batch_estimate: float
     seq_len: Quantity[Any]
@@ -1728,14 +1718,11 @@ class _IterationInputs(TypedDict, total=False):
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
     state_element_bytes: float | str | Quantity[Any]
-<<<<<<< HEAD
     mixer_bytes: float | str | Quantity[Any]
     dense_bytes: float | str | Quantity[Any]
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
-=======
->>>>>>> kinds
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -1752,6 +1739,8 @@ class _IterationInputs(TypedDict, total=False):
     memory_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
+    scan_efficiency: float | str | Quantity[Any]
+    scan_chunk_time: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
     fabric_efficiency: float | str | Quantity[Any]
     exchange_link_efficiency: float | str | Quantity[Any]
@@ -1850,10 +1839,7 @@ class _IterationResult(Result):
     decode_attention_time: Quantity[Any]
     decode_requests: Quantity[Any]
     delta_rule: float
-<<<<<<< HEAD
     dense_bytes: Quantity[Any]
-=======
->>>>>>> kinds
     dense_product_time: Quantity[Any]
     dense_weights_per_rank: float
     device_time: Quantity[Any]
@@ -1908,10 +1894,7 @@ class _IterationResult(Result):
     index_heads: float
     index_layers: float
     index_topk: Quantity[Any]
-<<<<<<< HEAD
-=======
     indexer_flops: Quantity[Any]
->>>>>>> kinds
     indexer_parameters: float
     iteration_bottleneck: str
     iteration_loras: float
@@ -1955,11 +1938,8 @@ class _IterationResult(Result):
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
-<<<<<<< HEAD
     mixer_bytes: Quantity[Any]
     mixer_matrix_elements: float
-=======
->>>>>>> kinds
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixerless_layers: float
@@ -2008,8 +1988,14 @@ class _IterationResult(Result):
     router_parameters: float
     routing_imbalance_factor: float
     sampled_tokens: Quantity[Any]
+    scan_chunk_time: Quantity[Any]
+    scan_efficiency: float
     scan_flops: Quantity[Any]
+    scan_time: Quantity[Any]
+    scan_time_per_token: Quantity[Any]
+    scan_traffic: Quantity[Any]
     score_flops: Quantity[Any]
+    scored_pair_flops: Quantity[Any]
     scores_share: float
     send_time: Quantity[Any]
     seq_len: Quantity[Any]
@@ -2332,6 +2318,8 @@ class _DistributedInputs(TypedDict, total=False):
     efficiency: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
+    scan_efficiency: float | str | Quantity[Any]
+    scan_chunk_time: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
     fabric_efficiency: float | str | Quantity[Any]
     exchange_link_efficiency: float | str | Quantity[Any]
@@ -2595,10 +2583,7 @@ class _DistributedResult(Result):
     index_heads: float
     index_layers: float
     index_topk: Quantity[Any]
-<<<<<<< HEAD
-=======
     indexer_flops: Quantity[Any]
->>>>>>> kinds
     indexer_parameters: float
     inner_bytes: Quantity[Any]
     inner_vectors: float
@@ -2746,9 +2731,14 @@ class _DistributedResult(Result):
     saved_bytes: Quantity[Any]
     saved_dtype: str
     scaling_efficiency: float
+    scan_chunk_time: Quantity[Any]
+    scan_efficiency: float
     scan_flops: Quantity[Any]
+    scan_time_per_token: Quantity[Any]
+    scan_traffic: Quantity[Any]
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
+    scored_pair_flops: Quantity[Any]
     scores_share: float
     selective_policy: str
     send_time: Quantity[Any]
@@ -3000,6 +2990,8 @@ class _ExpertParallelInputs(TypedDict, total=False):
     efficiency: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
+    scan_efficiency: float | str | Quantity[Any]
+    scan_chunk_time: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
     fabric_efficiency: float | str | Quantity[Any]
     exchange_link_efficiency: float | str | Quantity[Any]
@@ -3299,10 +3291,7 @@ class _ExpertParallelResult(Result):
     index_heads: float
     index_layers: float
     index_topk: Quantity[Any]
-<<<<<<< HEAD
-=======
     indexer_flops: Quantity[Any]
->>>>>>> kinds
     indexer_parameters: float
     inner_bytes: Quantity[Any]
     inner_vectors: float
@@ -3461,9 +3450,14 @@ class _ExpertParallelResult(Result):
     saved_bytes: Quantity[Any]
     saved_dtype: str
     scaling_efficiency: float
+    scan_chunk_time: Quantity[Any]
+    scan_efficiency: float
     scan_flops: Quantity[Any]
+    scan_time_per_token: Quantity[Any]
+    scan_traffic: Quantity[Any]
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
+    scored_pair_flops: Quantity[Any]
     scores_share: float
     selective_policy: str
     send_time: Quantity[Any]
@@ -3773,14 +3767,11 @@ class _EconomicsInputs(TypedDict, total=False):
     delta_rule: bool | str
     moe_layer_interval: float | str | Quantity[Any]
     state_element_bytes: float | str | Quantity[Any]
-<<<<<<< HEAD
     mixer_bytes: float | str | Quantity[Any]
     dense_bytes: float | str | Quantity[Any]
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
-=======
->>>>>>> kinds
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
@@ -3799,6 +3790,8 @@ class _EconomicsInputs(TypedDict, total=False):
     efficiency: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
+    scan_efficiency: float | str | Quantity[Any]
+    scan_chunk_time: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
     fabric_efficiency: float | str | Quantity[Any]
     exchange_link_efficiency: float | str | Quantity[Any]
@@ -4054,10 +4047,7 @@ class _EconomicsResult(Result):
     decode_time: Quantity[Any]
     decode_workers: float
     delta_rule: float
-<<<<<<< HEAD
     dense_bytes: Quantity[Any]
-=======
->>>>>>> kinds
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
     dense_product_time: Quantity[Any]
@@ -4283,10 +4273,7 @@ class _EconomicsResult(Result):
     index_heads: float
     index_layers: float
     index_topk: Quantity[Any]
-<<<<<<< HEAD
-=======
     indexer_flops: Quantity[Any]
->>>>>>> kinds
     indexer_parameters: float
     infrastructure_fraction: float
     inner_bytes: Quantity[Any]
@@ -4400,11 +4387,8 @@ class _EconomicsResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
-<<<<<<< HEAD
     mixer_bytes: Quantity[Any]
     mixer_matrix_elements: float
-=======
->>>>>>> kinds
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixer_product_widths: float
@@ -4620,9 +4604,15 @@ class _EconomicsResult(Result):
     saved_bytes: Quantity[Any]
     saved_dtype: str
     scaling_efficiency: float
+    scan_chunk_time: Quantity[Any]
+    scan_efficiency: float
     scan_flops: Quantity[Any]
+    scan_time: Quantity[Any]
+    scan_time_per_token: Quantity[Any]
+    scan_traffic: Quantity[Any]
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
+    scored_pair_flops: Quantity[Any]
     scores_share: float
     second_batch_estimate: float
     selective_policy: str
@@ -4975,14 +4965,11 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     delta_rule: bool | str
     moe_layer_interval: float | str | Quantity[Any]
     state_element_bytes: float | str | Quantity[Any]
-<<<<<<< HEAD
     mixer_bytes: float | str | Quantity[Any]
     dense_bytes: float | str | Quantity[Any]
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
-=======
->>>>>>> kinds
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -5006,6 +4993,8 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     efficiency: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
+    scan_efficiency: float | str | Quantity[Any]
+    scan_chunk_time: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
     fabric_efficiency: float | str | Quantity[Any]
     exchange_link_efficiency: float | str | Quantity[Any]
@@ -5237,10 +5226,7 @@ class _MemoryExpansionResult(Result):
     decode_iteration_time: Quantity[Any]
     decode_workers: float
     delta_rule: float
-<<<<<<< HEAD
     dense_bytes: Quantity[Any]
-=======
->>>>>>> kinds
     dense_layer_activation: Quantity[Any]
     dense_layer_gather: Quantity[Any]
     dense_layer_kept: float
@@ -5445,10 +5431,7 @@ class _MemoryExpansionResult(Result):
     index_heads: float
     index_layers: float
     index_topk: Quantity[Any]
-<<<<<<< HEAD
-=======
     indexer_flops: Quantity[Any]
->>>>>>> kinds
     indexer_parameters: float
     inner_bytes: Quantity[Any]
     inner_vectors: float
@@ -5541,11 +5524,8 @@ class _MemoryExpansionResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
-<<<<<<< HEAD
     mixer_bytes: Quantity[Any]
     mixer_matrix_elements: float
-=======
->>>>>>> kinds
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixer_product_widths: float
@@ -5747,9 +5727,14 @@ class _MemoryExpansionResult(Result):
     saturated_iteration_time: Quantity[Any]
     saved_bytes: Quantity[Any]
     saved_dtype: str
+    scan_chunk_time: Quantity[Any]
+    scan_efficiency: float
     scan_flops: Quantity[Any]
+    scan_time_per_token: Quantity[Any]
+    scan_traffic: Quantity[Any]
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
+    scored_pair_flops: Quantity[Any]
     scores_share: float
     selective_policy: str
     send_time: Quantity[Any]
