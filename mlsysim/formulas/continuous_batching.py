@@ -27,6 +27,7 @@ from mlsysim.symbolic import (
     Min,
     SlotsBusy,
     Source,
+    byte,
     evaluated_at,
     label,
     request,
@@ -157,13 +158,16 @@ _predicting = when(L_moe > 0, L_mtp)
 
 stored_weights = Formula(
     W_s,
-    q_w * P
-    + (q_e - q_w) * (2 - tied) * V * h
-    + beside(q_head, (1 - tied) * V * h, q_e)
-    + when(q_exp > 0, (q_er - q_w) * (L_moe + _predicting) * E * P_exp)
-    + beside(q_sh, (L_moe + _predicting) * summed(block_matrices(1, d_sh), elements))
-    + beside(q_ffn, (plain_layers() + L_mtp - _predicting) * summed(block_matrices(1, d_ff), elements))
-    + beside(q_mix, M_mix * (1 + L_mtp / L)),
+    Max(
+        byte,
+        q_w * P
+        + (q_e - q_w) * (2 - tied) * V * h
+        + beside(q_head, (1 - tied) * V * h, q_e)
+        + when(q_exp > 0, (q_er - q_w) * (L_moe + _predicting) * E * P_exp)
+        + beside(q_sh, (L_moe + _predicting) * summed(block_matrices(1, d_sh), elements))
+        + beside(q_ffn, (plain_layers() + L_mtp - _predicting) * summed(block_matrices(1, d_ff), elements))
+        + beside(q_mix, M_mix * (1 + L_mtp / L)),
+    ),
     title="Weights one replica keeps in memory, in the formats of its checkpoint",
     source=Source("lin2024", "section 5.1"),
     variant=NAME,

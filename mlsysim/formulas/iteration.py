@@ -174,13 +174,16 @@ kv_stretch = Formula(
 
 passed_weight_bytes = Formula(
     q_den,
-    q_w
-    + (
-        beside(q_mix, P_mix_r)
-        + beside(q_ffn, plain_layers() * P_ffn_r)
-        + beside(q_sh, L_moe * Max(0, P_sh_r - P_rt))
-    )
-    / W_dense,
+    Max(
+        0,
+        q_w
+        + (
+            beside(q_mix, P_mix_r)
+            + beside(q_ffn, plain_layers() * P_ffn_r)
+            + beside(q_sh, L_moe * Max(0, P_sh_r - P_rt))
+        )
+        / W_dense,
+    ),
     title="Bytes of a weight that every token passes through",
     source=Source("lin2024", "section 5.1"),
     assumes="Mixers, dense blocks and shared experts as the checkpoint stores their matrices, routers as other "

@@ -14,7 +14,16 @@ from typing import Any
 from sympy import And, Eq, Piecewise, Rational, Symbol
 
 from mlsysim.formats import ACTIVATION_FORMATS, BITS, GRADIENT_FORMATS, PRESETS, STORED, STORED_WEIGHT
-from mlsysim.formulas.mixers import SHAPED, attention, elements, heads_vectors, summed, unbound
+from mlsysim.formulas.mixers import (
+    SHAPED,
+    STATELESS,
+    attention,
+    elements,
+    heads_matrices,
+    latent_matrices,
+    summed,
+    unbound,
+)
 from mlsysim.formulas.parameter_counts import block_matrices
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, byte, label, variable_of, when
 from mlsysim.symbols.formats import (
@@ -46,29 +55,34 @@ from mlsysim.symbols.formats import (
     weight_dtype,
 )
 from mlsysim.symbols.mixers import (
-    C_st,
-    K_st,
+    D_st,
+    H_k,
+    H_st,
     L_ix,
     L_st,
-    P_mix,
+    N_st,
+    X_st,
     a,
+    a_ix,
     a_kv,
-    b_st,
     d_h,
     d_ix,
+    d_nope,
+    d_rope,
+    d_v,
     d_v_h,
-    o_bias,
-    qk_norm,
-    qkv_bias,
+    n_G,
+    n_st,
+    n_vals,
     r_kv,
     r_q,
-    sinks,
+    z_st,
 )
 from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.step import q_red
 from mlsysim.symbols.trained import finetuning, q_full
 from mlsysim.symbols.training import q_g
-from mlsysim.symbols.workload import d_e, gated, h, norm_bias, precision, q
+from mlsysim.symbols.workload import d_e, gated, h, precision, q
 
 MICIKEVICIUS = Source("micikevicius2018", "section 3")
 DEEPSEEK = Source("deepseek2024", "section 3.3")
@@ -203,26 +217,33 @@ def beside(given: Any, elements: Any, base: Any = q_w) -> Any:
     return when(given > 0, (given - base) * elements)
 
 
+def _latent_elements() -> Any:
+    """Elements of the matrices of latent attention."""
+    compressed, plain, rest = (summed(matrices, elements) for matrices in latent_matrices(1))
+    return when(r_q > 0, compressed, plain) + rest
+
+
 mixer_matrices = Formula(
     M_mix,
-    P_mix
-    - attention(when(r_q > 0, r_q) + r_kv, lambda heads: heads_vectors(1, heads))
-    - L_st * (C_st * K_st + b_st)
-    - 2 * L_ix * d_ix,
+    attention(_latent_elements(), lambda heads: summed(heads_matrices(1, heads), elements))
+    + L_st * (h * (2 * H_k * N_st + (2 + z_st) * H_st * D_st + n_st * H_st) + X_st)
+    + L_ix * (when(r_q > 0, r_q, h) * a_ix * d_ix + h * (d_ix + a_ix)),
     title="Elements of the matrices of all mixers",
     source=Source("lin2024", "section 5.1"),
     assumes="Everything but biases, norms, sinks and short convolutions.",
     example=Example(
-        {P_mix: 36 * 26550144, r_q: 0, r_kv: 0, h: 2880, a: 64, a_kv: 8, d_h: 64, d_v_h: 64, qkv_bias: 1, o_bias: 1,
-         qk_norm: 0, norm_bias: 0, sinks: 1, **unbound(36, *SHAPED), L_st: 0, C_st: 0, K_st: 0, b_st: 0, L_ix: 0, d_ix: 0},
+        {h: 2880, a: 64, a_kv: 8, d_h: 64, d_v_h: 64, n_G: 0, n_vals: 1, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0,
+         **unbound(36, *SHAPED), **STATELESS, X_st: 0, L_ix: 0, a_ix: 0, d_ix: 0},
         "955514880",
-        derived="36 * (26550144 - (64 + 2 * 8) * 64 - 2880 - 64)",
+        derived="36 * 2880 * 64 * (2 * 64 + 2 * 8)",
     ),
 )  # fmt: skip
 
+_expert = summed(block_matrices(1, d_e), elements)
+
 expert_weight_bytes = Formula(
     q_er,
-    q_w + beside(q_exp, summed(block_matrices(1, d_e), elements)) / Max(1, P_exp),
+    when(q_exp > 0, (q_exp * _expert + q_w * Max(0, P_exp - _expert)) / Max(1, P_exp), q_w),
     title="Bytes of a parameter of a routed expert",
     source=Source("openai2025", "section 2.1"),
     assumes="Matrices as the checkpoint stores them, biases as other weights.",

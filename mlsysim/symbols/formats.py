@@ -10,7 +10,7 @@ from mlsysim.formats import (
     SAVED_FORMATS,
     WEIGHT_FORMATS,
 )
-from mlsysim.symbolic import choice, integer, nonnegative, positive, variable
+from mlsysim.symbolic import choice, nonnegative, positive, variable
 
 #: The label that leaves a format to ``precision``.
 AS_PRECISION = "as_precision"
@@ -112,21 +112,21 @@ q_er = variable(
     r"q_{\mathrm{er}}",
     "byte",
     "Bytes of one parameter of a routed expert as it is stored, mean over matrices and biases.",
-    positive(),
+    nonnegative(),
 )
 q_den = variable(
     "passed_weight_bytes",
     r"q_{\mathrm{den}}",
     "byte",
     "Bytes of one weight that every token passes through, mean over them.",
-    positive(),
+    nonnegative(),
 )
 M_mix = variable(
     "mixer_matrix_elements",
     r"M_{\mathrm{mix}}",
     "count",
     "Elements of the matrices of all mixers, which a checkpoint may store in few bits.",
-    integer(0),
+    nonnegative(),
 )
 q_l = variable("logit_weight_bytes", r"q_{\mathrm{l}}", "byte", "Bytes of one weight that gives logits.", positive())
 q_a = variable(

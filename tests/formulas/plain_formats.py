@@ -38,6 +38,8 @@ WEIGHTS = ("fp32", "bf16", "fp16", "fp8", "int8", "fp8_block", "mxfp8", "int4", 
 PRODUCTS = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp8_block", "mxfp8", "int4", "mxfp4", "nvfp4")
 HIDDEN = WEIGHTS[:7]
 CACHED = (*HIDDEN, "int4", "nvfp4")
+#: Inputs for parts of a model that a checkpoint stores in formats of their own.
+STORED_PARTS = ("mixer_bytes", "dense_bytes", "expert_bytes", "shared_expert_bytes", "head_bytes")
 #: For each argument, the part of a preset it stands in for and the formats it may name.
 ARGUMENTS = {
     "weight_dtype": WEIGHTS, "compute_dtype": PRODUCTS, "activation_dtype": HIDDEN, "gradient_dtype": HIDDEN[:3],
