@@ -200,6 +200,7 @@ UNITS = {
     "state_operations": "FLOP/token",
     "state_element_bytes": "byte",
     **dict.fromkeys(WEIGHT_PARTS, "byte"),
+    "scan_chunk_time": "µs",
     "expert_row_padding": "token",
     "memory_capacity": "GB",
     "memory_bandwidth": "GB/s",
