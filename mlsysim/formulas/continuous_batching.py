@@ -16,7 +16,6 @@ from sympy import And, Dummy, Float, Ge, Lt, Piecewise, Rational, ceiling, floor
 
 from mlsysim.formulas.mixer_times import DECODED
 from mlsysim.formulas.mixers import NOT_CHUNKED, READS_ALL, elements, kept, read, scored, summed, windowed
-from mlsysim.formulas.number_formats import beside
 from mlsysim.formulas.parameter_counts import block_matrices, plain_layers
 from mlsysim.symbolic import (
     ErlangC,
@@ -27,7 +26,6 @@ from mlsysim.symbolic import (
     Min,
     SlotsBusy,
     Source,
-    byte,
     evaluated_at,
     label,
     request,
@@ -153,21 +151,23 @@ def waits(probability: Any, mean: Any) -> tuple[Any, Any, Any]:
     )
 
 
-#: Experts of the layers that predict further tokens.
+#: Layers that predict further tokens and have experts.
 _predicting = when(L_moe > 0, L_mtp)
+_head = (1 - tied) * V * h
+#: Weights that may have formats of their own, by the bytes of one, where these are given.
+_apart = (
+    (q_head, q_head, _head),
+    (q_exp, q_er, (L_moe + _predicting) * E * P_exp),
+    (q_sh, q_sh, (L_moe + _predicting) * summed(block_matrices(1, d_sh), elements)),
+    (q_ffn, q_ffn, (plain_layers() + L_mtp - _predicting) * summed(block_matrices(1, d_ff), elements)),
+    (q_mix, q_mix, M_mix * (1 + L_mtp / L)),
+)
 
 stored_weights = Formula(
     W_s,
-    Max(
-        byte,
-        q_w * P
-        + (q_e - q_w) * (2 - tied) * V * h
-        + beside(q_head, (1 - tied) * V * h, q_e)
-        + when(q_exp > 0, (q_er - q_w) * (L_moe + _predicting) * E * P_exp)
-        + beside(q_sh, (L_moe + _predicting) * summed(block_matrices(1, d_sh), elements))
-        + beside(q_ffn, (plain_layers() + L_mtp - _predicting) * summed(block_matrices(1, d_ff), elements))
-        + beside(q_mix, M_mix * (1 + L_mtp / L)),
-    ),
+    q_w * Max(1, P - sum(when(given > 0, weights) for given, _, weights in _apart))
+    + (q_e - q_w) * when(q_head > 0, 1, 2 - tied) * V * h
+    + sum(when(given > 0, stored * weights) for given, stored, weights in _apart),
     title="Weights one replica keeps in memory, in the formats of its checkpoint",
     source=Source("lin2024", "section 5.1"),
     variant=NAME,

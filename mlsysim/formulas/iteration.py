@@ -8,6 +8,8 @@ counts. Where requests never run out, the memory sets the batch and the batch th
 
 from __future__ import annotations
 
+from typing import Any
+
 from sympy import Integer, Piecewise
 
 from mlsysim.formulas import (
@@ -27,7 +29,6 @@ from mlsysim.formulas import (
 )
 from mlsysim.formulas.continuous_batching import cache_memory, touched
 from mlsysim.formulas.mixers import NOT_CHUNKED, kept, read, scored, windowed
-from mlsysim.formulas.number_formats import beside
 from mlsysim.formulas.parameter_counts import plain_layers
 from mlsysim.formulas.replica_layout import ACCELERATORS, EXPERT_RANKS, SLOTS
 from mlsysim.formulas.roofline import side_by_side
@@ -172,15 +173,21 @@ kv_stretch = Formula(
     no_example="it is one",
 )
 
+
+def _apart(given: Any, weights: Any) -> Any:
+    """Bytes of so many weights in a format of their own, less those in that of the others."""
+    return when(given > 0, (given - q_w) * weights)
+
+
 passed_weight_bytes = Formula(
     q_den,
     Max(
         0,
         q_w
         + (
-            beside(q_mix, P_mix_r)
-            + beside(q_ffn, plain_layers() * P_ffn_r)
-            + beside(q_sh, L_moe * Max(0, P_sh_r - P_rt))
+            _apart(q_mix, P_mix_r)
+            + _apart(q_ffn, plain_layers() * P_ffn_r)
+            + _apart(q_sh, L_moe * Max(0, P_sh_r - P_rt))
         )
         / W_dense,
     ),

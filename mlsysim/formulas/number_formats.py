@@ -212,11 +212,6 @@ embedding_bytes = Formula(
 )
 
 
-def beside(given: Any, elements: Any, base: Any = q_w) -> Any:
-    """Bytes of so many weights that a checkpoint stores in a format of their own, less those in that of the others."""
-    return when(given > 0, (given - base) * elements)
-
-
 def _latent_elements() -> Any:
     """Elements of the matrices of latent attention."""
     compressed, plain, rest = (summed(matrices, elements) for matrices in latent_matrices(1))

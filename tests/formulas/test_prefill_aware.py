@@ -94,10 +94,14 @@ def served(x):
         "expert_bytes": x["moe_layers"] * x["experts"] * block * x["expert_ffn_dim"],
         "shared_expert_bytes": x["moe_layers"] * block * x["shared_ffn_dim"],
     }
-    own = sum((x[part] - wide) * size for part, size in sizes.items() if x[part])
-    if x["head_bytes"] and not x["tied_embeddings"]:
-        own += (x["head_bytes"] - max(wide, 2)) * table
-    return x["expert_bytes"] or wide, (x["parameters"] - edges) * wide + edges * max(wide, 2) + own
+    own, others = (sum(x[part] * size for part, size in sizes.items()),
+                   x["parameters"] - sum(size for part, size in sizes.items() if x[part]))  # fmt: skip
+    if x["head_bytes"]:
+        own, others = own + x["head_bytes"] * (edges - table), others - (edges - table)
+        edges = table
+    # A count too small for its parts leaves one weight to the others.
+    total = max(others, 1) * wide + edges * (max(wide, 2) - wide) + own
+    return x["expert_bytes"] or wide, total
 
 
 def replica(x):
