@@ -698,6 +698,11 @@ class _ServingInputs(TypedDict, total=False):
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
     state_element_bytes: float | str | Quantity[Any]
+    mixer_bytes: float | str | Quantity[Any]
+    dense_bytes: float | str | Quantity[Any]
+    expert_bytes: float | str | Quantity[Any]
+    shared_expert_bytes: float | str | Quantity[Any]
+    head_bytes: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -901,6 +906,7 @@ class _ServingResult(Result):
     decode_time: Quantity[Any]
     decode_workers: float
     delta_rule: float
+    dense_bytes: Quantity[Any]
     dense_product_time: Quantity[Any]
     dense_weights_per_rank: float
     deployed_replicas: float
@@ -939,12 +945,14 @@ class _ServingResult(Result):
     exchange_link_efficiency: float
     exchange_node_bandwidth: Quantity[Any]
     expert_bias: float
+    expert_bytes: Quantity[Any]
     expert_exchange_time: Quantity[Any]
     expert_ffn_dim: float
     expert_group_loras: float
     expert_group_tokens: Quantity[Any]
     expert_parameters: float
     expert_product_time: Quantity[Any]
+    expert_weight_bytes: Quantity[Any]
     experts: float
     fabric_bandwidth: Quantity[Any]
     fabric_efficiency: float
@@ -982,6 +990,7 @@ class _ServingResult(Result):
     gpu_memory_utilization: float
     half_prompt_time: Quantity[Any]
     hardware_cost: Quantity[Any]
+    head_bytes: Quantity[Any]
     head_dim: float
     head_dim_in_window: float
     head_time: Quantity[Any]
@@ -1038,6 +1047,7 @@ class _ServingResult(Result):
     least_kv_transfer_bandwidth: Quantity[Any]
     left_tokens: Quantity[Any]
     link_efficiency: float
+    logit_weight_bytes: Quantity[Any]
     lone_tpot: Quantity[Any]
     longest_iteration_part: Quantity[Any]
     lora_expert_pairs: float
@@ -1061,6 +1071,8 @@ class _ServingResult(Result):
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
+    mixer_bytes: Quantity[Any]
+    mixer_matrix_elements: float
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixerless_layers: float
@@ -1084,6 +1096,7 @@ class _ServingResult(Result):
     oversubscription: float
     parallel_layers: float
     parameters: float
+    passed_weight_bytes: Quantity[Any]
     peak_flops: Quantity[Any]
     peak_seq_len: Quantity[Any]
     poisson_wait: Quantity[Any]
@@ -1212,6 +1225,7 @@ class _ServingResult(Result):
     served_weights: Quantity[Any]
     serving_bottleneck: str
     shared_edges_per_rank: float
+    shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
     shared_ffn_dim: float
     shared_parameters_per_rank: float
@@ -1396,6 +1410,11 @@ class _ServingCapacityInputs(TypedDict, total=False):
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
     state_element_bytes: float | str | Quantity[Any]
+    mixer_bytes: float | str | Quantity[Any]
+    dense_bytes: float | str | Quantity[Any]
+    expert_bytes: float | str | Quantity[Any]
+    shared_expert_bytes: float | str | Quantity[Any]
+    head_bytes: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
@@ -1434,14 +1453,17 @@ class _ServingCapacityResult(Result):
     decode_share: float
     decode_step_time: Quantity[Any]
     delta_rule: float
+    dense_bytes: Quantity[Any]
     dispatch_tax: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
     estimated_p99_latency: Quantity[Any]
     exclusive_work: Quantity[Any]
     expert_bias: float
+    expert_bytes: Quantity[Any]
     expert_ffn_dim: float
     expert_parameters: float
+    expert_weight_bytes: Quantity[Any]
     experts: float
     feasible: bool
     ffn_dim: float
@@ -1453,6 +1475,7 @@ class _ServingCapacityResult(Result):
     gate_width: float
     gated: float
     gpu_memory_utilization: float
+    head_bytes: Quantity[Any]
     head_dim: float
     head_dim_in_window: float
     heads: float
@@ -1492,6 +1515,8 @@ class _ServingCapacityResult(Result):
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
+    mixer_bytes: Quantity[Any]
+    mixer_matrix_elements: float
     mixer_parameters: float
     mixerless_layers: float
     mlp_bias: float
@@ -1543,6 +1568,7 @@ class _ServingCapacityResult(Result):
     seq_len: Quantity[Any]
     served_weights: Quantity[Any]
     service_time_cv: float
+    shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
     shared_ffn_dim: float
     size_quantile: float
@@ -1692,6 +1718,11 @@ class _IterationInputs(TypedDict, total=False):
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
     state_element_bytes: float | str | Quantity[Any]
+    mixer_bytes: float | str | Quantity[Any]
+    dense_bytes: float | str | Quantity[Any]
+    expert_bytes: float | str | Quantity[Any]
+    shared_expert_bytes: float | str | Quantity[Any]
+    head_bytes: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -1808,6 +1839,7 @@ class _IterationResult(Result):
     decode_attention_time: Quantity[Any]
     decode_requests: Quantity[Any]
     delta_rule: float
+    dense_bytes: Quantity[Any]
     dense_product_time: Quantity[Any]
     dense_weights_per_rank: float
     device_time: Quantity[Any]
@@ -1827,12 +1859,14 @@ class _IterationResult(Result):
     exchange_link_efficiency: float
     exchange_node_bandwidth: Quantity[Any]
     expert_bias: float
+    expert_bytes: Quantity[Any]
     expert_exchange_time: Quantity[Any]
     expert_ffn_dim: float
     expert_group_loras: float
     expert_group_tokens: Quantity[Any]
     expert_parameters: float
     expert_product_time: Quantity[Any]
+    expert_weight_bytes: Quantity[Any]
     experts: float
     fabric_bandwidth: Quantity[Any]
     fabric_efficiency: float
@@ -1845,6 +1879,7 @@ class _IterationResult(Result):
     gate_width: float
     gated: float
     gpu_memory_utilization: float
+    head_bytes: Quantity[Any]
     head_dim: float
     head_dim_in_window: float
     head_time: Quantity[Any]
@@ -1884,6 +1919,7 @@ class _IterationResult(Result):
     layer_tax: Quantity[Any]
     layers: float
     link_efficiency: float
+    logit_weight_bytes: Quantity[Any]
     longest_iteration_part: Quantity[Any]
     lora_expert_pairs: float
     lora_expert_parameters: float
@@ -1902,6 +1938,8 @@ class _IterationResult(Result):
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
+    mixer_bytes: Quantity[Any]
+    mixer_matrix_elements: float
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixerless_layers: float
@@ -1921,6 +1959,7 @@ class _IterationResult(Result):
     oversubscription: float
     parallel_layers: float
     parameters: float
+    passed_weight_bytes: Quantity[Any]
     peak_flops: Quantity[Any]
     port_bandwidth: Quantity[Any]
     pp_size: float
@@ -1963,6 +2002,7 @@ class _IterationResult(Result):
     sequence_overhead: Quantity[Any]
     served_weights: Quantity[Any]
     shared_edges_per_rank: float
+    shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
     shared_ffn_dim: float
     shared_parameters_per_rank: float
@@ -3727,6 +3767,11 @@ class _EconomicsInputs(TypedDict, total=False):
     delta_rule: bool | str
     moe_layer_interval: float | str | Quantity[Any]
     state_element_bytes: float | str | Quantity[Any]
+    mixer_bytes: float | str | Quantity[Any]
+    dense_bytes: float | str | Quantity[Any]
+    expert_bytes: float | str | Quantity[Any]
+    shared_expert_bytes: float | str | Quantity[Any]
+    head_bytes: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
@@ -4002,6 +4047,7 @@ class _EconomicsResult(Result):
     decode_time: Quantity[Any]
     decode_workers: float
     delta_rule: float
+    dense_bytes: Quantity[Any]
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
     dense_product_time: Quantity[Any]
@@ -4112,6 +4158,7 @@ class _EconomicsResult(Result):
     exclusive_work: Quantity[Any]
     expert_adapter_parameters_per_rank: float
     expert_bias: float
+    expert_bytes: Quantity[Any]
     expert_edges_per_rank: float
     expert_exchange_time: Quantity[Any]
     expert_ffn_dim: float
@@ -4128,6 +4175,7 @@ class _EconomicsResult(Result):
     expert_sequence_shards: float
     expert_time: Quantity[Any]
     expert_vectors_per_rank: float
+    expert_weight_bytes: Quantity[Any]
     experts: float
     exposed_backward_traffic: Quantity[Any]
     exposed_edge_traffic: Quantity[Any]
@@ -4200,6 +4248,7 @@ class _EconomicsResult(Result):
     half_prompt_time: Quantity[Any]
     hardware_cost: Quantity[Any]
     hardware_flops: Quantity[Any]
+    head_bytes: Quantity[Any]
     head_dim: float
     head_dim_in_window: float
     head_layers: float
@@ -4292,6 +4341,7 @@ class _EconomicsResult(Result):
     link_efficiency: float
     local_micro_batch: float
     logit_flops: Quantity[Any]
+    logit_weight_bytes: Quantity[Any]
     lone_tpot: Quantity[Any]
     longest_iteration_part: Quantity[Any]
     longest_part_time: Quantity[Any]
@@ -4337,6 +4387,8 @@ class _EconomicsResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    mixer_bytes: Quantity[Any]
+    mixer_matrix_elements: float
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixer_product_widths: float
@@ -4380,6 +4432,7 @@ class _EconomicsResult(Result):
     parallel_layers: float
     parameters: float
     parameters_per_rank: float
+    passed_weight_bytes: Quantity[Any]
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
     peak_seq_len: Quantity[Any]
@@ -4572,6 +4625,7 @@ class _EconomicsResult(Result):
     service_time_cv: float
     serving_bottleneck: str
     shared_edges_per_rank: float
+    shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
     shared_ffn_dim: float
     shared_parameters_per_rank: float
@@ -4911,6 +4965,11 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     delta_rule: bool | str
     moe_layer_interval: float | str | Quantity[Any]
     state_element_bytes: float | str | Quantity[Any]
+    mixer_bytes: float | str | Quantity[Any]
+    dense_bytes: float | str | Quantity[Any]
+    expert_bytes: float | str | Quantity[Any]
+    shared_expert_bytes: float | str | Quantity[Any]
+    head_bytes: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -5167,6 +5226,7 @@ class _MemoryExpansionResult(Result):
     decode_iteration_time: Quantity[Any]
     decode_workers: float
     delta_rule: float
+    dense_bytes: Quantity[Any]
     dense_layer_activation: Quantity[Any]
     dense_layer_gather: Quantity[Any]
     dense_layer_kept: float
@@ -5264,6 +5324,7 @@ class _MemoryExpansionResult(Result):
     exchanges_per_layer: float
     expert_adapter_parameters_per_rank: float
     expert_bias: float
+    expert_bytes: Quantity[Any]
     expert_edges_per_rank: float
     expert_ffn_dim: float
     expert_launch_time: Quantity[Any]
@@ -5277,6 +5338,7 @@ class _MemoryExpansionResult(Result):
     expert_slices: float
     expert_time: Quantity[Any]
     expert_vectors_per_rank: float
+    expert_weight_bytes: Quantity[Any]
     experts: float
     exposed_backward_traffic: Quantity[Any]
     exposed_edge_traffic: Quantity[Any]
@@ -5348,6 +5410,7 @@ class _MemoryExpansionResult(Result):
     gradients_offload: float
     grouped_experts: float
     half_prompt_time: Quantity[Any]
+    head_bytes: Quantity[Any]
     head_dim: float
     head_dim_in_window: float
     head_layers: float
@@ -5428,6 +5491,7 @@ class _MemoryExpansionResult(Result):
     local_micro_batch: float
     local_price: Quantity[Any]
     logit_flops: Quantity[Any]
+    logit_weight_bytes: Quantity[Any]
     lone_tpot: Quantity[Any]
     longest_segment: str
     lora_expert_parameters: float
@@ -5460,6 +5524,8 @@ class _MemoryExpansionResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    mixer_bytes: Quantity[Any]
+    mixer_matrix_elements: float
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixer_product_widths: float
@@ -5507,6 +5573,7 @@ class _MemoryExpansionResult(Result):
     parallel_layers: float
     parameters: float
     parameters_per_rank: float
+    passed_weight_bytes: Quantity[Any]
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
     peak_seq_len: Quantity[Any]
@@ -5678,6 +5745,7 @@ class _MemoryExpansionResult(Result):
     served_weights: Quantity[Any]
     serving_bottleneck: str
     shared_edges_per_rank: float
+    shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
     shared_ffn_dim: float
     shared_parameters_per_rank: float

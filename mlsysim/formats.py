@@ -71,6 +71,8 @@ ACTIVATION_FORMATS = (*_WIDE, *_BYTE)
 SAVED_FORMATS = (*_WIDE, "e5m6", *_BYTE)
 GRADIENT_FORMATS = _WIDE
 KV_CACHE_FORMATS = (*_WIDE, *_BYTE, "int4", "nvfp4")
+#: Inputs for bytes of a weight by the part of a model, as its checkpoint stores it.
+WEIGHT_PARTS = ("mixer_bytes", "dense_bytes", "expert_bytes", "shared_expert_bytes", "head_bytes")
 
 
 class Preset(NamedTuple):
@@ -146,6 +148,7 @@ PRESETS = {
     "int4": _narrow("int4", "int4"),
     "w4a16": _weight_only("int4_g128"),
     "mxfp4": _weight_only("mxfp4"),
+    "nvfp4": _narrow("nvfp4", "nvfp4"),
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ import pydantic
 from mlsysim import units
 from mlsysim.catalog.value import Choice, Name, Text, Value, problems
 from mlsysim.errors import CatalogError, InputError, UnknownNameError
-from mlsysim.formats import BITS, NUMBER_FORMATS, PRESETS, rate_format
+from mlsysim.formats import BITS, NUMBER_FORMATS, PRESETS, WEIGHT_PARTS, rate_format
 from mlsysim.tracebacks import at_the_call
 
 
@@ -85,6 +85,7 @@ Flag = Annotated[Value, _in(""), pydantic.BeforeValidator(_truth), pydantic.Afte
 Bytes = Annotated[Value, _in("GB")]
 BytesPerSecond = Annotated[Value, _in("GB/s")]
 Rate = Annotated[Value, _in("TFLOP/s")]
+ElementBytes = Annotated[Value, _in("byte")]
 Seconds = Annotated[Value, _in("µs")]
 Milliseconds = Annotated[Value, _in("ms")]
 EnergyPerOperation = Annotated[Value, _in("pJ/FLOP")]
@@ -111,6 +112,8 @@ class Entry(pydantic.BaseModel):
     flags: ClassVar[frozenset[str]] = frozenset()
     #: Whether it holds for its device alone, so that it is refused beside another one.
     of_one_device: ClassVar[bool] = False
+    #: Inputs that it gives only where none of these arguments is given.
+    gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     #: Fields that follow from one another, so that a change of one drops the others.
     alternatives: ClassVar[frozenset[str]] = frozenset()
 
@@ -196,6 +199,10 @@ class Entry(pydantic.BaseModel):
         """
         found = getattr(self, name, None)
         return found if isinstance(found, Value) else None
+
+    def word_of(self, name: str) -> Choice | None:
+        """The label this entry gives a formula's input that is a choice, or None if it has none."""
+        return None
 
     def text(self, name: str, digits: int = 6) -> str:
         """One of :meth:`values` for a reader: a number with its unit, or yes or no."""
@@ -456,7 +463,10 @@ class TransformerWorkload(Entry):
     counted_parameters : Value, optional
         The exact count, where the published number is rounded and somebody counted the tensors.
     weight_format, kv_cache_format : Choice, optional
-        Formats that its checkpoint names, which a note compares with those of ``precision``.
+        Formats that its checkpoint names: of most weights, and of keys and values.
+    mixer_bytes, dense_bytes, head_bytes : Value, optional
+        Bytes of one weight in the matrices of mixers, dense blocks and head, as its checkpoint stores it with its
+        scales; as ``weight_dtype`` says where left out. Like the format of the cache they give way to ``precision``.
     architecture : str
         Free text.
     measured_by : str
@@ -464,6 +474,10 @@ class TransformerWorkload(Entry):
     """
 
     what: ClassVar[str] = "model"
+    gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        **dict.fromkeys(WEIGHT_PARTS, ("precision", "weight_dtype")),
+        "kv_cache_dtype": ("precision",),
+    }
     flags: ClassVar[frozenset[str]] = frozenset(
         {"gated", "tied_embeddings", "qkv_bias", "attention_output_bias", "mlp_bias", "norm_bias", "qk_norm",
          "attention_sinks", "sandwich_norm", "chunked_attention", "value_projections", "delta_rule"}
@@ -535,6 +549,9 @@ class TransformerWorkload(Entry):
     counted_parameters: Count | None = None
     weight_format: Choice | None = None
     kv_cache_format: Choice | None = None
+    mixer_bytes: ElementBytes | None = None
+    dense_bytes: ElementBytes | None = None
+    head_bytes: ElementBytes | None = None
 
     @pydantic.model_validator(mode="after")
     def _shape(self) -> TransformerWorkload:
@@ -604,6 +621,10 @@ class TransformerWorkload(Entry):
     def unanswered(self) -> Mapping[str, tuple[float | None, str]]:
         """See :attr:`Entry.unanswered`; a measured model has costs, and no matrices by name."""
         return _UNMEASURED if self.measured_by else {}
+
+    def word_of(self, name: str) -> Choice | None:
+        """See :meth:`Entry.word_of`."""
+        return self.kv_cache_format if name == "kv_cache_dtype" else None
 
     def value_of(self, name: str, precision: str) -> Value | None:
         """See :meth:`Entry.value_of`; what a dense model without GQA or MLA leaves out follows from the rest."""
@@ -682,6 +703,8 @@ class SparseTransformerWorkload(TransformerWorkload):
         Inner width of all shared experts of a layer together.
     router_bias, expert_bias : Value, optional
         Yes or no; no where left out.
+    expert_bytes, shared_expert_bytes : Value, optional
+        Bytes of one weight in the matrices of routed and shared experts, as ``mixer_bytes``.
     counted_active_parameters : Value, optional
         The exact count of active parameters, embedding and head included.
     """
@@ -700,6 +723,8 @@ class SparseTransformerWorkload(TransformerWorkload):
     shared_ffn_dim: Count | None = None
     router_bias: Flag | None = None
     expert_bias: Flag | None = None
+    expert_bytes: ElementBytes | None = None
+    shared_expert_bytes: ElementBytes | None = None
     counted_active_parameters: Count | None = None
 
     @pydantic.model_validator(mode="after")

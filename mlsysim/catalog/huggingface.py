@@ -34,9 +34,10 @@ from mlsysim.catalog.patterns import (
     STATE,
     UNCOUNTED,
     WINDOW,
+    WORDS,
     layer_types,
 )
-from mlsysim.catalog.quantization import ROLES, weights
+from mlsysim.catalog.quantization import by_part, weights
 from mlsysim.catalog.quantization import cache as cache_format
 from mlsysim.errors import CatalogError, InputError, UnknownNameError, quoted
 
@@ -273,11 +274,9 @@ def workload(path: str | Path, *, ignore: str | Iterable[str] = (), **fields: An
         given = {
             name: {"value": value, "source": str(file), "date": "", "kind": "user"} for name, value in shape.items()
         }
-        for name, (word, note) in (_stored(content, shape) if "quantization_config" not in ignored else {}).items():
-            if word:
-                given[name] = {"value": word, "source": str(file), "date": "", "kind": "user", "note": note}
-            elif note:
-                notes.append(f"Its file stores weights as {note}, which precision does not name.")
+        stored, more = _stored(content, shape) if "quantization_config" not in ignored else ({}, [])
+        given |= {name: {**each, "source": str(file), "date": "", "kind": "user"} for name, each in stored.items()}
+        notes += more
         given["layers"]["note"] = " ".join(notes)
         kind = SparseTransformerWorkload if "experts" in given else TransformerWorkload
         return kind(**{"name": _name(content, file), **given, **fields})
@@ -316,15 +315,29 @@ def _refuse_unknown(names: list[str], model_type: Any) -> None:
         )
 
 
-def _stored(content: Mapping[str, Any], shape: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
-    """Formats of weights and cache that a file gives, each with what is stored otherwise."""
+def _stored(content: Mapping[str, Any], shape: Mapping[str, Any]) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """Formats of weights and cache that a file gives, with what is stored otherwise, and sentences on what is left."""
     parts = [part for part in (content, *map(content.get, tables()["within"])) if isinstance(part, dict)]
     table = next((part["quantization_config"] for part in parts if part.get("quantization_config")), None)
     if table is None:
-        return {}
-    has = {"shared experts": "shared_ffn_dim", "experts": "experts", "dense blocks": "ffn_dim"}
-    roles = [role for role in ROLES if role not in has or shape.get(has[role])]
-    return {"weight_format": weights(table, shape["layers"], roles), "kv_cache_format": (cache_format(table), "")}
+        return {}, []
+    words = next((part["layer_types"] for part in parts if isinstance(part.get("layer_types"), list)), [])
+    kinds = [WORDS.get(word, "") for word in words] if len(words) == shape["layers"] else []
+    model_type = next((str(part["model_type"]) for part in reversed(parts) if part.get("model_type")), "")
+    sizes, unknown = by_part(table, shape, model_type, kinds)
+    word, note = weights(table, sizes)
+    found: dict[str, dict[str, Any]] = {name: {"value": float(size), "unit": "byte"} for name, size in sizes.items()}
+    notes = []
+    if word:
+        found["weight_format"] = {"value": word, "note": note}
+    elif note and not sizes:
+        notes.append(f"Its file stores weights as {note}, which precision does not name.")
+    if unknown:
+        shown = ", ".join(map(quoted, unknown[:3])) + ", ..." * (len(unknown) > 3)
+        notes.append(f"{len(unknown)} names in its quantization_config are of no part that is known: {shown}.")
+    if cached := cache_format(table):
+        found["kv_cache_format"] = {"value": cached}
+    return found, notes
 
 
 def _name(content: Mapping[str, Any], file: Path) -> str:

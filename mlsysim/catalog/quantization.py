@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import Any
@@ -18,60 +18,217 @@ ALGORITHMS = {
     "MXFP4": "mxfp4",
     "FP8_PB_WO": "fp8_block",
     "FP8_PER_CHANNEL_PER_TOKEN": "fp8",
+    "W4A16_NVFP4": "nvfp4",
+    "W4A16_AWQ": "int4_g128",
 }
 #: Methods that widen weights for their products, whose groups have an fp16 scale and, of whole numbers, a zero point.
 GROUPED = ("gptq", "awq", "auto-round", "autoround")
 #: Our formats of whole numbers.
 GROUPS = ("int4", "int4_g128", "int8")
-#: Matrices of a layer by their role, as checkpoints name them.
-ROLES = {
-    "attention": ("self_attn.q_proj", "self_attn.o_proj"),
-    "shared experts": ("mlp.shared_experts.up_proj",),
-    "experts": ("mlp.experts.0.up_proj", "mlp.experts.gate_up_proj"),
-    "dense blocks": ("mlp.up_proj",),
+Matrices = tuple[tuple[str, ...], ...]
+Rule = tuple[frozenset[str] | None, str | Fraction]
+
+
+def _named(blocks: str, *matrices: str) -> Matrices:
+    """Names of matrices, each of which may have several and stand in several blocks."""
+    return tuple(tuple(f"{block}.{name}" for block in blocks.split() for name in names.split()) for names in matrices)
+
+
+#: Matrices of a layer by the part of the model that they are of, each by the names that checkpoints have for it.
+ATTENTION = _named("self_attn", "q_proj qkv_proj", "k_proj qkv_proj", "v_proj qkv_proj", "o_proj")
+LATENT = _named("self_attn", "q_a_proj", "q_b_proj", "kv_a_proj_with_mqa", "kv_b_proj", "o_proj")
+STATE = _named(
+    "linear_attn mixer mamba self_attn",
+    "in_proj_qkv in_proj_qkvz in_proj q_proj",
+    "in_proj_z in_proj_qkvz in_proj k_proj v_proj",
+    "out_proj o_proj",
+)
+BLOCK = ("gate_proj w1 gate_up_proj", "up_proj w3 gate_up_proj", "down_proj w2")
+DENSE = _named("mlp feed_forward mixer", *BLOCK)
+SHARED = _named("mlp.shared_experts mlp.shared_expert feed_forward.shared_expert mixer.shared_experts", *BLOCK)
+EXPERTS = _named("mlp.experts.0 mlp.experts feed_forward.experts block_sparse_moe.experts.0 mixer.experts.0", *BLOCK)
+#: Experts that stand beside a dense block, not in it, and types that have such.
+BESIDE = _named("experts.0 experts", *BLOCK)
+APART = ("gemma4", "gemma4_text")
+#: Inputs for the parts, and words for them.
+PARTS = {
+    "mixer_bytes": "attention",
+    "shared_expert_bytes": "shared experts",
+    "expert_bytes": "experts",
+    "dense_bytes": "dense blocks",
+    "head_bytes": "the head",
 }
-PREFIXES = ("model.layers.", "model.language_model.layers.", "language_model.model.layers.")
+#: Names of what is never stored in few bits, and of what is not counted.
+ELSEWHERE = re.compile(
+    r"norm|router|gate\b|bias|visual|vision|audio|tower|projector|embed|mtp|head|eh_proj|conv1d|indexer|in_proj_[ab]"
+)
+_LAYER = re.compile(r"(?:^|\.)layers\.(\d+)(?:\.|$|(\*))")
+#: Bytes of a weight that is not quantised.
+WIDE = Fraction(2)
+PREFIXES = ("model.layers.", "model.language_model.layers.", "language_model.model.layers.", "backbone.layers.")
 #: Lists of what is not quantised, by the names of transformers, compressed-tensors, vLLM, modelopt and bitsandbytes.
 LEFT_WIDE = ("modules_to_not_convert", "ignore", "ignored_layers", "exclude_modules", "llm_int8_skip_modules")
 #: Repetitions without end in an expression, which may take for ever where one stands in another or there are many.
 _ENDLESS, _NESTED, MOST_ENDLESS = re.compile(r"[*+]|\{\d+,\}"), re.compile(r"\)\s*[*+{]"), 4
 #: A format is the one of a checkpoint where a weight takes the same bytes, but for this share.
 SAME = Fraction(1, 100)
+#: Most layers that are looked at one by one, and most patterns that name none of them.
+MOST_LAYERS, MOST_PATTERNS = 1000, 1000
+#: Other blocks than those of DeepSeek-V3.
+_BLOCKS = re.compile(r"fp8 in blocks of (\d+) by (\d+)")
 
 
-def weights(table: Any, layers: int, roles: Iterable[str]) -> tuple[str, str]:
+def weights(table: Any, parts: Mapping[str, Fraction]) -> tuple[str, str]:
     """The format of ``quantization_config``, empty where it is none of ours, and what differs from it.
 
     Parameters
     ----------
-    table : object
+    table : mapping
         Content of the field.
-    layers : int
-        Of the model, of which the first, the middle and the last stand for all.
-    roles : iterable of str
-        Keys of ``ROLES`` that the model has.
+    parts : mapping
+        Bytes of a weight by part, as :func:`by_part` gives them.
 
     Returns
     -------
     tuple of str
         A name of ``WEIGHT_FORMATS``, and words on what is stored otherwise.
     """
-    if not isinstance(table, Mapping):
-        raise CatalogError(f"quantization_config={quoted(table)} must be an object")
-    stored, patterns = _formats(table), _left_wide(table)
+    stored = list(dict.fromkeys(size for _, size in _rules(table)))
     size = stored[0] if len(stored) == 1 else ""
     if isinstance(size, str) and size not in WEIGHT_FORMATS:
-        return "", f"{' and '.join(map(str, stored)) or table.get('quant_method') or 'an unknown format'}"
-    seen, wide = {0, layers // 2, layers - 1}, []
-    for role in roles:
-        found = sum(_stays_wide(patterns, ROLES[role], layer) for layer in seen)
-        wide += [role if found == len(seen) else f"{role} of some layers"] if found else []
+        return "", " and ".join(map(str, stored)) or str(table.get("quant_method") or "an unknown format")
+    wide = [words if parts[name] == WIDE else f"{words} of some layers"
+            for name, words in PARTS.items() if name in parts and parts[name] > (_size(size) or WIDE)]  # fmt: skip
     said = f"{' and '.join(wide)} at 16 bit" if wide else ""
     if isinstance(size, str):
         return size, said
     nearest = min(GROUPS, key=lambda name: abs(STORED_WEIGHT[name] - size))
     off = f"{float(size):.4g} B in the file, {float(size / STORED_WEIGHT[nearest]):.2f} times as much"
     return nearest, "; ".join(filter(None, (off, said)))
+
+
+def by_part(
+    table: Any, shape: Mapping[str, Any], model_type: str = "", kinds: Sequence[str] = ()
+) -> tuple[dict[str, Fraction], list[str]]:
+    """Bytes of a weight by the part of a model that it is of, and names in the table that name no part.
+
+    Parameters
+    ----------
+    table : object
+        Content of ``quantization_config``.
+    shape : mapping
+        Fields of the entry.
+    model_type : str
+        As the file says it.
+    kinds : sequence of str
+        Kind of the mixer of each layer; empty where all have attention.
+
+    Returns
+    -------
+    dict, list
+        Mean bytes by input, empty where a format is not known; and the names.
+    """
+    if not isinstance(table, Mapping):
+        raise CatalogError(f"quantization_config={quoted(table)} must be an object")
+    rules, wide = _rules(table), _left_wide(table)
+    if not rules or any(_size(size) is None for _, size in rules):
+        return {}, []
+    named = {name: _size(size) or WIDE for names, size in rules for name in names or ()} | dict.fromkeys(wide, WIDE)
+    otherwise = next((_size(size) or WIDE for names, size in rules if names is None), WIDE)
+    layers = min(shape["layers"], MOST_LAYERS)
+    patterns = _Patterns(named, otherwise, layers)
+    found: dict[str, list[Fraction]] = {}
+    for layer in range(layers):
+        for part, matrices in _matrices(layer, shape, model_type, kinds).items():
+            found.setdefault(part, []).extend(patterns.sizes(layer, matrices))
+    parts = {part: sum(sizes, Fraction(0)) / len(sizes) for part, sizes in found.items()}
+    of_head = max((size for name, size in named.items() if _matches(name, "lm_head")), default=WIDE)
+    if of_head < WIDE and not shape.get("tied_embeddings"):
+        parts["head_bytes"] = of_head
+    return parts, [name for name in patterns.unmatched() if not ELSEWHERE.search(name)]
+
+
+class _Patterns:
+    """Names and patterns of a table with bytes of a weight that they are for.
+
+    Parameters
+    ----------
+    named : mapping
+        Bytes by name.
+    otherwise : Fraction
+        Bytes of what none of them names.
+    layers : int
+        Of the model; what stands behind them predicts further tokens.
+    """
+
+    def __init__(self, named: Mapping[str, Fraction], otherwise: Fraction, layers: int) -> None:
+        self.named, self.otherwise = named, otherwise
+        self.everywhere: list[str] = []
+        self.of_layer: dict[int, list[tuple[str, str]]] = {}
+        self.matched: set[str] = set()
+        self.known: dict[Any, list[str]] = {}
+        for name in named:
+            number = None if name.startswith("re:") else _LAYER.search(name)
+            if number is None:
+                self.everywhere.append(name)
+                continue
+            if ELSEWHERE.search(name[: number.start()]):
+                continue
+            alike = (each for each in range(layers) if str(each).startswith(number[1])) if number[2] else ()
+            for layer in {int(number[1]), *alike}:
+                self.of_layer.setdefault(layer, []).append((name[number.end() :] or "*", name))
+            if int(number[1]) >= layers:
+                self.matched.add(name)
+        if len(self.everywhere) > MOST_PATTERNS:
+            many = f"{len(self.everywhere)} patterns name no layer, {MOST_PATTERNS} at most may"
+            raise CatalogError(f"quantization_config: {many}")
+        #: Whether one of them may tell layers apart.
+        self.apart = any("layers" in name for name in self.everywhere)
+
+    def sizes(self, layer: int, matrices: Matrices) -> list[Fraction]:
+        """Bytes of a weight of each matrix of a layer."""
+        return [self._size(layer, names) for names in matrices]
+
+    def unmatched(self) -> list[str]:
+        """Names and patterns that were found in no layer."""
+        return [name for name in self.named if name not in self.matched]
+
+    def _size(self, layer: int, names: tuple[str, ...]) -> Fraction:
+        own = self.of_layer.get(layer, [])
+        hit = [name for tail, name in own if any(_matches(tail, each) for each in names)]
+        hit += self._hit(layer if self.apart else 0, names)
+        self.matched.update(hit)
+        return max((self.named[name] for name in hit), default=self.otherwise)
+
+    def _hit(self, layer: int, names: tuple[str, ...]) -> list[str]:
+        """Patterns of no layer that name a matrix of one."""
+        if (layer, names) not in self.known:
+            full = [f"{prefix}{layer}.{name}" for prefix in PREFIXES for name in names]
+            self.known[layer, names] = [each for each in self.everywhere if any(_matches(each, name) for name in full)]
+        return self.known[layer, names]
+
+
+def _matrices(layer: int, shape: Mapping[str, Any], model_type: str, kinds: Sequence[str]) -> dict[str, Matrices]:
+    """Matrices of a layer by the input for their part."""
+    mixer = STATE if kinds and kinds[layer] == "recurrent" else LATENT if shape.get("kv_lora_rank") else ATTENTION
+    found: dict[str, Matrices] = {"mixer_bytes": mixer}
+    every, sparse = shape.get("moe_layer_interval") or 1, shape.get("moe_layers") or 0
+    if sparse and ((layer + 1) % every == 0 if every > 1 else layer >= shape["layers"] - sparse):
+        apart = model_type in APART
+        found["expert_bytes"] = BESIDE if apart else EXPERTS
+        if shape.get("shared_ffn_dim"):
+            found["shared_expert_bytes"] = DENSE if apart else SHARED
+    elif shape.get("ffn_dim"):
+        found["dense_bytes"] = DENSE
+    return found
+
+
+def _size(stored: str | Fraction) -> Fraction | None:
+    """Bytes of a weight in a format; None where it is none of ours."""
+    if not isinstance(stored, str):
+        return stored
+    sides = _BLOCKS.fullmatch(stored)
+    return with_scales(8, int(sides[1]) * int(sides[2]), 4) if sides else STORED_WEIGHT.get(stored)
 
 
 def cache(table: Mapping[str, Any]) -> str:
@@ -88,35 +245,51 @@ def cache(table: Mapping[str, Any]) -> str:
     return name
 
 
-def _formats(table: Mapping[str, Any]) -> list[str | Fraction]:
-    """Formats of the weights, each once; bytes where these are of none of ours."""
+def _rules(table: Mapping[str, Any]) -> list[Rule]:
+    """Formats of the weights, each with the names that it is for, or none where it is for all others.
+
+    Formats are bytes where they are none of ours.
+    """
     method, bits = str(table.get("quant_method", "")).lower(), table.get("bits")
     layered, groups = table.get("quantized_layers"), table.get("config_groups")
     if isinstance(layered, Mapping) and layered:
-        found = [_algorithm(str(each.get("quant_algo"))) for each in layered.values() if isinstance(each, Mapping)]
-        return list(dict.fromkeys(found))
+        names: dict[str, set[str]] = {}
+        for name, each in layered.items():
+            if isinstance(each, Mapping):
+                names.setdefault(_algorithm(str(each.get("quant_algo"))), set()).add(name)
+        return [(frozenset(own), stored) for stored, own in names.items()]
     if isinstance(groups, Mapping) and groups:
-        schemes = [each.get("weights") for each in groups.values() if isinstance(each, Mapping)]
         packed = "mxfp4" in str(table.get("format"))
-        return list(
-            dict.fromkeys("mxfp4" if packed else _numbers(each) for each in schemes if isinstance(each, Mapping))
-        )
+        found = [(_targets(each), each["weights"]) for each in groups.values()
+                 if isinstance(each, Mapping) and isinstance(each.get("weights"), Mapping)]  # fmt: skip
+        return [(own, "mxfp4" if packed else _numbers(scheme)) for own, scheme in found]
     if table.get("quant_algo"):
-        return [_algorithm(str(table["quant_algo"]))]
+        return [(None, _algorithm(str(table["quant_algo"])))]
     if method in GROUPED:
         if table.get("dynamic"):
-            return [f"{method} with other bits in some modules"]
+            return [(None, f"{method} with other bits in some modules")]
         if type(bits) is not int or not 2 <= bits <= 8:
             raise CatalogError(f"quantization_config: bits={quoted(bits)} must be a whole number from 2 to 8")
-        return [_grouped(bits, table.get("group_size"), symmetric=False)]
+        return [(None, _grouped(bits, table.get("group_size"), symmetric=False))]
     if method == "bitsandbytes":
         flags = [table.get(name, False) for name in ("load_in_4bit", "load_in_8bit")]
         if sorted(map(repr, flags)) != ["False", "True"]:
             raise CatalogError("quantization_config: one of load_in_4bit and load_in_8bit must be true")
-        return ["nf4" if flags[0] else "int8"]
+        return [(None, "nf4" if flags[0] else "int8")]
     if method in ("fp8", "fbgemm_fp8"):
-        return ["fp8" if table.get("weight_block_size") is None else _block(table["weight_block_size"])]
-    return [method]
+        return [(None, "fp8" if table.get("weight_block_size") is None else _block(table["weight_block_size"]))]
+    # Its reader in transformers narrows experts alone.
+    return [(frozenset({"experts"}) if method == "mxfp4" else None, method)]
+
+
+def _targets(group: Mapping[str, Any]) -> frozenset[str] | None:
+    """Names that a group of compressed-tensors is for; None where these are classes, as Linear."""
+    listed = group.get("targets")
+    names = [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else []
+    for name in names:
+        if name.startswith("re:"):
+            _checked(name[3:])
+    return frozenset(names) if any("." in name or name == "lm_head" for name in names) else None
 
 
 def _algorithm(name: str) -> str:
@@ -175,12 +348,6 @@ def _checked(expression: str) -> None:
         re.compile(expression)
     except re.error as error:
         raise CatalogError(f"quantization_config: {quoted(expression)} is no regular expression: {error}") from None
-
-
-def _stays_wide(patterns: Iterable[str], names: Iterable[str], layer: int) -> bool:
-    """Tell whether some pattern names a matrix of a layer under any of its names."""
-    full = [f"{prefix}{layer}.{name}" for prefix in PREFIXES for name in names]
-    return any(_matches(pattern, name) for pattern in patterns for name in full)
 
 
 def _matches(pattern: str, name: str) -> bool:

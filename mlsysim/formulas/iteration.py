@@ -8,6 +8,8 @@ counts. Where requests never run out, the memory sets the batch and the batch th
 
 from __future__ import annotations
 
+from typing import Any
+
 from sympy import Integer, Piecewise
 
 from mlsysim.formulas import (
@@ -31,7 +33,7 @@ from mlsysim.formulas.parameter_counts import plain_layers
 from mlsysim.formulas.replica_layout import ACCELERATORS, EXPERT_RANKS, SLOTS
 from mlsysim.formulas.roofline import side_by_side
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, flop, label, request, token, when
-from mlsysim.symbols.formats import q_e, q_w
+from mlsysim.symbols.formats import q_den, q_er, q_ffn, q_l, q_mix, q_sh, q_w
 from mlsysim.symbols.groups import S_g, t_ar_g
 from mlsysim.symbols.hardware import B_mem, F, M_cap, eta, tau_layer
 from mlsysim.symbols.iteration import (
@@ -88,7 +90,7 @@ from mlsysim.symbols.iteration import (
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.lora import M_lo, t_lo
 from mlsysim.symbols.mixers import P_mix_r, sigma_st, t_each, t_scan, w_ix, w_pair, w_win, y_core
-from mlsysim.symbols.parameters import P_exp
+from mlsysim.symbols.parameters import P_exp, P_rt
 from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.serving import B_max, n_out
 from mlsysim.symbols.step import eta_mem
@@ -171,14 +173,44 @@ kv_stretch = Formula(
     no_example="it is one",
 )
 
+
+def _apart(given: Any, weights: Any) -> Any:
+    """Bytes of so many weights in a format of their own, less those in that of the others."""
+    return when(given > 0, (given - q_w) * weights)
+
+
+passed_weight_bytes = Formula(
+    q_den,
+    Max(
+        0,
+        q_w
+        + (
+            _apart(q_mix, P_mix_r)
+            + _apart(q_ffn, plain_layers() * P_ffn_r)
+            + _apart(q_sh, L_moe * Max(0, P_sh_r - P_rt))
+        )
+        / W_dense,
+    ),
+    title="Bytes of a weight that every token passes through",
+    source=Source("lin2024", "section 5.1"),
+    assumes="Mixers, dense blocks and shared experts as the checkpoint stores their matrices, routers as other "
+    "weights; biases and norms are too few to tell apart.",
+    example=Example(
+        {q_w: 2, q_mix: 0, q_ffn: 0.5625, q_sh: 0, P_mix_r: 6e9, L: 80, L_moe: 0, L_nb: 0, P_ffn_r: 3e8, P_sh_r: 0,
+         P_rt: 0, W_dense: 3e10},
+        "0.85 byte",
+        derived="(2 * 6e9 + 0.5625 * 80 * 3e8) / 3e10",
+    ),
+)  # fmt: skip
+
 dense_product_time = Formula(
     t_den,
-    W_dense * side_by_side(z_w * q_w / (eta_mem * B_mem), 2 * flop * (N_it / token) / (F * eta)),
+    W_dense * side_by_side(z_w * q_den / (eta_mem * B_mem), 2 * flop * (N_it / token) / (F * eta)),
     title="Products that every token passes through",
     source=WILLIAMS,
     assumes="Weights are read once for all tokens.",
     example=Example(
-        {W_dense: 34e9, z_w: 1, q_w: 1, eta_mem: 0.85, B_mem: 3350, N_it: 100, F: 1979, eta: 0.633},
+        {W_dense: 34e9, z_w: 1, q_den: 1, eta_mem: 0.85, B_mem: 3350, N_it: 100, F: 1979, eta: 0.633},
         "13.116 ms",
         derived="34e9 * ((1 / (0.85 * 3350e9))**2 + (2 * 100 / (1979e12 * 0.633))**2)**0.5 * 1e3",
     ),
@@ -189,7 +221,7 @@ expert_product_time = Formula(
     when(
         W_hit > 0,
         side_by_side(
-            z_w * q_w * W_hit / (eta_mem * B_mem),
+            z_w * q_er * W_hit / (eta_mem * B_mem),
             2 * flop * L_moe * k * P_exp * gamma_r * (N_exp / token) / (EXPERT_RANKS * F * eta),
         ),
         0,
@@ -198,7 +230,7 @@ expert_product_time = Formula(
     source=WILLIAMS,
     assumes="Experts that a token goes to are read once; the hot rank sets the time.",
     example=Example(
-        {L_moe: 32, z_w: 1, q_w: 2, W_hit: 15e9, eta_mem: 0.85, B_mem: 3350, k: 2, P_exp: 176160768, N_exp: 4, t: 2,
+        {L_moe: 32, z_w: 1, q_er: 2, W_hit: 15e9, eta_mem: 0.85, B_mem: 3350, k: 2, P_exp: 176160768, N_exp: 4, t: 2,
          e: 1, gamma_r: 1, F: 989, eta: 0.6},
         "10.536 ms",
         derived="((2 * 15e9 / (0.85 * 3350e9))**2 + (2 * 32 * 2 * 176160768 * 4 / (2 * 989e12 * 0.6))**2)**0.5 * 1e3",
@@ -207,12 +239,12 @@ expert_product_time = Formula(
 
 head_time = Formula(
     t_head,
-    V * h / t * side_by_side(z_w * q_e / (eta_mem * B_mem), 2 * flop * (N_out / token) / (F_16 * eta)),
+    V * h / t * side_by_side(z_w * q_l / (eta_mem * B_mem), 2 * flop * (N_out / token) / (F_16 * eta)),
     title="Logits of the sampled tokens",
     source=WILLIAMS,
-    assumes="Weights of the head stay at 16 bit in a checkpoint of 8 or 4 bits.",
+    assumes="Weights of the head stay at 16 bit in a checkpoint of 8 or 4 bits, unless it says otherwise.",
     example=Example(
-        {V: 128256, h: 8192, t: 2, z_w: 1, q_e: 2, eta_mem: 0.85, B_mem: 3350, N_out: 100, F_16: 989, eta: 0.633},
+        {V: 128256, h: 8192, t: 2, z_w: 1, q_l: 2, eta_mem: 0.85, B_mem: 3350, N_out: 100, F_16: 989, eta: 0.633},
         "0.40536 ms",
         derived="128256 * 8192 / 2 * ((2 / (0.85 * 3350e9))**2 + (2 * 100 / (989e12 * 0.633))**2)**0.5 * 1e3",
     ),
@@ -486,6 +518,7 @@ FORMULAS = (
     expert_weights,
     weights_stretch,
     kv_stretch,
+    passed_weight_bytes,
     dense_product_time,
     expert_product_time,
     head_time,
@@ -530,6 +563,7 @@ def operators() -> tuple[Formula, ...]:
     )
     return (
         *number_formats.SERVING,
+        number_formats.logit_weight_bytes,
         *mixers.WHOLE,
         parameter_counts.ffn_parameters,
         parameter_counts.expert_parameters,

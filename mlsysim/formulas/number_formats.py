@@ -14,9 +14,21 @@ from typing import Any
 from sympy import And, Eq, Piecewise, Rational, Symbol
 
 from mlsysim.formats import ACTIVATION_FORMATS, BITS, GRADIENT_FORMATS, PRESETS, STORED, STORED_WEIGHT
+from mlsysim.formulas.mixers import (
+    SHAPED,
+    STATELESS,
+    attention,
+    elements,
+    heads_matrices,
+    latent_matrices,
+    summed,
+    unbound,
+)
+from mlsysim.formulas.parameter_counts import block_matrices
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, byte, label, variable_of, when
 from mlsysim.symbols.formats import (
     AS_PRECISION,
+    M_mix,
     activation_dtype,
     combine_dtype,
     compute_dtype,
@@ -28,8 +40,12 @@ from mlsysim.symbols.formats import (
     q_comb,
     q_disp,
     q_e,
+    q_er,
+    q_exp,
+    q_head,
     q_in,
     q_kv,
+    q_l,
     q_o,
     q_s,
     q_u,
@@ -38,10 +54,35 @@ from mlsysim.symbols.formats import (
     saved_dtype,
     weight_dtype,
 )
+from mlsysim.symbols.mixers import (
+    D_st,
+    H_k,
+    H_st,
+    L_ix,
+    L_st,
+    N_st,
+    X_st,
+    a,
+    a_ix,
+    a_kv,
+    d_h,
+    d_ix,
+    d_nope,
+    d_rope,
+    d_v,
+    d_v_h,
+    n_G,
+    n_st,
+    n_vals,
+    r_kv,
+    r_q,
+    z_st,
+)
+from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.step import q_red
 from mlsysim.symbols.trained import finetuning, q_full
 from mlsysim.symbols.training import q_g
-from mlsysim.symbols.workload import precision, q
+from mlsysim.symbols.workload import d_e, gated, h, precision, q
 
 MICIKEVICIUS = Source("micikevicius2018", "section 3")
 DEEPSEEK = Source("deepseek2024", "section 3.3")
@@ -170,6 +211,53 @@ embedding_bytes = Formula(
     example=Example({q_w: 0.51953125}, "2 byte", derived="max(0.51953125, 2)"),
 )
 
+
+def _latent_elements() -> Any:
+    """Elements of the matrices of latent attention."""
+    compressed, plain, rest = (summed(matrices, elements) for matrices in latent_matrices(1))
+    return when(r_q > 0, compressed, plain) + rest
+
+
+mixer_matrices = Formula(
+    M_mix,
+    attention(_latent_elements(), lambda heads: summed(heads_matrices(1, heads), elements))
+    + L_st * (h * (2 * H_k * N_st + (2 + z_st) * H_st * D_st + n_st * H_st) + X_st)
+    + L_ix * (when(r_q > 0, r_q, h) * a_ix * d_ix + h * (d_ix + a_ix)),
+    title="Elements of the matrices of all mixers",
+    source=Source("lin2024", "section 5.1"),
+    assumes="Everything but biases, norms, sinks and short convolutions.",
+    example=Example(
+        {h: 2880, a: 64, a_kv: 8, d_h: 64, d_v_h: 64, n_G: 0, n_vals: 1, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0,
+         **unbound(36, *SHAPED), **STATELESS, X_st: 0, L_ix: 0, a_ix: 0, d_ix: 0},
+        "955514880",
+        derived="36 * 2880 * 64 * (2 * 64 + 2 * 8)",
+    ),
+)  # fmt: skip
+
+_expert = summed(block_matrices(1, d_e), elements)
+
+expert_weight_bytes = Formula(
+    q_er,
+    when(q_exp > 0, (q_exp * _expert + q_w * Max(0, P_exp - _expert)) / Max(1, P_exp), q_w),
+    title="Bytes of a parameter of a routed expert",
+    source=Source("openai2025", "section 2.1"),
+    assumes="Matrices as the checkpoint stores them, biases as other weights.",
+    example=Example(
+        {q_w: 2, q_exp: 0.53125, h: 2880, d_e: 2880, gated: 1, P_exp: 24891840},
+        "0.53176 byte",
+        derived="(0.53125 * 3 * 2880**2 + 2 * 3 * 2880) / 24891840",
+    ),
+)
+
+logit_weight_bytes = Formula(
+    q_l,
+    when(q_head > 0, q_head, q_e),
+    title="Bytes of a weight that gives logits",
+    source=DEEPSEEK,
+    assumes="As the embedding, unless the checkpoint stores the head otherwise.",
+    example=Example({q_head: 0.5625, q_e: 2}, "0.5625 byte", derived="1 / 2 + 1 / 16"),
+)
+
 hidden_bytes = Formula(
     q_a,
     _as_given(activation_dtype, "activation"),
@@ -293,7 +381,7 @@ TRAINING = (
     attention_output_bytes,
     gradient_bytes,
 )
-SERVING = (served_weight_bytes, embedding_bytes, product_bytes, kv_cache_bytes)
+SERVING = (served_weight_bytes, embedding_bytes, expert_weight_bytes, product_bytes, kv_cache_bytes)
 FORMULAS = (
     *FIRST_ORDER,
     trained_weight_bytes,
@@ -301,6 +389,9 @@ FORMULAS = (
     finetuned_weight_bytes,
     served_weight_bytes,
     embedding_bytes,
+    mixer_matrices,
+    expert_weight_bytes,
+    logit_weight_bytes,
     hidden_bytes,
     product_bytes,
     gathered_weight_bytes,

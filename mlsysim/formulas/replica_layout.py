@@ -19,7 +19,7 @@ from mlsysim.formulas.pipeline_schedule import handed_on
 from mlsysim.formulas.rank_groups import COPIES
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, evaluated_at, request, token, total, when
 from mlsysim.symbols.deployment import d_P, d_pre, e_P, e_pre, g_P, p_P, p_pre, t_P, t_pre
-from mlsysim.symbols.formats import q_w
+from mlsysim.symbols.formats import q_er
 from mlsysim.symbols.groups import X_l_i, X_x_i, exchange, n_g, nu_g, q_x, t_x
 from mlsysim.symbols.hardware import alpha, alpha_node, n_node, oversubscription, tau_layer
 from mlsysim.symbols.iteration import (
@@ -121,13 +121,13 @@ expert_group_tokens = Formula(
 
 replica_weights = Formula(
     W_rep,
-    d_a * Max(0, W_s - q_w * L_moe * P_exp * (E - SLOTS * t / EXPERT_RANKS)),
+    d_a * Max(0, W_s - q_er * L_moe * P_exp * (E - SLOTS * t / EXPERT_RANKS)),
     title="Weights that the accelerators of an engine hold together",
     source=DAY_SIX,
     assumes="Attention ranks hold copies of everything but experts; those of a layer stand once on each group of ranks "
     "that shares them, some of them twice.",
     example=Example(
-        {d_a: 4, W_s: 100, q_w: 1, L_moe: 10, P_exp: 1e8, E: 80, E_red: 0, t: 1, e: 4},
+        {d_a: 4, W_s: 100, q_er: 1, L_moe: 10, P_exp: 1e8, E: 80, E_red: 0, t: 1, e: 4},
         "160 GB",
         derived="4 * (100 - 80) + 80",
     ),

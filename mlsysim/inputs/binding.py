@@ -12,7 +12,7 @@ import sympy
 
 from mlsysim import units
 from mlsysim.backends import compiled_expression
-from mlsysim.catalog import Accelerator, Entry, Value, builtin
+from mlsysim.catalog import Accelerator, Choice, Entry, Value, builtin
 from mlsysim.errors import InputError, MissingInputError, UnknownNameError
 from mlsysim.formats import rate_format
 from mlsysim.inputs import convert
@@ -554,7 +554,7 @@ class _Binder:
 
     def _bind_from_entries(self, name: str) -> bool:
         for argument, slot in self.model.givers.get(name, ()):
-            if argument not in self.entries:
+            if argument not in self.entries or self._gives_way(slot, name):
                 continue
             depends = [argument] if argument in self.along else []
             if name in slot.entry.by_precision:
@@ -563,15 +563,21 @@ class _Binder:
                 continue
             if depends:
                 return self._bind_table(name, argument, list(dict.fromkeys(self.along[each] for each in depends)))
-            value = slot.value(self.entries[argument], name, self._rate_format)
+            entry = self.entries[argument]
+            value = entry.word_of(name) or slot.value(entry, name, self._rate_format)
             if value is None:
                 continue
             origin = self._from_recipe(value, argument)
-            self._put(name, _checked(name, value, self.entries[argument]), (), origin)
+            self._put(name, _checked(name, value, entry), (), origin)
             if name in slot.entry.by_precision:
                 self.by_format[name] = argument
             return True
         return False
+
+    def _gives_way(self, slot: Slot, name: str) -> bool:
+        """Tell whether what an entry gives is replaced by another argument that is given."""
+        given = (self.typed, self.along, self.free)
+        return any(each in names for each in slot.entry.gives_way.get(name, ()) for names in given)
 
     def _lacks(self, argument: str, name: str) -> bool:
         """Tell whether an input has no default, and one of the entries no value for it."""
@@ -601,7 +607,7 @@ class _Binder:
         return True
 
     def _tabulated(self, name: str, slot: Slot, entry: Entry, precision: str) -> float:
-        value = slot.value(entry, name, precision)
+        value = entry.word_of(name) or slot.value(entry, name, precision)
         if value is not None:
             return _checked(name, value, entry)
         if name in self.model.defaults:
@@ -747,8 +753,10 @@ def _allow(name: str, canonical: float) -> None:
     convert.check(variable_of(name), canonical)
 
 
-def _checked(name: str, value: Value, entry: Entry) -> float:
+def _checked(name: str, value: Value | Choice, entry: Entry) -> float:
     """A catalog value in canonical units, checked as if it were typed."""
+    if isinstance(value, Choice):
+        return convert.scalar(variable_of(name), value.value)
     try:
         _allow(name, value.canonical)
     except InputError as error:

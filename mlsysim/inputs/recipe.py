@@ -8,7 +8,7 @@ from functools import cache
 from math import prod
 from typing import Any, TypeVar
 
-from mlsysim.catalog import Choice, Entry, Fleet, Recipe, Sourced, Value, builtin
+from mlsysim.catalog import Choice, Entry, Fleet, Recipe, Sourced, builtin
 from mlsysim.errors import InputError, MlsysimError, UnknownNameError
 from mlsysim.inputs.axes import Derived, Linked, derived
 from mlsysim.inputs.convert import is_axis, scalar
@@ -47,7 +47,7 @@ class FromRecipe:
 
 
 #: Where an input came from.
-Origin = Value | FromRecipe | str
+Origin = Sourced | FromRecipe | str
 
 
 @dataclass

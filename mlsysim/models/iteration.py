@@ -5,7 +5,7 @@ from __future__ import annotations
 from sympy import And, Eq
 
 from mlsysim.catalog import Accelerator, Fabric, Fleet, Node, TransformerWorkload
-from mlsysim.formulas import continuous_batching, iteration, prefix_cache, replica_layout
+from mlsysim.formulas import continuous_batching, iteration, number_formats, prefix_cache, replica_layout
 from mlsysim.inputs.declaration import Caveat, Room
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
@@ -13,6 +13,8 @@ from mlsysim.models.base import PerformanceModel
 from mlsysim.models.shape import (
     ATTENDS,
     BEYOND_NODE,
+    CHECKPOINT,
+    CHECKPOINT_DEFAULTS,
     COUNTED,
     LATENT_ADAPTERS,
     NO_WINDOW,
@@ -87,6 +89,7 @@ ENGINE_DEFAULTS = {
     **OPTIONAL_PASS_SHAPE,
     **NO_WINDOW,
     **STATE_DEFAULTS,
+    **CHECKPOINT_DEFAULTS,
 }
 #: Adapters that requests ask for.
 ADAPTERS = ("num_loras", "lora_rank", "lora_target_modules", "lora_zipf", "max_loras", "lora_layer_tax")
@@ -146,6 +149,7 @@ class IterationModel(PerformanceModel):
         "saturated": Variant(
             (
                 *iteration.operators(),
+                number_formats.mixer_matrices,
                 continuous_batching.stored_weights,
                 replica_layout.replica_weights,
                 prefix_cache.given_share,
@@ -166,7 +170,7 @@ class IterationModel(PerformanceModel):
     slots = {
         "model": Slot(
             TransformerWorkload,
-            ("parameters", *PASS_SHAPE, *WINDOW, *STATE),
+            ("parameters", *PASS_SHAPE, *WINDOW, *STATE, *CHECKPOINT),
             counted=COUNTED,
         ),
         "hardware": Slot(

@@ -21,6 +21,8 @@ from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.shape import (
     ATTENDS,
+    CHECKPOINT,
+    CHECKPOINT_DEFAULTS,
     COUNTED,
     NO_WINDOW,
     OPTIONAL_PASS_SHAPE,
@@ -87,6 +89,7 @@ class ServingCapacityModel(PerformanceModel):
                     transformer_flops.logit_work,
                     mixers.decode_attention_work,
                     *mixers.CACHED,
+                    number_formats.mixer_matrices,
                     *mixer_times.WHOLE,
                     *continuous_batching.FORMULAS,
                 ),
@@ -115,7 +118,7 @@ class ServingCapacityModel(PerformanceModel):
     slots = {
         "model": Slot(
             TransformerWorkload,
-            ("parameters", *PASS_SHAPE, *WINDOW, *STATE),
+            ("parameters", *PASS_SHAPE, *WINDOW, *STATE, *CHECKPOINT),
             counted=COUNTED,
         ),
         "hardware": Slot(Accelerator, ("memory_capacity", "memory_bandwidth", "peak_flops")),
@@ -167,6 +170,7 @@ class ServingCapacityModel(PerformanceModel):
         **OPTIONAL_PASS_SHAPE,
         **NO_WINDOW,
         **STATE_DEFAULTS,
+        **CHECKPOINT_DEFAULTS,
     }
     requirements = (
         Requirement(a_kv, Eq(Mod(a, a_kv), 0), "must divide {heads}"),

@@ -6,6 +6,7 @@ from typing import Any
 
 from sympy import And, Eq, Ne, true
 
+from mlsysim.formats import WEIGHT_PARTS
 from mlsysim.formulas import mixers, parameter_counts
 from mlsysim.inputs.declaration import Caveat
 from mlsysim.inputs.slot import Counted
@@ -109,6 +110,9 @@ WINDOW = ("sliding_window", "chunked_attention", "index_topk", "state_operations
 #: Inputs that the state of a request is counted from beside them.
 STATE = ("state_element_bytes",)
 
+#: Inputs that say how its checkpoint stores weights, keys and values.
+CHECKPOINT = (*WEIGHT_PARTS, "kv_cache_dtype")
+
 #: What a model has that says nothing of it.
 OPTIONAL_SHAPE: dict[str, Any] = {
     "tied_embeddings": False,
@@ -168,6 +172,8 @@ NO_WINDOW: dict[str, Any] = {
 }
 #: States are kept in fp32 unless an engine says otherwise.
 STATE_DEFAULTS: dict[str, Any] = {"state_element_bytes": 4}
+#: Weights are stored as weight_dtype says.
+CHECKPOINT_DEFAULTS: dict[str, Any] = dict.fromkeys(WEIGHT_PARTS, 0.0)
 
 
 def divides(ranks: Any, whole: Any, words: str = "") -> Requirement:

@@ -1,5 +1,7 @@
 """Symbols of what numbers are stored, sent and multiplied in."""
 
+from typing import Any
+
 from mlsysim.formats import (
     ACTIVATION_FORMATS,
     COMPUTE_FORMATS,
@@ -8,7 +10,7 @@ from mlsysim.formats import (
     SAVED_FORMATS,
     WEIGHT_FORMATS,
 )
-from mlsysim.symbolic import choice, positive, variable
+from mlsysim.symbolic import choice, nonnegative, positive, variable
 
 #: The label that leaves a format to ``precision``.
 AS_PRECISION = "as_precision"
@@ -87,6 +89,46 @@ q_e = variable(
     positive(),
     not_below=q_w,
 )
+
+
+def _stored(role: str, letter: str, what: str) -> Any:
+    """Bytes of one number in the matrices of a part of the model."""
+    return variable(
+        f"{role}_bytes",
+        rf"q_{{\mathrm{{{letter}}}}}",
+        "byte",
+        f"Bytes of one weight of {what}, scales included; 0: as weight_dtype says.",
+        nonnegative(),
+    )
+
+
+q_mix = _stored("mixer", "mix", "the mixers")
+q_ffn = _stored("dense", "ffn", "dense feed-forward blocks")
+q_exp = _stored("expert", "exp", "routed experts")
+q_sh = _stored("shared_expert", "sh", "shared experts")
+q_head = _stored("head", "hd", "an output head of its own")
+q_er = variable(
+    "expert_weight_bytes",
+    r"q_{\mathrm{er}}",
+    "byte",
+    "Bytes of one parameter of a routed expert as it is stored, mean over matrices and biases.",
+    nonnegative(),
+)
+q_den = variable(
+    "passed_weight_bytes",
+    r"q_{\mathrm{den}}",
+    "byte",
+    "Bytes of one weight that every token passes through, mean over them.",
+    nonnegative(),
+)
+M_mix = variable(
+    "mixer_matrix_elements",
+    r"M_{\mathrm{mix}}",
+    "count",
+    "Elements of the matrices of all mixers, which a checkpoint may store in few bits.",
+    nonnegative(),
+)
+q_l = variable("logit_weight_bytes", r"q_{\mathrm{l}}", "byte", "Bytes of one weight that gives logits.", positive())
 q_a = variable(
     "hidden_bytes",
     r"q_{\mathrm{a}}",

@@ -11,6 +11,7 @@ from mlsysim import TrainingMemoryModel
 from mlsysim.catalog import SparseTransformerWorkload, TransformerWorkload, builtin
 from mlsysim.catalog.huggingface import known_types
 from mlsysim.errors import CatalogError, InputError
+from mlsysim.formats import WEIGHT_PARTS
 
 CONFIGS = Path(__file__).parent / "configs"
 SAME = {
@@ -33,7 +34,7 @@ SAME = {
 SHAPE = [
     field
     for field in SparseTransformerWorkload.model_fields
-    if field not in ("name", "description", "architecture") and "parameters" not in field
+    if field not in ("name", "description", "architecture", *WEIGHT_PARTS) and "parameters" not in field
 ]
 
 

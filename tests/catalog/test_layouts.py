@@ -337,7 +337,7 @@ STORED = {
     "mxfp4 of experts": (
         {"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn", "lm_head"]},
         "mxfp4",
-        "attention at 16 bit",
+        "attention and dense blocks at 16 bit",
     ),
     "NVFP4": (
         {"quant_method": "modelopt", "quant_algo": "NVFP4", "ignore": ["lm_head", "model.layers.15.self_attn*"]},
@@ -397,7 +397,13 @@ class TestFormats:
         layered = {"a": {"quant_algo": "FP8"}, "b": {"quant_algo": "NVFP4"}}
         model = read(**LLAMA, quantization_config={"quant_method": "modelopt", "quantized_layers": layered})
         assert model.weight_format is None
-        assert model.layers.note == "Its file stores weights as fp8 and nvfp4, which precision does not name."
+        assert model.layers.note.startswith("2 names in its quantization_config are of no part that is known: 'a', 'b'")
+        assert model.mixer_bytes.value == model.dense_bytes.value == 2
+
+    def test_a_method_that_is_not_known_is_named(self, read):
+        model = read(**LLAMA, quantization_config={"quant_method": "hqq"})
+        assert model.mixer_bytes is None
+        assert model.layers.note == "Its file stores weights as hqq, which precision does not name."
 
     def test_one_that_is_no_table(self, read):
         with pytest.raises(CatalogError, match="quantization_config='fp8' must be an object"):

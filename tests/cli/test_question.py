@@ -241,7 +241,7 @@ def test_own_catalog_comes_first_and_the_built_in_one_after_it(run, tmp_path):
         (
             ("--precision", "fp17"),
             "error: --precision 'fp17': must be one of fp32, tf32, bf16, fp16, fp8, int8, w8a8, fp8_deepseek, int4, "
-            "w4a16, mxfp4; did you mean fp16, fp8, fp32?",
+            "w4a16, mxfp4, nvfp4; did you mean fp16, fp8, fp32?",
         ),
         (("--zero-stage", "4"), "error: --zero-stage 4: must be a whole number >= 0 and <= 3"),
         (("--variant", "exact"), "error: unknown variant of TrainingMemoryModel 'exact': known: first_order"),

@@ -406,6 +406,7 @@ def batching(rng: random.Random) -> dict[str, float]:
         "active_experts_per_token": chosen,
         "moe_layers": layers if experts > 1 else 0,
         "weight_bytes": 2.0,
+        "expert_weight_bytes": 2.0,
         "expert_parameters": 5e8 * sparse / (layers * experts) or 1e6,
         "step_kv_time": each,
         "step_compute_time": computing,

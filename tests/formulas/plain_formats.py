@@ -32,11 +32,14 @@ PRESETS = {
     "int4": (0.5, 2, 2, 0.5, 4, 4, 2, 2, 2, 2, 2),
     "w4a16": (_W4, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2),
     "mxfp4": (STORED["mxfp4"], 2, 2, 2, 2, 2, 2, 2, 2, 2, 2),
+    "nvfp4": (STORED["nvfp4"], 2, 2, STORED["nvfp4"], 4, 4, 2, 2, 2, 2, 2),
 }
 WEIGHTS = ("fp32", "bf16", "fp16", "fp8", "int8", "fp8_block", "mxfp8", "int4", "int4_g128", "nf4", "mxfp4", "nvfp4")
 PRODUCTS = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp8_block", "mxfp8", "int4", "mxfp4", "nvfp4")
 HIDDEN = WEIGHTS[:7]
 CACHED = (*HIDDEN, "int4", "nvfp4")
+#: Inputs for parts of a model that a checkpoint stores in formats of their own.
+STORED_PARTS = ("mixer_bytes", "dense_bytes", "expert_bytes", "shared_expert_bytes", "head_bytes")
 #: For each argument, the part of a preset it stands in for and the formats it may name.
 ARGUMENTS = {
     "weight_dtype": WEIGHTS, "compute_dtype": PRODUCTS, "activation_dtype": HIDDEN, "gradient_dtype": HIDDEN[:3],

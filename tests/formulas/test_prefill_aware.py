@@ -63,16 +63,19 @@ def room(x, weights):
     return x["kv_memory_fraction"] * (used - weights)
 
 
-def passed(x):
-    """Weights that one token is multiplied with, all layers; biases and norms of heads are counted as weights."""
-    h, a, L, L_moe = x["hidden_dim"], x["heads"], x["layers"], x["moe_layers"]
+def mixer(x):
+    """Weights of the attention of one layer; norms of compressed vectors are counted as weights."""
+    h, a = x["hidden_dim"], x["heads"]
     if x["kv_lora_rank"]:
         r, nope, rope, v = x["kv_lora_rank"], x["qk_nope_head_dim"], x["qk_rope_head_dim"], x["v_head_dim"]
-        queries = h * a * (nope + rope)
-        attention = queries + h * (r + rope) + r + r * a * (nope + v) + a * v * h
-    else:
-        value = x["v_head_dim"] or x["head_dim"]
-        attention = (a + x["kv_heads"]) * (x["head_dim"] + value) * h + x["gate_width"] * h
+        return h * a * (nope + rope) + h * (r + rope) + r + r * a * (nope + v) + a * v * h
+    value = x["v_head_dim"] or x["head_dim"]
+    return (a + x["kv_heads"]) * (x["head_dim"] + value) * h + x["gate_width"] * h
+
+
+def passed(x):
+    """Weights that one token is multiplied with, all layers; biases and norms of heads are counted as weights."""
+    h, L, L_moe, attention = x["hidden_dim"], x["layers"], x["moe_layers"], mixer(x)
     matrices = 3 if x["gated"] else 2
     experts = x["experts"] * h + matrices * h * (
         x["shared_ffn_dim"] + x["active_experts_per_token"] * x["expert_ffn_dim"]
@@ -81,10 +84,24 @@ def passed(x):
 
 
 def served(x):
-    """Bytes of a weight, and of all: embedding and head have two or more."""
-    wide = formats.bytes_of(x, "served", "weight_dtype")
-    edges = x["vocab_size"] * x["hidden_dim"] * (1 if x["tied_embeddings"] else 2)
-    return wide, (x["parameters"] - edges) * wide + edges * max(wide, 2)
+    """Bytes of a weight of an expert, and of all: embedding and head have two or more, parts may have their own."""
+    wide, h = formats.bytes_of(x, "served", "weight_dtype"), x["hidden_dim"]
+    table, block = x["vocab_size"] * h, (3 if x["gated"] else 2) * h
+    edges = table * (1 if x["tied_embeddings"] else 2)
+    sizes = {
+        "mixer_bytes": x["layers"] * (mixer(x) - x["kv_lora_rank"]),
+        "dense_bytes": (x["layers"] - x["moe_layers"]) * block * x["ffn_dim"],
+        "expert_bytes": x["moe_layers"] * x["experts"] * block * x["expert_ffn_dim"],
+        "shared_expert_bytes": x["moe_layers"] * block * x["shared_ffn_dim"],
+    }
+    own, others = (sum(x[part] * size for part, size in sizes.items()),
+                   x["parameters"] - sum(size for part, size in sizes.items() if x[part]))  # fmt: skip
+    if x["head_bytes"]:
+        own, others = own + x["head_bytes"] * (edges - table), others - (edges - table)
+        edges = table
+    # A count too small for its parts leaves one weight to the others.
+    total = max(others, 1) * wide + edges * (max(wide, 2) - wide) + own
+    return x["expert_bytes"] or wide, total
 
 
 def replica(x):
@@ -269,6 +286,12 @@ def draw_formats(rng):
     }
 
 
+def draw_parts(x, rng):
+    """Bytes of a weight by part, some of which are those of the others."""
+    wide = formats.bytes_of(x, "served", "weight_dtype")
+    return {part: rng.choice([0, 0, 0.75 * wide, 1.5 * wide]) for part in formats.STORED_PARTS}
+
+
 def draw(rng):
     """A dense, sparse or latent-attention model on some device, asked for more or less than it can do."""
     kind = rng.choice(["dense", "experts", "latent", "latent experts"])
@@ -325,6 +348,7 @@ def draw(rng):
     }
     apart = random.Random(x["parameters"])
     x |= draw_formats(apart)
+    x |= draw_parts(x, apart)
     x["memory_capacity"] = served(x)[1] * rng.choice([0.9, 1.05, 1.3, 3.0, 20.0])
     x |= {
         "kv_memory_fraction": apart.choice([0.95, 1.0]),

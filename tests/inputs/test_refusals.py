@@ -33,7 +33,7 @@ HOLLOW = Accelerator(
 
 WHOLE = "must be a whole number >= 1"
 FINITE = "must be a finite number > 0"
-PRECISIONS = "must be one of fp32, tf32, bf16, fp16, fp8, int8, w8a8, fp8_deepseek, int4, w4a16, mxfp4"
+PRECISIONS = "must be one of fp32, tf32, bf16, fp16, fp8, int8, w8a8, fp8_deepseek, int4, w4a16, mxfp4, nvfp4"
 TEXT = "is not a number with a unit, as in '80 GB'"
 
 CASES = [

@@ -12,6 +12,7 @@ from mlsysim import (
     TrainingMemoryModel,
 )
 from mlsysim.errors import InputError, UnknownNameError
+from mlsysim.formats import WEIGHT_PARTS
 from mlsysim.inputs.signature import only_in
 
 REQUIRED = inspect.Parameter.empty
@@ -133,6 +134,7 @@ EXPECTED = {
             "state_chunk": 0,
             "delta_rule": False,
             "state_element_bytes": 4,
+            **dict.fromkeys(WEIGHT_PARTS, 0.0),
             "memory_capacity": None,
             "memory_bandwidth": None,
             "peak_flops": None,
@@ -197,6 +199,7 @@ UNITS = {
     **dict.fromkeys(("sliding_window", "index_topk", "state_chunk"), "token"),
     "state_operations": "FLOP/token",
     "state_element_bytes": "byte",
+    **dict.fromkeys(WEIGHT_PARTS, "byte"),
     "scan_chunk_time": "µs",
     "expert_row_padding": "token",
     "memory_capacity": "GB",

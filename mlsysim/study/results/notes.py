@@ -12,7 +12,7 @@ import numpy as np
 
 from mlsysim.backends import compiled_expression
 from mlsysim.catalog import Recipe, Stack, TransformerWorkload, Value, memory_as_typed, which_memory
-from mlsysim.formats import STORED, STORED_WEIGHT
+from mlsysim.formats import STORED, STORED_WEIGHT, WEIGHT_PARTS
 from mlsysim.inputs.binding import GIVEN, Binding
 from mlsysim.inputs.declaration import Better, Caveat, DeclaredModel
 from mlsysim.inputs.recipe import FromRecipe, name_of, recipe_argument
@@ -169,8 +169,13 @@ def _of_file(result: Result) -> list[str]:
         return []
     told = entry.layers.note and (entry.layers.kind == "user" or entry.measured_by)
     said = [f"{entry.name}: {entry.layers.note}"] if told else []
+    parts = {name: value for name in WEIGHT_PARTS if (value := getattr(entry, name, None)) is not None}
+    parts = {name: value for name, value in parts.items() if name in result.model.arguments}
     # Training keeps its own copies, whatever a checkpoint stores.
     for field, argument, elements, table, what in () if "zero_stage" in result.model.arguments else _STORED_AS:
+        if parts and what == "weights":
+            said += _replaced(result, entry.name, parts)
+            continue
         named, element = getattr(entry, field), next((name for name in elements if name in result), "")
         if named is None or named.value not in table or not element:
             continue
@@ -184,6 +189,21 @@ def _of_file(result: Result) -> list[str]:
             f"here each is {counted:.4g} B, {counted / stored:.3g} times as much{remedy}"
         )
     return said
+
+
+def _replaced(result: Result, name: str, parts: Mapping[str, Value]) -> list[str]:
+    """Say what a checkpoint stores where an argument says otherwise."""
+    counted = result.canonical("weight_bytes")
+    far = [part for part, value in parts.items() if abs(counted / value.canonical - 1) >= NOTHING]
+    if not far or any(result.canonical(part) for part in parts):
+        return []
+    stored = ", ".join(
+        f"{part.removesuffix('_bytes').replace('_', ' ')} {value.text(4)}" for part, value in parts.items()
+    )
+    return [
+        f"the file of {name} stores weights otherwise ({stored} each); here each is {counted:.4g} B, as precision or "
+        f"weight_dtype says: without both they are counted as stored"
+    ]
 
 
 def left_out(result: Result) -> str:

@@ -1,0 +1,156 @@
+"""Weights in the formats of a checkpoint: what they take, what reading them takes, and what replaces them."""
+
+import random
+
+import pytest
+
+from mlsysim import (
+    IterationModel,
+    MemoryExpansionModel,
+    ServingCapacityModel,
+    ServingModel,
+    SparseTransformerWorkload,
+)
+from mlsysim.catalog import Choice, builtin
+from mlsysim.errors import InputError
+from mlsysim.formats import WEIGHT_PARTS
+
+REPLICA = ServingCapacityModel("prefill_aware")
+ASKED = {"hardware": "H200", "qps": 1, "target_p99_latency_ms": 10_000}
+ENGINE = {"hardware": "H200", "stack": "TensorRT_LLM_H100", "tp_size": 8}
+#: A model whose parts all are there: dense layers, experts, shared experts, a head of its own, latent attention.
+MODEL = "DeepSeek_V3"
+QUARTER = dict.fromkeys(WEIGHT_PARTS, 0.5)
+ASK = {
+    "prefill_aware": (REPLICA, ASKED),
+    "iteration": (IterationModel("iteration"), {**ENGINE, "decode_requests": 1, "context_tokens": 1000}),
+    "saturated": (IterationModel("saturated"), ENGINE),
+    **{
+        name: (ServingModel(name), {**ENGINE, "request_rate": 0.1})
+        for name in ("colocated", "disaggregated", "chunked_estimate")
+    },
+    "two tiers": (
+        MemoryExpansionModel("serving"),
+        {"design": "GH200", "stack": "TensorRT_LLM_H100", "tp_size": 8, "request_rate": 0.1},
+    ),
+}
+
+
+def gpt_oss(**more):
+    """A catalog entry with other bytes."""
+    return builtin().find("model", "gpt_oss_20B").changed(**more)
+
+
+def by_hand(x, stored):
+    """Bytes of the weights of a decoder with grouped-query attention, part by part."""
+    h, heads = x["hidden_dim"], x["heads"] * x["head_dim"]
+    mixers = x["layers"] * (2 * h * heads + 2 * h * x["kv_heads"] * x["head_dim"])
+    sizes = {
+        "mixer_bytes": mixers,
+        "dense_bytes": (x["layers"] - x["moe_layers"]) * 3 * h * x["ffn_dim"],
+        "expert_bytes": x["moe_layers"] * x["experts"] * 3 * h * x["expert_ffn_dim"],
+        "shared_expert_bytes": x["moe_layers"] * 3 * h * x["shared_ffn_dim"],
+        "head_bytes": 0 if x["tied_embeddings"] else x["vocab_size"] * h,
+    }
+    rest = x["vocab_size"] * h + x["moe_layers"] * x["experts"] * h + (2 * x["layers"] + 1) * h
+    return sum(stored.get(name, 2) * size for name, size in sizes.items()) + 2 * rest
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_each_part_has_its_bytes(seed):
+    draw = random.Random(seed)
+    layers = draw.randint(2, 40)
+    shape = {
+        "layers": layers, "hidden_dim": 128 * draw.randint(4, 32), "heads": 8, "kv_heads": draw.choice([1, 2, 8]),
+        "head_dim": draw.choice([64, 128]), "vocab_size": draw.randint(1000, 99_999), "ffn_dim": draw.randint(64, 9999),
+        "gated": True, "tied_embeddings": draw.random() < 0.5, "experts": draw.choice([8, 64]),
+        "active_experts_per_token": 2, "moe_layers": draw.randint(1, layers), "expert_ffn_dim": draw.randint(64, 4000),
+        "shared_ffn_dim": draw.choice([0, 512]), "router_bias": False,
+    }  # fmt: skip
+    model = SparseTransformerWorkload(name="drawn", **shape)
+    stored = {name: draw.choice([0.5, 0.53125, 1.0, 2.0]) for name in WEIGHT_PARTS if draw.random() < 0.7}
+    found = REPLICA.solve(model, **{**ASKED, "hardware": "B200"}, **stored)
+    assert found.canonical("served_weights") == pytest.approx(by_hand(shape, stored), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ASK)
+def test_every_model_of_serving_counts_them(name):
+    model, asked = ASK[name]
+    wide, narrow = model.solve(MODEL, **asked), model.solve(MODEL, **asked, **QUARTER)
+    if "served_weights" in wide:
+        assert narrow.canonical("served_weights") / wide.canonical("served_weights") == pytest.approx(0.25, abs=0.01)
+    for time in ("dense_product_time", "expert_product_time", "head_time") if name == "iteration" else ():
+        # Routers, which every rank holds, keep 16 bit.
+        assert 0.25 <= narrow.canonical(time) / wide.canonical(time) < 0.29
+
+
+@pytest.mark.parametrize("name", ASK)
+def test_two_bytes_each_are_what_bf16_is(name):
+    model, asked = ASK[name]
+    plain = model.solve(MODEL, **asked, precision="bf16")
+    typed = model.solve(MODEL, **asked, precision="bf16", **dict.fromkeys(WEIGHT_PARTS, 2.0))
+    assert all(plain.canonical(each) == typed.canonical(each) for each in model.headline if each in plain)
+
+
+@pytest.mark.parametrize(
+    ("part", "time"),
+    [
+        ("mixer_bytes", "dense_product_time"),
+        ("dense_bytes", "dense_product_time"),
+        ("shared_expert_bytes", "dense_product_time"),
+        ("expert_bytes", "expert_product_time"),
+        ("head_bytes", "head_time"),
+    ],
+)
+def test_a_part_slows_its_own_products_alone(part, time):
+    model, asked = ASK["iteration"]
+    plain, narrow = model.solve(MODEL, **asked), model.solve(MODEL, **asked, **{part: 0.5})
+    times = ("dense_product_time", "expert_product_time", "head_time", "activation_time")
+    assert [name for name in times if narrow.canonical(name) < plain.canonical(name)] == [time]
+    assert all(narrow.canonical(name) == plain.canonical(name) for name in times if name != time)
+
+
+class TestWhatReplacesThem:
+    def test_without_a_word_they_are_as_stored(self):
+        found = REPLICA.solve("gpt_oss_20B", **ASKED)
+        assert found["expert_bytes"].magnitude == 0.53125
+        assert not any("stores weights" in note for note in found.notes)
+
+    @pytest.mark.parametrize("given", [{"precision": "bf16"}, {"weight_dtype": "bf16"}, {"precision": "nvfp4"}])
+    def test_what_is_given_counts_with_a_note(self, given):
+        rate = {"peak_flops": "9 PFLOP/s"}
+        found = REPLICA.solve("gpt_oss_20B", **ASKED, **given, **rate)
+        plain = REPLICA.solve(gpt_oss(expert_bytes=0), **ASKED, **given, **rate)
+        assert found.canonical("expert_bytes") == 0
+        assert found.canonical("served_weights") == plain.canonical("served_weights")
+        assert sum("stores weights otherwise (expert 0.5312 byte each)" in note for note in found.notes) == 1
+
+    def test_the_format_of_products_does_not(self):
+        found = REPLICA.solve("gpt_oss_20B", **ASKED, compute_dtype="fp8")
+        assert found["expert_bytes"].magnitude == 0.53125
+
+    def test_an_axis_of_precisions_does(self):
+        found = REPLICA.sweep("gpt_oss_20B", **ASKED, precision=["bf16", "w4a16"], outputs="served_weights")
+        alone = [REPLICA.solve("gpt_oss_20B", **ASKED, precision=each) for each in ("bf16", "w4a16")]
+        assert found["served_weights"].values.tolist() == [each.served_weights.magnitude for each in alone]
+
+    def test_along_an_axis_of_models_each_has_its_own(self):
+        models = ["gpt_oss_20B", "Llama3_8B"]
+        found = REPLICA.sweep(models, **ASKED, outputs="served_weights")["served_weights"].values.tolist()
+        assert found == [REPLICA.solve(each, **ASKED).served_weights.magnitude for each in models]
+
+    def test_the_cache_is_as_the_checkpoint_says(self):
+        model = gpt_oss(kv_cache_format=Choice(value="fp8", source="a file", date="", kind="user"))
+        said = [
+            REPLICA.solve(model, **ASKED, **given).kv_cache_bytes.magnitude
+            for given in ({}, {"kv_cache_dtype": "bf16"}, {"precision": "bf16"}, {"weight_dtype": "bf16"})
+        ]
+        assert said == [1, 2, 2, 1]
+        swept = REPLICA.sweep([model, "Llama3_8B"], **ASKED, outputs="kv_cache_bytes")
+        assert swept["kv_cache_bytes"].values.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("name", WEIGHT_PARTS)
+def test_bytes_below_zero_are_refused(name):
+    with pytest.raises(InputError, match=f"{name}=-1"):
+        REPLICA.solve(MODEL, **ASKED, **{name: -1})
