@@ -12,7 +12,7 @@ MODELS = {
     if isinstance(builtin().entry(path), TransformerWorkload)
 }
 SHAPED = {name: model for name, model in MODELS.items() if model.vocab_size is not None}
-PUBLISHED = {name for name, model in SHAPED.items() if model.parameters is not None}
+PUBLISHED = [name for name, model in SHAPED.items() if model.parameters is not None]
 MATRICES_ONLY = {name: model for name, model in MODELS.items() if model.vocab_size is None}
 
 

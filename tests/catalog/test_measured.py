@@ -12,7 +12,7 @@ from mlsysim.errors import CatalogError, InputError
 
 CONFIGS = Path(__file__).parent / "configs"
 #: GPT-J 6B (EleutherAI/gpt-j-6b, config.json), without what transformers leaves out of its shape.
-GPT_J = {"model_type": "gptj", "n_layer": 28, "n_embd": 4096, "n_head": 16, "rotary_dim": 64, "vocab_size": 50400}
+GPT_J = {"model_type": "gpt-sw3", "n_layer": 28, "n_embd": 4096, "n_head": 16, "rotary_dim": 64, "vocab_size": 50400}
 #: What transformers 5.23 shows of it: one layer has 4 * 4096**2 + 8 * 4096**2 matrix elements and attends with 2 * 2 *
 #: 4096 FLOPs a pair, its head 50,400 * 4096 of them; vectors are biases and norms.
 LAYER = 12 * 4096**2
@@ -105,8 +105,8 @@ class TestEntry:
         assert model.layers.note.endswith("Formats of quantization_config are not read.")
 
     def test_a_part_of_a_larger_model_says_so(self, write, process):
-        process({**FOUND, "part": "gptj_text"})
-        assert "beside its gptj_text" in TransformerWorkload.from_hf(write()).layers.note
+        process({**FOUND, "part": "gpt-sw3_text"})
+        assert "beside its gpt-sw3_text" in TransformerWorkload.from_hf(write()).layers.note
 
     def test_it_stays_measured_when_it_is_changed(self, model):
         assert model.changed(max_position_embeddings=4096).unanswered
@@ -188,7 +188,7 @@ class TestRefused:
         file = write() / "config.json"
         with pytest.raises(CatalogError) as caught:
             TransformerWorkload.from_hf(file)
-        said = f"{file}: model_type='gptj' has no layout, and its class in transformers "
+        said = f"{file}: model_type='gpt-sw3' has no layout, and its class in transformers "
         assert str(caught.value).startswith(said)
         assert message in str(caught.value)
 
@@ -209,14 +209,14 @@ class TestRefused:
 
     def test_fields_that_the_class_does_not_know(self, write, process):
         process({**FOUND, "unknown": ["mystery", "attn_pdrop"]})
-        with pytest.raises(CatalogError, match=r"mystery may change the shape of a gptj; where not, .*ignore=\('myste"):
+        with pytest.raises(CatalogError, match=r"mystery may change the shape of a gpt-sw3; where not, .*ignore=\('myste"):
             TransformerWorkload.from_hf(write())
 
     @pytest.mark.parametrize("missing", ["transformers", "torch"])
     def test_without_the_packages_the_nearest_types_are_named(self, write, monkeypatch, missing):
         real = measured.find_spec
         monkeypatch.setattr(measured, "find_spec", lambda name: None if name == missing else real(name))
-        with pytest.raises(CatalogError, match=r"unknown model_type 'gptj': did you mean gpt2, .*field by field"):
+        with pytest.raises(CatalogError, match=r"unknown model_type 'gpt-sw3': did you mean gpt2, .*field by field"):
             TransformerWorkload.from_hf(write())
 
     @pytest.mark.parametrize("model_type", ["abacus", "lama"])
