@@ -535,7 +535,15 @@ BASES = (
     "qwen3_vl_text",
 )  # fmt: skip
 #: Types that transformers does not have, or does not build alone.
-NOT_BUILT = ("mimo", "paddleocr_vl_text", "qwen2_5_omni_text", "qwen3_omni_moe_text", "RefinedWebModel", "step3p5")
+NOT_BUILT = (
+    "dbrx",
+    "mimo",
+    "paddleocr_vl_text",
+    "qwen2_5_omni_text",
+    "qwen3_omni_moe_text",
+    "RefinedWebModel",
+    "step3p5",
+)
 #: Ends of the names of buffers that checkpoints store.
 BUFFERS = ("e_score_correction_bias", "expert_bias", "layer_scalar", "act_fn.beta", "act_fn.eps")
 

@@ -130,6 +130,12 @@ MODELS = {
                                      "num_attention_groups": 8, "head_dim": 128}},
         196_955_466_816, None, None,
     ),
+    "DBRX": (
+        {"model_type": "dbrx", "d_model": 6144, "n_heads": 48, "n_layers": 40, "vocab_size": 100352, "max_seq_len": 32768,
+         "attn_config": {"clip_qkv": 8, "kv_n_heads": 8, "rope_theta": 500000}, "tie_word_embeddings": False,
+         "ffn_config": {"ffn_hidden_size": 10752, "moe_num_experts": 16, "moe_top_k": 4}},
+        131_596_523_520, None, None,
+    ),
     "Bamba, with attention in layers 9, 18 and 27": (
         {"model_type": "bamba", "attn_layer_indices": [9, 18, 27]}, 9_808_584_064, 9_808_584_064, None,
     ),
