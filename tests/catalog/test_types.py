@@ -131,8 +131,8 @@ MODELS = {
         196_955_466_816, None, None,
     ),
     "DBRX": (
-        {"model_type": "dbrx", "d_model": 6144, "n_heads": 48, "n_layers": 40, "vocab_size": 100352, "max_seq_len": 32768,
-         "attn_config": {"clip_qkv": 8, "kv_n_heads": 8, "rope_theta": 500000}, "tie_word_embeddings": False,
+        {"model_type": "dbrx", "d_model": 6144, "n_heads": 48, "n_layers": 40, "vocab_size": 100352,
+         "max_seq_len": 32768, "attn_config": {"clip_qkv": 8, "kv_n_heads": 8, "rope_theta": 500000},
          "ffn_config": {"ffn_hidden_size": 10752, "moe_num_experts": 16, "moe_top_k": 4}},
         131_596_523_520, None, None,
     ),
