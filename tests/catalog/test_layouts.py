@@ -539,6 +539,7 @@ NOT_BUILT = (
     "dbrx",
     "mimo",
     "paddleocr_vl_text",
+    "phi4_multimodal_text",
     "qwen2_5_omni_text",
     "qwen3_omni_moe_text",
     "RefinedWebModel",
