@@ -220,6 +220,11 @@ REFUSED = {
         decoder("nemotron_h", 2, 2688, 32, 2, 1856, 131072, hybrid_override_pattern="*-", moe_latent_size=1024),
         "moe_latent_size=1024: experts narrower than the model, which cannot be counted yet",
     ),
+    "a shape of layers with windows, without a window": (
+        decoder("mimo_v2_flash", 2, 4096, 64, 4, 16384, 152576, hybrid_layer_pattern=[0, 1], moe_layer_freq=[0, 0],
+                sliding_window=None),
+        "missing sliding_window, of layers whose attention has a shape of its own",
+    ),
     "sinks in all layers": (
         decoder("mimo_v2_flash", 2, 4096, 64, 4, 16384, 152576, hybrid_layer_pattern=[0, 1], moe_layer_freq=[0, 0],
                 add_full_attention_sink_bias=True),
