@@ -454,6 +454,8 @@ def _counts(config: Config, lines: Mapping[str, Any], layers: int) -> dict[str, 
     window = config.first("sliding_window", lines["window"]) if lines["mixers"] else 0
     if chunk and window and found[WINDOW]:
         raise CatalogError(f"{pattern}: layers with windows beside layers with chunks, which {LATER}")
+    if found[WINDOW] and not window and any(name.startswith("sliding_") for name in lines):
+        raise CatalogError(f"missing {lines['window']}, of layers whose attention has a shape of its own")
     near = found[CHUNK] if chunk else found[WINDOW] if window else 0
     attention = layers - found[STATE] - found[NONE]
     counts = {

@@ -220,6 +220,11 @@ REFUSED = {
         decoder("nemotron_h", 2, 2688, 32, 2, 1856, 131072, hybrid_override_pattern="*-", moe_latent_size=1024),
         "moe_latent_size=1024: experts narrower than the model, which cannot be counted yet",
     ),
+    "a shape of layers with windows, without a window": (
+        decoder("mimo_v2_flash", 2, 4096, 64, 4, 16384, 152576, hybrid_layer_pattern=[0, 1], moe_layer_freq=[0, 0],
+                sliding_window=None),
+        "missing sliding_window, of layers whose attention has a shape of its own",
+    ),
     "sinks in all layers": (
         decoder("mimo_v2_flash", 2, 4096, 64, 4, 16384, 152576, hybrid_layer_pattern=[0, 1], moe_layer_freq=[0, 0],
                 add_full_attention_sink_bias=True),
@@ -541,7 +546,16 @@ BASES = (
     "qwen3_vl_text",
 )  # fmt: skip
 #: Types that transformers does not have, or does not build alone.
-NOT_BUILT = ("mimo", "paddleocr_vl_text", "qwen2_5_omni_text", "qwen3_omni_moe_text", "RefinedWebModel", "step3p5")
+NOT_BUILT = (
+    "dbrx",
+    "mimo",
+    "paddleocr_vl_text",
+    "phi4_multimodal_text",
+    "qwen2_5_omni_text",
+    "qwen3_omni_moe_text",
+    "RefinedWebModel",
+    "step3p5",
+)
 #: Ends of the names of buffers that checkpoints store.
 BUFFERS = ("e_score_correction_bias", "expert_bias", "layer_scalar", "act_fn.beta", "act_fn.eps")
 

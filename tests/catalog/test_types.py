@@ -58,6 +58,8 @@ TYPES = {
     "stablelm": (2_795_443_200, 2_795_443_200, 327_680, 19_988_480, 1_342_177_280, 42_949_672_960),
     "starcoder2": (3_030_371_328, 3_030_371_328, 30_720, 1_873_920, 125_829_120, 4_026_531_840),
     "vaultgemma": (2_614_222_080, 2_614_222_080, 106_496, 6_496_256, 436_207_616, 7_197_425_664),
+    "phi4_multimodal_text": (4_400_286_720, 4_400_286_720, 98_304, 5_996_544, 402_653_184, 12_884_901_888),
+    "qwen3_omni_moe_text": (17_201_485_816, 1_347_016_696, 32_704, 1_994_944, 133_955_584, 4_286_578_688),
 }  # fmt: skip
 TOKENS = (1, 61, 4096, 131_072)
 
@@ -129,6 +131,12 @@ MODELS = {
          "attention_other_setting": {"attention_type": "sliding_attention", "num_attention_heads": 96,
                                      "num_attention_groups": 8, "head_dim": 128}},
         196_955_466_816, None, None,
+    ),
+    "DBRX": (
+        {"model_type": "dbrx", "d_model": 6144, "n_heads": 48, "n_layers": 40, "vocab_size": 100352,
+         "max_seq_len": 32768, "attn_config": {"clip_qkv": 8, "kv_n_heads": 8, "rope_theta": 500000},
+         "ffn_config": {"ffn_hidden_size": 10752, "moe_num_experts": 16, "moe_top_k": 4}},
+        131_596_523_520, None, None,
     ),
     "Bamba, with attention in layers 9, 18 and 27": (
         {"model_type": "bamba", "attn_layer_indices": [9, 18, 27]}, 9_808_584_064, 9_808_584_064, None,
