@@ -216,7 +216,7 @@ class TestRefused:
     def test_without_the_packages_the_nearest_types_are_named(self, write, monkeypatch, missing):
         real = measured.find_spec
         monkeypatch.setattr(measured, "find_spec", lambda name: None if name == missing else real(name))
-        with pytest.raises(CatalogError, match=r"unknown model_type 'gpt-sw3': did you mean gpt2, .*field by field"):
+        with pytest.raises(CatalogError, match=r"unknown model_type 'gpt-sw3': did you mean gpt_oss, .*field by field"):
             TransformerWorkload.from_hf(write())
 
     @pytest.mark.parametrize("model_type", ["abacus", "lama"])
