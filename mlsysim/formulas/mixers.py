@@ -25,7 +25,7 @@ from mlsysim.symbols.activations import (
     x_core,
 )
 from mlsysim.symbols.batching import attention_flops
-from mlsysim.symbols.formats import q_a, q_in, q_kv, q_o
+from mlsysim.symbols.formats import M_mix, q_a, q_in, q_kv, q_o
 from mlsysim.symbols.groups import h_kv
 from mlsysim.symbols.iteration import kv_rank, w_dec
 from mlsysim.symbols.mixers import (
@@ -399,6 +399,30 @@ attention_parameters = Formula(
     convention="Mean over all layers.",
     example=Example({P_mix: 11413547008, L: 61}, "187107328", derived="11413547008 / 61"),
 )
+
+
+def _latent_elements() -> Any:
+    """Elements of the matrices of latent attention."""
+    compressed, plain, rest = (summed(matrices, elements) for matrices in latent_matrices(1))
+    return when(r_q > 0, compressed, plain) + rest
+
+
+mixer_matrices = Formula(
+    M_mix,
+    attention(_latent_elements(), lambda heads: summed(heads_matrices(1, heads), elements))
+    + L_st * (h * (2 * H_k * N_st + (2 + z_st) * H_st * D_st + n_st * H_st) + X_st)
+    + L_ix * (when(r_q > 0, r_q, h) * a_ix * d_ix + h * (d_ix + a_ix)),
+    title="Elements of the matrices of all mixers",
+    source=Source("lin2024", "section 5.1"),
+    assumes="Everything but biases, norms, sinks and short convolutions.",
+    example=Example(
+        {h: 2880, a: 64, a_kv: 8, d_h: 64, d_v_h: 64, n_G: 0, n_vals: 1, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0,
+         **unbound(36, *SHAPED), L_st: 0, H_k: 0, N_st: 0, H_st: 0, D_st: 0, z_st: 0, n_st: 0, X_st: 0, L_ix: 0,
+         a_ix: 0, d_ix: 0},
+        "955514880",
+        derived="36 * 2880 * 64 * (2 * 64 + 2 * 8)",
+    ),
+)  # fmt: skip
 
 kv_heads_per_rank = Formula(
     a_kv_r,
@@ -1007,6 +1031,7 @@ CACHED = (state_bytes, cache_width, near_cache_width, kv_bytes_per_token)
 
 FORMULAS = (
     *STORED,
+    mixer_matrices,
     *SHARDED,
     key_value_width,
     repeated_elements,

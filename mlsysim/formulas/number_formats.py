@@ -14,21 +14,11 @@ from typing import Any
 from sympy import And, Eq, Piecewise, Rational, Symbol
 
 from mlsysim.formats import ACTIVATION_FORMATS, BITS, GRADIENT_FORMATS, PRESETS, STORED, STORED_WEIGHT
-from mlsysim.formulas.mixers import (
-    SHAPED,
-    STATELESS,
-    attention,
-    elements,
-    heads_matrices,
-    latent_matrices,
-    summed,
-    unbound,
-)
+from mlsysim.formulas.mixers import elements, summed
 from mlsysim.formulas.parameter_counts import block_matrices
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, byte, label, variable_of, when
 from mlsysim.symbols.formats import (
     AS_PRECISION,
-    M_mix,
     activation_dtype,
     combine_dtype,
     compute_dtype,
@@ -53,30 +43,6 @@ from mlsysim.symbols.formats import (
     reduce_dtype,
     saved_dtype,
     weight_dtype,
-)
-from mlsysim.symbols.mixers import (
-    D_st,
-    H_k,
-    H_st,
-    L_ix,
-    L_st,
-    N_st,
-    X_st,
-    a,
-    a_ix,
-    a_kv,
-    d_h,
-    d_ix,
-    d_nope,
-    d_rope,
-    d_v,
-    d_v_h,
-    n_G,
-    n_st,
-    n_vals,
-    r_kv,
-    r_q,
-    z_st,
 )
 from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.step import q_red
@@ -210,29 +176,6 @@ embedding_bytes = Formula(
     assumes="Quantised checkpoints and 8-bit training keep both at 16 bit.",
     example=Example({q_w: 0.51953125}, "2 byte", derived="max(0.51953125, 2)"),
 )
-
-
-def _latent_elements() -> Any:
-    """Elements of the matrices of latent attention."""
-    compressed, plain, rest = (summed(matrices, elements) for matrices in latent_matrices(1))
-    return when(r_q > 0, compressed, plain) + rest
-
-
-mixer_matrices = Formula(
-    M_mix,
-    attention(_latent_elements(), lambda heads: summed(heads_matrices(1, heads), elements))
-    + L_st * (h * (2 * H_k * N_st + (2 + z_st) * H_st * D_st + n_st * H_st) + X_st)
-    + L_ix * (when(r_q > 0, r_q, h) * a_ix * d_ix + h * (d_ix + a_ix)),
-    title="Elements of the matrices of all mixers",
-    source=Source("lin2024", "section 5.1"),
-    assumes="Everything but biases, norms, sinks and short convolutions.",
-    example=Example(
-        {h: 2880, a: 64, a_kv: 8, d_h: 64, d_v_h: 64, n_G: 0, n_vals: 1, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0,
-         **unbound(36, *SHAPED), **STATELESS, X_st: 0, L_ix: 0, a_ix: 0, d_ix: 0},
-        "955514880",
-        derived="36 * 2880 * 64 * (2 * 64 + 2 * 8)",
-    ),
-)  # fmt: skip
 
 _expert = summed(block_matrices(1, d_e), elements)
 
@@ -389,7 +332,6 @@ FORMULAS = (
     finetuned_weight_bytes,
     served_weight_bytes,
     embedding_bytes,
-    mixer_matrices,
     expert_weight_bytes,
     logit_weight_bytes,
     hidden_bytes,

@@ -702,7 +702,7 @@ class _Binder:
             if argument in self.model.arguments
             and not slot.default
             and argument not in self.entries
-            and self.typed.keys().isdisjoint(slot.gives)
+            and self.typed.keys().isdisjoint(name for name in slot.gives if name not in slot.entry.gives_way)
         }
         found: dict[tuple[str, ...], list[str]] = {}
         left = list(needed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sympy import And, Eq
 
 from mlsysim.catalog import Accelerator, Fabric, Fleet, Node, TransformerWorkload
-from mlsysim.formulas import continuous_batching, iteration, number_formats, prefix_cache, replica_layout
+from mlsysim.formulas import continuous_batching, iteration, mixers, prefix_cache, replica_layout
 from mlsysim.inputs.declaration import Caveat, Room
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
@@ -149,7 +149,7 @@ class IterationModel(PerformanceModel):
         "saturated": Variant(
             (
                 *iteration.operators(),
-                number_formats.mixer_matrices,
+                mixers.mixer_matrices,
                 continuous_batching.stored_weights,
                 replica_layout.replica_weights,
                 prefix_cache.given_share,

@@ -19,7 +19,7 @@ from mlsysim.formulas import (
     deployment_costs,
     economics,
     iteration,
-    number_formats,
+    mixers,
     prefix_cache,
     replica_layout,
     varied_lengths,
@@ -65,7 +65,7 @@ _ENGINE = (
     iteration.kv_memory,
     iteration.cache_tokens,
     varied_lengths.mean_context,
-    number_formats.mixer_matrices,
+    mixers.mixer_matrices,
     continuous_batching.stored_weights,
     continuous_batching.peak_seq_len,
 )

@@ -89,7 +89,7 @@ class ServingCapacityModel(PerformanceModel):
                     transformer_flops.logit_work,
                     mixers.decode_attention_work,
                     *mixers.CACHED,
-                    number_formats.mixer_matrices,
+                    mixers.mixer_matrices,
                     *mixer_times.WHOLE,
                     *continuous_batching.FORMULAS,
                 ),

@@ -12,7 +12,7 @@ from mlsysim import (
     SparseTransformerWorkload,
 )
 from mlsysim.catalog import Choice, builtin
-from mlsysim.errors import InputError
+from mlsysim.errors import InputError, MissingInputError
 from mlsysim.formats import WEIGHT_PARTS
 
 REPLICA = ServingCapacityModel("prefill_aware")
@@ -122,8 +122,9 @@ class TestWhatReplacesThem:
         found = REPLICA.solve("gpt_oss_20B", **ASKED, **given, **rate)
         plain = REPLICA.solve(gpt_oss(expert_bytes=0), **ASKED, **given, **rate)
         assert found.canonical("expert_bytes") == 0
+        assert not any("stores weights" in note for note in plain.notes if "0 B" in note)
         assert found.canonical("served_weights") == plain.canonical("served_weights")
-        assert sum("stores weights otherwise (expert 0.5312 byte each)" in note for note in found.notes) == 1
+        assert sum("stores weights otherwise (expert 0.5312 B)" in note for note in found.notes) == 1
 
     def test_the_format_of_products_does_not(self):
         found = REPLICA.solve("gpt_oss_20B", **ASKED, compute_dtype="fp8")
@@ -148,6 +149,12 @@ class TestWhatReplacesThem:
         assert said == [1, 2, 2, 1]
         swept = REPLICA.sweep([model, "Llama3_8B"], **ASKED, outputs="kv_cache_bytes")
         assert swept["kv_cache_bytes"].values.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("given", [{"kv_cache_dtype": "fp8"}, {"expert_bytes": 0.5}])
+def test_a_format_alone_does_not_stand_for_the_shape(given):
+    with pytest.raises(MissingInputError, match=r"needs model: give model=\.\.\., or what it gives one by one"):
+        REPLICA.solve(**ASKED, **given)
 
 
 @pytest.mark.parametrize("name", WEIGHT_PARTS)

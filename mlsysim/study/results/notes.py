@@ -169,8 +169,8 @@ def _of_file(result: Result) -> list[str]:
         return []
     told = entry.layers.note and (entry.layers.kind == "user" or entry.measured_by)
     said = [f"{entry.name}: {entry.layers.note}"] if told else []
-    parts = {name: value for name in WEIGHT_PARTS if (value := getattr(entry, name, None)) is not None}
-    parts = {name: value for name, value in parts.items() if name in result.model.arguments}
+    known = ((name, getattr(entry, name, None)) for name in WEIGHT_PARTS if name in result.model.arguments)
+    parts = {name: value for name, value in known if value is not None and value.canonical}
     # Training keeps its own copies, whatever a checkpoint stores.
     for field, argument, elements, table, what in () if "zero_stage" in result.model.arguments else _STORED_AS:
         if parts and what == "weights":
@@ -194,15 +194,15 @@ def _of_file(result: Result) -> list[str]:
 def _replaced(result: Result, name: str, parts: Mapping[str, Value]) -> list[str]:
     """Say what a checkpoint stores where an argument says otherwise."""
     counted = result.canonical("weight_bytes")
-    far = [part for part, value in parts.items() if abs(counted / value.canonical - 1) >= NOTHING]
+    far = {part: value for part, value in parts.items() if abs(counted / value.canonical - 1) >= NOTHING}
     if not far or any(result.canonical(part) for part in parts):
         return []
     stored = ", ".join(
-        f"{part.removesuffix('_bytes').replace('_', ' ')} {value.text(4)}" for part, value in parts.items()
+        f"{part.removesuffix('_bytes').replace('_', ' ')} {value.canonical:.4g} B" for part, value in far.items()
     )
     return [
-        f"the file of {name} stores weights otherwise ({stored} each); here each is {counted:.4g} B, as precision or "
-        f"weight_dtype says: without both they are counted as stored"
+        f"the file of {name} stores weights otherwise ({stored}); here each is {counted:.4g} B, as precision or "
+        "weight_dtype says: without both they are counted as stored"
     ]
 
 
