@@ -715,6 +715,8 @@ class _ServingInputs(TypedDict, total=False):
     memory_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
+    scan_efficiency: float | str | Quantity[Any]
+    scan_chunk_time: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
     fabric_efficiency: float | str | Quantity[Any]
     exchange_link_efficiency: float | str | Quantity[Any]
@@ -1195,8 +1197,14 @@ class _ServingResult(Result):
     run_tokens: Quantity[Any]
     sampled_tokens: Quantity[Any]
     saturated_iteration_time: Quantity[Any]
+    scan_chunk_time: Quantity[Any]
+    scan_efficiency: float
     scan_flops: Quantity[Any]
+    scan_time: Quantity[Any]
+    scan_time_per_token: Quantity[Any]
+    scan_traffic: Quantity[Any]
     score_flops: Quantity[Any]
+    scored_pair_flops: Quantity[Any]
     scores_share: float
     send_time: Quantity[Any]
     seq_len: Quantity[Any]
@@ -1394,6 +1402,8 @@ class _ServingCapacityInputs(TypedDict, total=False):
     efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
+    scan_efficiency: float | str | Quantity[Any]
+    scan_chunk_time: float | str | Quantity[Any]
     dispatch_tax: float | str | Quantity[Any]
     layer_tax: float | str | Quantity[Any]
     gpu_memory_utilization: float | str | Quantity[Any]
@@ -1521,8 +1531,13 @@ class _ServingCapacityResult(Result):
     routed_flops: Quantity[Any]
     router_bias: float
     router_parameters: float
+    scan_chunk_time: Quantity[Any]
+    scan_efficiency: float
     scan_flops: Quantity[Any]
+    scan_time_per_token: Quantity[Any]
+    scan_traffic: Quantity[Any]
     score_flops: Quantity[Any]
+    scored_pair_flops: Quantity[Any]
     scores_share: float
     second_batch_estimate: float
     seq_len: Quantity[Any]
@@ -1693,6 +1708,8 @@ class _IterationInputs(TypedDict, total=False):
     memory_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
+    scan_efficiency: float | str | Quantity[Any]
+    scan_chunk_time: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
     fabric_efficiency: float | str | Quantity[Any]
     exchange_link_efficiency: float | str | Quantity[Any]
@@ -1932,8 +1949,14 @@ class _IterationResult(Result):
     router_parameters: float
     routing_imbalance_factor: float
     sampled_tokens: Quantity[Any]
+    scan_chunk_time: Quantity[Any]
+    scan_efficiency: float
     scan_flops: Quantity[Any]
+    scan_time: Quantity[Any]
+    scan_time_per_token: Quantity[Any]
+    scan_traffic: Quantity[Any]
     score_flops: Quantity[Any]
+    scored_pair_flops: Quantity[Any]
     scores_share: float
     send_time: Quantity[Any]
     seq_len: Quantity[Any]
@@ -2255,6 +2278,8 @@ class _DistributedInputs(TypedDict, total=False):
     efficiency: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
+    scan_efficiency: float | str | Quantity[Any]
+    scan_chunk_time: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
     fabric_efficiency: float | str | Quantity[Any]
     exchange_link_efficiency: float | str | Quantity[Any]
@@ -2666,9 +2691,14 @@ class _DistributedResult(Result):
     saved_bytes: Quantity[Any]
     saved_dtype: str
     scaling_efficiency: float
+    scan_chunk_time: Quantity[Any]
+    scan_efficiency: float
     scan_flops: Quantity[Any]
+    scan_time_per_token: Quantity[Any]
+    scan_traffic: Quantity[Any]
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
+    scored_pair_flops: Quantity[Any]
     scores_share: float
     selective_policy: str
     send_time: Quantity[Any]
@@ -2920,6 +2950,8 @@ class _ExpertParallelInputs(TypedDict, total=False):
     efficiency: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
+    scan_efficiency: float | str | Quantity[Any]
+    scan_chunk_time: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
     fabric_efficiency: float | str | Quantity[Any]
     exchange_link_efficiency: float | str | Quantity[Any]
@@ -3378,9 +3410,14 @@ class _ExpertParallelResult(Result):
     saved_bytes: Quantity[Any]
     saved_dtype: str
     scaling_efficiency: float
+    scan_chunk_time: Quantity[Any]
+    scan_efficiency: float
     scan_flops: Quantity[Any]
+    scan_time_per_token: Quantity[Any]
+    scan_traffic: Quantity[Any]
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
+    scored_pair_flops: Quantity[Any]
     scores_share: float
     selective_policy: str
     send_time: Quantity[Any]
@@ -3708,6 +3745,8 @@ class _EconomicsInputs(TypedDict, total=False):
     efficiency: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
+    scan_efficiency: float | str | Quantity[Any]
+    scan_chunk_time: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
     fabric_efficiency: float | str | Quantity[Any]
     exchange_link_efficiency: float | str | Quantity[Any]
@@ -4512,9 +4551,15 @@ class _EconomicsResult(Result):
     saved_bytes: Quantity[Any]
     saved_dtype: str
     scaling_efficiency: float
+    scan_chunk_time: Quantity[Any]
+    scan_efficiency: float
     scan_flops: Quantity[Any]
+    scan_time: Quantity[Any]
+    scan_time_per_token: Quantity[Any]
+    scan_traffic: Quantity[Any]
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
+    scored_pair_flops: Quantity[Any]
     scores_share: float
     second_batch_estimate: float
     selective_policy: str
@@ -4889,6 +4934,8 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     efficiency: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
+    scan_efficiency: float | str | Quantity[Any]
+    scan_chunk_time: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
     fabric_efficiency: float | str | Quantity[Any]
     exchange_link_efficiency: float | str | Quantity[Any]
@@ -5613,9 +5660,14 @@ class _MemoryExpansionResult(Result):
     saturated_iteration_time: Quantity[Any]
     saved_bytes: Quantity[Any]
     saved_dtype: str
+    scan_chunk_time: Quantity[Any]
+    scan_efficiency: float
     scan_flops: Quantity[Any]
+    scan_time_per_token: Quantity[Any]
+    scan_traffic: Quantity[Any]
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
+    scored_pair_flops: Quantity[Any]
     scores_share: float
     selective_policy: str
     send_time: Quantity[Any]

@@ -328,7 +328,7 @@ P_st_r = variable(
 sigma_st = variable(
     "state_bytes_per_request",
     r"\sigma_{\mathrm{st}}",
-    "byte/request",
+    "MB/request",
     "State that a request keeps in all layers, whatever its length.",
     nonnegative(),
 )

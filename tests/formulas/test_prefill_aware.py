@@ -284,6 +284,8 @@ def draw(rng):
         **OPTIONAL_PASS_SHAPE,
         **NO_WINDOW,
         **STATE_DEFAULTS,
+        "scan_efficiency": 0.3,
+        "scan_chunk_time": 2e-7,
         "parameters": rest + experts * one,
         "layers": layers,
         "hidden_dim": hidden,

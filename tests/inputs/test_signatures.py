@@ -197,6 +197,7 @@ UNITS = {
     **dict.fromkeys(("sliding_window", "index_topk", "state_chunk"), "token"),
     "state_operations": "FLOP/token",
     "state_element_bytes": "byte",
+    "scan_chunk_time": "µs",
     "expert_row_padding": "token",
     "memory_capacity": "GB",
     "memory_bandwidth": "GB/s",
