@@ -294,14 +294,15 @@ def _measured(
     content: Mapping[str, Any], file: Path, ignored: Iterable[str], fields: Mapping[str, Any]
 ) -> TransformerWorkload:
     """A model whose class in transformers says what its file does not say in words of ours."""
-    shape, by, note, unknown = measured.shape({name: value for name, value in content.items() if name not in ignored})
+    shape, by, notes, unknown = measured.shape({name: value for name, value in content.items() if name not in ignored})
     harmless = _harmless(())
     _refuse_unknown([name for name in unknown if not harmless.match(name)], content["model_type"])
     said = {"source": f"{by} on the meta device, {file}", "date": datetime.date.today(), "kind": "measured"}
     given = {name: {"value": value, **said} for name, value in shape.items()}
-    of_costs = "Measured: totals are those of its class, parts and heads those of a shape with the same costs."
-    formats = "Formats of quantization_config are not read." if content.get("quantization_config") else ""
-    given["layers"]["note"] = " ".join(filter(None, (of_costs, note, formats)))
+    notes.insert(0, "Measured: totals are those of its class, parts and heads those of a shape with the same costs.")
+    if content.get("quantization_config"):
+        notes.append("Formats of quantization_config are not read.")
+    given["layers"]["note"] = " ".join(notes)
     kind = SparseTransformerWorkload if "experts" in given else TransformerWorkload
     return kind(**{"name": _name(content, file), "measured_by": by, **given, **fields})
 

@@ -30,6 +30,7 @@ CHUNK, LONGEST = 64, 1024
 #: Fields that choose code, kernels or formats, which no count hangs on.
 DROPPED = ("model_type", "auto_map", "quantization_config", "attn_implementation", "experts_implementation", "dtype")
 OFFLINE = {"HF_HUB_OFFLINE": "1", "USE_HUB_KERNELS": "0", "CUDA_VISIBLE_DEVICES": "", "TRANSFORMERS_VERBOSITY": "error"}
+SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
 LATENT = ("q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
 
 
@@ -43,14 +44,14 @@ def measurable(model_type: Any) -> bool:
     return any(f'("{model_type}", ' in table.read_text("utf-8") for table in tables if table.is_file())
 
 
-def shape(content: Mapping[str, Any]) -> tuple[dict[str, Any], str, str, list[str]]:
+def shape(content: Mapping[str, Any]) -> tuple[dict[str, Any], str, list[str], list[str]]:
     """The shape of a model that costs what its class in transformers does.
 
     Returns
     -------
     tuple
-        Our fields; the package that measured them, with its version; what they leave out, in a sentence; fields of the
-        file that the class does not know.
+        Our fields; the package that measured them, with its version; sentences on what they leave out or take from the
+        class; fields of the file that the class does not know.
 
     Raises
     ------
@@ -59,8 +60,9 @@ def shape(content: Mapping[str, Any]) -> tuple[dict[str, Any], str, str, list[st
     """
     try:
         found = _measurements(json.dumps(content, sort_keys=True))
-        note = f"Without what stands beside its {found['part']}: the language model alone." if found["part"] else ""
-        return fitted(found), MEASURED + found["version"], note, found["unknown"]
+        notes = [f"Without what stands beside its {found['part']}: the language model alone."] if found["part"] else []
+        notes += [f"Its class gives {', '.join(found['unstated'])}."] if found["unstated"] else []
+        return fitted(found), MEASURED + found["version"], notes, found["unknown"]
     except CatalogError as error:
         said = f"model_type={quoted(content['model_type'])} has no layout, and its class in transformers"
         raise CatalogError(f"{said} {error}") from None
@@ -273,6 +275,9 @@ def _measure(content: Mapping[str, Any]) -> dict[str, Any]:
             for part, of in fields
             for name, value in part.items()
             if value is not None and name not in {*DROPPED, *signature(of).parameters, *of.attribute_map, *asked.names}
+        ],
+        "unstated": [
+            name for name in SIZES if not any({name, of.attribute_map.get(name)} & part.keys() for part, of in fields)
         ],
         "part": "" if config is whole else config.model_type,
         "hidden": config.hidden_size,

@@ -281,18 +281,13 @@ activation_time = Formula(
     ),
 )
 
-#: Tokens whose cache a decoding request reads.
-_read = read(K_dec * request)
-
 decode_attention_time = Formula(
     t_kv,
     n_dec_r
     / request
-    * _read
-    / token
     * side_by_side(
-        z_kv * (kv_rank + 2 * sigma_st * request / (t * _read)) * token / (eta_kv * B_mem),
-        (1 + gamma_s) * w_dec * token**2 * (scored(K_dec * request) / _read) / (t * F_16 * eta_pre),
+        z_kv * (kv_rank * read(K_dec * request) + 2 * sigma_st * request / t) / (eta_kv * B_mem),
+        (1 + gamma_s) * w_dec * scored(K_dec * request) * token / (t * F_16 * eta_pre),
     ),
     title="Attention of the decoding requests",
     source=Source("pope2023", "section 2"),

@@ -19,9 +19,10 @@ LAYER = 12 * 4096**2
 PAIR = 4 * 4096
 LENGTHS = [128, 192, 256]
 FOUND = {
-    "version": "5.23.0", "unknown": [], "part": "", "hidden": 4096, "layers": 28, "heads": 16, "positions": 2048,
-    "vocab": 50400, "tied": False, "parameters": 6050882784, "matrices": 28 * LAYER + 50400 * 4096, "other": 0,
-    "experts": None, "picked": 0, "added": 0, "latent": None, "chunked": False,
+    "version": "5.23.0", "unknown": [], "unstated": [], "part": "", "hidden": 4096, "layers": 28, "heads": 16,
+    "positions": 2048, "vocab": 50400, "tied": False, "parameters": 6050882784,
+    "matrices": 28 * LAYER + 50400 * 4096, "other": 0, "experts": None,
+    "picked": 0, "added": 0, "latent": None, "chunked": False,
     "cache": [{"kept": [16, 256, 256], "window": 0, "state": []}] * 28, "lengths": LENGTHS,
     "work": [2 * (28 * LAYER + 50400 * 4096) * s + 28 * PAIR * s**2 for s in LENGTHS],
     "layer_work": [[2 * LAYER * s + PAIR * s**2 for s in LENGTHS]] * 28,
@@ -97,6 +98,10 @@ class TestEntry:
         assert said == (
             "GPT-J: Measured: totals are those of its class, parts and heads those of a shape with the same costs.",
         )
+
+    def test_sizes_of_the_class_are_named(self, write, process):
+        process({**FOUND, "unstated": ["hidden_size", "vocab_size"]})
+        assert "Its class gives hidden_size, vocab_size." in TransformerWorkload.from_hf(write()).layers.note
 
     def test_formats_are_not_read(self, write, process):
         process(FOUND)

@@ -1,5 +1,6 @@
 """Models measured on their class in transformers, against the same ones counted from their layout, and known counts."""
 
+import contextlib
 import json
 import subprocess
 from pathlib import Path
@@ -122,11 +123,24 @@ def test_what_cannot_be_measured(measure, write, model_type, message):
         measure(write({"model_type": model_type}))
 
 
+#: In place of a field; more layers than can be built take too long, as another test shows.
+TOKENS = (None, True, -1, 0, 3, 2.5, float("nan"), "", "x", [], ["a"], {}, {"a": 1})
+
+
+@pytest.mark.parametrize("field", ["n_layer", "n_embd", "n_head", "vocab_size", "n_positions", "rotary_dim", "n_inner"])
+def test_a_file_with_any_one_field_changed_is_measured_or_refused(measure, write, field):
+    small = {"model_type": "gptj", "n_layer": 2, "n_embd": 64, "n_head": 4, "rotary_dim": 8, "vocab_size": 96}
+    for token in TOKENS:
+        with contextlib.suppress(CatalogError):
+            assert measure(write({**small, field: token})).layers.value > 0
+
+
 def test_a_process_of_its_own(write):
     """No network, no code of a repository: a file that names some is read as if it did not."""
     code = {"auto_map": {"AutoModelForCausalLM": "none--code.Model"}, "_attn_implementation": "kernels-community/none"}
     model = TransformerWorkload.from_hf(write({"model_type": "gptj", **code}))
     assert model.parameters.value == 6050882784
+    assert "Its class gives hidden_size, num_hidden_layers, num_attention_heads, vocab_size." in model.layers.note
     with pytest.raises(CatalogError, match="depth_of_thought may change the shape of a gptj; where not"):
         TransformerWorkload.from_hf(write({"model_type": "gptj", "depth_of_thought": 3}))
 

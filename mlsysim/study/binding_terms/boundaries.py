@@ -121,7 +121,7 @@ class Solver:
     def _shortened(self, difference: Any) -> Any:
         """A difference without what is zero along all axes."""
         zero = [s for s in difference.free_symbols if np.all(self.values.get(s.name, 1.0) == 0)]
-        return exchanged(difference, dict.fromkeys(zero, sympy.Integer(0)))
+        return sympy.factor_terms(exchanged(difference, dict.fromkeys(zero, sympy.Integer(0))))
 
     def _root(self, difference: Any, points: Mapping[str, np.ndarray]) -> Any:
         """Axis and formula of where a difference vanishes, if it goes through the traced points."""
