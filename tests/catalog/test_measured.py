@@ -214,7 +214,9 @@ class TestRefused:
 
     def test_fields_that_the_class_does_not_know(self, write, process):
         process({**FOUND, "unknown": ["mystery", "attn_pdrop"]})
-        with pytest.raises(CatalogError, match=r"mystery may change the shape of a gpt-sw3; where not, .*ignore=\('myste"):
+        with pytest.raises(
+            CatalogError, match=r"mystery may change the shape of a gpt-sw3; where not, .*ignore=\('myste"
+        ):
             TransformerWorkload.from_hf(write())
 
     @pytest.mark.parametrize("missing", ["transformers", "torch"])
