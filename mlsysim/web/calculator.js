@@ -193,14 +193,15 @@ function evaluated(data, variant, { values, missing }, only) {
 const COUNTS = ["fleet_size", "accelerators_per_node", "accelerators_per_pod"];
 
 /** What the answer rests on, in words: stack, efficiencies and overlaps with where they are from; its expected error. */
-function basis(data, variant, typed, { values, origins }) {
-  const { assumed, shares, errors } = data.variants[variant].basis, taken = data.variants[variant].arguments;
+function basis(data, variant, typed, { values, origins }, numbers) {
+  const { assumed, shares, errors, used: places } = data.variants[variant].basis, taken = data.variants[variant].arguments;
   const slots = taken.filter((name) => Object.hasOwn(data.slots, name)).map((name) => [name, data.slots[name]]);
   const stacks = slots.filter(([, slot]) => slot.what === "stack"), groups = new Map();
   const entryOf = ([name, slot]) => slot.entries[typed[name] || slot.default];
   const named = stacks.find((each) => typed[each[0]]), of = named && entryOf(named);
   if (named) groups.set(typed[named[0]], []);
-  const used = assumed.filter((name) => name in values), byStack = used.filter((name) => of && origins[name] === of.name);
+  const isThere = (name) => (places[name] || [name]).some((each) => numbers[each] !== 0);
+  const used = assumed.filter((name) => name in values && isThere(name)), byStack = used.filter((name) => of && origins[name] === of.name);
   const shown = new Set([...byStack, ...used.filter((name) => shares.includes(name))]), more = used.length - shown.size;
   for (const name of shown) {
     const byDefault = stacks.find(([, slot]) => slot.entries[slot.default]?.name === origins[name]);

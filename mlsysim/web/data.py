@@ -26,7 +26,7 @@ from mlsysim.inputs.declaration import Caveat, DeclaredModel
 from mlsysim.inputs.recipe import as_run, given_by, recipe_argument
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
-from mlsysim.study.results.basis import assumed, is_share, numbers
+from mlsysim.study.results.basis import assumed, is_share, numbers, used_in
 from mlsysim.study.results.expected_error import areas_of, asked, error_of, standing
 from mlsysim.study.results.notes import MUCH, lengths_of, longest
 from mlsysim.symbolic import Requirement, Variable, variable_of
@@ -251,6 +251,7 @@ def _basis(model: DeclaredModel) -> dict[str, Any]:
     ]
     return {
         "assumed": names,
+        "used": {name: used_in(model.system)[name] for name in names if name in used_in(model.system)},
         "shares": [name for name in names if is_share(name)],
         "errors": [tier for tier in tiers if tier],
     }

@@ -174,7 +174,7 @@ function showNumbers() {
   byId("numbers").classList.toggle("parted", totals.length > 0);
   const lost = headline.filter((name) => found[name] === undefined);
   byId("lost").textContent = lost.length ? `Left out for want of inputs: ${lost.map(labelOf).join(", ")}` : "";
-  const { stack, error } = basis(DATA, state.variant, typedHere(), answer.bind);
+  const { stack, error } = basis(DATA, state.variant, typedHere(), answer.bind, found);
   byId("basis").replaceChildren(element("dt", {}, "Stack"), element("dd", {}, stack), element("dt", {}, "Expected error"), element("dd", {}, ...linked(error)));
   const known = notes(DATA, state.variant, typedHere(), found);
   byId("notes").replaceChildren(...known.map((each) => element("li", {}, ...linked(each))));

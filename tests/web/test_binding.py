@@ -212,7 +212,10 @@ def test_a_published_run_is_typed_as_its_recipe_gives_it(kind, functions, tmp_pa
 
 BASIS = """
 const jobs = JSON.parse(require("fs").readFileSync(process.argv[2]));
-console.log(JSON.stringify(jobs.map(([variant, typed]) => basis(DATA, variant, typed, bound(DATA, variant, typed)))));
+console.log(JSON.stringify(jobs.map(([variant, typed]) => {
+  const bind = bound(DATA, variant, typed);
+  return basis(DATA, variant, typed, bind, evaluated(DATA, variant, bind));
+})));
 """
 
 

@@ -135,7 +135,8 @@ def test_a_copied_command_and_a_link_give_the_same(browsed, tmp_path):
 def test_a_page_opens_with_the_variant_that_was_asked():
     page = calculator(TrainingMemoryModel, "korthikanti")
     packed = page.partition('id="packed">')[2].partition("<")[0]
-    assert b'"first":"korthikanti"' in gzip.decompress(base64.b85decode(packed.translate(str.maketrans(":.,[", "&<>`"))))
+    unpacked = gzip.decompress(base64.b85decode(packed.translate(str.maketrans(":.,[", "&<>`"))))
+    assert b'"first":"korthikanti"' in unpacked
     with pytest.raises(UnknownNameError, match="variant of TrainingMemoryModel"):
         calculator(TrainingMemoryModel, "nonsense")
 

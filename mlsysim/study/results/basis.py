@@ -55,7 +55,7 @@ class Basis:
     def _assumed(self) -> list[str]:
         """The assumptions of the outputs that have a value, and are used in something that is not zero."""
         has, known = {*self.result.input_names}, assumed(self.result.model, self.outputs)
-        used = _used(self.result.model.system)
+        used = used_in(self.result.model.system)
         return [name for name in known if name in has and any(map(self._is_there, used.get(name, (name,))))]
 
     def _is_there(self, name: str) -> bool:
@@ -227,7 +227,7 @@ def assumed(model: DeclaredModel, outputs: Iterable[str]) -> list[str]:
 
 
 @lru_cache(maxsize=64)
-def _used(system: System) -> dict[str, list[str]]:
+def used_in(system: System) -> dict[str, list[str]]:
     """The variables whose formulas an input stands in, by its name."""
     found: dict[str, list[str]] = {}
     for formula in system:
