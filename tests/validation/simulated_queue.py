@@ -38,7 +38,8 @@ def inputs(deployment: Any, rate: float) -> dict[str, float]:
         # One layer whose experts hold `routed` seconds of reading, at one byte per second.
         "served_weights": deployment.weights + deployment.routed, "memory_bandwidth": 1.0, "memory_efficiency": 1.0,
         "moe_layers": 1,
-        "weight_bytes": 1.0, "expert_weight_bytes": 1.0, "experts": deployment.experts, "active_experts_per_token": deployment.top_k,
+        "weight_bytes": 1.0, "expert_weight_bytes": 1.0, "experts": deployment.experts,
+        "active_experts_per_token": deployment.top_k,
         "expert_parameters": deployment.routed / deployment.experts,
     }  # fmt: skip
 

@@ -72,19 +72,20 @@ class Explanation:
         return tuple(f for f in self.system.printed if any(each.name in self._effective for each in f.members))
 
     @cached_property
-    def _absent(self) -> dict[sympy.Symbol, sympy.Integer]:
+    def _absent(self) -> dict[Any, Any]:
         """Symbols of inputs that are zero by default."""
         return {v.symbol: sympy.Integer(0) for v in self.system.inputs if self._is_absent(v.name)}
 
     @cached_property
     def _effective(self) -> frozenset[str]:
         """Variables and inputs that an answer depends on where parts that are zero by default are not there."""
-        absent, needs = dict(self._absent), {}
+        absent: dict[Any, Any] = dict(self._absent)
+        needs: dict[str, set[str]] = {}
         for formula in self.system:
-            found = exchanged(formula.expression, absent)
-            if found == 0 and absent:
-                absent[formula.variable.symbol] = found
-            needs[formula.name] = {symbol.name for symbol in found.free_symbols}
+            folded: Any = exchanged(formula.expression, absent)
+            if folded == 0 and absent:
+                absent[formula.variable.symbol] = folded
+            needs[formula.name] = {str(symbol) for symbol in sympy.sympify(folded).free_symbols}
         used = {name for formula in self.system for name in map(str, formula.expression.free_symbols)}
         found = {formula.name for formula in self.system if formula.name not in used}
         for name in reversed(needs):
