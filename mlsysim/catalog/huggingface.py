@@ -154,8 +154,15 @@ class Config:
         if value is None:
             return otherwise
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
-            raise CatalogError(f"{name}={quoted(value)} must be a whole number")
+            raise CatalogError(f"{name}={quoted(value)} must be a whole number from 0")
         return value
+
+    def every(self, name: str, otherwise: int) -> int:
+        """A number of layers after which something comes again, or another where there is none; at least 1."""
+        value = self.whole(name, otherwise)
+        if value < 1 and self.get(name) is not None:
+            raise CatalogError(f"{name}={value} must be a whole number from 1")
+        return max(value, 1)
 
     def yes(self, name: str, *, default: bool) -> bool:
         """A yes or no, or another where there is none."""
@@ -332,7 +339,9 @@ def _stored(content: Mapping[str, Any], shape: Mapping[str, Any]) -> tuple[dict[
     if word:
         found["weight_format"] = {"value": word, "note": note}
     elif note and not sizes:
-        notes.append(f"Its file stores weights as {note}, which precision does not name.")
+        notes.append(
+            f"Its file stores weights as {note}, which precision does not name: they are counted as weight_dtype says."
+        )
     if unknown:
         shown = ", ".join(map(quoted, unknown[:3])) + ", ..." * (len(unknown) > 3)
         notes.append(f"{len(unknown)} names in its quantization_config are of no part that is known: {shown}.")

@@ -115,13 +115,13 @@ def hybrid_layer_pattern(config: Any, layers: int, _: int) -> list[str] | None:
 
 def full_attention_interval(config: Any, layers: int, otherwise: int) -> list[str]:
     """Attention in the last of every so many layers."""
-    every = config.whole("full_attention_interval", config.whole("layer_group_size", otherwise)) or 1
+    every = config.every("full_attention_interval", config.every("layer_group_size", otherwise))
     return [FULL if (layer + 1) % every == 0 else STATE for layer in range(layers)]
 
 
 def attn_layer_period(config: Any, layers: int, otherwise: int) -> list[str]:
     """Jamba: attention in one of every so many layers."""
-    every, first = config.whole("attn_layer_period", otherwise) or 1, config.whole("attn_layer_offset", 0)
+    every, first = config.every("attn_layer_period", otherwise), config.whole("attn_layer_offset", 0)
     return [FULL if layer % every == first else STATE for layer in range(layers)]
 
 
@@ -178,8 +178,8 @@ def sliding_window_pattern(config: Any, layers: int, otherwise: int) -> list[str
     if letters:
         kinds = _kinds(keys[0], letters, len(letters), {"L": WINDOW, "G": FULL})
         return [kinds[layer % len(kinds)] for layer in range(layers)]
-    every = next((config.whole(key, 0) for key in keys if config.get(key) is not None), otherwise)
-    return [FULL if (layer + 1) % max(every, 1) == 0 else WINDOW for layer in range(layers)]
+    every = next((config.every(key, 1) for key in keys if config.get(key) is not None), max(otherwise, 1))
+    return [FULL if (layer + 1) % every == 0 else WINDOW for layer in range(layers)]
 
 
 def max_window_layers(config: Any, layers: int, otherwise: int) -> list[str]:
@@ -245,18 +245,18 @@ def first_k_dense_replace(config: Any, layers: int, otherwise: int) -> tuple[lis
 
 def decoder_sparse_step(config: Any, layers: int, _: int) -> tuple[list[bool], int]:
     """Qwen: experts in the last of every so many layers, but for those that a list names."""
-    every, named = config.whole("decoder_sparse_step", 1), config.get("mlp_only_layers")
+    every, named = config.every("decoder_sparse_step", 1), config.get("mlp_only_layers")
     dense = set() if named is None else set(_numbers("mlp_only_layers", named))
-    return [layer not in dense and (layer + 1) % max(every, 1) == 0 for layer in range(layers)], every
+    return [layer not in dense and (layer + 1) % every == 0 for layer in range(layers)], every
 
 
 def interleave_moe_layer_step(config: Any, layers: int, _: int) -> tuple[list[bool], int]:
     """Llama 4: experts in the layers that a list names, else in the last of every so many."""
-    every, named = config.whole("interleave_moe_layer_step", 1), config.get("moe_layers")
+    every, named = config.every("interleave_moe_layer_step", 1), config.get("moe_layers")
     if named is not None:
         sparse = set(_numbers("moe_layers", named))
         return [layer in sparse for layer in range(layers)], every
-    return [(layer + 1) % max(every, 1) == 0 for layer in range(layers)], every
+    return [(layer + 1) % every == 0 for layer in range(layers)], every
 
 
 def moe_layers_enum(config: Any, layers: int, _: int) -> tuple[list[bool], int] | None:
@@ -273,7 +273,7 @@ def moe_layers_enum(config: Any, layers: int, _: int) -> tuple[list[bool], int] 
 
 def moe_layer_interval(config: Any, layers: int, _: int) -> tuple[list[bool], int]:
     """ERNIE: experts in the last of every so many layers, between two of them."""
-    every = max(config.whole("moe_layer_interval", 1), 1)
+    every = config.every("moe_layer_interval", 1)
     first, last = config.whole("moe_layer_start_index", 0), config.get("moe_layer_end_index")
     last = layers if last in (None, -1) else config.whole("moe_layer_end_index", layers)
     return [first <= layer <= last and (layer + 1) % every == 0 for layer in range(layers)], every
@@ -287,7 +287,7 @@ def num_dense_layers(config: Any, layers: int, otherwise: int) -> tuple[list[boo
 
 def expert_layer_period(config: Any, layers: int, otherwise: int) -> tuple[list[bool], int]:
     """Jamba: experts in one of every so many layers, where there are several."""
-    every, first = config.whole("expert_layer_period", otherwise) or 1, config.whole("expert_layer_offset", 0)
+    every, first = config.every("expert_layer_period", otherwise), config.whole("expert_layer_offset", 0)
     several = config.whole("num_experts", 0) > 1
     return [several and layer % every == first for layer in range(layers)], every
 
@@ -320,7 +320,7 @@ def indexer_types(config: Any, layers: int, _: int) -> tuple[list[bool], int] | 
 
 def index_topk_freq(config: Any, layers: int, _: int) -> tuple[list[bool], int]:
     """GLM-5: an indexer in the first layers, then in one of every so many."""
-    every, first = max(config.whole("index_topk_freq", 1), 1), config.whole("index_skip_topk_offset", 2)
+    every, first = config.every("index_topk_freq", 1), config.whole("index_skip_topk_offset", 2)
     return [max(layer - first + 1, 0) % every == 0 for layer in range(layers)], every
 
 

@@ -33,6 +33,7 @@ from mlsysim.formulas.parameter_counts import plain_layers
 from mlsysim.formulas.replica_layout import ACCELERATORS, EXPERT_RANKS, SLOTS
 from mlsysim.formulas.roofline import side_by_side
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, flop, label, request, token, when
+from mlsysim.symbols.batching import attention_flops
 from mlsysim.symbols.formats import q_den, q_er, q_ffn, q_l, q_mix, q_sh, q_w
 from mlsysim.symbols.groups import S_g, t_ar_g
 from mlsysim.symbols.hardware import B_mem, F, M_cap, eta, tau_layer
@@ -297,7 +298,7 @@ decode_attention_time = Formula(
     accuracy=mixer_times.DECODED,
     example=Example(
         {w_win: 0, w_ix: 0, n_dec_r: 64, gamma_s: 0, K_dec: 2000, z_kv: 1, kv_rank: 160, eta_kv: 0.85, B_mem: 3350,
-         w_dec: 2.6e6, t: 2,
+         w_dec: 2.6e6, attention_flops: 2.6e6, t: 2,
          F_16: 989, eta_pre: 0.6, **windowed(0, 0), **NOT_CHUNKED},
         "7.1977 ms",
         derived="64 * 2000 * ((160e3 / (0.85 * 3350e9))**2 + (2.6e6 / (2 * 989e12 * 0.6))**2)**0.5 * 1e3",

@@ -252,7 +252,7 @@ def picked(tokens: Any) -> Any:
 
 def scored(tokens: Any) -> Any:
     """The same, mean over work."""
-    return read(tokens, w_dec, w_win, w_ix)
+    return read(tokens, w_dec, w_win * Max(0, w_dec - w_ix) / attention_flops, w_ix)
 
 
 def windowed(layers: int, tokens: int, of: int = 80) -> dict[Any, int]:
@@ -466,10 +466,10 @@ def mean(of: Callable[[Heads], Any], state: Any = 0) -> Any:
     return (L_all * of(ALL) + L_w * of(NEAR) + L_st * state) / L
 
 
-#: Widths of keys, values and gates of a recurrent mixer before its core.
-STATE_WIDTH = 2 * H_k * N_st + (1 + z_st) * H_st * D_st + n_st * H_st
+#: Widths of keys, values and gates of a recurrent mixer before its core; further matrices read what is as wide as h.
+STATE_WIDTH = 2 * H_k * N_st + (1 + z_st) * H_st * D_st + n_st * H_st + X_st / h
 #: Examples without one.
-STATELESS = {L_st: 0, H_k: 0, N_st: 0, H_st: 0, D_st: 0, z_st: 0, n_st: 0}
+STATELESS = {L_st: 0, X_st: 0, H_k: 0, N_st: 0, H_st: 0, D_st: 0, z_st: 0, n_st: 0}
 
 heads_per_rank = Formula(
     a_r,
@@ -493,7 +493,7 @@ query_width = Formula(
     source=MEGATRON,
     assumes="With their gate; or that of the output of attention, where it is wider. Of the widest layer.",
     example=Example(
-        {a: 64, t: 8, d_h: 128, d_v_h: 128, n_G: 0, L_st: 0, L_w: 0, a_s: 1, d_s: 1, d_v_s: 1, **STATELESS},
+        {a: 64, t: 8, d_h: 128, d_v_h: 128, n_G: 0, L_st: 0, L_w: 0, a_s: 1, d_s: 1, d_v_s: 1, h: 8192, **STATELESS},
         "1024",
         derived="64 / 8 * 128",
     ),
@@ -521,6 +521,7 @@ query_value_width = Formula(
             L_all: 80,
             L_w: 0,
             **dict.fromkeys(SHAPED, 1),
+            h: 8192,
             **STATELESS,
         },
         "2176",
@@ -949,7 +950,7 @@ attention_activation = Formula(
     example=Example(
         {a: 128, t: 1, a_kv_r: 128, d_h: 192, qk_norm: 0, q_a: 2, q_in: 2, q_copy: 0, r_q: 1536, r_kv: 512, d_nope: 128,
          d_rope: 64, d_v: 128, elementwise_kernels: "fused", q_o: 2, n_G: 0, d_v_h: 192, L: 61, C_st: 0, Q_st: 0,
-         **unbound(61, *SHAPED), **STATELESS},
+         **unbound(61, *SHAPED), h: 7168, **STATELESS},
         "204936 byte/token",
         derived="2 * 2 * 1536 + 4 + 2 * 2 * 512 + 4 + 2 * 64 + 2 * 128 * (2 * (128 + 64) + 128 + 128 + 128)",
     ),

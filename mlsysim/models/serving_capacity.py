@@ -24,6 +24,7 @@ from mlsysim.models.shape import (
     CHECKPOINT,
     CHECKPOINT_DEFAULTS,
     COUNTED,
+    KIND_REQUIREMENTS,
     NO_WINDOW,
     OPTIONAL_PASS_SHAPE,
     PASS_SHAPE,
@@ -97,6 +98,7 @@ class ServingCapacityModel(PerformanceModel):
             ),
             requirements=(
                 *WINDOW_REQUIREMENTS,
+                *KIND_REQUIREMENTS,
                 ATTENDS,
                 Requirement(k, k <= E, "must be at most {experts}"),
                 Requirement(L_moe, L_moe <= L, "must be at most {layers}"),

@@ -13,6 +13,7 @@ from mlsysim.inputs.slot import Counted
 from mlsysim.symbolic import Max, Mod, Requirement, label, variable_of, when
 from mlsysim.symbols.hardware import n_node
 from mlsysim.symbols.mixers import (
+    C_st,
     H_k,
     H_st,
     L_both,
@@ -20,6 +21,7 @@ from mlsysim.symbols.mixers import (
     L_none,
     L_st,
     L_w,
+    X_st,
     a,
     a_ix,
     a_kv,
@@ -218,6 +220,28 @@ ATTENDS = Requirement(
 
 WINDOW_REQUIREMENTS = (
     Requirement(window, (window > 0) | Eq(L_w, 0), "must be above 0 where {sliding_layers} have one"),
+    Requirement(k_ix, Eq(k_ix, 0) | (L_ix > 0), "must be 0 where {index_layers}"),
+    Requirement(k_ix, (k_ix > 0) | Eq(L_ix, 0), "must be above 0 where {index_layers}"),
+)
+
+#: Layers of each kind, of which there are no more than layers, and what a kind needs.
+KIND_REQUIREMENTS = (
+    Requirement(L_nb, L_nb + L_moe <= L, "must leave {layers} the {moe_layers} with experts"),
+    Requirement(L_both, L_both <= L_st, "must be at most {state_layers}"),
+    Requirement(L_st, L_st + L_none <= L + L_both, "must be at most {layers}, less {mixerless_layers}"),
+    Requirement(L_w, L_w + L_st + L_none <= L + L_both, "must be at most the layers with attention, of {layers}"),
+    Requirement(
+        a_kv_w, Eq(a_kv_w, 0) | Eq(Mod(when(a_w > 0, a_w, a), Max(1, a_kv_w)), 0), "must divide {sliding_heads}"
+    ),
+    Requirement(
+        L_st,
+        Eq(L_st, 0) | (H_st + X_st + C_st > 0),
+        "must be 0 where a recurrent mixer has {state_heads}, {state_matrices}, {conv_channels}",
+    ),
+    Requirement(H_st, (H_st > 0) | Eq(H_k, 0), "must be above 0 where {state_key_heads}"),
+    Requirement(H_k, Eq(H_k, 0) | Eq(Mod(H_st, Max(1, H_k)), 0), "must divide {state_heads}"),
+    Requirement(L_ix, Eq(L_ix, 0) | (a_ix > 0), "must be 0 where {index_heads}"),
+    Requirement(L_ix, L_ix <= L, "must be at most {layers}"),
 )
 
 SHAPE_REQUIREMENTS = (
@@ -234,15 +258,7 @@ SHAPE_REQUIREMENTS = (
     Requirement(n_G, Eq(n_G, 0) | Eq(r_kv, 0), "must be 0 with latent attention ({kv_lora_rank})"),
     Requirement(expert_bias, Eq(expert_bias, 0) | (L_moe > 0), "must be False where {moe_layers}"),
     Requirement(r_q, Eq(r_q, 0) | (r_kv > 0), "must be 0 where {kv_lora_rank}"),
-    Requirement(L_nb, L_nb + L_moe <= L, "must leave {layers} the {moe_layers} with experts"),
-    Requirement(L_both, L_both <= L_st, "must be at most {state_layers}"),
-    Requirement(L_st, L_st + L_none <= L + L_both, "must be at most {layers}, less {mixerless_layers}"),
-    Requirement(L_w, L_w + L_st + L_none <= L + L_both, "must be at most the layers with attention, of {layers}"),
-    Requirement(
-        a_kv_w, Eq(a_kv_w, 0) | Eq(Mod(when(a_w > 0, a_w, a), Max(1, a_kv_w)), 0), "must divide {sliding_heads}"
-    ),
-    Requirement(H_st, (H_st > 0) | Eq(H_k, 0), "must be above 0 where {state_key_heads}"),
-    Requirement(L_ix, Eq(L_ix, 0) | (a_ix > 0), "must be 0 where {index_heads}"),
+    *KIND_REQUIREMENTS,
 )
 
 

@@ -430,3 +430,10 @@ def test_a_model_is_read_from_a_file_wherever_its_name_is_taken():
     )
     with pytest.raises(CatalogError, match="nowhere"):
         TrainingMemoryModel().solve(model="nowhere/config.json", hardware="H100", batch_size=1)
+
+
+def test_a_period_of_no_layers_is_refused(tmp_path):
+    content = json.loads((CONFIGS / "qwen3_30b_a3b.json").read_text()) | {"decoder_sparse_step": 0}
+    (tmp_path / "config.json").write_text(json.dumps(content))
+    with pytest.raises(CatalogError, match="decoder_sparse_step=0 must be a whole number from 1"):
+        TransformerWorkload.from_hf(tmp_path)

@@ -408,7 +408,9 @@ class TestFormats:
     def test_a_method_that_is_not_known_is_named(self, read):
         model = read(**LLAMA, quantization_config={"quant_method": "hqq"})
         assert model.mixer_bytes is None
-        assert model.layers.note == "Its file stores weights as hqq, which precision does not name."
+        assert model.layers.note == (
+            "Its file stores weights as hqq, which precision does not name: they are counted as weight_dtype says."
+        )
 
     def test_one_that_is_no_table(self, read):
         with pytest.raises(CatalogError, match="quantization_config='fp8' must be an object"):
@@ -444,6 +446,8 @@ class Fields:
 
     def whole(self, name, otherwise):
         return otherwise if self.get(name) is None else self.get(name)
+
+    every = whole
 
     def yes(self, name, *, default):
         return default if self.get(name) is None else self.get(name)

@@ -264,6 +264,10 @@ def mixed(point: dict[str, float], rng: random.Random) -> None:
         point["state_heads"] = ranks * rng.choice([0.0, 1.0, 2.0, 8.0])
     if "state_key_heads" in point:
         point["state_key_heads"] = min(rng.choice([0.0, 1.0, 2.0]) * ranks, point.get("state_heads", math.inf))
+    if "state_heads" in point and not point["state_heads"] and point.get("state_layers"):
+        point |= {name: point[name] or 64.0 for name in {"state_matrices"} & set(point)}
+    if point.get("index_layers") == 0:
+        point |= dict.fromkeys({"index_topk"} & set(point), 0.0)
     if point.get("index_layers"):
         point |= {name: point[name] or 64.0 for name in {"index_heads", "index_head_dim", "index_topk"} & set(point)}
     if "cache_width" in point:

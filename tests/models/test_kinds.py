@@ -228,6 +228,9 @@ def test_ranks_hold_their_share_of_every_layer(seed):
         ({"sliding_kv_heads": 3}, "sliding_kv_heads=3: must divide"),
         ({"state_key_heads": 4}, "state_heads=0: must be above 0"),
         ({"index_layers": 1}, "index_layers=1: must be 0 where index_heads=0"),
+        ({"index_layers": 40, "index_heads": 4, "index_head_dim": 8}, "index_layers=40: must be at most layers=32"),
+        ({"state_layers": 8}, "state_layers=8: must be 0 where a recurrent mixer has state_heads=0"),
+        ({"state_layers": 8, "state_heads": 32, "state_key_heads": 5}, "state_key_heads=5: must divide state_heads=32"),
         ({"state_gate": 1}, "did you mean state_gates"),
         ({"conv_kernel": -1}, "conv_kernel=-1: must be"),
     ],
@@ -236,3 +239,40 @@ def test_layers_that_cannot_be_are_refused(changed, message):
     given = {"sliding_layers": 0, **changed}
     with pytest.raises((InputError, UnknownNameError), match=message):
         COUNT.solve("Llama3_8B", **given)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"index_topk": 10}, "index_topk=10: must be 0 where index_layers=0"),
+        (
+            {"index_layers": 2, "index_heads": 4, "index_head_dim": 8},
+            "index_topk=0: must be above 0 where index_layers=2",
+        ),
+        ({"state_layers": 8}, "state_layers=8: must be 0 where a recurrent mixer has state_heads=0"),
+        ({"mixerless_layers": 16, "sliding_layers": 20, "sliding_window": 64}, "sliding_layers=20: must be at most"),
+    ],
+)
+def test_every_model_of_serving_refuses_them(changed, message):
+    asked = {"qps": 1, "target_p99_latency_ms": 1e6}
+    with pytest.raises(InputError, match=message):
+        CACHE.solve("Llama3_8B", "H100", **asked, **changed)
+    with pytest.raises(InputError, match=message):
+        IterationModel().solve("Llama3_8B", "H100", decode_requests=1, context_tokens=100, **changed)
+
+
+def test_a_sequence_with_recurrent_layers_is_not_split():
+    with pytest.raises(InputError, match="cp_size=2: must be 1 where state_layers="):
+        TrainingMemoryModel("per_operator").solve("Nemotron_H_8B", "H100", batch_size=8, cp_size=2)
+
+
+@pytest.mark.parametrize("latent", [False, True])
+def test_decoding_within_a_window_takes_as_long_however_long_the_context(latent):
+    shape = {"kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128} if latent else {}
+    near = {"sliding_layers": 32, "sliding_window": 1024, **shape}
+    solve = IterationModel().solve
+    times = [
+        solve("Llama3_8B", "B200", decode_requests=64, context_tokens=tokens, **near).decode_attention_time
+        for tokens in (1024, 131_072)
+    ]
+    assert times[0] == times[1]

@@ -195,11 +195,13 @@ def _replaced(result: Result, name: str, parts: Mapping[str, Value]) -> list[str
     """Say what a checkpoint stores where an argument says otherwise."""
     counted = result.canonical("weight_bytes")
     far = {part: value for part, value in parts.items() if abs(counted / value.canonical - 1) >= NOTHING}
-    if not far or any(result.canonical(part) for part in parts):
-        return []
     stored = ", ".join(
         f"{part.removesuffix('_bytes').replace('_', ' ')} {value.canonical:.4g} B" for part, value in far.items()
     )
+    if any(result.canonical(part) for part in parts):
+        return [f"weights are counted as {name} stores them ({stored}; others {counted:.4g} B)"] if far else []
+    if not far:
+        return []
     return [
         f"the file of {name} stores weights otherwise ({stored}); here each is {counted:.4g} B, as precision or "
         "weight_dtype says: without both they are counted as stored"
