@@ -301,7 +301,7 @@ def _numbers(scheme: Mapping[str, Any]) -> str | Fraction:
     bits, real, group = scheme.get("num_bits"), scheme.get("type") == "float", scheme.get("group_size")
     if type(bits) is not int:
         return ""
-    if bits == 8:
+    if bits == 8 and (real or group in (None, -1)):
         return _block(scheme.get("block_structure")) if scheme.get("block_structure") else "fp8" if real else "int8"
     if bits == 4 and real:
         return "nvfp4" if group == 16 else "mxfp4" if group == 32 else ""

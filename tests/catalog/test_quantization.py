@@ -75,6 +75,13 @@ RELEASED = {
         DENSE, "llama", {"quant_method": "fp8", "weight_block_size": [1, 32]},
         {"mixer": 1 + Fraction(4, 32), "dense": 1 + Fraction(4, 32)},
     ),
+    "whole numbers in groups": (
+        DENSE, "llama",
+        {"quant_method": "compressed-tensors", "config_groups": {"group_0": {"targets": ["Linear"],
+                                                                             "weights": {**GROUP_32, "num_bits": 8}}},
+         "ignore": ["lm_head"]},
+        {"mixer": 1 + Fraction(2, 32), "dense": 1 + Fraction(2, 32)},
+    ),
 }  # fmt: skip
 KINDS = {"Qwen3.6 NVFP4": ["recurrent"] * 3 + ["full"]}
 
