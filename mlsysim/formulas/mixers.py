@@ -163,8 +163,7 @@ class Heads(NamedTuple):
 #: Attention that reaches back to the first token, and attention with a window.
 ALL = Heads(a, a_kv, d_h, d_v_h, n_G, n_vals)
 NEAR = Heads(a_s, a_kv_s, d_s, d_v_s, n_G * a_s / a, 1)
-
-
+#: Shape of the second.
 SHAPED = (a_s, a_kv_s, d_s, d_v_s)
 
 
@@ -287,7 +286,7 @@ unbounded_attention_layers = Formula(
     L_all,
     Max(0, L_att - L_w),
     title="Layers whose attention reaches back to the first token",
-    source=Source("gemma_team2025", "section 2.1"),
+    source=Source("gemma_team2025", "section 2"),
     example=Example({L_att: 62, L_w: 52}, "10", derived="62 - 52"),
 )
 
@@ -307,7 +306,7 @@ def _near(name: Any, own: Any, others: Any, title: str, example: dict[Any, int],
         name,
         when(own > 0, own, others),
         title=title,
-        source=Source("gemma_team2025", "section 2.1"),
+        source=Source("gemma_team2025", "section 2"),
         assumes="As in the other layers where the model gives no other.",
         example=Example(example, answer, derived=answer),
     )
@@ -332,7 +331,7 @@ def recurrent(ways: Any, keys: Any) -> Any:
     return h * (2 * keys * N_st + inner) + H_st * D_st * h / ways + (X_st + C_st * K_st + b_st) / ways
 
 
-#: Queries of the gated delta net of Qwen3-Next 80B.
+#: The gated delta net of Qwen3-Next 80B.
 DELTA_NET = {
     h: 2048, H_k: 16, N_st: 128, H_st: 32, D_st: 128, z_st: 1, n_st: 2, C_st: 8192, K_st: 4, X_st: 0, b_st: 192
 }  # fmt: skip
@@ -834,7 +833,7 @@ state_bytes = Formula(
     sigma_st,
     L_st * (2 * byte * C_st * K_st + q_st * H_st * N_st * D_st) / request,
     title="State of one request",
-    source=Source("gu2023", "section 3.3"),
+    source=Source("gu2023", "section 3"),
     assumes="A matrix per head, in fp32 as engines keep it, and the last tokens of the convolution at 16 bit.",
     convention="All layers, one replica.",
     accuracy="Equal to the states of transformers models, tensor for tensor (docs/validation.md).",
