@@ -1232,6 +1232,7 @@ class _ServingResult(Result):
     short_answer_excess: Quantity[Any]
     short_answer_variance: Quantity[Any]
     sliding_attention_flops: Quantity[Any]
+    sliding_decode_flops: Quantity[Any]
     sliding_head_dim: float
     sliding_heads: float
     sliding_kv_heads: float
@@ -1573,6 +1574,7 @@ class _ServingCapacityResult(Result):
     shared_ffn_dim: float
     size_quantile: float
     sliding_attention_flops: Quantity[Any]
+    sliding_decode_flops: Quantity[Any]
     sliding_head_dim: float
     sliding_heads: float
     sliding_kv_heads: float
@@ -2007,6 +2009,7 @@ class _IterationResult(Result):
     shared_ffn_dim: float
     shared_parameters_per_rank: float
     sliding_attention_flops: Quantity[Any]
+    sliding_decode_flops: Quantity[Any]
     sliding_head_dim: float
     sliding_heads: float
     sliding_kv_heads: float
@@ -4634,6 +4637,7 @@ class _EconomicsResult(Result):
     single_expert_edges_per_rank: float
     size_quantile: float
     sliding_attention_flops: Quantity[Any]
+    sliding_decode_flops: Quantity[Any]
     sliding_head_dim: float
     sliding_heads: float
     sliding_kv_heads: float
@@ -5753,6 +5757,7 @@ class _MemoryExpansionResult(Result):
     short_answer_variance: Quantity[Any]
     single_expert_edges_per_rank: float
     sliding_attention_flops: Quantity[Any]
+    sliding_decode_flops: Quantity[Any]
     sliding_head_dim: float
     sliding_heads: float
     sliding_kv_heads: float

@@ -43,7 +43,6 @@ from mlsysim.symbols.batching import (
     T_light,
     V_res,
     Z_n,
-    attention_flops,
     f_free,
     g99,
     k_b,
@@ -72,7 +71,7 @@ from mlsysim.symbols.batching import (
 from mlsysim.symbols.formats import M_mix, q_e, q_er, q_exp, q_ffn, q_head, q_mix, q_sh, q_w
 from mlsysim.symbols.hardware import B_mem, F, M_cap, eta, tau_dispatch, tau_layer
 from mlsysim.symbols.iteration import M_kv, M_work, eta_kv, f_kv, n_kv, u_gpu, w_dec
-from mlsysim.symbols.mixers import sigma_st, t_each, w_ix, w_scan, w_win
+from mlsysim.symbols.mixers import sigma_st, t_each, w_ix, w_near, w_scan
 from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.serving import (
     T99,
@@ -364,12 +363,11 @@ step_compute_time = Formula(
     source=Source("pope2023", "section 2"),
     example=Example(
         {
-            w_win: 0,
+            w_near: 0,
             w_ix: 0,
             w_lin: 15e9,
             w_head: 1e9,
             w_dec: 500000,
-            attention_flops: 500000,
             s: 10000,
             n_out: 4000,
             F: 1000,

@@ -33,7 +33,6 @@ from mlsysim.formulas.parameter_counts import plain_layers
 from mlsysim.formulas.replica_layout import ACCELERATORS, EXPERT_RANKS, SLOTS
 from mlsysim.formulas.roofline import side_by_side
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, flop, label, request, token, when
-from mlsysim.symbols.batching import attention_flops
 from mlsysim.symbols.formats import q_den, q_er, q_ffn, q_l, q_mix, q_sh, q_w
 from mlsysim.symbols.groups import S_g, t_ar_g
 from mlsysim.symbols.hardware import B_mem, F, M_cap, eta, tau_layer
@@ -90,7 +89,7 @@ from mlsysim.symbols.iteration import (
 )
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.lora import M_lo, t_lo
-from mlsysim.symbols.mixers import P_mix_r, sigma_st, t_each, t_scan, w_ix, w_pair, w_win, y_core
+from mlsysim.symbols.mixers import P_mix_r, sigma_st, t_each, t_scan, w_ix, w_near, w_pair, y_core
 from mlsysim.symbols.parameters import P_exp, P_rt
 from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.serving import B_max, n_out
@@ -297,8 +296,8 @@ decode_attention_time = Formula(
     "about 4 µs, is part of the time per layer.",
     accuracy=mixer_times.DECODED,
     example=Example(
-        {w_win: 0, w_ix: 0, n_dec_r: 64, gamma_s: 0, K_dec: 2000, z_kv: 1, kv_rank: 160, eta_kv: 0.85, B_mem: 3350,
-         w_dec: 2.6e6, attention_flops: 2.6e6, t: 2,
+        {w_near: 0, w_ix: 0, n_dec_r: 64, gamma_s: 0, K_dec: 2000, z_kv: 1, kv_rank: 160, eta_kv: 0.85, B_mem: 3350,
+         w_dec: 2.6e6, t: 2,
          F_16: 989, eta_pre: 0.6, **windowed(0, 0), **NOT_CHUNKED},
         "7.1977 ms",
         derived="64 * 2000 * ((160e3 / (0.85 * 3350e9))**2 + (2.6e6 / (2 * 989e12 * 0.6))**2)**0.5 * 1e3",
@@ -570,7 +569,7 @@ def operators() -> tuple[Formula, ...]:
         rank_parameters.shared_parameters_per_rank,
         transformer_flops.scores,
         *mixers.COMPUTED,
-        mixers.decode_attention_work,
+        *mixers.DECODED,
         *mixers.CACHED,
         *mixer_times.SHARDED,
         mixers.cache_per_rank,

@@ -89,6 +89,7 @@ from mlsysim.symbols.mixers import (
     sigma_st,
     sinks,
     w_ix,
+    w_near,
     w_pair,
     w_scan,
     w_win,
@@ -251,7 +252,7 @@ def picked(tokens: Any) -> Any:
 
 def scored(tokens: Any) -> Any:
     """The same, mean over work."""
-    return read(tokens, w_dec, w_win * Max(0, w_dec - w_ix) / attention_flops, w_ix)
+    return read(tokens, w_dec, w_near, w_ix)
 
 
 def windowed(layers: int, tokens: int, of: int = 80) -> dict[Any, int]:
@@ -742,6 +743,18 @@ indexer_work = Formula(
     example=Example({L_ix: 61, a_ix: 64, d_ix: 128}, "999424 FLOP/token^2", derived="2 * 61 * 64 * 128"),
 )
 
+near_decode_work = Formula(
+    w_near,
+    L_w * when(IS_LATENT, 2 * a * (2 * r_kv + d_rope), _pair(NEAR)) * flop / token**2,
+    title="Arithmetic of attention with a window in decoding, per pair of tokens",
+    source=Source("deepseek2024v2", "section 2.1"),
+    example=Example(
+        {L_w: 16, a: 32, a_s: 32, d_s: 128, d_v_s: 128, r_kv: 0, d_rope: 0},
+        "262144 FLOP/token^2",
+        derived="16 * 32 * (2 * 128 + 2 * 128)",
+    ),
+)
+
 decode_attention_work = Formula(
     w_dec,
     when(IS_LATENT, 2 * L_att * a * (2 * r_kv + d_rope) * flop / token**2, attention_flops) + w_ix,
@@ -1024,6 +1037,8 @@ ADAPTED = (attention_edges, attention_vectors, adapted_attention_products, adapt
 SAVED = (attention_activation, attention_core_activation, up_projection_activation)
 #: What they compute.
 COMPUTED = (attention_work, near_attention_work, indexer_work, scan_work, window_reach, pair_work, score_work)
+#: What they compute in decoding.
+DECODED = (near_decode_work, decode_attention_work)
 #: What a training step needs beside that.
 TRAINED = (key_value_width, repeated_elements, expanding_elements, product_widths, *COMPUTED)
 #: What a request keeps.
@@ -1039,7 +1054,7 @@ FORMULAS = (
     product_widths,
     *ADAPTED,
     *COMPUTED,
-    decode_attention_work,
+    *DECODED,
     kv_bytes_by_width,
     *CACHED,
     cache_per_rank,

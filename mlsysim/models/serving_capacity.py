@@ -88,7 +88,7 @@ class ServingCapacityModel(PerformanceModel):
                     transformer_flops.routed_work,
                     transformer_flops.product_work,
                     transformer_flops.logit_work,
-                    mixers.decode_attention_work,
+                    *mixers.DECODED,
                     *mixers.CACHED,
                     mixers.mixer_matrices,
                     *mixer_times.WHOLE,

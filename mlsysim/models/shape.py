@@ -239,7 +239,6 @@ KIND_REQUIREMENTS = (
         "must be 0 where a recurrent mixer has {state_heads}, {state_matrices}, {conv_channels}",
     ),
     Requirement(H_st, (H_st > 0) | Eq(H_k, 0), "must be above 0 where {state_key_heads}"),
-    Requirement(H_k, Eq(H_k, 0) | Eq(Mod(H_st, Max(1, H_k)), 0), "must divide {state_heads}"),
     Requirement(L_ix, Eq(L_ix, 0) | (a_ix > 0), "must be 0 where {index_heads}"),
     Requirement(L_ix, L_ix <= L, "must be at most {layers}"),
 )

@@ -406,6 +406,13 @@ w_win = variable(
     "Arithmetic of attention per pair of tokens, in all layers with a window.",
     nonnegative(),
 )
+w_near = variable(
+    "sliding_decode_flops",
+    r"w_{\mathrm{w,dec}}",
+    "FLOP/token^2",
+    "Arithmetic of attention in decoding per pair of tokens, in all layers with a window.",
+    nonnegative(),
+)
 w_ix = variable(
     "indexer_flops",
     r"w_{\mathrm{ix}}",

@@ -15,13 +15,13 @@ from mlsysim.symbolic import Root, System
 
 NUMERIC = [formula for formula in FORMULAS if continuous(formula)]
 #: Roots by each of a hundred inputs, for which XLA takes 20 s each. test_every_slope has their slopes.
-LATE = GOODPUTS | {"prefill_rate_limit"}
+LATE = GOODPUTS | {"prefill_rate_limit", "decode_rate_limit"}
 #: A case of closed loops stands beside formulas that are here; tests/simulated/test_closed_loops.py has its slopes.
 SLOPED = [formula for formula in NUMERIC if formula.name not in LATE and formula.variant != "closed_loop"]
 
 
 #: Directions of one call, the same for all formulas: operations of one shape are compiled once.
-DIRECTIONS = 128
+DIRECTIONS = 160
 
 
 @pytest.fixture(scope="module")

@@ -230,7 +230,6 @@ def test_ranks_hold_their_share_of_every_layer(seed):
         ({"index_layers": 1}, "index_layers=1: must be 0 where index_heads=0"),
         ({"index_layers": 40, "index_heads": 4, "index_head_dim": 8}, "index_layers=40: must be at most layers=32"),
         ({"state_layers": 8}, "state_layers=8: must be 0 where a recurrent mixer has state_heads=0"),
-        ({"state_layers": 8, "state_heads": 32, "state_key_heads": 5}, "state_key_heads=5: must divide state_heads=32"),
         ({"state_gate": 1}, "did you mean state_gates"),
         ({"conv_kernel": -1}, "conv_kernel=-1: must be"),
     ],
