@@ -452,7 +452,7 @@ def _plan(names: Iterable[str], table: Mapping[str, Any], config: Config, layers
 
 
 def _counts(config: Config, lines: Mapping[str, Any], layers: int) -> dict[str, Any]:
-    """How many layers have each kind of mixer and block, and how far their attention reaches."""
+    """Numbers of layers with each kind of mixer and block, and the reach of their attention."""
     # Types whose layers are all alike may list them, but not as mixers of another kind.
     listed = ("layer_types", layer_types(config, layers, 0))
     pattern, kinds = _plan(lines["mixers"], MIXERS, config, layers) if lines["mixers"] else listed

@@ -70,7 +70,7 @@ def shape(content: Mapping[str, Any]) -> tuple[dict[str, Any], str, list[str], l
 
 @lru_cache(maxsize=32)
 def _measurements(config: str) -> dict[str, Any]:
-    """What a process of its own measures, by what ``_measure`` calls it."""
+    """Measurements of a process of its own, by the names that ``_measure`` gives them."""
     command = [sys.executable, "-m", "mlsysim.catalog.measured"]
     environment = {**os.environ, **OFFLINE, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
@@ -356,7 +356,7 @@ def _blocks_picked(model: Any, picks: Mapping[int, int], stack: Any) -> tuple[li
 
 
 def _cache(out: Any, layers: int) -> list[list[tuple[str, Any, int]]]:
-    """What a pass kept by layer: names, tensors and windows."""
+    """Contents of the cache after a pass, by layer: names, tensors and windows."""
     cache: Any = next(filter(None, (getattr(out, n, None) for n in ("past_key_values", "cache_params", "state"))), None)
     if hasattr(cache, "layers"):
         return [[(*each, getattr(layer, "sliding_window", None) or 0) for each in _tensors(layer)]

@@ -272,7 +272,7 @@ BEYOND_NODE = Caveat(
 
 
 def prefill_caveats(tokens: Any, where: Any = true) -> tuple[Caveat, ...]:
-    """What a reader must know of the time of a prefill of so many tokens, where there is one."""
+    """Caveats on the time of a prefill of so many tokens, where there is one."""
     prompt = f"{{{variable_of(tokens).name}}}"
     return (
         Caveat(
