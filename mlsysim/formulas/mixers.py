@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from sympy import And, Eq, ceiling, floor
+from sympy import And, Eq, Integer, ceiling, floor
 
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, byte, flop, label, request, token, when
 from mlsysim.symbols.activations import (
@@ -857,9 +857,16 @@ state_bytes = Formula(
     ),
 )
 
+
+def _cached(ways: Any) -> Any:
+    """Numbers that all layers keep of a token on one of so many ranks; one in all where no layer has attention."""
+    own = attention(r_kv + d_rope, lambda heads: kv_on(ways, heads) * (heads.keys + heads.values))
+    return Max(Integer(1) / ways, own + L_ix * d_ix)
+
+
 cache_width = Formula(
     y_K,
-    Max(1, attention(r_kv + d_rope, lambda heads: heads.kv * (heads.keys + heads.values)) + L_ix * d_ix),
+    _cached(1),
     title="Numbers that all layers keep of a token",
     source=Source("ainslie2023", "section 2"),
     assumes="Keys and values, or one compressed vector and a rotary key; and a key of each indexer.",
@@ -913,7 +920,7 @@ kv_bytes_per_token = Formula(
 cache_per_rank = Formula(
     kv_rank,
     kv_token
-    * Max(1 / t, attention(r_kv + d_rope, lambda heads: kv_on(t, heads) * (heads.keys + heads.values)) + L_ix * d_ix)
+    * _cached(t)
     / y_K,
     title="KV cache of one token on one tensor-parallel rank",
     source=MEGATRON,
