@@ -24,6 +24,8 @@ from mlsysim.symbolic import (
 
 mp = mpmath.MPContext()
 mp.dps = 40
+#: A quotient is a product with an inverse, so that a whole one is off in the last of the forty digits.
+ROUNDED = mp.mpf(10) ** -30
 #: Differences of nearly equal numbers, in which floats keep fewer digits.
 DIFFERENCES = {"step_growth_at_load": 1e-6}
 COMPARED = {
@@ -31,7 +33,8 @@ COMPARED = {
     sympy.GreaterThan: operator.ge, sympy.Equality: operator.eq, sympy.Unequality: operator.ne,
 }  # fmt: skip
 CALLED = {
-    sympy.exp: mp.exp, sympy.log: mp.log, sympy.Abs: abs, sympy.ceiling: mp.ceil, sympy.floor: mp.floor,
+    sympy.exp: mp.exp, sympy.log: mp.log, sympy.Abs: abs,
+    sympy.ceiling: lambda x: mp.ceil(x - ROUNDED), sympy.floor: lambda x: mp.floor(x + ROUNDED),
     NormalCDF: mp.ncdf, NormalQuantile: lambda p: mp.sqrt(2) * mp.erfinv(2 * p - 1),
 }  # fmt: skip
 
