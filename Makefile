@@ -44,10 +44,10 @@ docs: $(VENV)/.docs
 validation: $(VENV)/.test
 	$(BIN)/python tests/validation/report.py
 
-# What a change must pass in half an hour: no test twice, and of the long ones one in five; `make check` has them all.
+# What a change must pass in half an hour: no test twice, and of the long ones one in ten; `make check` has them all.
 ci: lint types contracts test site-test
 	$(BIN)/mlsysim book --check
-	$(TESTS) --only-long --share 5 --ignore=tests/benchmarks $(PAGES:%=--ignore=%)
+	$(TESTS) --only-long --share 10 --ignore=tests/benchmarks $(PAGES:%=--ignore=%)
 
 # Every test, and the quick ones once more as an old processor runs them, whose last digits are others.
 check: lint types contracts
