@@ -45,7 +45,7 @@ def rounded(function, towards):
 
 def counted(kind):
     """A model of many formulas, or with many roots, takes long to draw and print."""
-    marks = [pytest.mark.long] if kind.__name__ in ("EconomicsModel", "MemoryExpansionModel") else []
+    marks = [pytest.mark.long] if kind.__name__ in ("EconomicsModel", "MemoryExpansionModel", "ServingModel") else []
     return pytest.param(kind, marks=marks, id=kind.__name__)
 
 
