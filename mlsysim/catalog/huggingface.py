@@ -44,7 +44,10 @@ from mlsysim.errors import CatalogError, InputError, UnknownNameError, quoted
 FLAGS = TransformerWorkload.flags | SparseTransformerWorkload.flags
 #: Sizes that a file of one model states itself; only a part of a larger file leaves them to the class.
 STATED = ("layers", "hidden_dim", "heads", "ffn_dim", "vocab_size")
-EXPERTS = ("experts", "active_experts_per_token", "expert_ffn_dim", "shared_ffn_dim", "router_bias", "expert_bias")
+EXPERTS = (
+    "experts", "active_experts_per_token", "expert_ffn_dim", "expert_input_dim", "shared_ffn_dim", "router_bias",
+    "expert_bias",
+)  # fmt: skip
 #: What a file may leave out: flags are off, and the others follow from the rest.
 OPTIONAL = FLAGS | {"kv_heads", "head_dim", "max_position_embeddings", "moe_layer_interval"}
 #: Fields of ours that a layout says by a line, but for those of experts.
