@@ -561,6 +561,7 @@ def operators() -> tuple[Formula, ...]:
         number_formats.logit_weight_bytes,
         *mixers.WHOLE,
         parameter_counts.ffn_parameters,
+        parameter_counts.expert_width,
         parameter_counts.expert_parameters,
         parameter_counts.shared_expert_parameters,
         parameter_counts.router_parameters,
