@@ -119,6 +119,7 @@ shared_edges = Formula(
     Min(1, d_sh) * block_edges(t, d_sh) + when(r_moe > 0, 2 * (h + r_moe)),
     title="Rows and columns of the matrices of shared experts",
     source=FACTORS,
+    assumes="With the projections around experts that work at another width than the model.",
     convention="One layer on one rank.",
     accuracy=COUNTED,
     example=Example({gated: 1, h: 7168, d_sh: 2048, t: 1, r_moe: 0}, "27648", derived="3 * (7168 + 2048)"),
@@ -243,8 +244,11 @@ adapted_products = Formula(
     K_d,
     (ell + L_mtp) * K_attn
     + _blocks
-    * (2 + gated)
-    * (plain_layers(ell, ell_moe) + ell_moe * Min(1, d_sh) + L_mtp * when(L_moe > 0, Min(1, d_sh), 1)),
+    * (
+        (2 + gated)
+        * (plain_layers(ell, ell_moe) + ell_moe * Min(1, d_sh) + L_mtp * when(L_moe > 0, Min(1, d_sh), 1))
+        + when(r_moe > 0, 2 * (ell_moe + L_mtp))
+    ),
     title="Products of one rank that have adapters",
     source=LORA,
     convention=RANK,
@@ -259,6 +263,7 @@ adapted_products = Formula(
             lora_targets: "all_linear",
             gated: 1,
             d_sh: 0,
+            r_moe: 0,
             L_moe: 0,
         },
         "224",
