@@ -428,8 +428,6 @@ def _shape(
             shape[name] = config.first(name, line)
     if layers and counts.get("moe_layers") == layers:
         shape["ffn_dim"] = 0
-    if "other" in lines:
-        raise CatalogError(f"model_type={quoted(model_type)}: {lines['other']}, which {LATER}")
     lacked = tuple(prefix for count, prefixes in PARTS.items() if not shape.get(count) for prefix in prefixes)
     shape = {name: value for name, value in shape.items() if not lacked or not name.startswith(lacked)}
     shape = {name: value for name, value in shape.items() if value or name not in counts}
