@@ -100,6 +100,7 @@ class _ParameterCountInputs(TypedDict, total=False):
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
@@ -108,6 +109,7 @@ class _ParameterCountInputs(TypedDict, total=False):
     attention_output_bias: bool | str
     mlp_bias: bool | str
     norm_bias: bool | str
+    norm_scale: bool | str
     qk_norm: bool | str
     q_lora_rank: float | str | Quantity[Any]
     kv_lora_rank: float | str | Quantity[Any]
@@ -145,6 +147,7 @@ class _ParameterCountInputs(TypedDict, total=False):
     index_head_dim: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    reused_parameters: float | str | Quantity[Any]
 class _ParameterCountResult(Result):
     active_experts_per_token: float
     active_parameters: float
@@ -159,6 +162,7 @@ class _ParameterCountResult(Result):
     embedding_parameters: float
     expert_bias: float
     expert_ffn_dim: float
+    expert_input_dim: float
     expert_parameters: float
     experts: float
     ffn_dim: float
@@ -173,6 +177,7 @@ class _ParameterCountResult(Result):
     heads: float
     heads_in_window: float
     hidden_dim: float
+    hidden_dim_in_experts: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -189,6 +194,7 @@ class _ParameterCountResult(Result):
     mtp_layers: float
     norm_bias: float
     norm_parameters: float
+    norm_scale: float
     norms_per_layer: float
     parallel_layers: float
     parameters: float
@@ -197,6 +203,7 @@ class _ParameterCountResult(Result):
     qk_norm: float
     qk_rope_head_dim: float
     qkv_bias: float
+    reused_parameters: float
     router_bias: float
     router_parameters: float
     sandwich_norm: float
@@ -289,6 +296,7 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
@@ -297,6 +305,7 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     attention_output_bias: bool | str
     mlp_bias: bool | str
     norm_bias: bool | str
+    norm_scale: bool | str
     qk_norm: bool | str
     q_lora_rank: float | str | Quantity[Any]
     kv_lora_rank: float | str | Quantity[Any]
@@ -334,6 +343,7 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     index_head_dim: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    reused_parameters: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
@@ -399,6 +409,7 @@ class _TrainingMemoryResult(Result):
     expert_bias: float
     expert_edges_per_rank: float
     expert_ffn_dim: float
+    expert_input_dim: float
     expert_parameters: float
     expert_parameters_per_rank: float
     expert_row_padding: Quantity[Any]
@@ -436,6 +447,7 @@ class _TrainingMemoryResult(Result):
     heads_per_rank: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
+    hidden_dim_in_experts: float
     hot_rank_factor: float
     in_flight_micro_batches: float
     index_head_dim: float
@@ -486,6 +498,7 @@ class _TrainingMemoryResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
+    norm_scale: float
     norms_per_layer: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
@@ -512,6 +525,7 @@ class _TrainingMemoryResult(Result):
     recompute_mla_up_proj: float
     recomputed_activation: Quantity[Any]
     reserved_memory: Quantity[Any]
+    reused_parameters: float
     routed_buffer: Quantity[Any]
     router_bias: float
     router_parameters: float
@@ -650,6 +664,7 @@ class _ServingInputs(TypedDict, total=False):
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
@@ -950,6 +965,7 @@ class _ServingResult(Result):
     expert_ffn_dim: float
     expert_group_loras: float
     expert_group_tokens: Quantity[Any]
+    expert_input_dim: float
     expert_parameters: float
     expert_product_time: Quantity[Any]
     expert_weight_bytes: Quantity[Any]
@@ -998,6 +1014,7 @@ class _ServingResult(Result):
     heads_in_window: float
     heads_per_rank: float
     hidden_dim: float
+    hidden_dim_in_experts: float
     host_layer_time: Quantity[Any]
     host_power_fraction: float
     host_time: Quantity[Any]
@@ -1363,6 +1380,7 @@ class _ServingCapacityInputs(TypedDict, total=False):
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
@@ -1463,6 +1481,7 @@ class _ServingCapacityResult(Result):
     expert_bias: float
     expert_bytes: Quantity[Any]
     expert_ffn_dim: float
+    expert_input_dim: float
     expert_parameters: float
     expert_weight_bytes: Quantity[Any]
     experts: float
@@ -1482,6 +1501,7 @@ class _ServingCapacityResult(Result):
     heads: float
     heads_in_window: float
     hidden_dim: float
+    hidden_dim_in_experts: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -1672,6 +1692,7 @@ class _IterationInputs(TypedDict, total=False):
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
@@ -1866,6 +1887,7 @@ class _IterationResult(Result):
     expert_ffn_dim: float
     expert_group_loras: float
     expert_group_tokens: Quantity[Any]
+    expert_input_dim: float
     expert_parameters: float
     expert_product_time: Quantity[Any]
     expert_weight_bytes: Quantity[Any]
@@ -1889,6 +1911,7 @@ class _IterationResult(Result):
     heads_in_window: float
     heads_per_rank: float
     hidden_dim: float
+    hidden_dim_in_experts: float
     host_layer_time: Quantity[Any]
     host_time: Quantity[Any]
     hot_rank_factor: float
@@ -2094,6 +2117,7 @@ class _MoERoutingInputs(TypedDict, total=False):
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
     expert_bias: bool | str
+    expert_input_dim: float | str | Quantity[Any]
     fabric_bandwidth: float | str | Quantity[Any]
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
@@ -2141,6 +2165,7 @@ class _MoERoutingResult(Result):
     exchanges_per_layer: float
     expert_bias: float
     expert_ffn_dim: float
+    expert_input_dim: float
     expert_parameters: float
     experts: float
     fabric_bandwidth: Quantity[Any]
@@ -2149,6 +2174,7 @@ class _MoERoutingResult(Result):
     fleet_size: float
     gated: float
     hidden_dim: float
+    hidden_dim_in_experts: float
     hot_rank_bytes: Quantity[Any]
     hot_rank_factor: float
     layers: float
@@ -2252,6 +2278,7 @@ class _DistributedInputs(TypedDict, total=False):
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
@@ -2260,6 +2287,7 @@ class _DistributedInputs(TypedDict, total=False):
     attention_output_bias: bool | str
     mlp_bias: bool | str
     norm_bias: bool | str
+    norm_scale: bool | str
     qk_norm: bool | str
     q_lora_rank: float | str | Quantity[Any]
     kv_lora_rank: float | str | Quantity[Any]
@@ -2297,6 +2325,7 @@ class _DistributedInputs(TypedDict, total=False):
     index_head_dim: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    reused_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
@@ -2511,6 +2540,7 @@ class _DistributedResult(Result):
     expert_bias: float
     expert_edges_per_rank: float
     expert_ffn_dim: float
+    expert_input_dim: float
     expert_launch_time: Quantity[Any]
     expert_operations: float
     expert_parameters: float
@@ -2575,6 +2605,7 @@ class _DistributedResult(Result):
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
+    hidden_dim_in_experts: float
     host_operation_time: Quantity[Any]
     host_power_fraction: float
     host_wait_time: Quantity[Any]
@@ -2659,6 +2690,7 @@ class _DistributedResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
+    norm_scale: float
     norms_per_layer: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
@@ -2721,6 +2753,7 @@ class _DistributedResult(Result):
     repeated_matrix_elements: float
     reserved_memory: Quantity[Any]
     rest_time: Quantity[Any]
+    reused_parameters: float
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
     router_bias: float
@@ -2924,6 +2957,7 @@ class _ExpertParallelInputs(TypedDict, total=False):
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
@@ -2932,6 +2966,7 @@ class _ExpertParallelInputs(TypedDict, total=False):
     attention_output_bias: bool | str
     mlp_bias: bool | str
     norm_bias: bool | str
+    norm_scale: bool | str
     qk_norm: bool | str
     q_lora_rank: float | str | Quantity[Any]
     kv_lora_rank: float | str | Quantity[Any]
@@ -2969,6 +3004,7 @@ class _ExpertParallelInputs(TypedDict, total=False):
     index_head_dim: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    reused_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
@@ -3204,6 +3240,7 @@ class _ExpertParallelResult(Result):
     expert_bias: float
     expert_edges_per_rank: float
     expert_ffn_dim: float
+    expert_input_dim: float
     expert_lag_time: Quantity[Any]
     expert_launch_time: Quantity[Any]
     expert_operations: float
@@ -3281,6 +3318,7 @@ class _ExpertParallelResult(Result):
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
+    hidden_dim_in_experts: float
     hiding_share: float
     host_operation_time: Quantity[Any]
     host_power_fraction: float
@@ -3369,6 +3407,7 @@ class _ExpertParallelResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
+    norm_scale: float
     norms_per_layer: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
@@ -3437,6 +3476,7 @@ class _ExpertParallelResult(Result):
     reported_memory: Quantity[Any]
     reserved_memory: Quantity[Any]
     rest_time: Quantity[Any]
+    reused_parameters: float
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
     routed_time: Quantity[Any]
@@ -3717,6 +3757,7 @@ class _EconomicsInputs(TypedDict, total=False):
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
@@ -3725,6 +3766,7 @@ class _EconomicsInputs(TypedDict, total=False):
     attention_output_bias: bool | str
     mlp_bias: bool | str
     norm_bias: bool | str
+    norm_scale: bool | str
     qk_norm: bool | str
     q_lora_rank: float | str | Quantity[Any]
     kv_lora_rank: float | str | Quantity[Any]
@@ -3762,6 +3804,7 @@ class _EconomicsInputs(TypedDict, total=False):
     index_head_dim: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    reused_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
@@ -4167,6 +4210,7 @@ class _EconomicsResult(Result):
     expert_ffn_dim: float
     expert_group_loras: float
     expert_group_tokens: Quantity[Any]
+    expert_input_dim: float
     expert_launch_time: Quantity[Any]
     expert_operations: float
     expert_parameters: float
@@ -4263,6 +4307,7 @@ class _EconomicsResult(Result):
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
+    hidden_dim_in_experts: float
     host_layer_time: Quantity[Any]
     host_operation_time: Quantity[Any]
     host_power_fraction: float
@@ -4413,6 +4458,7 @@ class _EconomicsResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
+    norm_scale: float
     norms_per_layer: float
     num_loras: float
     num_prefixes: float
@@ -4591,6 +4637,7 @@ class _EconomicsResult(Result):
     residence_time: Quantity[Any]
     residence_variance: Quantity[Any]
     rest_time: Quantity[Any]
+    reused_parameters: float
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
     router_bias: float
@@ -4916,6 +4963,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
@@ -4924,6 +4972,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     attention_output_bias: bool | str
     mlp_bias: bool | str
     norm_bias: bool | str
+    norm_scale: bool | str
     qk_norm: bool | str
     q_lora_rank: float | str | Quantity[Any]
     kv_lora_rank: float | str | Quantity[Any]
@@ -4961,6 +5010,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     index_head_dim: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    reused_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
@@ -5331,6 +5381,7 @@ class _MemoryExpansionResult(Result):
     expert_bytes: Quantity[Any]
     expert_edges_per_rank: float
     expert_ffn_dim: float
+    expert_input_dim: float
     expert_launch_time: Quantity[Any]
     expert_operations: float
     expert_parameters: float
@@ -5424,6 +5475,7 @@ class _MemoryExpansionResult(Result):
     heads_per_rank: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
+    hidden_dim_in_experts: float
     host_layer_time: Quantity[Any]
     host_operation_time: Quantity[Any]
     host_time: Quantity[Any]
@@ -5555,6 +5607,7 @@ class _MemoryExpansionResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
+    norm_scale: float
     norms_per_layer: float
     num_loras: float
     num_prefixes: float
@@ -5719,6 +5772,7 @@ class _MemoryExpansionResult(Result):
     request_rate: Quantity[Any]
     reserved_memory: Quantity[Any]
     rest_time: Quantity[Any]
+    reused_parameters: float
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
     router_bias: float

@@ -40,8 +40,6 @@ def text():
     """Content of the file."""
     lines = [f"# Written by tests/class_defaults.py from transformers {transformers.__version__}.", ""]
     for model_type in huggingface.tables()["types"]:
-        if "other" in huggingface.layout(model_type):
-            continue
         known, wanted = declared(model_type), asked(model_type)
         shown = [f"{name} = {str(known[name]).lower()}" for name in known if name in wanted]
         lines += [f"{model_type} = {{ {', '.join(shown)} }}"] if shown else []

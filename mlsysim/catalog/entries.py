@@ -419,6 +419,8 @@ class TransformerWorkload(Entry):
         The rest of the shape, which exact counts need; ``ffn_dim`` is that of dense layers, 0 without any.
     tied_embeddings, qkv_bias, attention_output_bias, mlp_bias, norm_bias, qk_norm : Value, optional
         Yes or no; no where left out. A LayerNorm has a bias, an RMSNorm has none.
+    norm_scale : Value, optional
+        No where norms have no weights; yes where left out.
     learned_positions : Value, optional
         Rows of a learned position embedding.
     max_position_embeddings : Value, optional
@@ -458,6 +460,8 @@ class TransformerWorkload(Entry):
     further_matrices, further_vectors : Value, optional
         Elements of matrices that a token passes beside mixers and blocks, and of biases and norms that no other field
         says; of the whole model, 0 where left out.
+    reused_parameters : Value, optional
+        Parameters that later layers share with earlier ones, so that they are stored once; 0 where left out.
     mtp_layers : Value, optional
         Layers that predict further tokens in training; 0 where left out.
     counted_parameters : Value, optional
@@ -480,7 +484,7 @@ class TransformerWorkload(Entry):
     }
     flags: ClassVar[frozenset[str]] = frozenset(
         {"gated", "tied_embeddings", "qkv_bias", "attention_output_bias", "mlp_bias", "norm_bias", "qk_norm",
-         "attention_sinks", "sandwich_norm", "chunked_attention", "value_projections", "delta_rule"}
+         "norm_scale", "attention_sinks", "sandwich_norm", "chunked_attention", "value_projections", "delta_rule"}
     )  # fmt: skip
     counts: ClassVar[tuple[str, ...]] = ("parameters",)
     counted_from: ClassVar[tuple[str, ...]] = ("vocab_size", "ffn_dim", "gated")
@@ -503,6 +507,7 @@ class TransformerWorkload(Entry):
     attention_output_bias: Flag | None = None
     mlp_bias: Flag | None = None
     norm_bias: Flag | None = None
+    norm_scale: Flag | None = None
     qk_norm: Flag | None = None
     q_lora_rank: Count | None = None
     kv_lora_rank: Count | None = None
@@ -545,6 +550,7 @@ class TransformerWorkload(Entry):
     state_element_bytes: Count | None = None
     further_matrices: Count | None = None
     further_vectors: Count | None = None
+    reused_parameters: Count | None = None
     mtp_layers: Count | None = None
     counted_parameters: Count | None = None
     weight_format: Choice | None = None
@@ -602,6 +608,7 @@ class TransformerWorkload(Entry):
             "state_element_bytes",
             "further_matrices",
             "further_vectors",
+            "reused_parameters",
         ):
             _whole(self, field, 0)
         sliding = 0 if self.sliding_layers is None else self.sliding_layers.value
@@ -701,6 +708,8 @@ class SparseTransformerWorkload(TransformerWorkload):
         Every how many layers one has experts; 1 where left out.
     shared_ffn_dim : Value, optional
         Inner width of all shared experts of a layer together.
+    expert_input_dim : Value, optional
+        Width to which tokens are projected for routed experts; that of the model where left out.
     router_bias, expert_bias : Value, optional
         Yes or no; no where left out.
     expert_bytes, shared_expert_bytes : Value, optional
@@ -721,6 +730,7 @@ class SparseTransformerWorkload(TransformerWorkload):
     moe_layers: Count | None = None
     moe_layer_interval: Count | None = None
     shared_ffn_dim: Count | None = None
+    expert_input_dim: Count | None = None
     router_bias: Flag | None = None
     expert_bias: Flag | None = None
     expert_bytes: ElementBytes | None = None
@@ -731,7 +741,7 @@ class SparseTransformerWorkload(TransformerWorkload):
     def _experts(self) -> SparseTransformerWorkload:
         for field in ("experts", "active_experts_per_token", "moe_layer_interval"):
             _whole(self, field, 1)
-        for field in ("expert_ffn_dim", "moe_layers", "shared_ffn_dim"):
+        for field in ("expert_ffn_dim", "moe_layers", "shared_ffn_dim", "expert_input_dim"):
             _whole(self, field, 0)
         if self.active_experts_per_token.value > self.experts.value:
             raise ValueError(
@@ -795,7 +805,7 @@ _UNMEASURED: dict[str, tuple[float | None, str]] = {
 #: What a model has that has no experts.
 _DENSE = {
     "experts": 1, "active_experts_per_token": 1, "expert_ffn_dim": 0, "moe_layers": 0, "shared_ffn_dim": 0,
-    "moe_layer_interval": 1, "router_bias": 0, "expert_bias": 0,
+    "moe_layer_interval": 1, "router_bias": 0, "expert_bias": 0, "expert_input_dim": 0,
 }  # fmt: skip
 
 

@@ -44,7 +44,10 @@ from mlsysim.errors import CatalogError, InputError, UnknownNameError, quoted
 FLAGS = TransformerWorkload.flags | SparseTransformerWorkload.flags
 #: Sizes that a file of one model states itself; only a part of a larger file leaves them to the class.
 STATED = ("layers", "hidden_dim", "heads", "ffn_dim", "vocab_size")
-EXPERTS = ("experts", "active_experts_per_token", "expert_ffn_dim", "shared_ffn_dim", "router_bias", "expert_bias")
+EXPERTS = (
+    "experts", "active_experts_per_token", "expert_ffn_dim", "expert_input_dim", "shared_ffn_dim", "router_bias",
+    "expert_bias",
+)  # fmt: skip
 #: What a file may leave out: flags are off, and the others follow from the rest.
 OPTIONAL = FLAGS | {"kv_heads", "head_dim", "max_position_embeddings", "moe_layer_interval"}
 #: Fields of ours that a layout says by a line, but for those of experts.
@@ -425,8 +428,6 @@ def _shape(
             shape[name] = config.first(name, line)
     if layers and counts.get("moe_layers") == layers:
         shape["ffn_dim"] = 0
-    if "other" in lines:
-        raise CatalogError(f"model_type={quoted(model_type)}: {lines['other']}, which {LATER}")
     lacked = tuple(prefix for count, prefixes in PARTS.items() if not shape.get(count) for prefix in prefixes)
     shape = {name: value for name, value in shape.items() if not lacked or not name.startswith(lacked)}
     shape = {name: value for name, value in shape.items() if value or name not in counts}

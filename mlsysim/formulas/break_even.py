@@ -74,7 +74,7 @@ from mlsysim.symbols.routing import gamma_m, gamma_r, n_exchanges, pad
 from mlsysim.symbols.step import eta_mem, phi_dp, q_red, rho_lin, t_comp, t_free, t_slow
 from mlsysim.symbols.trained import f_w, q_t
 from mlsysim.symbols.training import P_exp_r, Z, checkpointing, e, ell, ell_moe, n_mb, n_tok
-from mlsysim.symbols.workload import E, d_e, h, k, s
+from mlsysim.symbols.workload import E, d_e, h_e, k, s
 
 #: Of what hides; where both sides are equal is derived here and printed nowhere else.
 OVERLAP = Source("li2020", "section 3.2")
@@ -116,7 +116,7 @@ fixed_time = Formula(
     assumes="Along the tangent at the rows there are.",
     convention=LAYER + " The hot rank.",
     example=Example(
-        {t_exp: 4.5, F_lin: 593.4, B_mem: 3350, eta_mem: 0.8, q_c: 2, q_a: 2, m_e: 512, h: 2048,
+        {t_exp: 4.5, F_lin: 593.4, B_mem: 3350, eta_mem: 0.8, q_c: 2, q_a: 2, m_e: 512, h_e: 2048,
          n_g["etp"]: 1, d_e: 768},
         "0.95614 ms",
         derived="4.5 * (593.4 / 2680)**2 * 1e6 / 512 * (1 / 512 + 1 / 2048 + 1 / 768) / (1 + (593.4e3 / 2680 * "

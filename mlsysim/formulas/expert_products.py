@@ -22,7 +22,7 @@ from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.step import eta_mem, rho_lin
 from mlsysim.symbols.trained import f_w
 from mlsysim.symbols.training import e, n_tok, t
-from mlsysim.symbols.workload import E, d_e, h, k
+from mlsysim.symbols.workload import E, d_e, h_e, k
 
 SWITCH = Source("fedus2022", "section 2.2")
 
@@ -38,7 +38,7 @@ def _moving(share: Any) -> Any:
 
 
 def _moved(tokens: Any) -> Any:
-    return _moving(token / tokens + 1 / h + n_g["etp"] / d_e)
+    return _moving(token / tokens + 1 / h_e + n_g["etp"] / d_e)
 
 
 def slowing(tokens: Any) -> Any:
@@ -81,7 +81,7 @@ expert_product_factor = Formula(
     accuracy="The law is that of 392 products on A100, H100, B200 (KernelModel); grouped products of experts were not "
     "measured.",
     example=Example(
-        {F_lin: 593.4, B_mem: 3350, eta_mem: 0.8, q_c: 2, q_a: 2, m_e: 256, h: 2048, n_g["etp"]: 1,
+        {F_lin: 593.4, B_mem: 3350, eta_mem: 0.8, q_c: 2, q_a: 2, m_e: 256, h_e: 2048, n_g["etp"]: 1,
          d_e: 768},
         "1.6096",
         derived="(1 + (593.4e12 / (2 * 3350e9 * 0.8) * 2 * (1 / 256 + 1 / 2048 + 1 / 768))**2)**0.5",

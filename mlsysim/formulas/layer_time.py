@@ -56,7 +56,7 @@ from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.step import eta_mem, rho_lin, w_attn, w_head, w_lin
 from mlsysim.symbols.trained import K_d, R_ad, R_e, R_ff, R_sh, f_w, finetuning, lora_targets, r_lora
 from mlsysim.symbols.training import P_edge_r, P_r, e, ell, n_tok, p, t
-from mlsysim.symbols.workload import E, L, L_moe, L_mtp, V, d_e, d_ff, d_sh, gated, h, k, moe_interval
+from mlsysim.symbols.workload import E, L, L_moe, L_mtp, V, d_e, d_ff, d_sh, gated, h, h_e, k, moe_interval, r_moe
 
 SCHEDULE = Source("narayanan2021", "section 2.2")
 FORMAT = Source("micikevicius2022", "section 3")
@@ -181,9 +181,9 @@ product_rate = Formula(
 )
 
 
-def _block(width: Any) -> Any:
+def _block(width: Any, outer: Any = h) -> Any:
     """Inputs and outputs of a feed-forward block: the products into it share their input."""
-    return 2 * h + (2 + gated) * width
+    return 2 * outer + (2 + gated) * width
 
 
 def casts(widths: Any) -> Any:
@@ -193,21 +193,23 @@ def casts(widths: Any) -> Any:
 
 def routed_widths() -> Any:
     """Inputs and outputs of the experts of a token, balanced."""
-    return k * _block(d_e)
+    return k * _block(d_e, h_e)
 
 
 product_widths = Formula(
     w_in,
     y_mix
     + Max(
-        (1 - Min(1, L_moe)) * _block(d_ff), Min(1, L_moe) * (gamma_r * routed_widths() + when(d_sh > 0, _block(d_sh)))
+        (1 - Min(1, L_moe)) * _block(d_ff),
+        Min(1, L_moe)
+        * (gamma_r * routed_widths() + when(d_sh > 0, _block(d_sh)) + when(r_moe > 0, 2 * (h + r_moe))),
     ),
     title="Widths that the products of a layer read and write",
     source=FORMAT,
     assumes="Products with one input read it once. In a model with experts every layer is taken as one with experts, "
     "on the hot rank.",
     example=Example(
-        {y_mix: 18432, h: 4096, gated: 1, d_ff: 14336, L_moe: 0, gamma_r: 1, k: 1, d_e: 0, d_sh: 0},
+        {y_mix: 18432, h: 4096, h_e: 4096, r_moe: 0, gated: 1, d_ff: 14336, L_moe: 0, gamma_r: 1, k: 1, d_e: 0, d_sh: 0},
         "69632",
         derived="18432 + 2 * 4096 + 3 * 14336",
     ),

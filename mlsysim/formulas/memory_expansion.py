@@ -90,7 +90,7 @@ from mlsysim.symbols.training import (
     q_g,
     t,
 )
-from mlsysim.symbols.workload import E, L, L_moe, L_nb, d_e, d_ff, d_sh, gated, h, k, s
+from mlsysim.symbols.workload import E, L, L_moe, L_nb, d_e, d_ff, d_sh, gated, h, h_e, k, s
 
 HEO = Source("heo2023", "section 4")
 INFINITY = Source("rajbhandari2021", "section 3")
@@ -341,14 +341,14 @@ dense_traffic = Formula(
 
 moe_traffic = Formula(
     Q_s,
-    n_tok * (_vectors + 6 * q_a * gamma_r * k * chi * h / (t * token) + _inner(gamma_r * k * d_e + d_sh))
+    n_tok * (_vectors + 6 * q_a * gamma_r * k * chi * h_e / (t * token) + _inner(gamma_r * k * d_e + d_sh))
     + q_w * (P_attn_r + P_sh_r + P_exp_r),
     title="Local traffic of a layer with experts",
     source=ROOFLINE,
     assumes="As for a dense layer, with six vectors per token and expert to permute, compute and return it.",
     convention="Forward, one micro-batch.",
     example=Example(
-        {n_tok: 4096, q_a: 2, q_w: 2, h: 4096, sigma: 8, t: 8, y_core: 1280, gamma_r: 1.25, k: 2, chi: 2,
+        {n_tok: 4096, q_a: 2, q_w: 2, h: 4096, h_e: 4096, sigma: 8, t: 8, y_core: 1280, gamma_r: 1.25, k: 2, chi: 2,
          gated: 0, d_e: 8192, d_sh: 4096, P_attn_r: 5e6, P_sh_r: 1e6, P_exp_r: 1e8},
         "0.51818 GB",
         derived="(4096 * 2 * (14 * 4096 / 8 + 2 * 1280 + 6 * 1.25 * 2 * 2 * 4096 / 8 "

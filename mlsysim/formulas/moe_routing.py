@@ -35,7 +35,7 @@ from mlsysim.symbols.routing import (
     t_a2a,
 )
 from mlsysim.symbols.training import b, checkpointing, e
-from mlsysim.symbols.workload import E, L_moe, P_active, gamma, h, k, q, s
+from mlsysim.symbols.workload import E, L_moe, P_active, gamma, h_e, k, q, s
 
 TUTORIAL = Source("mlsysim_tutorial", "section 3")
 
@@ -70,7 +70,7 @@ effective_parameters = Formula(
 
 routed_payload = Formula(
     payload,
-    b * (s / token) * h * q * k_eff,
+    b * (s / token) * h_e * q * k_eff,
     title="Activations handed to experts",
     source=Source("fedus2022", "section 2"),
     variant="first_order",
@@ -78,7 +78,7 @@ routed_payload = Formula(
     "The imbalance inflates the bytes; in truth the total stays and the hot rank sets the time.",
     convention="All tokens of the batch; MB = 1e6 bytes.",
     example=Example(
-        {b: 4, s: 2048, h: 4096, q: 2, k_eff: 2.5}, "167.77216 MB", derived="4 * 2048 * 4096 * 2 * 2.5 / 1e6"
+        {b: 4, s: 2048, h_e: 4096, q: 2, k_eff: 2.5}, "167.77216 MB", derived="4 * 2048 * 4096 * 2 * 2.5 / 1e6"
     ),
 )
 
@@ -203,7 +203,7 @@ hot_rank_parameters = Formula(
 
 all_payload = Formula(
     payload,
-    gamma_m * b * (s / token) * h * (q_disp + q_comb) / 2 * k,
+    gamma_m * b * (s / token) * h_e * (q_disp + q_comb) / 2 * k,
     title="Activations handed to experts, imbalance or not",
     source=Source("fedus2022", "section 2"),
     variant="per_layer",
@@ -212,7 +212,7 @@ all_payload = Formula(
     convention="All ranks of the group, one direction, one layer; MB = 1e6 bytes.",
     accuracy=COUNTED,
     example=Example(
-        {gamma_m: 1, b: 4, s: 2048, h: 4096, q_disp: 1, q_comb: 2, k: 2},
+        {gamma_m: 1, b: 4, s: 2048, h_e: 4096, q_disp: 1, q_comb: 2, k: 2},
         "100.663296 MB",
         derived="4 * 2048 * 4096 * (1 + 2) / 2 * 2 / 1e6",
     ),

@@ -48,7 +48,7 @@ from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.step import q_red
 from mlsysim.symbols.trained import finetuning, q_full
 from mlsysim.symbols.training import q_g
-from mlsysim.symbols.workload import d_e, gated, h, precision, q
+from mlsysim.symbols.workload import d_e, gated, h_e, precision, q
 
 MICIKEVICIUS = Source("micikevicius2018", "section 3")
 DEEPSEEK = Source("deepseek2024", "section 3.3")
@@ -177,7 +177,7 @@ embedding_bytes = Formula(
     example=Example({q_w: 0.51953125}, "2 byte", derived="max(0.51953125, 2)"),
 )
 
-_expert = summed(block_matrices(1, d_e), elements)
+_expert = summed(block_matrices(1, d_e, h_e), elements)
 
 expert_weight_bytes = Formula(
     q_er,
@@ -186,7 +186,7 @@ expert_weight_bytes = Formula(
     source=Source("openai2025", "section 2.1"),
     assumes="Matrices as the checkpoint stores them, biases as other weights.",
     example=Example(
-        {q_w: 2, q_exp: 0.53125, h: 2880, d_e: 2880, gated: 1, P_exp: 24891840},
+        {q_w: 2, q_exp: 0.53125, h_e: 2880, d_e: 2880, gated: 1, P_exp: 24891840},
         "0.53176 byte",
         derived="(0.53125 * 3 * 2880**2 + 2 * 3 * 2880) / 24891840",
     ),

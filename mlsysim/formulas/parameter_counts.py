@@ -22,6 +22,7 @@ from mlsysim.symbols.workload import (
     M_x,
     P,
     P_active,
+    P_re,
     V,
     b_x,
     d_e,
@@ -30,28 +31,35 @@ from mlsysim.symbols.workload import (
     expert_bias,
     gated,
     h,
+    h_e,
     k,
     mlp_bias,
     n_pos,
     norm_bias,
+    norm_scale,
+    r_moe,
     router_bias,
     tied,
 )
 
 
-def block_matrices(ways: Any, width: Any) -> Matrices:
+#: Width at which routed experts work.
+EXPERT_WIDTH = when(r_moe > 0, r_moe, h)
+
+
+def block_matrices(ways: Any, width: Any, outer: Any = h) -> Matrices:
     """The matrices of a feed-forward block: two, three with a gate, split along the inner width."""
-    return ((2 + gated, h, width / ways),)
+    return ((2 + gated, outer, width / ways),)
 
 
-def block_vectors(ways: Any, width: Any, bias: Any) -> Any:
+def block_vectors(ways: Any, width: Any, bias: Any, outer: Any = h) -> Any:
     """Biases of a feed-forward block: the output bias is held by all."""
-    return bias * ((1 + gated) * width / ways + h)
+    return bias * ((1 + gated) * width / ways + outer)
 
 
-def feed_forward(ways: Any, width: Any, bias: Any) -> Any:
+def feed_forward(ways: Any, width: Any, bias: Any, outer: Any = h) -> Any:
     """Two matrices, three with a gate, split along the inner width; the output bias is held by all."""
-    return summed(block_matrices(ways, width), elements) + block_vectors(ways, width, bias)
+    return summed(block_matrices(ways, width, outer), elements) + block_vectors(ways, width, bias, outer)
 
 
 def plain_layers(layers: Any = L, sparse: Any = L_moe) -> Any:
@@ -71,11 +79,11 @@ def prediction(attention: Any, block: Any, ways: Any) -> Any:
 
 norm_parameters = Formula(
     P_norm,
-    (1 + norm_bias) * h,
+    (norm_scale + norm_bias) * h,
     title="Parameters of one norm",
     source=Source("zhang2019", "equation 4"),
-    assumes="A scale per channel (RMSNorm), and a bias where the norm has one (LayerNorm).",
-    example=Example({h: 12288, norm_bias: 1}, "24576", derived="2 * 12288"),
+    assumes="A scale per channel (RMSNorm), and a bias where the norm has one (LayerNorm); neither in some models.",
+    example=Example({h: 12288, norm_scale: 1, norm_bias: 1}, "24576", derived="2 * 12288"),
 )
 
 ffn_parameters = Formula(
@@ -88,14 +96,24 @@ ffn_parameters = Formula(
     example=Example({h: 4096, d_ff: 14336, gated: 1, mlp_bias: 0}, "176160768", derived="3 * 4096 * 14336"),
 )
 
+expert_width = Formula(
+    h_e,
+    EXPERT_WIDTH,
+    title="Width at which routed experts work",
+    source=Source("nvidia2025nemotron3", "LatentMoE"),
+    assumes="That of the model, unless tokens are projected to another before they are sent to experts, and back behind "
+    "them (Nemotron 3 Super).",
+    example=Example({r_moe: 1024, h: 4096}, "1024", derived="1024"),
+)
+
 expert_parameters = Formula(
     P_exp,
-    feed_forward(1, d_e, expert_bias),
+    feed_forward(1, d_e, expert_bias, h_e),
     title="Parameters of one routed expert",
     source=Source("jiang2024", "section 2.2"),
     assumes="Experts are feed-forward blocks, with biases where the model has them (gpt-oss).",
     convention=SHAPE,
-    example=Example({h: 7168, d_e: 2048, gated: 1, expert_bias: 0}, "44040192", derived="3 * 7168 * 2048"),
+    example=Example({h_e: 7168, d_e: 2048, gated: 1, expert_bias: 0}, "44040192", derived="3 * 7168 * 2048"),
 )
 
 shared_expert_parameters = Formula(
@@ -110,11 +128,12 @@ shared_expert_parameters = Formula(
 
 router_parameters = Formula(
     P_rt,
-    when(L_moe > 0, E * (h + router_bias)),
+    when(L_moe > 0, E * (h + router_bias) + 2 * h * r_moe),
     title="Parameters of the router of one layer",
     source=Source("fedus2022", "section 2.1"),
+    assumes="With the projections around experts that work at another width than the model.",
     convention=SHAPE,
-    example=Example({h: 7168, E: 256, L_moe: 58, router_bias: 1}, "1835264", derived="256 * (7168 + 1)"),
+    example=Example({h: 7168, E: 256, L_moe: 58, router_bias: 1, r_moe: 0}, "1835264", derived="256 * (7168 + 1)"),
 )
 
 embedding_parameters = Formula(
@@ -147,16 +166,16 @@ def everything(experts: Any) -> Any:
 
 counted_parameters = Formula(
     P,
-    everything(E),
+    Max(1, everything(E) - P_re),
     title="Parameters, counted",
     source=Source("kaplan2020", "table 1"),
     variant="counted",
     assumes="Two norms per layer, four where they stand behind its blocks too, and one after the last. A layer for "
-    "predicting one more token is as wide as the others. The source leaves embeddings, norms and biases out; here "
+    "predicting one more token is as wide as the others. What several layers share is stored once. The source leaves embeddings, norms and biases out; here "
     "nothing is left out.",
     convention=SHAPE,
     example=Example(
-        {P_mix: 32 * 41943040, M_x: 0, b_x: 0, L_nb: 0, L: 32, L_moe: 0, E: 1, L_mtp: 0, n_N: 2, h: 4096,
+        {P_mix: 32 * 41943040, M_x: 0, b_x: 0, P_re: 0, L_nb: 0, L: 32, L_moe: 0, E: 1, L_mtp: 0, n_N: 2, h: 4096,
          P_emb: 525336576,
          P_head: 525336576, P_norm: 4096, P_attn: 41943040,
          P_ffn: 176160768, P_exp: 0, P_sh: 0, P_rt: 0},
@@ -172,7 +191,7 @@ counted_active_parameters = Formula(
     source=Source("jiang2024", "section 2.2"),
     variant="counted",
     convention="What one token passes through, embedding and head included: Mixtral and Qwen3 publish this "
-    "count, DeepSeek-V3 (37e9) leaves the embedding out.",
+    "count, DeepSeek-V3 (37e9) leaves the embedding out. What layers share counts as often as it is passed.",
     example=Example(
         {P_mix: 32 * 41943040, M_x: 0, b_x: 0, L_nb: 0, L: 32, L_moe: 32, k: 2, L_mtp: 0, n_N: 2, h: 4096,
          P_emb: 131072000,
@@ -186,6 +205,7 @@ counted_active_parameters = Formula(
 FORMULAS = (
     norm_parameters,
     ffn_parameters,
+    expert_width,
     expert_parameters,
     shared_expert_parameters,
     router_parameters,

@@ -82,7 +82,7 @@ from mlsysim.symbols.routing import gamma_r, n_rank, pad
 from mlsysim.symbols.step import q_red, t_ag, t_ar, t_rs
 from mlsysim.symbols.trained import T_d, T_s, f_w, q_t
 from mlsysim.symbols.training import P_dense, P_edge_r, P_sparse, Z, e, m, n_tok, n_z, t
-from mlsysim.symbols.workload import h, k, s
+from mlsysim.symbols.workload import h, h_e, k, s
 
 THAKUR = "thakur2005"
 DEEPSEEK = Source("deepseek2024", "section 3.2.2")
@@ -155,7 +155,7 @@ chunk_start = Formula(
 
 def routed_copies(load: Any) -> Any:
     """Bytes of the routed tokens that the ranks of an expert bring together, at such a load."""
-    return load * k * n_g["etp"] * n_rank * (q_x["dispatch"] + q_x["combine"]) / 2 * h / token
+    return load * k * n_g["etp"] * n_rank * (q_x["dispatch"] + q_x["combine"]) / 2 * h_e / token
 
 
 message = Formula(
@@ -349,7 +349,7 @@ exchanged_tokens = Formula(
 )
 
 #: Bytes of one copy of the tokens that the hot rank exchanges.
-COPIES = gamma_r * n_rank * q_x[exchange] * h / token
+COPIES = gamma_r * n_rank * q_x[exchange] * h_e / token
 
 
 def _sent(places: Any) -> Any:
@@ -370,7 +370,7 @@ through_port = Formula(
             gamma_r: 1.25,
             n_rank: 1024,
             q_x[exchange]: 2,
-            h: 4096,
+            h_e: 4096,
             pad: 0,
             k: 8,
             m_N: 3.5995,
@@ -390,7 +390,7 @@ over_links = Formula(
     variant="step",
     assumes="One copy of a token for each rank that holds one of its experts. The hot rank has the most.",
     example=Example(
-        {gamma_r: 1.25, n_rank: 1024, q_x[exchange]: 2, h: 4096, pad: 0, k: 8, m_R: 7.1776, nu_g["ep"]: 8},
+        {gamma_r: 1.25, n_rank: 1024, q_x[exchange]: 2, h_e: 4096, pad: 0, k: 8, m_R: 7.1776, nu_g["ep"]: 8},
         "65.8548 MB",
         derived="1.25 * 1024 * 2 * 4096 * 7.1776 * (1 - 1 / 8) / 1e6",
     ),

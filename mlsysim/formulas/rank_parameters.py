@@ -59,6 +59,7 @@ from mlsysim.symbols.workload import (
     L_mtp,
     L_nb,
     M_x,
+    P_re,
     V,
     b_x,
     d_e,
@@ -67,9 +68,11 @@ from mlsysim.symbols.workload import (
     expert_bias,
     gated,
     h,
+    h_e,
     mlp_bias,
     moe_interval,
     n_pos,
+    r_moe,
     tied,
 )
 
@@ -148,7 +151,7 @@ shared_parameters_per_rank = Formula(
     P_rt + feed_forward(t, d_sh, 0),
     title="Router and shared experts of one layer on one rank",
     source=MEGATRON,
-    assumes="The router is held by all ranks.",
+    assumes="The router is held by all ranks, and so are projections around experts.",
     accuracy=COUNTED,
     example=Example(
         {P_rt: 1835264, h: 7168, d_sh: 2048, t: 8, gated: 1}, "7340288", derived="1835264 + 3 * 7168 * 2048 / 8"
@@ -157,13 +160,13 @@ shared_parameters_per_rank = Formula(
 
 layer_experts_per_rank = Formula(
     P_exp_r,
-    E / e * feed_forward(n_g["etp"], d_e, expert_bias),
+    E / e * feed_forward(n_g["etp"], d_e, expert_bias, h_e),
     title="Routed experts of one layer that one rank holds",
     source=Source("fedus2022", "section 5.5"),
     assumes="Experts are split evenly over expert-parallel ranks, and each over expert-tensor-parallel ranks.",
     accuracy=COUNTED,
     example=Example(
-        {E: 256, e: 64, h: 7168, d_e: 2048, n_g["etp"]: 2, gated: 1, expert_bias: 0},
+        {E: 256, e: 64, h_e: 7168, d_e: 2048, n_g["etp"]: 2, gated: 1, expert_bias: 0},
         "88080384",
         derived="256 / 64 * 3 * 7168 * 2048 / 2",
     ),
@@ -228,16 +231,24 @@ def edges(ends: Any) -> Any:
 
 dense_parameters_per_rank = Formula(
     P_dense,
-    n_s * (ell * (P_attn_r + norms() + (M_x + b_x) / L) + plain_layers(ell,
-    ell_moe) * P_ffn_r + ell_moe * P_sh_r) + (2 - n_s) * edges(1),
+    Max(
+        1,
+        n_s
+        * (
+            ell * (P_attn_r + norms() + (M_x + b_x) / L) + plain_layers(ell, ell_moe) * P_ffn_r + ell_moe * P_sh_r
+        )
+        + (2 - n_s) * edges(1)
+        - P_re / t,
+    ),
     title="Parameters of one rank that are not experts",
     source=MEGATRON,
     assumes="Norms are held by all tensor-parallel ranks. The fullest stage is taken to hold an embedding or a head, "
-    "and the layers for predicting further tokens; with two stages a rank, one between the ends.",
+    "and the layers for predicting further tokens; with two stages a rank, one between the ends. What layers share is "
+    "stored once.",
     convention=RANK,
     accuracy=COUNTED,
     example=Example(
-        {M_x: 0, b_x: 0, L: 32, L_nb: 0, n_s: 1, ell: 4, ell_moe: 1, P_attn_r: 187107328, P_norm: 7168,
+        {M_x: 0, b_x: 0, P_re: 0, L: 32, L_nb: 0, n_s: 1, ell: 4, ell_moe: 1, P_attn_r: 187107328, P_norm: 7168,
          P_ffn_r: 396361728,
          P_sh_r: 45875456,
          P_edge_r: 926686208, L_moe: 58, L_mtp: 0, n_N: 2, h: 7168, t: 1},
@@ -335,7 +346,7 @@ largest_layer_parameters = Formula(
 gathered_weights = Formula(
     W_gather,
     when(GATHERED, q_u * Min(n_gather, ell) * P_unit + when(n_z > 1, WHOLE_EDGE))
-    + when(WIDENED, q_c * h * Max(Max(d_ff, d_sh) / t, y_q, d_e / n_g["etp"])),
+    + when(WIDENED, q_c * h * Max(Max(d_ff, d_sh) / t, y_q, d_e * h_e / (h * n_g["etp"]), r_moe)),
     title="Weights held whole or wide",
     source=Source("zhao2023", "section 3.2"),
     assumes="ZeRO-3 holds the layers at work and fetched ahead, and one embedding or head. Frozen weights that are "
@@ -355,6 +366,8 @@ gathered_weights = Formula(
             V: 128256,
             t: 1,
             h: 4096,
+            h_e: 4096,
+            r_moe: 0,
             finetuning: "full",
             q_c: 2,
             d_ff: 14336,

@@ -54,7 +54,7 @@ from mlsysim.symbols.routing import gamma_r, n_rank
 from mlsysim.symbols.serving import W_s
 from mlsysim.symbols.step import t_send
 from mlsysim.symbols.training import e, p, t
-from mlsysim.symbols.workload import E, L, L_moe, gamma, h, k, s
+from mlsysim.symbols.workload import E, L, L_moe, gamma, h, h_e, k, s
 
 DAY_SIX = Source("deepseek2025", "day 6: decoding by EP144")
 DISTSERVE = Source("zhong2024", "section 3.1")
@@ -162,7 +162,7 @@ through_port = Formula(
     assumes="With prompts a copy per node that a token goes to, sent on over the links there. A decode step is "
     "exchanged at low latency: a copy per expert.",
     example=Example(
-        {gamma_r: 1, n_rank: 88, q_x[exchange]: 1.03125, h: 7168, n_pro: 0, m_N: 3.6, k: 8, nu_g["ep"]: 8,
+        {gamma_r: 1, n_rank: 88, q_x[exchange]: 1.03125, h_e: 7168, n_pro: 0, m_N: 3.6, k: 8, nu_g["ep"]: 8,
          n_g["ep"]: 144},
         "4.9149 MB",
         derived="88 * 1.03125 * 7168 * 8 * (1 - 8 / 144) / 1e6",
@@ -178,7 +178,7 @@ over_links = Formula(
     assumes="With prompts a copy per rank that a token goes to. At low latency a copy per expert; what stays in the "
     "node is not seen beside the port.",
     example=Example(
-        {gamma_r: 1, n_rank: 4096, q_x[exchange]: 1.03125, h: 7168, n_pro: 1, m_R: 7.1776, k: 8, nu_g["ep"]: 8,
+        {gamma_r: 1, n_rank: 4096, q_x[exchange]: 1.03125, h_e: 7168, n_pro: 1, m_R: 7.1776, k: 8, nu_g["ep"]: 8,
          n_g["ep"]: 32},
         "190.16 MB",
         derived="4096 * 1.03125 * 7168 * 7.1776 * (1 - 1 / 8) / 1e6",

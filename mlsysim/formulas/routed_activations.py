@@ -14,6 +14,7 @@ from mlsysim.symbols.activations import (
     r_act,
     r_pad,
     routing_weights,
+    sigma,
     sigma_e,
     x_buf,
     x_moe,
@@ -21,7 +22,7 @@ from mlsysim.symbols.activations import (
 from mlsysim.symbols.formats import q_a, q_in
 from mlsysim.symbols.routing import gamma_m, gamma_r
 from mlsysim.symbols.training import e, n_tok, t
-from mlsysim.symbols.workload import E, d_e, d_sh, h, k
+from mlsysim.symbols.workload import E, d_e, d_sh, h_e, k, r_moe
 
 TITAN = Source("torchtitan_issue_1624")
 HOOKS = (
@@ -59,8 +60,9 @@ routing_weight_bytes = Formula(
 moe_activation = Formula(
     x_moe,
     (
-        k_rows * (q_in * h / sigma_e + q_ff * d_e / t)
-        + gamma_m * k * q_rw * h / sigma_e
+        k_rows * (q_in * h_e / sigma_e + q_ff * d_e / t)
+        + gamma_m * k * q_rw * h_e / sigma_e
+        + q_in * r_moe / sigma
         + q_ff * d_sh / t
         + 4 * byte * (E + 2 * k + 1)
     )
@@ -69,18 +71,18 @@ moe_activation = Formula(
     source=Source("korthikanti2023", "section 4.1"),
     variant="per_operator",
     assumes="Each token is copied once per expert it goes to, and the hot rank holds gamma times the mean of those "
-    "copies. What is kept for the gradient of a routing weight stays on the rank that brings the token. The router "
+    "copies. A projection back from the width of experts keeps what it reads. What is kept for the gradient of a routing weight stays on the rank that brings the token. The router "
     "works in fp32.",
     accuracy=HOOKS,
     example=Example(
-        {k_rows: 10, gamma_m: 1, k: 8, q_rw: 2, q_in: 2, h: 7168, q_ff: 6, d_e: 2048, d_sh: 2048, t: 1, E: 256,
-         sigma_e: 1},
+        {k_rows: 10, gamma_m: 1, k: 8, q_rw: 2, q_in: 2, h_e: 7168, q_ff: 6, d_e: 2048, d_sh: 2048, t: 1, E: 256,
+         sigma_e: 1, r_moe: 0, sigma: 1},
         "394308 byte/token",
         derived="10 * (2 * 7168 + 6 * 2048) + 8 * 2 * 7168 + 3 * 2 * 2048 + 4 * (256 + 2 * 8 + 1)",
     ),
 )  # fmt: skip
 
-_sent, _held = gamma_m * k * h / sigma_e, k_rows * h / sigma_e
+_sent, _held = gamma_m * k * h_e / sigma_e, k_rows * h_e / sigma_e
 _inner = k_rows * d_e / t
 #: Returning rows forward, or two gradients of the inner width backward.
 _experts = q_a * Max(when(e > 1, 3, 2) * _held + _sent, 2 * _inner)
@@ -103,7 +105,7 @@ routed_buffer = Formula(
     accuracy="Peaks of PyTorch layers: " + PEAKS,
     example=Example(
         {e: 4, routing_weights: "before_fp32", q_a: 2, q_in: 2, q_rw: 4, q_ff: 8, k_rows: 10.03125, gamma_m: 1, k: 8,
-         h: 2048, sigma_e: 1, d_e: 768, t: 1},
+         h_e: 2048, sigma_e: 1, d_e: 768, t: 1},
         "156032 byte/token",
         derived="2 * (3 * 10.03125 + 8) * 2048",
     ),

@@ -112,7 +112,7 @@ from mlsysim.symbols.training import (
     q_g,
     t,
 )
-from mlsysim.symbols.workload import L, L_moe, L_mtp, d_e, d_ff, d_sh, gated, h, k, s
+from mlsysim.symbols.workload import L, L_moe, L_mtp, d_e, d_ff, d_sh, gated, h, h_e, k, s
 
 MEGATRON = Source("shoeybi2019", "section 3")
 COUNTED = "The counts are taken from kernels by hand; no profile was matched."
@@ -221,7 +221,7 @@ inner_width = Formula(
 )
 
 #: Widths that move for what a token's experts get and that pass through their gates, on the rank of the experts.
-_permuted, _routed = 7 * k * h / sigma_e, k * d_e
+_permuted, _routed = 7 * k * h_e / sigma_e, k * d_e
 
 
 def _gates(width: Any) -> Any:
@@ -242,7 +242,7 @@ def routed_elements() -> Any:
 elementwise_traffic = Formula(
     x_el,
     q_a
-    * (v_h * h / sigma + Min(1, L_moe) * (when(EAGER, 11.5) * gamma_m * k * h / sigma_e + gamma_r * _permuted))
+    * (v_h * h / sigma + Min(1, L_moe) * (when(EAGER, 11.5) * gamma_m * k * h_e / sigma_e + gamma_r * _permuted))
     / token
     + _gates(d_in),
     title="Bytes that norms, rotations, gates and residuals move, per layer and token",
@@ -256,6 +256,7 @@ elementwise_traffic = Formula(
             q_a: 2,
             v_h: 15,
             h: 8192,
+            h_e: 8192,
             sigma: 8,
             v_ff: 3,
             d_in: 28672,

@@ -74,8 +74,10 @@ from mlsysim.symbols.workload import (
     expert_bias,
     gated,
     h,
+    h_e,
     mlp_bias,
     n_pos,
+    r_moe,
     router_bias,
     tied,
 )
@@ -94,9 +96,9 @@ EVERYWHERE = Eq(lora_targets, label(lora_targets, "all_linear"))
 WIDENED = And(Not(FULL), q_w < q_c)
 
 
-def block_edges(ways: Any, width: Any) -> Any:
+def block_edges(ways: Any, width: Any, outer: Any = h) -> Any:
     """Rows and columns of a feed-forward block on one of so many ranks."""
-    return summed(block_matrices(ways, width), edges)
+    return summed(block_matrices(ways, width, outer), edges)
 
 
 #: The block of a layer that predicts one more token is that of the others.
@@ -114,22 +116,23 @@ ffn_edges = Formula(
 
 shared_edges = Formula(
     R_sh,
-    Min(1, d_sh) * block_edges(t, d_sh),
+    Min(1, d_sh) * block_edges(t, d_sh) + when(r_moe > 0, 2 * (h + r_moe)),
     title="Rows and columns of the matrices of shared experts",
     source=FACTORS,
+    assumes="With the projections around experts that work at another width than the model.",
     convention="One layer on one rank.",
     accuracy=COUNTED,
-    example=Example({gated: 1, h: 7168, d_sh: 2048, t: 1}, "27648", derived="3 * (7168 + 2048)"),
+    example=Example({gated: 1, h: 7168, d_sh: 2048, t: 1, r_moe: 0}, "27648", derived="3 * (7168 + 2048)"),
 )
 
 single_expert_edges = Formula(
     R_e,
-    Min(1, d_e) * block_edges(n_g["etp"], d_e),
+    Min(1, d_e) * block_edges(n_g["etp"], d_e, h_e),
     title="Rows and columns of the matrices of one routed expert",
     source=FACTORS,
     convention="On one rank.",
     accuracy=COUNTED,
-    example=Example({gated: 1, h: 4096, d_e: 14336, n_g["etp"]: 1}, "55296", derived="3 * (4096 + 14336)"),
+    example=Example({gated: 1, h_e: 4096, d_e: 14336, n_g["etp"]: 1}, "55296", derived="3 * (4096 + 14336)"),
 )
 
 vectors = Formula(
@@ -153,13 +156,13 @@ vectors = Formula(
 _experts = (ell_moe + L_mtp) * E / e
 expert_vectors = Formula(
     U_s,
-    _experts * block_vectors(n_g["etp"], d_e, expert_bias),
+    _experts * block_vectors(n_g["etp"], d_e, expert_bias, h_e),
     title="Biases of the experts of one rank",
     source=FACTORS,
     convention=RANK,
     accuracy=COUNTED,
     example=Example(
-        {ell_moe: 24, L_mtp: 0, E: 32, e: 8, expert_bias: 1, gated: 1, d_e: 2880, n_g["etp"]: 1, h: 2880},
+        {ell_moe: 24, L_mtp: 0, E: 32, e: 8, expert_bias: 1, gated: 1, d_e: 2880, n_g["etp"]: 1, h_e: 2880},
         "829440",
         derived="24 * 32 / 8 * 3 * 2880",
     ),
@@ -241,8 +244,11 @@ adapted_products = Formula(
     K_d,
     (ell + L_mtp) * K_attn
     + _blocks
-    * (2 + gated)
-    * (plain_layers(ell, ell_moe) + ell_moe * Min(1, d_sh) + L_mtp * when(L_moe > 0, Min(1, d_sh), 1)),
+    * (
+        (2 + gated)
+        * (plain_layers(ell, ell_moe) + ell_moe * Min(1, d_sh) + L_mtp * when(L_moe > 0, Min(1, d_sh), 1))
+        + when(r_moe > 0, 2 * (ell_moe + L_mtp))
+    ),
     title="Products of one rank that have adapters",
     source=LORA,
     convention=RANK,
@@ -257,6 +263,7 @@ adapted_products = Formula(
             lora_targets: "all_linear",
             gated: 1,
             d_sh: 0,
+            r_moe: 0,
             L_moe: 0,
         },
         "224",

@@ -66,7 +66,7 @@ from mlsysim.symbols.routing import gamma_m, n_exchanges, n_rank
 from mlsysim.symbols.step import eta_mem, q_red, rho_el, rho_lin, t_cp, t_ep, t_tp, v_ff
 from mlsysim.symbols.trained import f_w, q_t
 from mlsysim.symbols.training import P_exp_r, Z, e, n_mb, n_tok, t
-from mlsysim.symbols.workload import E, L_moe, d_e, d_sh, gated, h, k, moe_interval
+from mlsysim.symbols.workload import E, L_moe, d_e, d_sh, gated, h, h_e, k, moe_interval
 
 LAYER = "One layer with experts, one micro-batch."
 FOLDING = Source("liu2025folding", "token dispatcher")
@@ -90,7 +90,7 @@ routed_traffic = Formula(
     assumes="On the rank of the experts; what their own rank sorts, weighs and adds up does not grow with its load.",
     convention="All passes; a token of the micro-batch, with all experts it goes to.",
     example=Example(
-        {L_moe: 48, rho_el: 0, q_a: 2, v_ff: 3, k: 8, d_e: 768, t: 1, h: 2048,
+        {L_moe: 48, rho_el: 0, q_a: 2, v_ff: 3, k: 8, d_e: 768, t: 1, h_e: 2048,
          sigma_e: 1, r_act: 0, q_c: 2, gated: 1},
         "798720 byte/token",
         derived="3 * 2 * (3 * 8 * 768 + 7 * 8 * 2048)",
@@ -105,7 +105,7 @@ unsplit_factor = Formula(
     assumes="A rank has all experts, of which each gets the rows of that rank alone. Loads of ranks are then equal.",
     example=Example(
         {gamma_m: 1, n_tok: 8192, k: 8, E: 128, F_lin: 593.4, B_mem: 3350, eta_mem: 0.8, q_c: 2, q_a: 2,
-         sigma_e: 1, h: 2048, n_g["etp"]: 1, d_e: 768},
+         sigma_e: 1, h_e: 2048, n_g["etp"]: 1, d_e: 768},
         "1.2989",
         derived="(1 + (593.4e12 / (3350e9 * 0.8) * (1 / 512 + 1 / 2048 + 1 / 768))**2)**0.5",
     ),
@@ -146,7 +146,7 @@ unsplit_fixed_time = Formula(
     convention=LAYER,
     example=Example(
         {t_exp_1: 5.4195, gamma_m: 1, n_tok: 8192, k: 8, E: 128, F_lin: 593.4, B_mem: 3350, eta_mem: 0.8,
-         q_c: 2, q_a: 2, sigma_e: 1, h: 2048, n_g["etp"]: 1, d_e: 768},
+         q_c: 2, q_a: 2, sigma_e: 1, h_e: 2048, n_g["etp"]: 1, d_e: 768},
         "1.15151 ms",
         derived="5.4195 * (593.4 / 2680)**2 * 1e6 / 512 * (1 / 512 + 1 / 2048 + 1 / 768) / (1 + (593.4e3 / 2680 * "
         "(1 / 512 + 1 / 2048 + 1 / 768))**2)",
@@ -231,7 +231,7 @@ unsplit_message = Formula(
     "both are cut alike, hidden states are gathered in their place.",
     example=Example(
         {sequence_parallel: 1, sigma_e: 2, gamma_m: 1, k: 8, n_g["etp"]: 4, n_rank: 1024, q_x["dispatch"]: 1,
-         q_x["combine"]: 2, h: 4096},
+         q_x["combine"]: 2, h_e: 4096},
         "201.326592 MB",
         derived="8 * 4 * 1024 * (1 + 2) / 2 * 4096 / 1e6",
     ),

@@ -41,7 +41,12 @@ class MoERoutingModel(PerformanceModel):
     better = Better("per_layer", decides="token_dispatch_bytes", shows="token_dispatch_bytes")
     variants = {
         "first_order": Variant(
-            (*number_formats.FIRST_ORDER, collectives.link_bandwidth, *moe_routing.FIRST_ORDER),
+            (
+                *number_formats.FIRST_ORDER,
+                collectives.link_bandwidth,
+                parameter_counts.expert_width,
+                *moe_routing.FIRST_ORDER,
+            ),
             about="The tutorial's form: one exchange of the whole batch over the fabric, and bytes that grow with the "
             "imbalance, by as much as the imbalance too many.",
         ),
@@ -51,6 +56,7 @@ class MoERoutingModel(PerformanceModel):
                 collectives.fabric_reached,
                 expert_exchange.exchange_links_reached,
                 expert_exchange.distinct_nodes,
+                parameter_counts.expert_width,
                 parameter_counts.expert_parameters,
                 rank_groups.ranks_per_node.only(("ep",)),
                 *rank_groups.EXCHANGE,
@@ -97,6 +103,7 @@ class MoERoutingModel(PerformanceModel):
                 "moe_layers",
                 "expert_ffn_dim",
                 "expert_bias",
+                "expert_input_dim",
             ),
             needs="a mixture-of-experts model (SparseTransformerWorkload); this one is dense",
             counted=COUNTED,
@@ -145,6 +152,7 @@ class MoERoutingModel(PerformanceModel):
         "node_limit": 0,
         "congestion_factor": 1.0,
         "expert_bias": False,
+        "expert_input_dim": 0,
     }
     requirements = (
         divides(e, E),

@@ -80,6 +80,7 @@ class ServingCapacityModel(PerformanceModel):
                     *number_formats.SERVING,
                     *mixers.WHOLE,
                     parameter_counts.ffn_parameters,
+                    parameter_counts.expert_width,
                     parameter_counts.expert_parameters,
                     parameter_counts.shared_expert_parameters,
                     parameter_counts.router_parameters,
@@ -105,7 +106,7 @@ class ServingCapacityModel(PerformanceModel):
                 Requirement(L_moe, Eq(L_moe, 0) | (E > 1), "must be 0 where {experts}"),
                 Requirement(
                     P,
-                    L_moe * E * parameter_counts.feed_forward(1, d_e, 0) <= P,
+                    L_moe * E * parameter_counts.feed_forward(1, d_e, 0, parameter_counts.EXPERT_WIDTH) <= P,
                     "must hold the experts of {moe_layers} layers, {experts}, {expert_ffn_dim}",
                 ),
                 Requirement(cv, cv <= 2, "must be at most 2, beyond which the quantile is not held against anything"),

@@ -38,7 +38,7 @@ from mlsysim.symbols.mixers import (
 )
 from mlsysim.symbols.trained import lora_targets
 from mlsysim.symbols.training import t
-from mlsysim.symbols.workload import E, L, L_moe, L_nb, d_e, d_ff, expert_bias, k
+from mlsysim.symbols.workload import E, L, L_moe, L_nb, d_e, d_ff, expert_bias, k, r_moe
 
 #: Inputs that describe a transformer tensor by tensor.
 SHAPE = (
@@ -54,6 +54,7 @@ SHAPE = (
     "active_experts_per_token",
     "moe_layers",
     "expert_ffn_dim",
+    "expert_input_dim",
     "shared_ffn_dim",
     "router_bias",
     "tied_embeddings",
@@ -62,6 +63,7 @@ SHAPE = (
     "attention_output_bias",
     "mlp_bias",
     "norm_bias",
+    "norm_scale",
     "qk_norm",
     "q_lora_rank",
     "kv_lora_rank",
@@ -99,12 +101,14 @@ SHAPE = (
     "index_head_dim",
     "further_matrices",
     "further_vectors",
+    "reused_parameters",
 )
 
 #: Those that the products of a pass and the weights of a replica are counted from.
-PASS_SHAPE = tuple(
-    name for name in SHAPE if name not in ("learned_positions", "block_norms", "sandwich_norm", "further_vectors")
-)
+_STORED_ALONE = (
+    "learned_positions", "norm_scale", "block_norms", "sandwich_norm", "further_vectors", "reused_parameters"
+)  # fmt: skip
+PASS_SHAPE = tuple(name for name in SHAPE if name not in _STORED_ALONE)
 
 #: Inputs that say how far attention reaches, and how a recurrent mixer scans.
 WINDOW = ("sliding_window", "chunked_attention", "index_topk", "state_operations", "state_chunk", "delta_rule")
@@ -123,6 +127,7 @@ OPTIONAL_SHAPE: dict[str, Any] = {
     "attention_output_bias": False,
     "mlp_bias": False,
     "norm_bias": False,
+    "norm_scale": True,
     "qk_norm": False,
     "q_lora_rank": 0,
     "kv_lora_rank": 0,
@@ -134,6 +139,7 @@ OPTIONAL_SHAPE: dict[str, Any] = {
     "block_norms": 2,
     "sandwich_norm": False,
     "expert_bias": False,
+    "expert_input_dim": 0,
     "mtp_layers": 0,
     "sliding_layers": 0,
     "sliding_heads": 0,
@@ -160,6 +166,7 @@ OPTIONAL_SHAPE: dict[str, Any] = {
     "index_head_dim": 0,
     "further_matrices": 0,
     "further_vectors": 0,
+    "reused_parameters": 0,
 }
 #: The same of what a pass is counted from.
 OPTIONAL_PASS_SHAPE = {name: value for name, value in OPTIONAL_SHAPE.items() if name in PASS_SHAPE}
@@ -256,6 +263,7 @@ SHAPE_REQUIREMENTS = (
     Requirement(n_G, Eq(Mod(n_G, a), 0), "must be a multiple of {heads}"),
     Requirement(n_G, Eq(n_G, 0) | Eq(r_kv, 0), "must be 0 with latent attention ({kv_lora_rank})"),
     Requirement(expert_bias, Eq(expert_bias, 0) | (L_moe > 0), "must be False where {moe_layers}"),
+    Requirement(r_moe, Eq(r_moe, 0) | (L_moe > 0), "must be 0 where {moe_layers}"),
     Requirement(r_q, Eq(r_q, 0) | (r_kv > 0), "must be 0 where {kv_lora_rank}"),
     *KIND_REQUIREMENTS,
 )

@@ -43,7 +43,7 @@ from mlsysim.symbols.layers import two
 from mlsysim.symbols.mixers import L_st, a, r_kv
 from mlsysim.symbols.routing import c_f, pad
 from mlsysim.symbols.training import c_cp, checkpointing, d, e, f, g, optimizer, p, r_dp, t, t_e
-from mlsysim.symbols.workload import E, L, L_moe, d_e, d_ff, d_sh, gated, k
+from mlsysim.symbols.workload import E, L, L_moe, P_re, d_e, d_ff, d_sh, gated, k
 
 FIRST_ORDER = System(number_formats.FIRST_ORDER + training_memory.FIRST_ORDER)
 
@@ -153,6 +153,7 @@ LAYOUT_REQUIREMENTS = (
     SHARED_KV_HEADS,
     *SHARED_MIXERS,
     Requirement(c_cp, Eq(c_cp, 1) | Eq(L_st, 0), "must be 1 where {state_layers} pass their state along the sequence"),
+    Requirement(p, Eq(p, 1) | Eq(P_re, 0), "must be 1 where layers share {reused_parameters}"),
     *CHUNK_REQUIREMENTS,
     *PAIR_REQUIREMENTS,
     *SHAPE_REQUIREMENTS,

@@ -113,14 +113,14 @@ P_kd = variable(
     r"P_{\mathrm{k,d}}",
     N_COUNT,
     "Parameters of one dense layer that one rank keeps, sharded.",
-    positive(),
+    nonnegative(),
 )
 P_ks = variable(
     "moe_layer_kept",
     r"P_{\mathrm{k,s}}",
     N_COUNT,
     "Parameters of one layer with experts that one rank keeps, sharded.",
-    positive(),
+    nonnegative(),
 )
 M_work = variable("working_buffer", r"M_{\mathrm{work}}", GB, "Local memory that the layer at work takes.", positive())
 M_near_need = variable("local_memory", r"M_{\mathrm{near}}", GB, "Local memory one accelerator needs.", nonnegative())

@@ -2,7 +2,7 @@
 
 from mlsysim.symbolic import integer, nonnegative, variable
 
-P_norm = variable("norm_parameters", r"P_{\mathrm{norm}}", "count", "Parameters of one norm.", integer(1))
+P_norm = variable("norm_parameters", r"P_{\mathrm{norm}}", "count", "Parameters of one norm.", integer(0))
 P_attn = variable(
     "attention_parameters", r"P_{\mathrm{attn}}", "count", "Parameters of the mixer of one layer.", nonnegative()
 )
@@ -17,7 +17,13 @@ P_sh = variable(
     "Parameters of the shared experts of one layer.",
     integer(0),
 )
-P_rt = variable("router_parameters", r"P_{\mathrm{rt}}", "count", "Parameters of the router of one layer.", integer(0))
+P_rt = variable(
+    "router_parameters",
+    r"P_{\mathrm{rt}}",
+    "count",
+    "Parameters of the router of one layer, and of projections around its experts.",
+    integer(0),
+)
 P_emb = variable(
     "embedding_parameters", r"P_{\mathrm{emb}}", "count", "Parameters of token and position embeddings.", integer(1)
 )

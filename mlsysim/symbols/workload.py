@@ -9,6 +9,9 @@ P_active = variable(
 )
 L = variable("layers", "L", "count", "Transformer layers.", integer(1))
 h = variable("hidden_dim", "h", "count", "Width of the residual stream.", integer(1))
+h_e = variable(
+    "hidden_dim_in_experts", r"h_{\mathrm{e}}", "count", "Width of what routed experts read and give.", integer(1)
+)
 d_ff = variable(
     "ffn_dim", r"d_{\mathrm{ff}}", "count", "Inner width of the feed-forward block of a dense layer.", integer(0)
 )
@@ -20,6 +23,9 @@ mlp_bias = variable(
 )
 norm_bias = variable(
     "norm_bias", r"\beta_{\mathrm{n}}", "count", "Whether norms have a bias beside the scale (LayerNorm).", flag()
+)
+norm_scale = variable(
+    "norm_scale", r"\beta_{\mathrm{sc}}", "count", "Whether norms have a scale (the first OLMo has none).", flag()
 )
 V = variable("vocab_size", "V", "count", "Rows of the token embedding.", integer(1))
 tied = variable(
@@ -56,10 +62,26 @@ b_x = variable(
     "Biases and norms of the whole model beside those that its other fields say.",
     integer(0),
 )
+P_re = variable(
+    "reused_parameters",
+    r"P_{\mathrm{re}}",
+    "count",
+    "Parameters that a token passes again in later layers, which share them: stored once (ALBERT, Zamba2); 0 without.",
+    integer(0),
+)
 moe_interval = variable(
     "moe_layer_interval", r"\Delta_{\mathrm{moe}}", "count", "Every how many layers one has experts.", integer(1)
 )
 d_e = variable("expert_ffn_dim", r"d_{\mathrm{e}}", "count", "Inner width of one routed expert.", integer(0))
+r_moe = variable(
+    "expert_input_dim",
+    r"r_{\mathrm{moe}}",
+    "count",
+    "Width to which tokens are projected for routed experts, and from there back; 0 where these work at that of the "
+    "model.",
+    integer(0),
+    label="Input width of experts",
+)
 d_sh = variable(
     "shared_ffn_dim", r"d_{\mathrm{sh}}", "count", "Inner width of all shared experts of a layer together.", integer(0)
 )

@@ -28,9 +28,10 @@ def tensors(model, experts):
         yield number("block_norms", 2) * (1 + number("sandwich_norm")) * norm
         if layer < sparse:
             yield width * number("experts") + number("router_bias") * number("experts")
-            inner = number("expert_ffn_dim")
-            yield matrices * width * (experts * inner + number("shared_ffn_dim"))
-            yield experts * number("expert_bias") * ((matrices - 1) * inner + width)
+            inner, narrow = number("expert_ffn_dim"), number("expert_input_dim")
+            yield matrices * (experts * inner * (narrow or width) + width * number("shared_ffn_dim"))
+            yield 2 * width * narrow
+            yield experts * number("expert_bias") * ((matrices - 1) * inner + (narrow or width))
         elif layer < layers - number("blockless_layers"):
             inner = number("ffn_dim")
             yield matrices * width * inner + number("mlp_bias") * ((matrices - 1) * inner + width)

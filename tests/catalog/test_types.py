@@ -46,6 +46,8 @@ TYPES = {
     "ministral": (7_241_732_096, 7_241_732_096, 131_072, 7_995_392, 536_870_912, 536_870_912),
     "mpt": (1_311_213_568, 1_311_213_568, 196_608, 11_993_088, 805_306_368, 25_769_803_776),
     "nemotron": (17_642_041_344, 17_642_041_344, 786_432, 47_972_352, 3_221_225_472, 103_079_215_104),
+    "nanochat": (256_573_440, 256_573_440, 36_864, 2_248_704, 150_994_944, 4_831_838_208),
+    "olmo": (6_888_095_744, 6_888_095_744, 524_288, 31_981_568, 2_147_483_648, 68_719_476_736),
     "olmo2": (6_888_624_128, 6_888_624_128, 524_288, 31_981_568, 2_147_483_648, 68_719_476_736),
     "opt": (125_239_296, 125_239_296, 36_864, 2_248_704, 150_994_944, 4_831_838_208),
     "persimmon": (9_397_175_296, 9_397_175_296, 589_824, 35_979_264, 2_415_919_104, 77_309_411_328),
@@ -71,6 +73,10 @@ def kinds(pattern, layers, **words):
 
 LINEAR = {"L": "linear_attention", "F": "full_attention", "W": "sliding_attention", "C": "conv"}
 NEMOTRON = "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME"
+SUPER = "MEMEMEM*EMEMEMEM*EMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEMEM*EMEMEMEM*EMEMEMEME"
+ULTRA = "MEMEMEMFEMEMEMFE" + "MEMEMEMFEMEMEMEMFEMEMEMFE" * 3 + "MEMEMEMFEMEMEMEME"
+ZAMBA = {"M": "mamba", "H": "hybrid"}
+ZAMBA2 = kinds("M" + "MMMMMH" * 7 + "MMMMHMMMHMM", 54, **ZAMBA)
 KIMI = [4, 8, 12, 16, 20, 24, 27]
 MIMO = [int(layer > 0 and (layer + 1) % 6 > 0) for layer in range(48)]
 MIMO_EXPERTS = {
@@ -165,6 +171,50 @@ MODELS = {
     ),
     "MiniMax M2, as its class takes it": (
         {"model_type": "minimax_m2"}, 228_689_764_864, None, (None, 15_491_072, None, None),
+    ),
+    # What token passes: nine and thirteen times through the block that is stored once, or twice.
+    "Zamba2, as its class takes it": (
+        {"model_type": "zamba2", "layers_block_type": ZAMBA2}, 2_481_848_336, 3_845_058_576,
+        (73_230_336, 84_289_536, 828_020_736, 24_232_237_056),
+    ),
+    "Zamba2, of two blocks": (
+        {"model_type": "zamba2", "layers_block_type": ZAMBA2, "num_mem_blocks": 2}, 2_652_249_616, 3_845_058_576,
+        None,
+    ),
+    "Zamba2, with adapters of queries, keys and values": (
+        {"model_type": "zamba2", "layers_block_type": ["mamba", "hybrid"] * 6, "num_hidden_layers": 12,
+         "use_shared_attention_adapter": True, "num_key_value_heads": 8, "adapter_rank": 77, "hidden_size": 1024,
+         "n_mamba_heads": 16, "mamba_ngroups": 2},
+        148_985_408, 253_858_368, None,
+    ),
+    "Zamba2, with biases and two blocks": (
+        {"model_type": "zamba2", "layers_block_type": ["mamba", "hybrid"] * 6, "num_hidden_layers": 12,
+         "use_shared_attention_adapter": True, "num_key_value_heads": 8, "adapter_rank": 77, "hidden_size": 1024,
+         "n_mamba_heads": 16, "mamba_ngroups": 2, "num_mem_blocks": 2, "add_bias_linear": True},
+        170_043_136, 253_978_368, None,
+    ),
+    "Zamba, as its class takes it": (
+        {"model_type": "zamba", "layers_block_type": kinds("MMH", 3, **ZAMBA) + kinds("MMMMHM", 73, **ZAMBA)},
+        7_232_490_496, 11_531_654_656, (41_010_176, 64_173_056, 1_621_876_736, 50_640_707_584),
+    ),
+    "Nemotron 3 Super": (
+        {"model_type": "nemotron_h", "num_hidden_layers": 88, "hidden_size": 4096, "num_key_value_heads": 2,
+         "hybrid_override_pattern": SUPER, "mamba_num_heads": 128, "intermediate_size": 2688, "n_routed_experts": 512,
+         "moe_intermediate_size": 2688, "moe_shared_expert_intermediate_size": 5376, "num_experts_per_tok": 22,
+         "moe_latent_size": 1024},
+        120_668_707_840, 12_770_237_440, (171_057_152, 171_548_672, 204_603_392, 1_244_790_784),
+    ),
+    "Nemotron 3 Ultra": (
+        {"model_type": "nemotron_h", "hidden_size": 8192, "num_attention_heads": 64, "num_key_value_heads": 2,
+         "layers_block_type": kinds(ULTRA, 108, M="mamba", E="moe", F="attention"), "mamba_num_heads": 256,
+         "intermediate_size": 5120, "n_routed_experts": 512, "moe_intermediate_size": 5120,
+         "moe_shared_expert_intermediate_size": 10240, "num_experts_per_tok": 22, "moe_latent_size": 2048},
+        549_308_993_536, 56_058_843_136, (409_743_360, 410_480_640, 460_062_720, 2_020_343_808),
+    ),
+    "Nemotron, with biases around experts": (
+        {"model_type": "nemotron_h", "layers_block_type": ["mamba", "moe", "attention", "mlp"], "moe_latent_size": 512,
+         "n_routed_experts": 16, "mlp_bias": True},
+        1_594_744_216, None, None,
     ),
     "Qwen2-MoE, as its class takes it": (
         {"model_type": "qwen2_moe"}, 14_315_784_192, None, (None, 11_993_088, None, None),

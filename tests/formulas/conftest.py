@@ -226,6 +226,8 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         point |= dict.fromkeys({"two_batch_overlap"} & set(point), 0.0)
     if point.get("experts") == 1:
         point |= dict.fromkeys({"moe_layers"} & set(point), 0.0)
+    if point.get("moe_layers") == 0:
+        point |= dict.fromkeys({"expert_input_dim"} & set(point), 0.0)
     if point.get("moe_layers"):
         point |= {name: point[name] or 64 * point.get("tp_size", 1) for name in {"expert_ffn_dim"} & set(point)}
     if "moe_layers" in point and point["moe_layers"] != point.get("layers"):

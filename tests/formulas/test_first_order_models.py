@@ -121,7 +121,8 @@ def serving_capacity(x):
 def moe_routing(x):
     E, k, e = x["experts"], x["active_experts_per_token"], x["ep_size"]
     effective = min(E, k * x["routing_imbalance_factor"])
-    payload = x["batch_size"] * x["seq_len"] * x["hidden_dim"] * BYTES[x["precision"]] * effective
+    width = x["expert_input_dim"] or x["hidden_dim"]
+    payload = x["batch_size"] * x["seq_len"] * width * BYTES[x["precision"]] * effective
     beta = x["fabric_bandwidth"] / x["oversubscription"]
     return {
         "effective_active_experts": effective,
@@ -200,6 +201,7 @@ def draw_routing(r):
         "batch_size": r.randint(1, 5000),
         "seq_len": r.randint(1, 100_000),
         "hidden_dim": r.randint(1, 20_000),
+        "expert_input_dim": r.choice([0, r.randint(1, 5000)]),
         "precision": r.choice(list(BYTES)),
         "ep_size": ranks,
         "routing_imbalance_factor": r.choice([1.0, r.uniform(1, 10)]),

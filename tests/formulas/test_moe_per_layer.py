@@ -46,7 +46,8 @@ def exchange_time(x, ranks, tokens, width):
 def per_layer(x):
     E, k, e, L_moe = x["experts"], x["active_experts_per_token"], x["ep_size"], x["moe_layers"]
     there, back = formats.bytes_of(x, "dispatch", "dispatch_dtype"), formats.bytes_of(x, "combine", "combine_dtype")
-    token = x["hidden_dim"] * (there + back) / 2
+    width = x["expert_input_dim"] or x["hidden_dim"]
+    token = width * (there + back) / 2
     tokens = x["batch_size"] * x["seq_len"]
     # A rank cannot receive more than every token, once for each expert it holds.
     load = min(x["routing_imbalance_factor"], min(k, E / e) * tokens / (tokens * k / e))
@@ -54,14 +55,14 @@ def per_layer(x):
     hot, mean = (room, room) if padded else (min(load, room), min(1, room))
     rest = (e - load) / (e - 1) if e > 1 else 0
     dropped = (max(0, load - room) + (e - 1) * max(0, rest - room)) / e
-    expert = x["hidden_dim"] * x["expert_ffn_dim"] * (3 if x["gated"] else 2)
+    expert = width * x["expert_ffn_dim"] * (3 if x["gated"] else 2)
     routed_work = L_moe * k * expert
     payload = tokens * k * token * mean
     parameters = x["active_parameters"] + (hot - 1) * routed_work
     dispatch = payload - payload / e
     exchanges = 4 + (2 if x["activation_checkpointing"] == "full" else 0)
     ways = {
-        name: exchange_time(x, e, hot * tokens / e, x["hidden_dim"] * each)
+        name: exchange_time(x, e, hot * tokens / e, width * each)
         for name, each in (("dispatch", there), ("combine", back))
     }
     once = (ways["dispatch"][0] + ways["combine"][0]) / 2
@@ -101,6 +102,7 @@ def draw(r):
         "batch_size": r.randint(1, 5000),
         "seq_len": r.randint(1, 100_000),
         "hidden_dim": r.randint(1, 20_000),
+        "expert_input_dim": r.choice([0, r.randint(1, 5000)]),
         "precision": r.choice(list(formats.PRESETS)),
         **formats.draw(r, "dispatch_dtype", "combine_dtype"),
         "ep_size": e,
@@ -142,7 +144,8 @@ def test_equals_the_plain_implementation(case, backend, on_backend, assert_close
 def test_every_output_but_helpers_is_compared(case):
     system = MoERoutingModel("per_layer").system
     helpers = {
-        "dispatch_element_bytes", "combine_element_bytes", "expert_parameters", "ep_stride", "ep_ranks_per_node",
+        "dispatch_element_bytes", "combine_element_bytes", "expert_parameters", "hidden_dim_in_experts", "ep_stride",
+            "ep_ranks_per_node",
         "nodes_per_token", "ranks_per_token", "reachable_nodes", "port_bandwidth", "collective_link_bandwidth",
         "exchange_node_bandwidth", "reached_fabric_bandwidth",
     }  # fmt: skip

@@ -77,9 +77,9 @@ def passed(x):
     """Weights that one token is multiplied with, all layers; biases and norms of heads are counted as weights."""
     h, L, L_moe, attention = x["hidden_dim"], x["layers"], x["moe_layers"], mixer(x)
     matrices = 3 if x["gated"] else 2
-    experts = x["experts"] * h + matrices * h * (
-        x["shared_ffn_dim"] + x["active_experts_per_token"] * x["expert_ffn_dim"]
-    )
+    outer = x["expert_input_dim"] or h
+    routed = matrices * outer * x["active_experts_per_token"] * x["expert_ffn_dim"]
+    experts = (x["experts"] + 2 * x["expert_input_dim"]) * h + matrices * h * x["shared_ffn_dim"] + routed
     return L * attention + (L - L_moe) * matrices * h * x["ffn_dim"] + L_moe * experts
 
 
@@ -91,7 +91,7 @@ def served(x):
     sizes = {
         "mixer_bytes": x["layers"] * (mixer(x) - x["kv_lora_rank"]),
         "dense_bytes": (x["layers"] - x["moe_layers"]) * block * x["ffn_dim"],
-        "expert_bytes": x["moe_layers"] * x["experts"] * block * x["expert_ffn_dim"],
+        "expert_bytes": x["moe_layers"] * x["experts"] * block // h * (x["expert_input_dim"] or h) * x["expert_ffn_dim"],
         "shared_expert_bytes": x["moe_layers"] * block * x["shared_ffn_dim"],
     }
     own, others = (sum(x[part] * size for part, size in sizes.items()),
@@ -120,7 +120,7 @@ def replica(x):
     slots = max(0, min(x["max_batch_size"], math.floor(room(x, weights) / (token_bytes * longest))))
     E, k = x["experts"], x["active_experts_per_token"]
     touched = E * (1 - (1 - k / E) ** slots) if slots else k
-    expert = (3 if x["gated"] else 2) * x["hidden_dim"] * x["expert_ffn_dim"]
+    expert = (3 if x["gated"] else 2) * (x["expert_input_dim"] or x["hidden_dim"]) * x["expert_ffn_dim"]
     speed, context = x["peak_flops"] * x["efficiency"], s + n / 2
     through = 2 * passed(x)
     head = 2 * x["vocab_size"] * x["hidden_dim"]
@@ -325,6 +325,7 @@ def draw(rng):
         "active_experts_per_token": chosen,
         "moe_layers": moe_layers,
         "expert_ffn_dim": width,
+        "expert_input_dim": rng.choice([0, hidden // 4]) if moe_layers else 0,
         "precision": precision,
         "vocab_size": rng.randint(1000, 250_000),
         "ffn_dim": hidden * rng.randint(1, 5),

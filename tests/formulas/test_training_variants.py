@@ -75,6 +75,11 @@ def expert_rows(x):
     return hot_rank(x) * x["active_experts_per_token"] + padding / (micro_batch(x)[0] * x["seq_len"] / x["cp_size"])
 
 
+def expert_width(x):
+    """Width of what experts read and give."""
+    return x["expert_input_dim"] or x["hidden_dim"]
+
+
 def weighed(x, q):
     """Bytes of a token that are kept for the gradient of its routing weight."""
     if x["recompute_activation_func"]:
@@ -84,7 +89,7 @@ def weighed(x, q):
 
 def routed_buffers(x, q, inner):
     """What stands beside a layer with experts at its peaks, in bytes per token."""
-    h, width, rows, read = x["hidden_dim"], x["expert_ffn_dim"] / x["tp_size"], expert_rows(x), bytes_kept(x)[2]
+    h, width, rows, read = expert_width(x), x["expert_ffn_dim"] / x["tp_size"], expert_rows(x), bytes_kept(x)[2]
     own, kept = mean_rank(x) * x["active_experts_per_token"] * h, weighed(x, q)
     came, ordered, back, sent = rows * h * q if x["ep_size"] > 1 else 0, rows * h * q, rows * h * q, own * q
     forward, backward, weighing = came + ordered + back + sent, 2 * rows * width * q, 3 * kept * own
@@ -178,19 +183,25 @@ def attention_weights(x, ways):
     return tensors
 
 
-def ffn_weights(x, width, bias, ways):
+def ffn_weights(x, width, bias, ways, outer=0):
     """Every tensor of a feed-forward block, none of width 0; widths need not divide, as in the formulas."""
-    h, inner = x["hidden_dim"], 2 if x["gated"] else 1
+    h, inner = outer or x["hidden_dim"], 2 if x["gated"] else 1
     tensors = [(h, width / ways)] * (inner + 1) if width else []
     return [*tensors, *[(width / ways,)] * inner, (h,)] if bias else tensors
 
 
 def norm_weights(x):
-    return [(x["hidden_dim"],)] * (2 if x["norm_bias"] else 1)
+    return [(x["hidden_dim"],)] * (x["norm_scale"] + x["norm_bias"])
+
+
+def projections(x):
+    """Matrices to the width of experts and back."""
+    h, r = x["hidden_dim"], x["expert_input_dim"]
+    return [(h, r), (r, h)] if r else []
 
 
 def router_weights(x):
-    return [(x["experts"], x["hidden_dim"]), *([(x["experts"],)] if x["router_bias"] else [])]
+    return [(x["experts"], x["hidden_dim"]), *projections(x), *([(x["experts"],)] if x["router_bias"] else [])]
 
 
 def layer_weights(x, ways, experts, sparse):
@@ -199,7 +210,8 @@ def layer_weights(x, ways, experts, sparse):
     if not sparse:
         return [*dense, *ffn_weights(x, x["ffn_dim"], x["mlp_bias"], ways)], []
     shared = ffn_weights(x, x["shared_ffn_dim"], False, ways)
-    return [*dense, *router_weights(x), *shared], ffn_weights(x, x["expert_ffn_dim"], False, ways) * int(experts)
+    expert = ffn_weights(x, x["expert_ffn_dim"], False, ways, expert_width(x))
+    return [*dense, *router_weights(x), *shared], expert * int(experts)
 
 
 def adapter(matrix, rank):
@@ -215,7 +227,9 @@ def adapters(x, sparse):
     dense, experts = [attention[0], attention[2]] if targets == "query_value" else attention, []
     if targets == "all_linear":
         dense = dense + ffn_weights(x, x["shared_ffn_dim" if sparse else "ffn_dim"], False, t)
-        experts = ffn_weights(x, x["expert_ffn_dim"], False, t) * (x["experts"] // x["ep_size"]) if sparse else []
+        dense = dense + (projections(x) if sparse else [])
+        expert = ffn_weights(x, x["expert_ffn_dim"], False, t, expert_width(x))
+        experts = expert * (x["experts"] // x["ep_size"]) if sparse else []
     return tuple([each for matrix in kind for each in adapter(matrix, rank)] for kind in (dense, experts))
 
 
@@ -302,8 +316,9 @@ def layer_saves(x, q, sparse):
     if again:
         inner = (2 if x["gated"] else 1) * formats.bytes_of(x, "saved", "saved_dtype")
     if sparse:
-        own = mean_rank(x) * k * weighed(x, q) * h
-        routed = expert_rows(x) * (read * h + inner * x["expert_ffn_dim"] / t) + own
+        outer = expert_width(x)
+        own = mean_rank(x) * k * weighed(x, q) * outer + read * x["expert_input_dim"] / split
+        routed = expert_rows(x) * (read * outer + inner * x["expert_ffn_dim"] / t) + own
         block = routed + inner * x["shared_ffn_dim"] / t + 4 * x["experts"] + 4 * k + 4 * k + 4
     else:
         block = inner * x["ffn_dim"] / t
@@ -410,8 +425,8 @@ def per_operator(x):
     if not full and wide < product:
         value = x["head_dim"] if x["kv_lora_rank"] else x["v_head_dim"] or x["head_dim"]
         columns = max(x["heads"] * x["head_dim"] + x["gate_width"], x["heads"] * value)
-        widths = x["ffn_dim"], x["expert_ffn_dim"], x["shared_ffn_dim"], columns
-        gathered += product * h * max(widths) / t
+        widths = h * x["ffn_dim"], expert_width(x) * x["expert_ffn_dim"], h * x["shared_ffn_dim"], h * columns
+        gathered += product * max(max(widths) / t, h * x["expert_input_dim"])
     split = t if x["sequence_parallel"] else 1
     buffers = (q * trained_unit if Z >= 2 and d > 1 else 0) + (2 * m * s * h * q / split if p > 1 else 0)
 
@@ -600,6 +615,8 @@ def draw_per_operator(r):
         "v_head_dim": r.randint(1, 128) if latent else r.choice([0, 0, r.randint(1, 200)]),
         "gate_width": 0 if latent else x["heads"] * r.choice([0, 0, 1, 64]),
         "block_norms": r.choice([1, 2, 2]),
+        "norm_scale": r.choice([0, 1, 1]),
+        "expert_input_dim": r.choice([0, 0, 1024, r.randint(1, 3000)]) if L_moe else 0,
     }
 
 

@@ -19,14 +19,16 @@ REQUIRED = inspect.Parameter.empty
 #: The shape of a transformer, tensor by tensor, in the order of the signatures.
 TENSORS = {
     **dict.fromkeys(("layers", "hidden_dim", "heads", "kv_heads", "head_dim", "vocab_size", "ffn_dim", "gated")),
-    **dict.fromkeys(("experts", "active_experts_per_token", "moe_layers", "expert_ffn_dim", "shared_ffn_dim")),
-    "router_bias": None,
+    **dict.fromkeys(("experts", "active_experts_per_token", "moe_layers", "expert_ffn_dim")),
+    "expert_input_dim": 0,
+    **dict.fromkeys(("shared_ffn_dim", "router_bias")),
     "tied_embeddings": False,
     "learned_positions": 0,
     "qkv_bias": False,
     "attention_output_bias": False,
     "mlp_bias": False,
     "norm_bias": False,
+    "norm_scale": True,
     "qk_norm": False,
     "q_lora_rank": 0,
     "kv_lora_rank": 0,
@@ -46,9 +48,12 @@ TENSORS = {
     **dict.fromkeys(("state_key_heads", "state_key_dim", "state_heads", "state_value_dim", "state_gates"), 0),
     **dict.fromkeys(("state_scalars", "conv_channels", "conv_kernel", "state_matrices", "state_vectors"), 0),
     **dict.fromkeys(("index_layers", "index_heads", "index_head_dim", "further_matrices", "further_vectors"), 0),
+    "reused_parameters": 0,
 }
 
-NO_PRODUCTS = ("learned_positions", "block_norms", "sandwich_norm", "further_vectors")
+NO_PRODUCTS = (
+    "learned_positions", "norm_scale", "block_norms", "sandwich_norm", "further_vectors", "reused_parameters"
+)  # fmt: skip
 
 EXPECTED = {
     TrainingMemoryModel: (
@@ -179,6 +184,7 @@ EXPECTED = {
             "moe_layers": None,
             "expert_ffn_dim": None,
             "expert_bias": False,
+            "expert_input_dim": 0,
             "fabric_bandwidth": None,
             "fabric_latency": None,
             "oversubscription": 1,

@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from mlsysim import IterationModel, ParameterCountModel, ServingCapacityModel, TrainingMemoryModel
+from mlsysim import IterationModel, MoERoutingModel, ParameterCountModel, ServingCapacityModel, TrainingMemoryModel
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.study.results.result import Result
 
@@ -48,6 +48,7 @@ def draw(seed):
         "values": r.random() < 0.7, "window": r.choice([16, 100]), "chunk": r.choice([0, 16, 64]),
         "delta": r.random() < 0.5, "operations": r.choice([4, 8]), "index": r.random() < 0.5 if latent else False,
         "gate": 0 if latent else r.choice([0, 1, 64]), "tokens": r.choice([10, 64, 300]), "further": r.choice([0, 77]),
+        "narrow": r.choice([0, 96]), "again": 640 * t * r.choice([0, 3]), "scale": r.random() < 0.7,
     }  # fmt: skip
 
 
@@ -74,7 +75,8 @@ def shape(x):
         **mixers, "layers": len(x["mixers"]), "hidden_dim": x["h"], "vocab_size": 1000, "ffn_dim": 512, "gated": True,
         "experts": 4, "active_experts_per_token": 2, "expert_ffn_dim": 128, "shared_ffn_dim": 64, "router_bias": False,
         "moe_layers": x["blocks"].count("sparse"), "blockless_layers": x["blocks"].count("empty"),
-        "further_matrices": x["further"],
+        "further_matrices": x["further"], "expert_input_dim": x["narrow"] if "sparse" in x["blocks"] else 0,
+        "reused_parameters": x["again"], "norm_scale": x["scale"],
     }  # fmt: skip
 
 
@@ -112,23 +114,24 @@ def mixer(x, kind, t=1):
 
 
 def block(x, kind, experts=4):
-    h = x["h"]
+    h, narrow = x["h"], x["narrow"]
     if kind == "empty":
         return 0
-    return 3 * h * 512 if kind == "dense" else 4 * h + 3 * h * 64 + experts * 3 * h * 128
+    around = 4 * h + 2 * h * narrow + 3 * h * 64
+    return 3 * h * 512 if kind == "dense" else around + experts * 3 * (narrow or h) * 128
 
 
 def whole(x, experts):
     layers = zip(x["mixers"], x["blocks"], strict=True)
-    ends = 2 * 1000 * x["h"] + x["h"] + x["further"]
-    return ends + sum(mixer(x, m) + block(x, b, experts) + 2 * x["h"] for m, b in layers)
+    ends = 2 * 1000 * x["h"] + x["scale"] * x["h"] + x["further"]
+    return ends + sum(mixer(x, m) + block(x, b, experts) + 2 * x["scale"] * x["h"] for m, b in layers)
 
 
 @pytest.mark.parametrize("seed", DRAWS)
 def test_parameters_are_those_of_all_layers(seed):
     x = draw(seed)
     found = COUNT.solve(**{name: value for name, value in shape(x).items() if name in COUNT.arguments})
-    assert found.parameters == whole(x, 4)
+    assert found.parameters == whole(x, 4) - x["again"]
     assert found.active_parameters == whole(x, 2)
 
 
@@ -197,6 +200,15 @@ def test_ranks_hold_their_share_of_every_layer(seed):
     given = {name: value for name, value in shape(x).items() if name in model.arguments}
     found = model.solve(**given, **asked, memory_capacity="1e6 GB", finetuning="lora", lora_target_modules="attention")
     assert found.canonical("mixer_parameters_per_rank") == sum(mixer(x, kind, x["t"]) for kind in x["mixers"])
+    h, t = x["h"], x["t"]
+    layer = 2 * x["scale"] * h
+    plain, sparse = layer + 3 * h * 512 / t, layer + 4 * h + 2 * h * x["narrow"] + 3 * h * 64 / t
+    dense = x["blocks"].count("dense") * plain + x["blocks"].count("sparse") * sparse
+    dense += x["blocks"].count("empty") * layer + sum(mixer(x, kind, t) for kind in x["mixers"])
+    ends = 2 * -(-1000 // t) * h + x["scale"] * h + x["further"]
+    assert found.canonical("dense_parameters_per_rank") == pytest.approx(dense + ends - x["again"] / t, rel=1e-12)
+    routed = x["blocks"].count("sparse") * 4 * 3 * (x["narrow"] or h) * 128 / t
+    assert found.canonical("expert_parameters_per_rank") == routed
     matrices = [attention(x, kind, x["t"]) for kind in x["mixers"] if kind in ("full", "window")]
     matrices += [attention(x, "full", x["t"]) for kind in x["mixers"] if kind == "both"]
     if not x["gate"]:
@@ -258,6 +270,31 @@ def test_every_model_of_serving_refuses_them(changed, message):
         CACHE.solve("Llama3_8B", "H100", **asked, **changed)
     with pytest.raises(InputError, match=message):
         IterationModel().solve("Llama3_8B", "H100", decode_requests=1, context_tokens=100, **changed)
+
+
+def test_layers_of_several_stages_share_nothing():
+    with pytest.raises(InputError, match="pp_size=2: must be 1 where layers share reused_parameters=1000"):
+        TrainingMemoryModel("per_operator").solve("Llama3_8B", "H100", batch_size=8, pp_size=2, reused_parameters=1000)
+
+
+def test_tokens_travel_at_the_width_of_experts():
+    """A quarter of the width, a quarter of the bytes; what stands around experts is passed by every token."""
+    asked = {"batch_size": 8, "ep_size": 8, "seq_len": 4096}
+    sent = [
+        MoERoutingModel(variant).solve("Mixtral_8x7B", fleet="SuperPOD_H100", **asked, expert_input_dim=width)
+        for variant in ("first_order", "per_layer")
+        for width in (0, 1024)
+    ]
+    found = [each.token_dispatch_bytes for each in sent]
+    assert found[0] == 4 * found[1]
+    assert found[2] == 4 * found[3]
+    held = [COUNT.solve("Mixtral_8x7B", expert_input_dim=width).canonical("parameters") for width in (0, 1024)]
+    assert held[0] - held[1] == 32 * (8 * 3 * 3072 * 14336 - 2 * 4096 * 1024)
+
+
+def test_a_dense_model_has_no_width_of_experts():
+    with pytest.raises(InputError, match="expert_input_dim=64: must be 0 where moe_layers=0"):
+        COUNT.solve("Llama3_8B", expert_input_dim=64)
 
 
 def test_a_sequence_with_recurrent_layers_is_not_split():
