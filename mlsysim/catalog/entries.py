@@ -440,6 +440,8 @@ class TransformerWorkload(Entry):
         Shape of attention in layers with a window; that of the others where left out.
     value_projections : Value, optional
         No where keys serve as values in layers without a window; yes where left out.
+    shared_cache_layers, sliding_shared_layers : Value, optional
+        Layers that read the keys and values of another layer, without a window and with one; 0 where left out.
     mixerless_layers, blockless_layers : Value, optional
         Layers in which tokens do not see each other, and without a feed-forward block; 0 where left out.
     state_layers, parallel_layers : Value, optional
@@ -521,6 +523,8 @@ class TransformerWorkload(Entry):
     sliding_head_dim: Count | None = None
     sliding_v_head_dim: Count | None = None
     value_projections: Flag | None = None
+    shared_cache_layers: Count | None = None
+    sliding_shared_layers: Count | None = None
     mixerless_layers: Count | None = None
     blockless_layers: Count | None = None
     state_layers: Count | None = None
@@ -580,6 +584,8 @@ class TransformerWorkload(Entry):
             "sliding_kv_heads",
             "sliding_head_dim",
             "sliding_v_head_dim",
+            "shared_cache_layers",
+            "sliding_shared_layers",
             "mixerless_layers",
             "blockless_layers",
             "state_layers",

@@ -15,7 +15,7 @@ from typing import Any
 from sympy import And, Dummy, Float, Ge, Lt, Piecewise, Rational, ceiling, floor, log, oo, sqrt
 
 from mlsysim.formulas.mixer_times import DECODED
-from mlsysim.formulas.mixers import NOT_CHUNKED, READS_ALL, elements, kept, read, scored, summed, windowed
+from mlsysim.formulas.mixers import NOT_CHUNKED, READS_ALL, elements, kept, read, reading, scored, summed, windowed
 from mlsysim.formulas.parameter_counts import block_matrices, plain_layers
 from mlsysim.symbolic import (
     ErlangC,
@@ -236,7 +236,7 @@ kv_bytes_read = Formula(
     "a layer has one. The state of a recurrent mixer is read and written.",
     accuracy=DECODED,
     example=Example(
-        {kv_token: 128, s: 1000, n_out: 200, **windowed(16, 512, of=32), **NOT_CHUNKED},
+        {kv_token: 128, s: 1000, n_out: 200, **reading(16, 512, of=32), **NOT_CHUNKED},
         "0.103168 GB/request",
         derived="128e3 * ((1000 + 200 / 2) / 2 + 512 / 2) / 1e9",
     ),

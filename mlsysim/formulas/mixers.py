@@ -38,6 +38,8 @@ from mlsysim.symbols.mixers import (
     L_att,
     L_both,
     L_ix,
+    L_kv,
+    L_kv_w,
     L_none,
     L_st,
     L_w,
@@ -100,6 +102,8 @@ from mlsysim.symbols.mixers import (
     y_K_w,
     y_mix,
     y_q,
+    y_R,
+    y_R_w,
     y_v,
     z_st,
 )
@@ -151,7 +155,7 @@ def edges(rows: Any, columns: Any) -> Any:
 
 
 class Heads(NamedTuple):
-    """Query and key-value heads of attention, widths of their keys and values, gate, and whether it projects values."""
+    """Query and key-value heads of attention, widths of their keys and values, gate; whether it projects both, values."""
 
     queries: Any
     kv: Any
@@ -159,13 +163,20 @@ class Heads(NamedTuple):
     values: Any
     gate: Any
     projected: Any
+    own: int = 1
 
 
 #: Attention that reaches back to the first token, and attention with a window.
 ALL = Heads(a, a_kv, d_h, d_v_h, n_G, n_vals)
 NEAR = Heads(a_s, a_kv_s, d_s, d_v_s, n_G * a_s / a, 1)
+#: Layers of each, and those of them that read the keys and values of another layer.
+LAYERS = ((L_all, L_kv, ALL), (L_w, L_kv_w, NEAR))
 #: Shape of the second.
 SHAPED = (a_s, a_kv_s, d_s, d_v_s)
+
+
+#: An example in which every layer has keys and values of its own.
+UNSHARED = {L_kv: 0, L_kv_w: 0}
 
 
 def unbound(layers: int, *shape: Any) -> dict[Any, int]:
@@ -177,24 +188,38 @@ def unbound(layers: int, *shape: Any) -> dict[Any, int]:
 UNMIXED = {L_st: 0, P_st: 0, P_ix: 0, L_ix: 0, n_vals: 1}
 
 
+def grouped(of: Callable[[Heads], Any]) -> Any:
+    """Sum over all layers with grouped-query attention: of so much by its heads, fewer where they share others' keys."""
+    total = Integer(0)
+    for layers, shared, heads in LAYERS:
+        whole, rest = of(heads), of(heads._replace(own=0))
+        total += layers * whole if whole == rest else (layers - shared) * whole + shared * rest
+    return total
+
+
 def attention(latent: Any, of: Callable[[Heads], Any]) -> Any:
     """Sum over all layers with attention: of so much each where it is latent, else of so much by its heads."""
-    return when(IS_LATENT, L_att * latent, L_all * of(ALL) + L_w * of(NEAR))
+    return when(IS_LATENT, L_att * latent, grouped(of))
 
 
 def kv_on(ways: Any, heads: Heads) -> Any:
     """Key-value heads on one of so many ranks."""
-    return heads.kv if ways == 1 else a_kv_r if heads is ALL else ceiling(heads.kv / ways)
+    return heads.kv if ways == 1 else a_kv_r if heads.kv == a_kv else ceiling(heads.kv / ways)
+
+
+def own_kv(ways: Any, heads: Heads) -> Any:
+    """Those of them whose keys and values a layer computes and keeps itself."""
+    return heads.own * kv_on(ways, heads)
 
 
 def heads_matrices(ways: Any, heads: Heads) -> Matrices:
     """Number, rows and columns of query (with a gate), output, key and value projections on one of so many ranks."""
-    kv = kv_on(ways, heads)
+    kv = own_kv(ways, heads)
     return (
         (1, (heads.queries * heads.keys + heads.gate) / ways, h),
         (1, heads.queries / ways * heads.values, h),
-        (1, kv * heads.keys, h),
-        (heads.projected, kv * heads.values, h),
+        (heads.own, kv * heads.keys, h),
+        (heads.own * heads.projected, kv * heads.values, h),
     )
 
 
@@ -207,9 +232,9 @@ def latent_matrices(ways: Any) -> tuple[Matrices, Matrices, Matrices]:
 
 def heads_vectors(ways: Any, heads: Heads) -> Any:
     """Biases, norms of heads and sinks of grouped-query attention on one of so many ranks."""
-    kv = kv_on(ways, heads)
+    kv = own_kv(ways, heads)
     biases = qkv_bias * ((heads.queries / ways + kv) * heads.keys + kv * heads.values) + o_bias * h
-    return biases + qk_norm * 2 * (1 + norm_bias) * heads.keys + sinks * heads.queries / ways
+    return biases + qk_norm * (1 + heads.own) * (1 + norm_bias) * heads.keys + sinks * heads.queries / ways
 
 
 def grouped_query_attention(ways: Any) -> Callable[[Heads], Any]:
@@ -236,13 +261,14 @@ def kept(tokens: Any, cache: Any = kv_token) -> Any:
     return (Max(0, y_K - y_K_w) * tokens + y_K_w * reach(tokens)) / y_K + sigma_st * request / cache
 
 
-def read(tokens: Any, whole: Any = y_K, near: Any = y_K_w, index: Any = L_ix * d_ix) -> Any:
+def read(tokens: Any, whole: Any = y_R, near: Any = y_R_w, index: Any = L_ix * d_ix, over: Any = y_K) -> Any:
     """Tokens among so many that the next one attends to, mean over all layers and over its places in a chunk.
 
-    Layers count by what they keep of a token, or by other numbers of all, of those with a window and of indexers.
+    Layers count by what they read of a token, as multiples of what all keep of it; or by other numbers of all, of those
+    with a window and of indexers, as multiples of another.
     """
     of_chunk = when(And(chunked > 0, tokens > window), (window + token) / 2, reach(tokens))
-    return (Max(0, whole - near - index) * picked(tokens) + near * of_chunk + index * tokens) / whole
+    return (Max(0, whole - near - index) * picked(tokens) + near * of_chunk + index * tokens) / over
 
 
 def picked(tokens: Any) -> Any:
@@ -252,12 +278,17 @@ def picked(tokens: Any) -> Any:
 
 def scored(tokens: Any) -> Any:
     """The same, mean over work."""
-    return read(tokens, w_dec, w_near, w_ix)
+    return read(tokens, w_dec, w_near, w_ix, w_dec)
 
 
 def windowed(layers: int, tokens: int, of: int = 80) -> dict[Any, int]:
     """Example of attention alone, in which so many layers of all reach back so many tokens, the others to the first."""
     return {y_K: of, y_K_w: layers, window: tokens, sigma_st: 0}
+
+
+def reading(layers: int, tokens: int, of: int = 80) -> dict[Any, int]:
+    """The same of layers that read, each what it keeps."""
+    return {y_K: of, y_R: of, y_R_w: layers, window: tokens, sigma_st: 0}
 
 
 def normalised(width: Any) -> Any:
@@ -383,7 +414,7 @@ mixer_parameters = Formula(
     "grouped-query attention otherwise.",
     convention=SHAPE,
     example=Example(
-        {h: 7168, a: 128, a_kv: 128, d_h: 192, r_q: 1536, r_kv: 512, d_nope: 128, d_rope: 64, d_v: 128, qkv_bias: 0,
+        {**UNSHARED, h: 7168, a: 128, a_kv: 128, d_h: 192, r_q: 1536, r_kv: 512, d_nope: 128, d_rope: 64, d_v: 128, qkv_bias: 0,
          o_bias: 0, qk_norm: 0, sinks: 0, norm_bias: 0, n_G: 0, d_v_h: 192, **unbound(61, *SHAPED), **UNMIXED},
         "11413547008",
         derived="61 * ((7168 + 1) * 1536 + 1536 * 128 * 192 + 7168 * (512 + 64) + 512 + 512 * 128 * 256"
@@ -416,7 +447,7 @@ mixer_matrices = Formula(
     source=Source("lin2024", "section 5.1"),
     assumes="Everything but biases, norms, sinks and short convolutions.",
     example=Example(
-        {h: 2880, a: 64, a_kv: 8, d_h: 64, d_v_h: 64, n_G: 0, n_vals: 1, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0,
+        {**UNSHARED, h: 2880, a: 64, a_kv: 8, d_h: 64, d_v_h: 64, n_G: 0, n_vals: 1, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0,
          **unbound(36, *SHAPED), L_st: 0, H_k: 0, N_st: 0, H_st: 0, D_st: 0, z_st: 0, n_st: 0, X_st: 0, L_ix: 0,
          a_ix: 0, d_ix: 0},
         "955514880",
@@ -442,7 +473,7 @@ mixer_parameters_per_rank = Formula(
     "norms of heads, the output bias and indexers are held by all.",
     accuracy=COUNTED,
     example=Example(
-        {h: 16384, a: 128, a_kv_r: 1, d_h: 128, t: 8, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, qkv_bias: 0,
+        {**UNSHARED, h: 16384, a: 128, a_kv_r: 1, d_h: 128, t: 8, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, qkv_bias: 0,
          o_bias: 0, qk_norm: 0, sinks: 0, norm_bias: 0, n_G: 0, d_v_h: 128, **unbound(126, *SHAPED), P_st_r: 0,
          L_st: 0, P_ix: 0,
          L_ix: 0, n_vals: 1},
@@ -463,7 +494,7 @@ attention_parameters_per_rank = Formula(
 
 def mean(of: Callable[[Heads], Any], state: Any = 0) -> Any:
     """Mean over all layers of what attention has by its heads, and a recurrent mixer."""
-    return (L_all * of(ALL) + L_w * of(NEAR) + L_st * state) / L
+    return (grouped(of) + L_st * state) / L
 
 
 #: Widths of keys, values and gates of a recurrent mixer before its core; further matrices read what is as wide as h.
@@ -502,7 +533,7 @@ query_width = Formula(
 query_value_width = Formula(
     y_v,
     mean(
-        lambda heads: heads.queries / t * (heads.keys + heads.values) + kv_on(t, heads) * heads.values + heads.gate / t,
+        lambda heads: heads.queries / t * (heads.keys + heads.values) + own_kv(t, heads) * heads.values + heads.gate / t,
         (STATE_WIDTH + H_st * D_st) / t,
     ),
     title="Widths of queries, gate, values and output of one rank",
@@ -510,7 +541,7 @@ query_value_width = Formula(
     assumes="The output of attention is as wide as the values of all query heads.",
     convention="Mean over all layers.",
     example=Example(
-        {
+        {**UNSHARED, 
             a: 64,
             t: 8,
             a_kv_r: 1,
@@ -531,12 +562,12 @@ query_value_width = Formula(
 
 core_width = Formula(
     y_core,
-    y_v + mean(lambda heads: kv_on(t, heads) * heads.keys, C_st / t),
+    y_v + mean(lambda heads: own_kv(t, heads) * heads.keys, C_st / t),
     title="The same with the keys",
     source=MEGATRON,
     assumes="Of a recurrent mixer, with what its convolution reads.",
     example=Example(
-        {y_v: 2176, a_kv_r: 1, d_h: 128, L: 80, t: 8, C_st: 0, L_all: 80, L_w: 0, L_st: 0, a_kv_s: 1, d_s: 1},
+        {**UNSHARED, y_v: 2176, a_kv_r: 1, d_h: 128, L: 80, t: 8, C_st: 0, L_all: 80, L_w: 0, L_st: 0, a_kv_s: 1, d_s: 1},
         "2304",
         derived="2176 + 1 * 128",
     ),
@@ -607,7 +638,7 @@ _latent_widths = _query_widths + h + r_kv + d_rope + r_kv + a * (d_nope + d_v) +
 
 
 def _heads_widths(heads: Heads) -> Any:
-    return 2 * h + (heads.queries + heads.kv) * (heads.keys + heads.values) + heads.gate
+    return 2 * h + (heads.queries + heads.own * heads.kv) * (heads.keys + heads.values) + heads.gate
 
 
 product_widths = Formula(
@@ -618,7 +649,7 @@ product_widths = Formula(
     assumes="Products with one input read it once.",
     convention="Mean over all layers; all ranks.",
     example=Example(
-        {r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, h: 4096, a: 32, a_kv: 8, d_h: 128, n_G: 0, d_v_h: 128, L: 32,
+        {**UNSHARED, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, h: 4096, a: 32, a_kv: 8, d_h: 128, n_G: 0, d_v_h: 128, L: 32,
          **unbound(32, *SHAPED), **STATELESS},
         "18432",
         derived="2 * 4096 + 2 * (32 + 8) * 128",
@@ -640,7 +671,7 @@ attention_edges = Formula(
     convention="One layer on one rank, mean over all layers.",
     accuracy=COUNTED,
     example=Example(
-        {h: 4096, a: 32, a_kv_r: 8, d_h: 128, t: 1, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, n_G: 0, d_v_h: 128,
+        {**UNSHARED, h: 4096, a: 32, a_kv_r: 8, d_h: 128, t: 1, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, n_G: 0, d_v_h: 128,
          L: 32, n_vals: 1, **unbound(32, *SHAPED), **STATELESS},
         "26624",
         derived="2 * (4096 + 4096) + 2 * (1024 + 4096)",
@@ -656,23 +687,23 @@ attention_vectors = Formula(
     convention="One layer on one rank, mean over all layers.",
     accuracy=COUNTED,
     example=Example(
-        {h: 1024, a: 16, a_kv_r: 8, d_h: 128, t: 1, r_q: 0, r_kv: 0, qkv_bias: 0, o_bias: 0, qk_norm: 1, norm_bias: 0,
+        {**UNSHARED, h: 1024, a: 16, a_kv_r: 8, d_h: 128, t: 1, r_q: 0, r_kv: 0, qkv_bias: 0, o_bias: 0, qk_norm: 1, norm_bias: 0,
          sinks: 0, d_v_h: 128, L: 28, **unbound(28, *SHAPED), L_st: 0, L_ix: 0, d_ix: 0, C_st: 0, K_st: 0, b_st: 0},
         "256",
         derived="2 * 128",
     ),
 )  # fmt: skip
 
-_share = L_att / L
+_share, _sharing = L_att / L, (L_kv + L_kv_w) / L
 
 adapted_attention_products = Formula(
     K_attn,
     by_label(
         lora_targets,
         {
-            "query_value": 2 * _share,
-            "attention": _share * (4 + when(And(r_kv > 0, r_q > 0), 1)),
-            "all_linear": _share * (4 + when(And(r_kv > 0, r_q > 0), 1)) + 2 * L_st / L,
+            "query_value": 2 * _share - _sharing,
+            "attention": _share * (4 + when(And(r_kv > 0, r_q > 0), 1)) - 2 * _sharing,
+            "all_linear": _share * (4 + when(And(r_kv > 0, r_q > 0), 1)) - 2 * _sharing + 2 * L_st / L,
         },
     ),
     title="Products of mixers that have adapters",
@@ -680,11 +711,13 @@ adapted_attention_products = Formula(
     assumes="Query, key, value and output. Of latent attention those into and out of the compressed vectors; of "
     "recurrent mixers those in and out, where all products have adapters.",
     convention="Mean over all layers.",
-    example=Example({lora_targets: "attention", r_kv: 0, r_q: 0, L: 32, L_att: 32, L_st: 0}, "4", LORA),
+    example=Example({**UNSHARED, lora_targets: "attention", r_kv: 0, r_q: 0, L: 32, L_att: 32, L_st: 0}, "4", LORA),
 )
 
 _values_and_queries = mean(
-    lambda heads: heads.queries / t * heads.keys + kv_on(t, heads) * heads.values + heads.gate / t + 2 * h
+    lambda heads: (
+        heads.queries / t * heads.keys + own_kv(t, heads) * heads.values + heads.gate / t + (1 + heads.own) * h
+    )
 )
 
 adapted_attention_edges = Formula(
@@ -697,7 +730,7 @@ adapted_attention_edges = Formula(
     source=LORA,
     convention="One layer on one rank, mean over all layers.",
     example=Example(
-        {lora_targets: "query_value", a: 96, a_kv_r: 96, d_h: 128, t: 1, h: 12288, R_attn: 98304, n_G: 0, d_v_h: 128,
+        {**UNSHARED, lora_targets: "query_value", a: 96, a_kv_r: 96, d_h: 128, t: 1, h: 12288, R_attn: 98304, n_G: 0, d_v_h: 128,
          L: 96, n_vals: 1, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, **unbound(96, *SHAPED)},
         "49152",
         derived="(96 + 96) * 128 + 2 * 12288",
@@ -858,9 +891,14 @@ state_bytes = Formula(
 )
 
 
+def _of_token(heads: Heads) -> Any:
+    """Numbers of the keys and values of a token."""
+    return heads.kv * (heads.keys + heads.values)
+
+
 def _cached(ways: Any) -> Any:
     """Numbers that all layers keep of a token on one of so many ranks; one in all where no layer has attention."""
-    own = attention(r_kv + d_rope, lambda heads: kv_on(ways, heads) * (heads.keys + heads.values))
+    own = attention(r_kv + d_rope, lambda heads: own_kv(ways, heads) * (heads.keys + heads.values))
     return Max(Integer(1) / ways, own + L_ix * d_ix)
 
 
@@ -871,7 +909,7 @@ cache_width = Formula(
     source=Source("ainslie2023", "section 2"),
     assumes="Keys and values, or one compressed vector and a rotary key; and a key of each indexer.",
     example=Example(
-        {a_kv: 40, d_h: 128, r_kv: 0, d_rope: 0, d_v_h: 128, L_ix: 0, d_ix: 0, **unbound(40, *SHAPED[1:])},
+        {**UNSHARED, a_kv: 40, d_h: 128, r_kv: 0, d_rope: 0, d_v_h: 128, L_ix: 0, d_ix: 0, **unbound(40, *SHAPED[1:])},
         "409600",
         derived="40 * 40 * 2 * 128",
     ),
@@ -879,11 +917,34 @@ cache_width = Formula(
 
 near_cache_width = Formula(
     y_K_w,
-    L_w * when(IS_LATENT, r_kv + d_rope, a_kv_s * (d_s + d_v_s)),
+    when(IS_LATENT, L_w * (r_kv + d_rope), (L_w - L_kv_w) * _of_token(NEAR)),
     title="Numbers that layers with a window keep of a token",
     source=Source("ainslie2023", "section 2"),
     example=Example(
-        {L_w: 24, r_kv: 0, d_rope: 0, a_kv_s: 8, d_s: 128, d_v_s: 128}, "49152", derived="24 * 8 * 2 * 128"
+        {L_kv_w: 0, L_w: 24, r_kv: 0, d_rope: 0, a_kv_s: 8, d_s: 128, d_v_s: 128}, "49152", derived="24 * 8 * 2 * 128"
+    ),
+)
+
+read_width = Formula(
+    y_R,
+    y_K + L_kv * _of_token(ALL) + L_kv_w * _of_token(NEAR),
+    title="Numbers of a token that all layers read",
+    source=Source("brandon2024", "section 2.2"),
+    assumes="What they keep, and what layers read that share the keys and values of others.",
+    example=Example(
+        {y_K: 20480, L_kv: 3, L_kv_w: 12, a_kv: 2, d_h: 256, d_v_h: 256, a_kv_s: 2, d_s: 256, d_v_s: 256},
+        "35840",
+        derived="20480 + 15 * 2 * 2 * 256",
+    ),
+)
+
+near_read_width = Formula(
+    y_R_w,
+    y_K_w + L_kv_w * _of_token(NEAR),
+    title="Numbers of a token that layers with a window read",
+    source=Source("brandon2024", "section 2.2"),
+    example=Example(
+        {y_K_w: 16384, L_kv_w: 12, a_kv_s: 2, d_s: 256, d_v_s: 256}, "28672", derived="16384 + 12 * 2 * 2 * 256"
     ),
 )
 
@@ -927,7 +988,7 @@ cache_per_rank = Formula(
     assumes="Heads are split; where there are more ranks than heads, heads are copied. A compressed cache and the keys "
     "of indexers are copied on every rank.",
     example=Example(
-        {kv_token: 320, y_K: 163840, a_kv_r: 1, r_kv: 0, d_rope: 0, d_h: 128, d_v_h: 128, t: 8, L_ix: 0, d_ix: 0,
+        {**UNSHARED, kv_token: 320, y_K: 163840, a_kv_r: 1, r_kv: 0, d_rope: 0, d_h: 128, d_v_h: 128, t: 8, L_ix: 0, d_ix: 0,
          **unbound(80, *SHAPED[1:])},
         "40 kB/token",
         derived="320 * 80 * 2 * 128 / (80 * 8 * 2 * 128)",
@@ -940,7 +1001,7 @@ _output = when(q_o < q_a, q_o, q_a + when(q_in < q_a, q_in))
 
 def _grouped(heads: Heads) -> Any:
     """Queries, keys, values and output of grouped-query attention, with norms of heads and a gate."""
-    queries, kv = heads.queries / t, kv_on(t, heads)
+    queries, kv = heads.queries / t, own_kv(t, heads)
     norms = (queries + kv) * qk_norm * ((q_a + q_copy) * heads.keys + 4 * byte)
     # A gate keeps its own output, and the product with it besides that of the core.
     gate = when(n_G > 0, q_a * (heads.gate + heads.queries * heads.values) / t)
@@ -967,7 +1028,7 @@ attention_activation = Formula(
     convention="Mean over all layers.",
     accuracy=HOOKS,
     example=Example(
-        {a: 128, t: 1, a_kv_r: 128, d_h: 192, qk_norm: 0, q_a: 2, q_in: 2, q_copy: 0, r_q: 1536, r_kv: 512, d_nope: 128,
+        {**UNSHARED, a: 128, t: 1, a_kv_r: 128, d_h: 192, qk_norm: 0, q_a: 2, q_in: 2, q_copy: 0, r_q: 1536, r_kv: 512, d_nope: 128,
          d_rope: 64, d_v: 128, elementwise_kernels: "fused", q_o: 2, n_G: 0, d_v_h: 192, L: 61, C_st: 0, Q_st: 0,
          **unbound(61, *SHAPED), h: 7168, **STATELESS},
         "204936 byte/token",
@@ -1049,7 +1110,7 @@ DECODED = (near_decode_work, decode_attention_work)
 #: What a training step needs beside that.
 TRAINED = (key_value_width, repeated_elements, expanding_elements, product_widths, *COMPUTED)
 #: What a request keeps.
-CACHED = (state_bytes, cache_width, near_cache_width, kv_bytes_per_token)
+CACHED = (state_bytes, cache_width, near_cache_width, read_width, near_read_width, kv_bytes_per_token)
 
 FORMULAS = (
     *STORED,

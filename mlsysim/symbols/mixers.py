@@ -231,6 +231,20 @@ L_none = variable(
 L_att = variable(
     "attention_layers", r"L_{\mathrm{att}}", "count", "Layers with attention, with a window or without.", integer(0)
 )
+L_kv = variable(
+    "shared_cache_layers",
+    r"L_{\mathrm{kv}}",
+    "count",
+    "Layers without a window that read the keys and values of another layer, and have none of their own; 0 without.",
+    integer(0),
+)
+L_kv_w = variable(
+    "sliding_shared_layers",
+    r"L_{\mathrm{kv,w}}",
+    "count",
+    "Layers with a window that read the keys and values of another layer, and have none of their own; 0 without.",
+    integer(0),
+)
 L_all = variable(
     "unbounded_attention_layers",
     r"L_{\mathrm{all}}",
@@ -390,6 +404,16 @@ y_K_w = variable(
     r"y_{\mathrm{K,w}}",
     "count",
     "Numbers that layers with a window keep of a token in reach.",
+    integer(0),
+)
+y_R = variable(
+    "read_width", r"y_{\mathrm{R}}", "count", "Numbers of a token in reach of each that all layers read.", integer(1)
+)
+y_R_w = variable(
+    "read_width_in_window",
+    r"y_{\mathrm{R,w}}",
+    "count",
+    "Numbers of a token in reach that layers with a window read.",
     integer(0),
 )
 n_vals = variable(
