@@ -440,6 +440,8 @@ class TransformerWorkload(Entry):
         Shape of attention in layers with a window; that of the others where left out.
     value_projections : Value, optional
         No where keys serve as values in layers without a window; yes where left out.
+    lookup_parameters : Value, optional
+        Of further tables that a token looks up and nothing multiplies (embeddings of each layer); 0 where left out.
     shared_cache_layers, sliding_shared_layers : Value, optional
         Layers that read the keys and values of another layer, without a window and with one; 0 where left out.
     mixerless_layers, blockless_layers : Value, optional
@@ -523,6 +525,7 @@ class TransformerWorkload(Entry):
     sliding_head_dim: Count | None = None
     sliding_v_head_dim: Count | None = None
     value_projections: Flag | None = None
+    lookup_parameters: Count | None = None
     shared_cache_layers: Count | None = None
     sliding_shared_layers: Count | None = None
     mixerless_layers: Count | None = None
@@ -584,6 +587,7 @@ class TransformerWorkload(Entry):
             "sliding_kv_heads",
             "sliding_head_dim",
             "sliding_v_head_dim",
+            "lookup_parameters",
             "shared_cache_layers",
             "sliding_shared_layers",
             "mixerless_layers",

@@ -149,8 +149,10 @@ class Config:
         return None if found == "auto" else found
 
     def whole(self, name: str, otherwise: int) -> int:
-        """A whole number, or another where there is none."""
+        """A whole number, which a list may give of each layer alike, or another where there is none."""
         value = self.get(name)
+        if isinstance(value, list) and len(value) == self.ours.get("layers") and value.count(value[0]) == len(value):
+            value = value[0]
         if value is None:
             return otherwise
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
@@ -468,10 +470,15 @@ def _counts(config: Config, lines: Mapping[str, Any], layers: int) -> dict[str, 
         raise CatalogError(f"missing {lines['window']}, of layers whose attention has a shape of its own")
     near = found[CHUNK] if chunk else found[WINDOW] if window else 0
     attention = layers - found[STATE] - found[NONE]
+    # The last layers read the keys and values of others.
+    later = config.first("shared", lines["shared"]) or 0
+    shared = Counter(kinds[-later:]) if kinds and later else Counter()
     counts = {
         "sliding_layers": near, "sliding_window": near and (chunk or window), "chunked_attention": chunk > 0,
         "attention_layers": attention, "full_layers": attention - near, "mixerless_layers": found[NONE],
         "state_layers": found[STATE] + found[BOTH], "parallel_layers": found[BOTH],
+        "shared_cache_layers": shared.total() - shared[WINDOW] * (near > 0),
+        "sliding_shared_layers": shared[WINDOW] * (near > 0),
     }  # fmt: skip
     if lines["blocks"]:
         _, (sparse, every) = _plan(lines["blocks"], BLOCKS, config, layers)

@@ -100,7 +100,7 @@ from mlsysim.symbols.serving import (
 )
 from mlsysim.symbols.step import eta_mem, w_attn, w_head, w_lin
 from mlsysim.symbols.training import feasible
-from mlsysim.symbols.workload import E, L, L_moe, L_mtp, L_nb, P, V, d_ff, d_sh, gated, h, k, s, tied
+from mlsysim.symbols.workload import E, L, L_moe, L_mtp, L_nb, P, P_lk, V, d_ff, d_sh, gated, h, k, s, tied
 
 NAME = "prefill_aware"
 ORCA = Source("yu2022", "section 3")
@@ -167,16 +167,18 @@ stored_weights = Formula(
     W_s,
     q_w * Max(1, P - sum(when(given > 0, weights) for given, _, weights in _apart))
     + (q_e - q_w) * when(q_head > 0, 1, 2 - tied) * V * h
+    + (q_e - q_w) * P_lk
     + sum(when(given > 0, stored * weights) for given, stored, weights in _apart),
     title="Weights one replica keeps in memory, in the formats of its checkpoint",
     source=Source("lin2024", "section 5.1"),
     variant=NAME,
-    assumes="Embedding and head keep 16 bit beside narrower weights; norms and routers are taken as the other weights. "
+    assumes="Embeddings and head keep 16 bit beside narrower weights; norms and routers are taken as the other weights. "
     "Matrices of mixers, blocks, experts and head may have formats of their own, and all else that of the weights.",
     accuracy="Checkpoints of gpt-oss to the byte, DeepSeek-V3 within 0.002%, a 4-bit one of Llama-3.1-8B within 1%.",
     example=Example(
         {
             P: 116829156672,
+            P_lk: 0,
             q_w: 2,
             q_e: 2,
             tied: 0,

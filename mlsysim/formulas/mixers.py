@@ -193,7 +193,7 @@ def grouped(of: Callable[[Heads], Any]) -> Any:
     total = Integer(0)
     for layers, shared, heads in LAYERS:
         whole, rest = of(heads), of(heads._replace(own=0))
-        total += layers * whole if whole == rest else (layers - shared) * whole + shared * rest
+        total += layers * whole if whole == rest else Max(0, layers - shared) * whole + shared * rest
     return total
 
 
@@ -533,7 +533,9 @@ query_width = Formula(
 query_value_width = Formula(
     y_v,
     mean(
-        lambda heads: heads.queries / t * (heads.keys + heads.values) + own_kv(t, heads) * heads.values + heads.gate / t,
+        lambda heads: (
+            heads.queries / t * (heads.keys + heads.values) + own_kv(t, heads) * heads.values + heads.gate / t
+        ),
         (STATE_WIDTH + H_st * D_st) / t,
     ),
     title="Widths of queries, gate, values and output of one rank",
@@ -541,7 +543,8 @@ query_value_width = Formula(
     assumes="The output of attention is as wide as the values of all query heads.",
     convention="Mean over all layers.",
     example=Example(
-        {**UNSHARED, 
+        {
+            **UNSHARED,
             a: 64,
             t: 8,
             a_kv_r: 1,
@@ -567,7 +570,20 @@ core_width = Formula(
     source=MEGATRON,
     assumes="Of a recurrent mixer, with what its convolution reads.",
     example=Example(
-        {**UNSHARED, y_v: 2176, a_kv_r: 1, d_h: 128, L: 80, t: 8, C_st: 0, L_all: 80, L_w: 0, L_st: 0, a_kv_s: 1, d_s: 1},
+        {
+            **UNSHARED,
+            y_v: 2176,
+            a_kv_r: 1,
+            d_h: 128,
+            L: 80,
+            t: 8,
+            C_st: 0,
+            L_all: 80,
+            L_w: 0,
+            L_st: 0,
+            a_kv_s: 1,
+            d_s: 1,
+        },
         "2304",
         derived="2176 + 1 * 128",
     ),
@@ -695,20 +711,21 @@ attention_vectors = Formula(
 )  # fmt: skip
 
 _share, _sharing = L_att / L, (L_kv + L_kv_w) / L
+_products = Max(0, _share * (4 + when(And(r_kv > 0, r_q > 0), 1)) - 2 * _sharing)
 
 adapted_attention_products = Formula(
     K_attn,
     by_label(
         lora_targets,
         {
-            "query_value": 2 * _share - _sharing,
-            "attention": _share * (4 + when(And(r_kv > 0, r_q > 0), 1)) - 2 * _sharing,
-            "all_linear": _share * (4 + when(And(r_kv > 0, r_q > 0), 1)) - 2 * _sharing + 2 * L_st / L,
+            "query_value": Max(0, 2 * _share - _sharing),
+            "attention": _products,
+            "all_linear": _products + 2 * L_st / L,
         },
     ),
     title="Products of mixers that have adapters",
     source=LORA,
-    assumes="Query, key, value and output. Of latent attention those into and out of the compressed vectors; of "
+    assumes="Query, key, value and output; queries and output of layers that share keys. Of latent attention those into and out of the compressed vectors; of "
     "recurrent mixers those in and out, where all products have adapters.",
     convention="Mean over all layers.",
     example=Example({**UNSHARED, lora_targets: "attention", r_kv: 0, r_q: 0, L: 32, L_att: 32, L_st: 0}, "4", LORA),
@@ -917,7 +934,7 @@ cache_width = Formula(
 
 near_cache_width = Formula(
     y_K_w,
-    when(IS_LATENT, L_w * (r_kv + d_rope), (L_w - L_kv_w) * _of_token(NEAR)),
+    when(IS_LATENT, L_w * (r_kv + d_rope), Max(0, L_w - L_kv_w) * _of_token(NEAR)),
     title="Numbers that layers with a window keep of a token",
     source=Source("ainslie2023", "section 2"),
     example=Example(

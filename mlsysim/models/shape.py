@@ -59,6 +59,7 @@ SHAPE = (
     "shared_ffn_dim",
     "router_bias",
     "tied_embeddings",
+    "lookup_parameters",
     "learned_positions",
     "qkv_bias",
     "attention_output_bias",
@@ -122,6 +123,7 @@ CHECKPOINT = (*WEIGHT_PARTS, "kv_cache_dtype")
 #: What a model has that says nothing of it.
 OPTIONAL_SHAPE: dict[str, Any] = {
     "tied_embeddings": False,
+    "lookup_parameters": 0,
     "learned_positions": 0,
     "qkv_bias": False,
     "attention_output_bias": False,

@@ -235,6 +235,8 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
 
 #: Layers that are some of all, each of those that are left.
 SHARED_OUT = ("state_layers", "mixerless_layers", "sliding_layers")
+#: Layers that share the keys and values of others, and layers one of which keeps them.
+SHARING = (("shared_cache_layers", "unbounded_attention_layers"), ("sliding_shared_layers", "sliding_layers"))
 
 
 def mixed(point: dict[str, float], rng: random.Random) -> None:
@@ -245,6 +247,7 @@ def mixed(point: dict[str, float], rng: random.Random) -> None:
             if name in point:
                 point[name] = min(point[name], left)
                 left -= point[name]
+        point |= {name: min(point[name], left) for name in {"shared_cache_layers"} & set(point)}
         if "parallel_layers" in point:
             point["parallel_layers"] = min(point["parallel_layers"], point.get("state_layers", 0.0))
         if "blockless_layers" in point:
@@ -254,6 +257,10 @@ def mixed(point: dict[str, float], rng: random.Random) -> None:
             point["index_layers"] = min(point["index_layers"], point["layers"])
     if point.get("layers_per_stage", math.inf) < point.get("layers", 0.0):
         point |= dict.fromkeys({"blockless_layers"} & set(point), 0.0)
+    for shared, layers in SHARING:
+        if shared in point:
+            most = max(0.0, point.get(layers, point[shared] + 1.0) - 1.0)
+            point[shared] = 0.0 if point.get("kv_lora_rank") else min(point[shared], most)
     ranks = point.get("tp_size", 1.0)
     for heads, kv in (("heads_in_window", "kv_heads_in_window"), ("sliding_heads", "sliding_kv_heads")):
         if kv in point:
@@ -273,6 +280,8 @@ def mixed(point: dict[str, float], rng: random.Random) -> None:
     if "cache_width" in point:
         of_indexers = point.get("index_layers", 0.0) * point.get("index_head_dim", 0.0)
         point["cache_width"] += 1.0 + point.get("cache_width_in_window", 0.0) + of_indexers
+    if "read_width" in point:
+        point["read_width"] += point.get("cache_width", 1.0) + point.get("read_width_in_window", 0.0)
     if {"attention_flops", "sliding_attention_flops"} <= set(point):
         point["attention_flops"] += point["sliding_attention_flops"]
     if {"decode_attention_flops", "sliding_attention_flops"} <= set(point):
