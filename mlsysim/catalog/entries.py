@@ -459,6 +459,13 @@ class TransformerWorkload(Entry):
         element, 4 where left out.
     index_layers, index_heads, index_head_dim, index_topk : Value, optional
         Indexers that pick the tokens which latent attention reads; 0 without.
+    compressed_layers, heavily_compressed_layers : Value, optional
+        Layers with attention to a window and to compressed entries before it, of which those with an indexer read what
+        it picks and these all; 0 where left out.
+    index_compression, heavy_compression : Value, optional
+        Tokens of an entry in each of the two; 0 without.
+    o_lora_rank, o_groups : Value, optional
+        Rank of their output projection and groups of heads that have one; 0 without.
     further_matrices, further_vectors : Value, optional
         Elements of matrices that a token passes beside mixers and blocks, and of biases and norms that no other field
         says; of the whole model, 0 where left out.
@@ -546,6 +553,12 @@ class TransformerWorkload(Entry):
     index_heads: Count | None = None
     index_head_dim: Count | None = None
     index_topk: Count | None = None
+    compressed_layers: Count | None = None
+    heavily_compressed_layers: Count | None = None
+    index_compression: Count | None = None
+    heavy_compression: Count | None = None
+    o_lora_rank: Count | None = None
+    o_groups: Count | None = None
     state_operations: Count | None = None
     state_chunk: Count | None = None
     delta_rule: Flag | None = None
@@ -608,6 +621,12 @@ class TransformerWorkload(Entry):
             "index_heads",
             "index_head_dim",
             "index_topk",
+            "compressed_layers",
+            "heavily_compressed_layers",
+            "index_compression",
+            "heavy_compression",
+            "o_lora_rank",
+            "o_groups",
             "state_chunk",
             "state_element_bytes",
             "further_matrices",

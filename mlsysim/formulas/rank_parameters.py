@@ -179,7 +179,8 @@ edge_parameters_per_rank = Formula(
     ),
     title="Parameters of one rank outside the layers",
     source=MEGATRON,
-    assumes="Embedding, head and tables of layers are split by rows of the vocabulary. With a pipeline one end holds the embedding, the "
+    assumes="Embedding, head and tables of layers are split by rows of the vocabulary. With a pipeline one "
+    "end holds the embedding, the "
     "other the head, a copy where they are one matrix.",
     accuracy=COUNTED,
     example=Example(

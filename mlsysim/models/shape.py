@@ -17,6 +17,8 @@ from mlsysim.symbols.mixers import (
     H_k,
     H_st,
     L_both,
+    L_c,
+    L_hc,
     L_ix,
     L_kv,
     L_kv_w,
@@ -30,10 +32,14 @@ from mlsysim.symbols.mixers import (
     a_kv_w,
     a_w,
     d_v,
+    g_o,
     k_ix,
+    m_hc,
+    m_ix,
     n_G,
     qk_norm,
     r_kv,
+    r_o,
     r_q,
     sinks,
     window,
@@ -102,6 +108,12 @@ SHAPE = (
     "index_layers",
     "index_heads",
     "index_head_dim",
+    "compressed_layers",
+    "heavily_compressed_layers",
+    "index_compression",
+    "heavy_compression",
+    "o_lora_rank",
+    "o_groups",
     "further_matrices",
     "further_vectors",
 )
@@ -166,6 +178,12 @@ OPTIONAL_SHAPE: dict[str, Any] = {
     "index_layers": 0,
     "index_heads": 0,
     "index_head_dim": 0,
+    "compressed_layers": 0,
+    "heavily_compressed_layers": 0,
+    "index_compression": 0,
+    "heavy_compression": 0,
+    "o_lora_rank": 0,
+    "o_groups": 0,
     "further_matrices": 0,
     "further_vectors": 0,
 }
@@ -205,6 +223,7 @@ SHARED_MIXERS = (
         "must divide {sliding_kv_heads} or be a multiple of it",
     ),
     Requirement(t, Eq(Mod(H_st, t), 0), "must divide {state_heads}"),
+    Requirement(t, Eq(Mod(g_o, t), 0), "must divide {o_groups}"),
     Requirement(
         t,
         Eq(H_k, 0) | Eq(Mod(H_k, t), 0) | Eq(Mod(t, Max(1, H_k)), 0),
@@ -215,7 +234,7 @@ SHARED_MIXERS = (
 #: Of latent attention the products of queries and values alone are not counted.
 LATENT_ADAPTERS = Requirement(
     lora_targets,
-    Eq(r_kv, 0) | Ne(lora_targets, label(lora_targets, "query_value")),
+    (Eq(r_kv, 0) & Eq(L_c, 0)) | Ne(lora_targets, label(lora_targets, "query_value")),
     "must be attention or all_linear with latent attention",
 )
 
@@ -228,6 +247,7 @@ ATTENDS = Requirement(
 
 WINDOW_REQUIREMENTS = (
     Requirement(window, (window > 0) | Eq(L_w, 0), "must be above 0 where {sliding_layers} have one"),
+    Requirement(window, (window > 0) | Eq(L_c, 0), "must be above 0 where {compressed_layers} have one"),
     Requirement(k_ix, Eq(k_ix, 0) | (L_ix > 0), "must be 0 where {index_layers}"),
     Requirement(k_ix, (k_ix > 0) | Eq(L_ix, 0), "must be above 0 where {index_layers}"),
 )
@@ -237,7 +257,7 @@ KIND_REQUIREMENTS = (
     Requirement(L_nb, L_nb + L_moe <= L, "must leave {layers} the {moe_layers} with experts"),
     Requirement(L_both, L_both <= L_st, "must be at most {state_layers}"),
     Requirement(L_st, L_st + L_none <= L + L_both, "must be at most {layers}, less {mixerless_layers}"),
-    Requirement(L_w, L_w + L_st + L_none <= L + L_both, "must be at most the layers with attention, of {layers}"),
+    Requirement(L_w, L_w + L_c + L_st + L_none <= L + L_both, "must be at most the layers with attention, of {layers}"),
     Requirement(
         L_kv,
         Eq(L_kv, 0) | (L_kv + L_w + L_st + L_none < L + L_both),
@@ -260,6 +280,16 @@ KIND_REQUIREMENTS = (
     ),
     Requirement(H_st, (H_st > 0) | Eq(H_k, 0), "must be above 0 where {state_key_heads}"),
     Requirement(L_ix, Eq(L_ix, 0) | (a_ix > 0), "must be 0 where {index_heads}"),
+    Requirement(L_c, Eq(L_c, 0) | Eq(r_kv, 0), "must be 0 with latent attention ({kv_lora_rank})"),
+    Requirement(L_c, L_c + L_w + L_st + L_none <= L + L_both, "must be at most the layers with attention, of {layers}"),
+    Requirement(L_hc, L_hc <= L_c, "must be at most {compressed_layers}"),
+    Requirement(L_ix, Eq(L_c, 0) | (L_ix + L_hc <= L_c), "must leave {compressed_layers} those that read all entries"),
+    Requirement(m_ix, Eq(m_ix, 0) | (L_c > 0), "must be 0 where {compressed_layers}"),
+    Requirement(m_ix, (m_ix > 0) | Eq(L_c, 0) | Eq(L_ix, 0), "must be above 0 where {index_layers} pick entries"),
+    Requirement(m_hc, (m_hc > 0) | Eq(L_hc, 0), "must be above 0 where {heavily_compressed_layers} have entries"),
+    Requirement(r_o, (r_o > 0) | Eq(L_c, 0), "must be above 0 where {compressed_layers}"),
+    Requirement(g_o, (g_o > 0) | Eq(L_c, 0), "must be above 0 where {compressed_layers}"),
+    Requirement(g_o, Eq(Mod(a, Max(1, g_o)), 0), "must divide {heads}"),
     Requirement(L_ix, L_ix <= L, "must be at most {layers}"),
 )
 
@@ -276,7 +306,8 @@ SHAPE_REQUIREMENTS = (
     Requirement(n_G, Eq(Mod(n_G, a), 0), "must be a multiple of {heads}"),
     Requirement(n_G, Eq(n_G, 0) | Eq(r_kv, 0), "must be 0 with latent attention ({kv_lora_rank})"),
     Requirement(expert_bias, Eq(expert_bias, 0) | (L_moe > 0), "must be False where {moe_layers}"),
-    Requirement(r_q, Eq(r_q, 0) | (r_kv > 0), "must be 0 where {kv_lora_rank}"),
+    Requirement(r_q, Eq(r_q, 0) | (r_kv + L_c > 0), "must be 0 where {kv_lora_rank}"),
+    Requirement(r_q, (r_q > 0) | Eq(L_c, 0), "must be above 0 where {compressed_layers}"),
     *KIND_REQUIREMENTS,
 )
 

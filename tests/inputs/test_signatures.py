@@ -47,7 +47,9 @@ TENSORS = {
     **dict.fromkeys(("mixerless_layers", "blockless_layers", "state_layers", "parallel_layers"), 0),
     **dict.fromkeys(("state_key_heads", "state_key_dim", "state_heads", "state_value_dim", "state_gates"), 0),
     **dict.fromkeys(("state_scalars", "conv_channels", "conv_kernel", "state_matrices", "state_vectors"), 0),
-    **dict.fromkeys(("index_layers", "index_heads", "index_head_dim", "further_matrices", "further_vectors"), 0),
+    **dict.fromkeys(("index_layers", "index_heads", "index_head_dim"), 0),
+    **dict.fromkeys(("compressed_layers", "heavily_compressed_layers", "index_compression", "heavy_compression"), 0),
+    **dict.fromkeys(("o_lora_rank", "o_groups", "further_matrices", "further_vectors"), 0),
 }
 
 NO_PRODUCTS = ("learned_positions", "block_norms", "sandwich_norm", "further_vectors")
