@@ -442,6 +442,10 @@ class TransformerWorkload(Entry):
         Shape of attention in layers with a window; that of the others where left out.
     value_projections : Value, optional
         No where keys serve as values in layers without a window; yes where left out.
+    lookup_parameters : Value, optional
+        Of further tables that a token looks up and nothing multiplies (embeddings of each layer); 0 where left out.
+    shared_cache_layers, sliding_shared_layers : Value, optional
+        Layers that read the keys and values of another layer, without a window and with one; 0 where left out.
     mixerless_layers, blockless_layers : Value, optional
         Layers in which tokens do not see each other, and without a feed-forward block; 0 where left out.
     state_layers, parallel_layers : Value, optional
@@ -457,6 +461,13 @@ class TransformerWorkload(Entry):
         element, 4 where left out.
     index_layers, index_heads, index_head_dim, index_topk : Value, optional
         Indexers that pick the tokens which latent attention reads; 0 without.
+    compressed_layers, heavily_compressed_layers : Value, optional
+        Layers with attention to a window and to compressed entries before it, of which those with an indexer read what
+        it picks and these all; 0 where left out.
+    index_compression, heavy_compression : Value, optional
+        Tokens of an entry in each of the two; 0 without.
+    o_lora_rank, o_groups : Value, optional
+        Rank of their output projection and groups of heads that have one; 0 without.
     further_matrices, further_vectors : Value, optional
         Elements of matrices that a token passes beside mixers and blocks, and of biases and norms that no other field
         says; of the whole model, 0 where left out.
@@ -526,6 +537,9 @@ class TransformerWorkload(Entry):
     sliding_head_dim: Count | None = None
     sliding_v_head_dim: Count | None = None
     value_projections: Flag | None = None
+    lookup_parameters: Count | None = None
+    shared_cache_layers: Count | None = None
+    sliding_shared_layers: Count | None = None
     mixerless_layers: Count | None = None
     blockless_layers: Count | None = None
     state_layers: Count | None = None
@@ -544,6 +558,12 @@ class TransformerWorkload(Entry):
     index_heads: Count | None = None
     index_head_dim: Count | None = None
     index_topk: Count | None = None
+    compressed_layers: Count | None = None
+    heavily_compressed_layers: Count | None = None
+    index_compression: Count | None = None
+    heavy_compression: Count | None = None
+    o_lora_rank: Count | None = None
+    o_groups: Count | None = None
     state_operations: Count | None = None
     state_chunk: Count | None = None
     delta_rule: Flag | None = None
@@ -586,6 +606,9 @@ class TransformerWorkload(Entry):
             "sliding_kv_heads",
             "sliding_head_dim",
             "sliding_v_head_dim",
+            "lookup_parameters",
+            "shared_cache_layers",
+            "sliding_shared_layers",
             "mixerless_layers",
             "blockless_layers",
             "state_layers",
@@ -604,6 +627,12 @@ class TransformerWorkload(Entry):
             "index_heads",
             "index_head_dim",
             "index_topk",
+            "compressed_layers",
+            "heavily_compressed_layers",
+            "index_compression",
+            "heavy_compression",
+            "o_lora_rank",
+            "o_groups",
             "state_chunk",
             "state_element_bytes",
             "further_matrices",

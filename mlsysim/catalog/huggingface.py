@@ -27,10 +27,12 @@ from mlsysim.catalog.patterns import (
     BLOCKS,
     BOTH,
     CHUNK,
+    COMPRESSED,
     FULL,
     MIXERS,
     MOST,
     NONE,
+    PICKED,
     STATE,
     UNCOUNTED,
     WINDOW,
@@ -54,7 +56,7 @@ OPTIONAL = FLAGS | {"kv_heads", "head_dim", "max_position_embeddings", "moe_laye
 SHAPE = frozenset(TransformerWorkload.model_fields)
 #: Fields of a part that a model may lack, by the number of layers that have it.
 PARTS = {
-    "sliding_layers": ("sliding_",),
+    "sliding_layers": ("sliding_heads", "sliding_kv_heads", "sliding_head_dim", "sliding_v_head_dim"),
     "state_layers": ("state_", "conv_", "delta_"),
     "index_layers": ("index_",),
     "moe_layers": EXPERTS,
@@ -152,8 +154,10 @@ class Config:
         return None if found == "auto" else found
 
     def whole(self, name: str, otherwise: int) -> int:
-        """A whole number, or another where there is none."""
+        """A whole number, which a list may give of each layer alike, or another where there is none."""
         value = self.get(name)
+        if isinstance(value, list) and len(value) == self.ours.get("layers") and value.count(value[0]) == len(value):
+            value = value[0]
         if value is None:
             return otherwise
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
@@ -467,16 +471,25 @@ def _counts(config: Config, lines: Mapping[str, Any], layers: int) -> dict[str, 
         raise CatalogError(f"{pattern}: layers with windows beside layers with chunks, which {LATER}")
     if found[WINDOW] and not window and any(name.startswith("sliding_") for name in lines):
         raise CatalogError(f"missing {lines['window']}, of layers whose attention has a shape of its own")
-    near = found[CHUNK] if chunk else found[WINDOW] if window else 0
+    near = found[CHUNK] if chunk else found[WINDOW] if window and "compressed" not in lines else 0
     attention = layers - found[STATE] - found[NONE]
+    # The last layers read the keys and values of others.
+    later = config.first("shared", lines["shared"]) or 0
+    shared = Counter(kinds[-later:]) if kinds and later else Counter()
     counts = {
-        "sliding_layers": near, "sliding_window": near and (chunk or window), "chunked_attention": chunk > 0,
+        "sliding_layers": near, "sliding_window": (near or "compressed" in lines) and (chunk or window),
+        "chunked_attention": chunk > 0,
         "attention_layers": attention, "full_layers": attention - near, "mixerless_layers": found[NONE],
         "state_layers": found[STATE] + found[BOTH], "parallel_layers": found[BOTH],
+        "heavily_compressed_layers": found[COMPRESSED],
+        "shared_cache_layers": shared.total() - shared[WINDOW] * (near > 0),
+        "sliding_shared_layers": shared[WINDOW] * (near > 0),
     }  # fmt: skip
     if lines["blocks"]:
         _, (sparse, every) = _plan(lines["blocks"], BLOCKS, config, layers)
         counts |= {"moe_layers": sum(sparse), "moe_layer_interval": every if any(sparse) else 0}
+    if "compressed" in lines:
+        counts |= {"compressed_layers": attention, "index_layers": found[PICKED]}
     if "indexers" in lines:
         counts["index_layers"] = sum(_plan(lines["indexers"], BLOCKS, config, layers)[1][0])
     return counts

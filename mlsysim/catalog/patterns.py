@@ -12,12 +12,13 @@ from typing import Any
 from mlsysim.errors import CatalogError, UnknownNameError, quoted
 
 FULL, WINDOW, CHUNK, STATE, BOTH, NONE = "full", "window", "chunk", "recurrent", "both", "none"
+PICKED, COMPRESSED = "picked entries", "entries"
 #: Kinds of mixers that are counted only by layouts with a line of this name, and what they are.
 UNCOUNTED = {
     STATE: ("a recurrent state in place of a cache", "recurrent"),
     BOTH: ("a recurrent state beside a cache", "recurrent"),
     "picked": ("attention to tokens that an indexer picks", "indexers"),
-    "compressed": ("attention to a compressed cache", "compressed"),
+    **dict.fromkeys((PICKED, COMPRESSED), ("attention to a compressed cache", "compressed")),
 }
 #: Kinds by the words of files.
 WORDS = {
@@ -30,8 +31,8 @@ WORDS = {
     **dict.fromkeys(("linear_attention", "mamba", "mamba2", "conv", "recurrent"), STATE),
     "hybrid": BOTH,
     **dict.fromkeys(("deepseek_sparse_attention", "indexed_attention"), "picked"),
-    "compressed_sparse_attention": "compressed",
-    "heavily_compressed_attention": "compressed",
+    "compressed_sparse_attention": PICKED,
+    "heavily_compressed_attention": COMPRESSED,
 }
 #: Letters of Nemotron-H: a mixer, or a block alone.
 LETTERS = {"*": FULL, "M": STATE, "-": NONE, "E": NONE}
@@ -194,6 +195,18 @@ def use_sliding_window(config: Any, layers: int, otherwise: int) -> list[str]:
     return [WINDOW if config.yes("use_sliding_window", default=bool(otherwise)) else FULL] * layers
 
 
+def compress_ratios(config: Any, layers: int, _: int) -> list[str]:
+    """DeepSeek-V4: tokens that make an entry, 0 in layers with a window alone; else its class says it."""
+    kinds = {0: WINDOW, 4: PICKED, 128: COMPRESSED}
+    named = config.get("compress_ratios")
+    if named is None:
+        return [PICKED if layer % 2 and layer > 1 else COMPRESSED for layer in range(layers)]
+    ratios = _numbers("compress_ratios", named, "ratios of all layers")[:layers]
+    if len(ratios) < layers or not set(ratios) <= set(kinds):
+        raise CatalogError(f"compress_ratios={quoted(named)} must be 0, 4 or 128 for each layer")
+    return [kinds[ratio] for ratio in ratios]
+
+
 def alternating(config: Any, layers: int, _: int) -> list[str]:
     """A window in every other layer, the first one among them."""
     return [WINDOW if layer % 2 == 0 else FULL for layer in range(layers)]
@@ -220,6 +233,7 @@ MIXERS: dict[str, Mixers] = {
         layer_types, attention_layers, attention_types, hybrid_override_pattern, layers_block_type,
         hybrid_layer_pattern, full_attention_interval, attn_layer_period, attn_layer_indices, attn_type_list,
         full_attn_idxs, block_types, linear_attn_config, no_rope_layers, sliding_window_pattern, max_window_layers,
+        compress_ratios,
         use_sliding_window, alternating, every_layer, all_recurrent, all_parallel,
     )
 }  # fmt: skip

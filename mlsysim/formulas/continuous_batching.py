@@ -15,7 +15,7 @@ from typing import Any
 from sympy import And, Dummy, Float, Ge, Lt, Piecewise, Rational, ceiling, floor, log, oo, sqrt
 
 from mlsysim.formulas.mixer_times import DECODED
-from mlsysim.formulas.mixers import NOT_CHUNKED, READS_ALL, elements, kept, read, scored, summed, windowed
+from mlsysim.formulas.mixers import NOT_CHUNKED, READS_ALL, elements, kept, read, reading, scored, summed, windowed
 from mlsysim.formulas.parameter_counts import block_matrices, plain_layers
 from mlsysim.symbolic import (
     ErlangC,
@@ -100,7 +100,7 @@ from mlsysim.symbols.serving import (
 )
 from mlsysim.symbols.step import eta_mem, w_attn, w_head, w_lin
 from mlsysim.symbols.training import feasible
-from mlsysim.symbols.workload import E, L, L_moe, L_mtp, L_nb, P, V, d_ff, d_sh, gated, h, k, s, tied
+from mlsysim.symbols.workload import E, L, L_moe, L_mtp, L_nb, P, P_lk, V, d_ff, d_sh, gated, h, k, s, tied
 
 NAME = "prefill_aware"
 ORCA = Source("yu2022", "section 3")
@@ -167,16 +167,18 @@ stored_weights = Formula(
     W_s,
     q_w * Max(1, P - sum(when(given > 0, weights) for given, _, weights in _apart))
     + (q_e - q_w) * when(q_head > 0, 1, 2 - tied) * V * h
+    + (q_e - q_w) * P_lk
     + sum(when(given > 0, stored * weights) for given, stored, weights in _apart),
     title="Weights one replica keeps in memory, in the formats of its checkpoint",
     source=Source("lin2024", "section 5.1"),
     variant=NAME,
-    assumes="Embedding and head keep 16 bit beside narrower weights; norms and routers are taken as the other weights. "
+    assumes="Embeddings and head keep 16 bit beside narrower weights; norms and routers are taken as other weights. "
     "Matrices of mixers, blocks, experts and head may have formats of their own, and all else that of the weights.",
     accuracy="Checkpoints of gpt-oss to the byte, DeepSeek-V3 within 0.002%, a 4-bit one of Llama-3.1-8B within 1%.",
     example=Example(
         {
             P: 116829156672,
+            P_lk: 0,
             q_w: 2,
             q_e: 2,
             tied: 0,
@@ -236,7 +238,7 @@ kv_bytes_read = Formula(
     "a layer has one. The state of a recurrent mixer is read and written.",
     accuracy=DECODED,
     example=Example(
-        {kv_token: 128, s: 1000, n_out: 200, **windowed(16, 512, of=32), **NOT_CHUNKED},
+        {kv_token: 128, s: 1000, n_out: 200, **reading(16, 512, of=32), **NOT_CHUNKED},
         "0.103168 GB/request",
         derived="128e3 * ((1000 + 200 / 2) / 2 + 512 / 2) / 1e9",
     ),

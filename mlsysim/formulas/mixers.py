@@ -37,11 +37,17 @@ from mlsysim.symbols.mixers import (
     L_all,
     L_att,
     L_both,
+    L_c,
+    L_hc,
     L_ix,
+    L_kv,
+    L_kv_w,
     L_none,
     L_st,
     L_w,
     N_st,
+    P_c,
+    P_c_r,
     P_ix,
     P_mix,
     P_mix_r,
@@ -72,8 +78,11 @@ from mlsysim.symbols.mixers import (
     d_v_w,
     d_w,
     delta,
+    g_o,
     gamma_st,
     k_ix,
+    m_hc,
+    m_ix,
     n_B,
     n_G,
     n_N,
@@ -84,6 +93,7 @@ from mlsysim.symbols.mixers import (
     qk_norm,
     qkv_bias,
     r_kv,
+    r_o,
     r_q,
     sandwich,
     sigma_st,
@@ -96,10 +106,15 @@ from mlsysim.symbols.mixers import (
     window,
     x_up,
     y_core,
+    y_ek,
+    y_hc,
     y_K,
     y_K_w,
     y_mix,
     y_q,
+    y_R,
+    y_R_w,
+    y_sp,
     y_v,
     z_st,
 )
@@ -130,9 +145,11 @@ FLASH = Eq(attention_kernel, label(attention_kernel, "flash"))
 #: An example without such attention.
 NOT_LATENT = {r_kv: 0}
 #: One whose layers with a window read all that they keep.
-NOT_CHUNKED = {chunked: 0, k_ix: 0, L_ix: 0, d_ix: 0}
+NOT_CHUNKED = {chunked: 0, k_ix: 0, L_ix: 0, d_ix: 0, m_ix: 0}
+#: One whose layers read no compressed entries.
+UNCOMPRESSED = {y_sp: 0, y_hc: 0, m_ix: 0, m_hc: 0}
 #: One whose layers all read everything.
-READS_ALL = {window: 0, chunked: 0, k_ix: 0}
+READS_ALL = {window: 0, chunked: 0, k_ix: 0, a: 1, **UNCOMPRESSED}
 
 
 def summed(matrices: Matrices, number: Callable[[Any, Any], Any]) -> Any:
@@ -151,7 +168,7 @@ def edges(rows: Any, columns: Any) -> Any:
 
 
 class Heads(NamedTuple):
-    """Query and key-value heads of attention, widths of their keys and values, gate, and whether it projects values."""
+    """Query and key-value heads of attention, widths of keys and values, gate; whether it projects values, and both."""
 
     queries: Any
     kv: Any
@@ -159,42 +176,63 @@ class Heads(NamedTuple):
     values: Any
     gate: Any
     projected: Any
+    own: int = 1
 
 
 #: Attention that reaches back to the first token, and attention with a window.
 ALL = Heads(a, a_kv, d_h, d_v_h, n_G, n_vals)
 NEAR = Heads(a_s, a_kv_s, d_s, d_v_s, n_G * a_s / a, 1)
+#: Layers of each, and those of them that read the keys and values of another layer.
+LAYERS = ((L_all, L_kv, ALL), (L_w, L_kv_w, NEAR))
 #: Shape of the second.
 SHAPED = (a_s, a_kv_s, d_s, d_v_s)
 
 
+#: An example in which every layer has keys and values of its own.
+UNSHARED = {L_kv: 0, L_kv_w: 0}
+
+
 def unbound(layers: int, *shape: Any) -> dict[Any, int]:
     """Example of so many layers, all of whose attention is unbound; with a window it has this shape."""
-    return {L_att: layers, L_all: layers, L_w: 0, **dict.fromkeys(shape, 1)}
+    return {L_att: layers, L_all: layers, L_w: 0, L_c: 0, **dict.fromkeys(shape, 1)}
 
 
 #: One whose attention projects values and whose layers have no recurrent mixer and no indexer.
-UNMIXED = {L_st: 0, P_st: 0, P_ix: 0, L_ix: 0, n_vals: 1}
+UNMIXED = {L_st: 0, P_st: 0, P_ix: 0, L_ix: 0, n_vals: 1, P_c: 0, L_hc: 0, m_hc: 0}
 
 
-def attention(latent: Any, of: Callable[[Heads], Any]) -> Any:
-    """Sum over all layers with attention: of so much each where it is latent, else of so much by its heads."""
-    return when(IS_LATENT, L_att * latent, L_all * of(ALL) + L_w * of(NEAR))
+def grouped(of: Callable[[Heads], Any]) -> Any:
+    """Sum over layers with grouped-query attention: of so much by its heads, fewer where they share others' keys."""
+    total = Integer(0)
+    for layers, shared, heads in LAYERS:
+        whole, rest = of(heads), of(heads._replace(own=0))
+        total += layers * whole if whole == rest else Max(0, layers - shared) * whole + shared * rest
+    return total
+
+
+def attention(latent: Any, of: Callable[[Heads], Any], compressed: Any) -> Any:
+    """Sum over layers with attention: so much where it is latent, by its heads, and where entries are compressed."""
+    return when(IS_LATENT, L_att * latent, grouped(of)) + L_c * compressed
 
 
 def kv_on(ways: Any, heads: Heads) -> Any:
     """Key-value heads on one of so many ranks."""
-    return heads.kv if ways == 1 else a_kv_r if heads is ALL else ceiling(heads.kv / ways)
+    return heads.kv if ways == 1 else a_kv_r if heads.kv == a_kv else ceiling(heads.kv / ways)
+
+
+def own_kv(ways: Any, heads: Heads) -> Any:
+    """Those of them whose keys and values a layer computes and keeps itself."""
+    return heads.own * kv_on(ways, heads)
 
 
 def heads_matrices(ways: Any, heads: Heads) -> Matrices:
     """Number, rows and columns of query (with a gate), output, key and value projections on one of so many ranks."""
-    kv = kv_on(ways, heads)
+    kv = own_kv(ways, heads)
     return (
         (1, (heads.queries * heads.keys + heads.gate) / ways, h),
         (1, heads.queries / ways * heads.values, h),
-        (1, kv * heads.keys, h),
-        (heads.projected, kv * heads.values, h),
+        (heads.own, kv * heads.keys, h),
+        (heads.own * heads.projected, kv * heads.values, h),
     )
 
 
@@ -205,11 +243,37 @@ def latent_matrices(ways: Any) -> tuple[Matrices, Matrices, Matrices]:
     return ((1, r_q, h), (1, r_q, query)), ((1, h, query),), rest
 
 
+def compressed_matrices(ways: Any) -> Matrices:
+    """The same of attention to compressed entries: compressed query, one vector as key and value, output by groups."""
+    groups, width = g_o / ways, a * d_h
+    return ((1, h, r_q), (1, r_q, width / ways), (1, h, d_h), (groups, width / Max(1, g_o), r_o), (1, groups * r_o, h))
+
+
+def compressed_vectors(ways: Any) -> Any:
+    """Its norms and sinks."""
+    return r_q + d_h + sinks * a / ways
+
+
+def compressed_attention(ways: Any) -> Any:
+    """Attention to compressed entries on one of so many ranks, compressors apart."""
+    return summed(compressed_matrices(ways), elements) + compressed_vectors(ways)
+
+
+#: A compressor has values and gates, of two series where windows overlap: its matrices, and places with a norm.
+HEAVY = (2 * h * d_h, (m_hc + 1) * d_h)
+_sparse = d_h + d_ix
+#: Matrices and vectors of an indexer, with the compressors of its layer where it picks entries.
+INDEXER = (
+    when(r_q > 0, r_q, h) * a_ix * d_ix + h * a_ix + h * when(m_ix > 0, 4 * _sparse, d_ix),
+    when(m_ix > 0, (2 * m_ix + 1) * d_h + (2 * m_ix + 1) * d_ix, 2 * d_ix),
+)
+
+
 def heads_vectors(ways: Any, heads: Heads) -> Any:
     """Biases, norms of heads and sinks of grouped-query attention on one of so many ranks."""
-    kv = kv_on(ways, heads)
+    kv = own_kv(ways, heads)
     biases = qkv_bias * ((heads.queries / ways + kv) * heads.keys + kv * heads.values) + o_bias * h
-    return biases + qk_norm * 2 * (1 + norm_bias) * heads.keys + sinks * heads.queries / ways
+    return biases + qk_norm * (1 + heads.own) * (1 + norm_bias) * heads.keys + sinks * heads.queries / ways
 
 
 def grouped_query_attention(ways: Any) -> Callable[[Heads], Any]:
@@ -233,16 +297,42 @@ def kept(tokens: Any, cache: Any = kv_token) -> Any:
 
     The state of a request counts as the tokens that take as much: of a cache of so many bytes a token on all ranks.
     """
-    return (Max(0, y_K - y_K_w) * tokens + y_K_w * reach(tokens)) / y_K + sigma_st * request / cache
+    kept_whole = Max(0, y_K - y_K_w) * tokens + y_K_w * reach(tokens)
+    return (kept_whole + compressed(tokens)) / y_K + sigma_st * request / cache
 
 
-def read(tokens: Any, whole: Any = y_K, near: Any = y_K_w, index: Any = L_ix * d_ix) -> Any:
+def compressed(tokens: Any) -> Any:
+    """Numbers of compressed entries among so many tokens, and of the tokens that wait to make one, by their width.
+
+    Values and gates wait; of two series where windows overlap, which also leave one series of the window before.
+    """
+    made, heavy = (floor(tokens / (Max(1, rate) * token)) for rate in (m_ix, m_hc))
+    waiting = 4 * (tokens - Max(1, m_ix) * made * token) + when(made > 0, 2 * m_ix * token)
+    rest = 2 * (tokens - Max(1, m_hc) * heavy * token)
+    return (y_sp + y_ek) * (made * token + waiting) + y_hc * (heavy * token + rest)
+
+
+def entries(tokens: Any) -> Any:
+    """Numbers of compressed entries among so many tokens that attention reads, on average over windows."""
+    return y_sp * Min(k_ix, tokens / Max(1, m_ix)) + y_hc * tokens / Max(1, m_hc)
+
+
+def read(
+    tokens: Any,
+    whole: Any = y_R,
+    near: Any = y_R_w,
+    index: Any = L_ix * d_ix,
+    over: Any = y_K,
+    number: Any = 1,
+) -> Any:
     """Tokens among so many that the next one attends to, mean over all layers and over its places in a chunk.
 
-    Layers count by what they keep of a token, or by other numbers of all, of those with a window and of indexers.
+    Layers count by what they read of a token, as multiples of what all keep of it; or by other numbers of all, of those
+    with a window, of indexers and of a number of an entry, as multiples of another.
     """
     of_chunk = when(And(chunked > 0, tokens > window), (window + token) / 2, reach(tokens))
-    return (Max(0, whole - near - index) * picked(tokens) + near * of_chunk + index * tokens) / whole
+    whole_read = Max(0, whole - near - index) * picked(tokens) + near * of_chunk
+    return (whole_read + index * tokens / Max(1, m_ix) + number * entries(tokens)) / over
 
 
 def picked(tokens: Any) -> Any:
@@ -250,14 +340,23 @@ def picked(tokens: Any) -> Any:
     return when(k_ix > 0, Min(k_ix, tokens), tokens)
 
 
+#: Arithmetic for one number of an entry: scores and weighted values of all heads.
+ENTRY_WORK = 4 * a * flop / token**2
+
+
 def scored(tokens: Any) -> Any:
     """The same, mean over work."""
-    return read(tokens, w_dec, w_near, w_ix)
+    return read(tokens, w_dec, w_near, w_ix, w_dec, ENTRY_WORK)
 
 
 def windowed(layers: int, tokens: int, of: int = 80) -> dict[Any, int]:
     """Example of attention alone, in which so many layers of all reach back so many tokens, the others to the first."""
-    return {y_K: of, y_K_w: layers, window: tokens, sigma_st: 0}
+    return {y_K: of, y_K_w: layers, window: tokens, sigma_st: 0, y_ek: 0, **UNCOMPRESSED}
+
+
+def reading(layers: int, tokens: int, of: int = 80) -> dict[Any, int]:
+    """The same of layers that read, each what it keeps."""
+    return {y_K: of, y_R: of, y_R_w: layers, window: tokens, sigma_st: 0, **UNCOMPRESSED}
 
 
 def normalised(width: Any) -> Any:
@@ -285,10 +384,10 @@ attention_layers = Formula(
 
 unbounded_attention_layers = Formula(
     L_all,
-    Max(0, L_att - L_w),
+    Max(0, L_att - L_w - L_c),
     title="Layers whose attention reaches back to the first token",
     source=Source("gemma_team2025", "section 2"),
-    example=Example({L_att: 62, L_w: 52}, "10", derived="62 - 52"),
+    example=Example({L_att: 62, L_w: 52, L_c: 0}, "10", derived="62 - 52"),
 )
 
 value_width = Formula(
@@ -363,27 +462,59 @@ state_parameters_per_rank = Formula(
 
 indexer_parameters = Formula(
     P_ix,
-    when(L_ix > 0, when(r_q > 0, r_q, h) * a_ix * d_ix + h * (d_ix + a_ix) + 2 * d_ix),
+    when(L_ix > 0, sum(INDEXER)),
     title="Parameters of an indexer",
     source=Source("deepseek2025v32", "section 2"),
-    assumes="Queries from the compressed ones, one key, a weight per head, and a norm of the key.",
+    assumes="Queries from the compressed ones, one key, a weight per head, and a norm of the key. Where it picks "
+    "compressed entries, with what makes these and their keys: values and gates of two series, places and norms.",
     example=Example(
-        {L_ix: 61, r_q: 1536, h: 7168, a_ix: 64, d_ix: 128},
+        {L_ix: 61, r_q: 1536, h: 7168, a_ix: 64, d_ix: 128, d_h: 192, m_ix: 0},
         "13959424",
         derived="1536 * 64 * 128 + 7168 * (128 + 64) + 2 * 128",
     ),
 )
 
+#: Attention of DeepSeek-V4 Pro.
+COMPRESSED = {h: 7168, a: 128, d_h: 512, r_q: 1536, r_o: 1024, g_o: 16, sinks: 1}
+
+compressed_attention_parameters = Formula(
+    P_c,
+    compressed_attention(1),
+    title="Parameters of attention to compressed entries",
+    source=Source("deepseek2026v4", "section 2.3"),
+    assumes="Compressed queries, one vector that all heads read as key and value, and an output projection of low rank "
+    "for each group of heads; norms and a sink per head.",
+    convention=SHAPE,
+    example=Example(
+        COMPRESSED,
+        "299763328",
+        derived="7168 * 1536 + 1536 * 128 * 512 + 7168 * 512 + 128 * 512 * 1024 + 16 * 1024 * 7168 + 1536 + 512 + 128",
+    ),
+)
+
+compressed_attention_parameters_per_rank = Formula(
+    P_c_r,
+    compressed_attention(t),
+    title="Parameters of attention to compressed entries on one rank",
+    source=MEGATRON,
+    assumes="Heads and their groups are split; what has no heads is held by all ranks, compressors and indexers too.",
+    example=Example({**COMPRESSED, t: 1}, "299763328", derived="299763328"),
+)
+
 mixer_parameters = Formula(
     P_mix,
-    attention(latent_attention(1), grouped_query_attention(1)) + L_st * P_st + L_ix * P_ix,
+    attention(latent_attention(1), grouped_query_attention(1), P_c)
+    + L_st * P_st
+    + L_ix * P_ix
+    + L_hc * sum(HEAVY),
     title="Parameters of all mixers",
     source=Source("deepseek2024v2", "section 2.1 and appendix C"),
     assumes="Multi-head latent attention where the cache has a rank, with a norm on each compressed vector; "
     "grouped-query attention otherwise.",
     convention=SHAPE,
     example=Example(
-        {h: 7168, a: 128, a_kv: 128, d_h: 192, r_q: 1536, r_kv: 512, d_nope: 128, d_rope: 64, d_v: 128, qkv_bias: 0,
+        {**UNSHARED, h: 7168, a: 128, a_kv: 128, d_h: 192, r_q: 1536, r_kv: 512, d_nope: 128, d_rope: 64, d_v: 128,
+         qkv_bias: 0,
          o_bias: 0, qk_norm: 0, sinks: 0, norm_bias: 0, n_G: 0, d_v_h: 192, **unbound(61, *SHAPED), **UNMIXED},
         "11413547008",
         derived="61 * ((7168 + 1) * 1536 + 1536 * 128 * 192 + 7168 * (512 + 64) + 512 + 512 * 128 * 256"
@@ -409,14 +540,20 @@ def _latent_elements() -> Any:
 
 mixer_matrices = Formula(
     M_mix,
-    attention(_latent_elements(), lambda heads: summed(heads_matrices(1, heads), elements))
+    attention(
+        _latent_elements(),
+        lambda heads: summed(heads_matrices(1, heads), elements),
+        summed(compressed_matrices(1), elements),
+    )
     + L_st * (h * (2 * H_k * N_st + (2 + z_st) * H_st * D_st + n_st * H_st) + X_st)
-    + L_ix * (when(r_q > 0, r_q, h) * a_ix * d_ix + h * (d_ix + a_ix)),
+    + L_ix * INDEXER[0]
+    + L_hc * HEAVY[0],
     title="Elements of the matrices of all mixers",
     source=Source("lin2024", "section 5.1"),
     assumes="Everything but biases, norms, sinks and short convolutions.",
     example=Example(
-        {h: 2880, a: 64, a_kv: 8, d_h: 64, d_v_h: 64, n_G: 0, n_vals: 1, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0,
+        {L_hc: 0, m_ix: 0, g_o: 0, r_o: 0, **UNSHARED, h: 2880, a: 64, a_kv: 8, d_h: 64, d_v_h: 64, n_G: 0, n_vals: 1,
+         r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0,
          **unbound(36, *SHAPED), L_st: 0, H_k: 0, N_st: 0, H_st: 0, D_st: 0, z_st: 0, n_st: 0, X_st: 0, L_ix: 0,
          a_ix: 0, d_ix: 0},
         "955514880",
@@ -435,14 +572,18 @@ kv_heads_per_rank = Formula(
 
 mixer_parameters_per_rank = Formula(
     P_mix_r,
-    attention(latent_attention(t), grouped_query_attention(t)) + L_st * P_st_r + L_ix * P_ix,
+    attention(latent_attention(t), grouped_query_attention(t), P_c_r)
+    + L_st * P_st_r
+    + L_ix * P_ix
+    + L_hc * sum(HEAVY),
     title="Parameters of all mixers on one rank",
     source=MEGATRON,
     assumes="Query, key and value products are split by heads, the output product by its rows; compressed latents, "
     "norms of heads, the output bias and indexers are held by all.",
     accuracy=COUNTED,
     example=Example(
-        {h: 16384, a: 128, a_kv_r: 1, d_h: 128, t: 8, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, qkv_bias: 0,
+        {P_c_r: 0, L_hc: 0, m_hc: 0, **UNSHARED, h: 16384, a: 128, a_kv_r: 1, d_h: 128, t: 8, r_q: 0, r_kv: 0,
+         d_nope: 0, d_rope: 0, d_v: 0, qkv_bias: 0,
          o_bias: 0, qk_norm: 0, sinks: 0, norm_bias: 0, n_G: 0, d_v_h: 128, **unbound(126, *SHAPED), P_st_r: 0,
          L_st: 0, P_ix: 0,
          L_ix: 0, n_vals: 1},
@@ -461,9 +602,9 @@ attention_parameters_per_rank = Formula(
 )
 
 
-def mean(of: Callable[[Heads], Any], state: Any = 0) -> Any:
-    """Mean over all layers of what attention has by its heads, and a recurrent mixer."""
-    return (L_all * of(ALL) + L_w * of(NEAR) + L_st * state) / L
+def mean(of: Callable[[Heads], Any], state: Any = 0, entries: Any = 0) -> Any:
+    """Mean over all layers: of attention by its heads, of recurrent mixers, and of attention to compressed entries."""
+    return (grouped(of) + L_st * state + L_c * entries) / L
 
 
 #: Widths of keys, values and gates of a recurrent mixer before its core; further matrices read what is as wide as h.
@@ -473,11 +614,11 @@ STATELESS = {L_st: 0, X_st: 0, H_k: 0, N_st: 0, H_st: 0, D_st: 0, z_st: 0, n_st:
 
 heads_per_rank = Formula(
     a_r,
-    mean(lambda heads: heads.queries) / t,
+    mean(lambda heads: heads.queries, 0, a) / t,
     title="Query heads on one tensor-parallel rank",
     source=MEGATRON,
     convention="Mean over all layers.",
-    example=Example({a: 64, t: 8, L: 80, L_all: 80, L_w: 0, a_s: 1}, "8", derived="64 / 8"),
+    example=Example({a: 64, t: 8, L: 80, L_all: 80, L_w: 0, L_c: 0, a_s: 1}, "8", derived="64 / 8"),
 )
 
 query_width = Formula(
@@ -502,8 +643,11 @@ query_width = Formula(
 query_value_width = Formula(
     y_v,
     mean(
-        lambda heads: heads.queries / t * (heads.keys + heads.values) + kv_on(t, heads) * heads.values + heads.gate / t,
+        lambda heads: (
+            heads.queries / t * (heads.keys + heads.values) + own_kv(t, heads) * heads.values + heads.gate / t
+        ),
         (STATE_WIDTH + H_st * D_st) / t,
+        2 * a / t * d_h + d_h,
     ),
     title="Widths of queries, gate, values and output of one rank",
     source=MEGATRON,
@@ -511,6 +655,8 @@ query_value_width = Formula(
     convention="Mean over all layers.",
     example=Example(
         {
+            L_c: 0,
+            **UNSHARED,
             a: 64,
             t: 8,
             a_kv_r: 1,
@@ -531,12 +677,25 @@ query_value_width = Formula(
 
 core_width = Formula(
     y_core,
-    y_v + mean(lambda heads: kv_on(t, heads) * heads.keys, C_st / t),
+    y_v + mean(lambda heads: own_kv(t, heads) * heads.keys, C_st / t),
     title="The same with the keys",
     source=MEGATRON,
     assumes="Of a recurrent mixer, with what its convolution reads.",
     example=Example(
-        {y_v: 2176, a_kv_r: 1, d_h: 128, L: 80, t: 8, C_st: 0, L_all: 80, L_w: 0, L_st: 0, a_kv_s: 1, d_s: 1},
+        {
+            **UNSHARED,
+            y_v: 2176,
+            a_kv_r: 1,
+            d_h: 128,
+            L: 80,
+            t: 8,
+            C_st: 0,
+            L_all: 80,
+            L_w: 0,
+            L_st: 0,
+            a_kv_s: 1,
+            d_s: 1,
+        },
         "2304",
         derived="2176 + 1 * 128",
     ),
@@ -547,6 +706,7 @@ key_value_width = Formula(
     attention(
         a * (d_nope + d_rope + d_v) / t,
         lambda heads: kv_on(t, heads) * (heads.keys + heads.values),
+        d_h,
     )
     / L,
     title="Keys and values one rank sends for a token",
@@ -574,13 +734,13 @@ key_value_width = Formula(
 
 repeated_elements = Formula(
     W_all,
-    (when(IS_LATENT, L_att * h * (r_q + r_kv + d_rope)) + L_ix * P_ix) / L,
+    (when(IS_LATENT, L_att * h * (r_q + r_kv + d_rope)) + L_ix * P_ix + L_c * h * (r_q + d_h) + L_hc * HEAVY[0]) / L,
     title="Matrix elements of attention that every rank holds whole",
     source=LATENT,
     assumes="Tensor-parallel ranks split matrices by heads; compressed vectors have none, and indexers are copied.",
     convention="Mean over all layers.",
     example=Example(
-        {r_kv: 512, h: 7168, r_q: 1536, d_rope: 64, L: 61, L_att: 61, L_ix: 0, P_ix: 0},
+        {r_kv: 512, h: 7168, r_q: 1536, d_rope: 64, L: 61, L_att: 61, L_ix: 0, P_ix: 0, L_c: 0, L_hc: 0, d_h: 192},
         "15138816",
         derived="7168 * (1536 + 512 + 64)",
     ),
@@ -606,19 +766,23 @@ _query_widths = when(r_q > 0, h + r_q + r_q + a * (d_nope + d_rope), h + a * (d_
 _latent_widths = _query_widths + h + r_kv + d_rope + r_kv + a * (d_nope + d_v) + a * d_v + h
 
 
+_compressed_widths = 2 * (h + r_q + a * d_h + g_o * r_o) + d_h
+
+
 def _heads_widths(heads: Heads) -> Any:
-    return 2 * h + (heads.queries + heads.kv) * (heads.keys + heads.values) + heads.gate
+    return 2 * h + (heads.queries + heads.own * heads.kv) * (heads.keys + heads.values) + heads.gate
 
 
 product_widths = Formula(
     y_mix,
-    (attention(_latent_widths, _heads_widths) + L_st * (2 * h + STATE_WIDTH + H_st * D_st)) / L,
+    (attention(_latent_widths, _heads_widths, _compressed_widths) + L_st * (2 * h + STATE_WIDTH + H_st * D_st)) / L,
     title="Widths that the products of attention read and write",
     source=MEGATRON,
     assumes="Products with one input read it once.",
     convention="Mean over all layers; all ranks.",
     example=Example(
-        {r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, h: 4096, a: 32, a_kv: 8, d_h: 128, n_G: 0, d_v_h: 128, L: 32,
+        {g_o: 0, r_o: 0, **UNSHARED, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, h: 4096, a: 32, a_kv: 8, d_h: 128,
+         n_G: 0, d_v_h: 128, L: 32,
          **unbound(32, *SHAPED), **STATELESS},
         "18432",
         derived="2 * 4096 + 2 * (32 + 8) * 128",
@@ -628,7 +792,12 @@ product_widths = Formula(
 _compressed, _plain, _rest = (summed(matrices, edges) for matrices in latent_matrices(t))
 #: Rows and columns of attention in one layer.
 _attention_edges = (
-    attention(when(r_q > 0, _compressed, _plain) + _rest, lambda heads: summed(heads_matrices(t, heads), edges)) / L
+    attention(
+        when(r_q > 0, _compressed, _plain) + _rest,
+        lambda heads: summed(heads_matrices(t, heads), edges),
+        summed(compressed_matrices(t), edges),
+    )
+    / L
 )
 
 attention_edges = Formula(
@@ -640,7 +809,8 @@ attention_edges = Formula(
     convention="One layer on one rank, mean over all layers.",
     accuracy=COUNTED,
     example=Example(
-        {h: 4096, a: 32, a_kv_r: 8, d_h: 128, t: 1, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, n_G: 0, d_v_h: 128,
+        {g_o: 0, r_o: 0, **UNSHARED, h: 4096, a: 32, a_kv_r: 8, d_h: 128, t: 1, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0,
+         d_v: 0, n_G: 0, d_v_h: 128,
          L: 32, n_vals: 1, **unbound(32, *SHAPED), **STATELESS},
         "26624",
         derived="2 * (4096 + 4096) + 2 * (1024 + 4096)",
@@ -649,42 +819,54 @@ attention_edges = Formula(
 
 attention_vectors = Formula(
     U_attn,
-    (attention(r_q + r_kv, lambda heads: heads_vectors(t, heads)) + L_st * (C_st * K_st + b_st) / t + L_ix * 2 * d_ix)
+    (
+        attention(r_q + r_kv, lambda heads: heads_vectors(t, heads), compressed_vectors(t))
+        + L_st * (C_st * K_st + b_st) / t
+        + L_ix * INDEXER[1]
+        + L_hc * HEAVY[1]
+    )
     / L,
     title="Norms and biases of mixers",
     source=FACTORS,
     convention="One layer on one rank, mean over all layers.",
     accuracy=COUNTED,
     example=Example(
-        {h: 1024, a: 16, a_kv_r: 8, d_h: 128, t: 1, r_q: 0, r_kv: 0, qkv_bias: 0, o_bias: 0, qk_norm: 1, norm_bias: 0,
+        {L_hc: 0, m_hc: 0, m_ix: 0, **UNSHARED, h: 1024, a: 16, a_kv_r: 8, d_h: 128, t: 1, r_q: 0, r_kv: 0,
+         qkv_bias: 0, o_bias: 0, qk_norm: 1, norm_bias: 0,
          sinks: 0, d_v_h: 128, L: 28, **unbound(28, *SHAPED), L_st: 0, L_ix: 0, d_ix: 0, C_st: 0, K_st: 0, b_st: 0},
         "256",
         derived="2 * 128",
     ),
 )  # fmt: skip
 
-_share = L_att / L
+_share, _sharing = L_att / L, (L_kv + L_kv_w) / L
+_products = Max(0, _share * (4 + when(And(r_kv + L_c > 0, r_q > 0), 1)) - 2 * _sharing)
 
 adapted_attention_products = Formula(
     K_attn,
     by_label(
         lora_targets,
         {
-            "query_value": 2 * _share,
-            "attention": _share * (4 + when(And(r_kv > 0, r_q > 0), 1)),
-            "all_linear": _share * (4 + when(And(r_kv > 0, r_q > 0), 1)) + 2 * L_st / L,
+            "query_value": Max(0, 2 * _share - _sharing),
+            "attention": _products,
+            "all_linear": _products + 2 * L_st / L,
         },
     ),
     title="Products of mixers that have adapters",
     source=LORA,
-    assumes="Query, key, value and output. Of latent attention those into and out of the compressed vectors; of "
+    assumes="Query, key, value and output; queries and output of layers that share keys. Of latent "
+    "attention those into and out of the compressed vectors; of "
     "recurrent mixers those in and out, where all products have adapters.",
     convention="Mean over all layers.",
-    example=Example({lora_targets: "attention", r_kv: 0, r_q: 0, L: 32, L_att: 32, L_st: 0}, "4", LORA),
+    example=Example(
+        {L_c: 0, **UNSHARED, lora_targets: "attention", r_kv: 0, r_q: 0, L: 32, L_att: 32, L_st: 0}, "4", LORA
+    ),
 )
 
 _values_and_queries = mean(
-    lambda heads: heads.queries / t * heads.keys + kv_on(t, heads) * heads.values + heads.gate / t + 2 * h
+    lambda heads: (
+        heads.queries / t * heads.keys + own_kv(t, heads) * heads.values + heads.gate / t + (1 + heads.own) * h
+    )
 )
 
 adapted_attention_edges = Formula(
@@ -697,7 +879,8 @@ adapted_attention_edges = Formula(
     source=LORA,
     convention="One layer on one rank, mean over all layers.",
     example=Example(
-        {lora_targets: "query_value", a: 96, a_kv_r: 96, d_h: 128, t: 1, h: 12288, R_attn: 98304, n_G: 0, d_v_h: 128,
+        {g_o: 0, r_o: 0, **UNSHARED, lora_targets: "query_value", a: 96, a_kv_r: 96, d_h: 128, t: 1, h: 12288,
+         R_attn: 98304, n_G: 0, d_v_h: 128,
          L: 96, n_vals: 1, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, **unbound(96, *SHAPED)},
         "49152",
         derived="(96 + 96) * 128 + 2 * 12288",
@@ -709,9 +892,12 @@ def _pair(heads: Heads) -> Any:
     return 2 * heads.queries * (heads.keys + heads.values)
 
 
+#: Of attention to compressed entries, whose keys are values.
+_PAIR = 4 * a * d_h
+
 attention_work = Formula(
     attention_flops,
-    attention(2 * a * (d_nope + d_rope + d_v), _pair) * flop / token**2,
+    attention(2 * a * (d_nope + d_rope + d_v), _pair, _PAIR) * flop / token**2,
     title="Arithmetic of attention, per pair of tokens",
     source=Source("kaplan2020", "table 1"),
     assumes="Scores and weighted values, two FLOPs per product.",
@@ -724,11 +910,11 @@ attention_work = Formula(
 
 near_attention_work = Formula(
     w_win,
-    L_w * when(IS_LATENT, 2 * a * (d_nope + d_rope + d_v), _pair(NEAR)) * flop / token**2,
+    (L_w * when(IS_LATENT, 2 * a * (d_nope + d_rope + d_v), _pair(NEAR)) + L_c * _PAIR) * flop / token**2,
     title="Arithmetic of attention with a window, per pair of tokens",
     source=Source("kaplan2020", "table 1"),
     example=Example(
-        {L_w: 16, a: 32, a_s: 32, d_s: 128, d_v_s: 128, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0},
+        {L_w: 16, a: 32, a_s: 32, d_s: 128, d_v_s: 128, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, L_c: 0, d_h: 128},
         "262144 FLOP/token^2",
         derived="16 * 32 * (2 * 128 + 2 * 128)",
     ),
@@ -745,11 +931,11 @@ indexer_work = Formula(
 
 near_decode_work = Formula(
     w_near,
-    L_w * when(IS_LATENT, 2 * a * (2 * r_kv + d_rope), _pair(NEAR)) * flop / token**2,
+    (L_w * when(IS_LATENT, 2 * a * (2 * r_kv + d_rope), _pair(NEAR)) + L_c * _PAIR) * flop / token**2,
     title="Arithmetic of attention with a window in decoding, per pair of tokens",
     source=Source("deepseek2024v2", "section 2.1"),
     example=Example(
-        {L_w: 16, a: 32, a_s: 32, d_s: 128, d_v_s: 128, r_kv: 0, d_rope: 0},
+        {L_w: 16, a: 32, a_s: 32, d_s: 128, d_v_s: 128, r_kv: 0, d_rope: 0, L_c: 0, d_h: 128},
         "262144 FLOP/token^2",
         derived="16 * 32 * (2 * 128 + 2 * 128)",
     ),
@@ -810,23 +996,30 @@ def _in_reach(tokens: Any) -> Any:
     return tokens * (1 - (1 - f_mask) * tokens / s)
 
 
+def _picked(of: Any) -> Any:
+    """Tokens or entries that an indexer picks among so many at the end, mean over a sequence."""
+    return Min(k_ix, of) * (1 - (1 - f_mask) * Min(1, k_ix / of))
+
+
 _one = Max(0, attention_flops - w_win) / Max(1, L_all)
 
 pair_work = Formula(
     w_pair,
     Max(0, attention_flops - w_win)
-    * when(k_ix > 0, Min(k_ix, s) * (1 - (1 - f_mask) * Min(1, k_ix / s)), f_mask * s)
+    * when(k_ix > 0, _picked(s), f_mask * s)
     + L_mtp * _one * f_mask * s
     + w_win * when(chunked > 0, f_mask * _chunks / s, _in_reach(s_reach))
-    + w_ix * f_mask * s,
+    + w_ix * f_mask * s / Max(1, m_ix)
+    + ENTRY_WORK * (y_sp * _picked(s / Max(1, m_ix)) + y_hc * f_mask * s / Max(1, m_hc)),
     title="Arithmetic of attention over pairs of tokens, per token",
     source=Source("kaplan2020", "table 1"),
     assumes="A window of w leaves s w - w^2/2 pairs of a causal sequence of s tokens: its first tokens see fewer; so "
     "do the tokens that an indexer picks, which itself scores all. Chunks are whole squares or triangles, the last one "
-    "smaller. Layers for predicting further tokens reach back to the first one.",
+    "smaller. Layers for predicting further tokens reach back to the first one. Of compressed entries there is one for "
+    "so many tokens before; those of a window that is not full are left out.",
     example=Example(
         {chunked: 0, f_mask: 0.5, attention_flops: 524288, w_win: 262144, s: 8192, L_mtp: 0, s_reach: 1024, k_ix: 0,
-         w_ix: 0, L_all: 16},
+         w_ix: 0, L_all: 16, a: 32, **UNCOMPRESSED},
         "1.3254 GFLOP/token",
         derived="524288 / 32 * (16 * 8192 / 2 + 16 * (8192 * 1024 - 1024**2 / 2) / 8192) / 1e9",
     ),
@@ -858,10 +1051,15 @@ state_bytes = Formula(
 )
 
 
+def _of_token(heads: Heads) -> Any:
+    """Numbers of the keys and values of a token."""
+    return heads.kv * (heads.keys + heads.values)
+
+
 def _cached(ways: Any) -> Any:
     """Numbers that all layers keep of a token on one of so many ranks; one in all where no layer has attention."""
-    own = attention(r_kv + d_rope, lambda heads: kv_on(ways, heads) * (heads.keys + heads.values))
-    return Max(Integer(1) / ways, own + L_ix * d_ix)
+    own = attention(r_kv + d_rope, lambda heads: own_kv(ways, heads) * (heads.keys + heads.values), d_h)
+    return Max(Integer(1) / ways, own + when(m_ix > 0, 0, L_ix * d_ix))
 
 
 cache_width = Formula(
@@ -871,7 +1069,18 @@ cache_width = Formula(
     source=Source("ainslie2023", "section 2"),
     assumes="Keys and values, or one compressed vector and a rotary key; and a key of each indexer.",
     example=Example(
-        {a_kv: 40, d_h: 128, r_kv: 0, d_rope: 0, d_v_h: 128, L_ix: 0, d_ix: 0, **unbound(40, *SHAPED[1:])},
+        {
+            m_ix: 0,
+            **UNSHARED,
+            a_kv: 40,
+            d_h: 128,
+            r_kv: 0,
+            d_rope: 0,
+            d_v_h: 128,
+            L_ix: 0,
+            d_ix: 0,
+            **unbound(40, *SHAPED[1:]),
+        },
         "409600",
         derived="40 * 40 * 2 * 128",
     ),
@@ -879,11 +1088,62 @@ cache_width = Formula(
 
 near_cache_width = Formula(
     y_K_w,
-    L_w * when(IS_LATENT, r_kv + d_rope, a_kv_s * (d_s + d_v_s)),
+    when(IS_LATENT, L_w * (r_kv + d_rope), Max(0, L_w - L_kv_w) * _of_token(NEAR)) + L_c * d_h,
     title="Numbers that layers with a window keep of a token",
     source=Source("ainslie2023", "section 2"),
     example=Example(
-        {L_w: 24, r_kv: 0, d_rope: 0, a_kv_s: 8, d_s: 128, d_v_s: 128}, "49152", derived="24 * 8 * 2 * 128"
+        {L_c: 0, d_h: 1, L_kv_w: 0, L_w: 24, r_kv: 0, d_rope: 0, a_kv_s: 8, d_s: 128, d_v_s: 128},
+        "49152",
+        derived="24 * 8 * 2 * 128",
+    ),
+)
+
+
+def _entries(name: Any, width: Any, title: str, example: dict[Any, int], answer: str) -> Formula:
+    """A width of compressed entries in all layers that have such."""
+    return Formula(
+        name,
+        width,
+        title=title,
+        source=Source("deepseek2026v4", "section 2.3"),
+        convention="All layers, one replica.",
+        example=Example(example, answer, derived=answer),
+    )
+
+
+_heavily = {L_hc: 31, d_h: 512}
+picked_entry_width = _entries(
+    y_sp,
+    when(m_ix > 0, L_ix * d_h),
+    "Numbers of an entry in layers with an indexer",
+    {m_ix: 4, L_ix: 30, d_h: 512},
+    "15360",
+)
+read_entry_width = _entries(y_hc, L_hc * d_h, "Numbers of an entry in layers that read all", _heavily, "15872")
+entry_key_width = _entries(
+    y_ek, when(m_ix > 0, L_ix * d_ix), "Numbers of the keys of an entry", {m_ix: 4, L_ix: 30, d_ix: 128}, "3840"
+)
+
+read_width = Formula(
+    y_R,
+    y_K + L_kv * _of_token(ALL) + L_kv_w * _of_token(NEAR),
+    title="Numbers of a token that all layers read",
+    source=Source("brandon2024", "section 2.2"),
+    assumes="What they keep, and what layers read that share the keys and values of others.",
+    example=Example(
+        {y_K: 20480, L_kv: 3, L_kv_w: 12, a_kv: 2, d_h: 256, d_v_h: 256, a_kv_s: 2, d_s: 256, d_v_s: 256},
+        "35840",
+        derived="20480 + 15 * 2 * 2 * 256",
+    ),
+)
+
+near_read_width = Formula(
+    y_R_w,
+    y_K_w + L_kv_w * _of_token(NEAR),
+    title="Numbers of a token that layers with a window read",
+    source=Source("brandon2024", "section 2.2"),
+    example=Example(
+        {y_K_w: 16384, L_kv_w: 12, a_kv_s: 2, d_s: 256, d_v_s: 256}, "28672", derived="16384 + 12 * 2 * 2 * 256"
     ),
 )
 
@@ -927,7 +1187,8 @@ cache_per_rank = Formula(
     assumes="Heads are split; where there are more ranks than heads, heads are copied. A compressed cache and the keys "
     "of indexers are copied on every rank.",
     example=Example(
-        {kv_token: 320, y_K: 163840, a_kv_r: 1, r_kv: 0, d_rope: 0, d_h: 128, d_v_h: 128, t: 8, L_ix: 0, d_ix: 0,
+        {m_ix: 0, **UNSHARED, kv_token: 320, y_K: 163840, a_kv_r: 1, r_kv: 0, d_rope: 0, d_h: 128, d_v_h: 128, t: 8,
+         L_ix: 0, d_ix: 0,
          **unbound(80, *SHAPED[1:])},
         "40 kB/token",
         derived="320 * 80 * 2 * 128 / (80 * 8 * 2 * 128)",
@@ -940,7 +1201,7 @@ _output = when(q_o < q_a, q_o, q_a + when(q_in < q_a, q_in))
 
 def _grouped(heads: Heads) -> Any:
     """Queries, keys, values and output of grouped-query attention, with norms of heads and a gate."""
-    queries, kv = heads.queries / t, kv_on(t, heads)
+    queries, kv = heads.queries / t, own_kv(t, heads)
     norms = (queries + kv) * qk_norm * ((q_a + q_copy) * heads.keys + 4 * byte)
     # A gate keeps its own output, and the product with it besides that of the core.
     gate = when(n_G > 0, q_a * (heads.gate + heads.queries * heads.values) / t)
@@ -953,11 +1214,17 @@ _latents = when(r_q > 0, normalised(r_q)) + normalised(r_kv) + when(EAGER, 0, q_
 _expansion = a / t * q_a * (2 * (d_nope + d_rope) + (d_nope + d_v)) / token
 _latent = _latents + _expansion + a / t * _output * d_v / token
 
+#: Of attention to compressed entries; of an indexer that picks them, with what makes entries and their keys.
+_shared_vector = (
+    normalised(r_q) + normalised(d_h) + a / t * (q_a + _output) * d_h / token + _output * g_o * r_o / t / token
+)
+_indexed = when(m_ix > 0, q_a * (4 * (d_h + d_ix) + a_ix * d_ix + a_ix) / token)
+
 _state = q_a * (2 * C_st + STATE_WIDTH + H_st * D_st + Q_st / token * H_st) / t / token
 
 attention_activation = Formula(
     x_attn,
-    (attention(_latent, _grouped) + L_st * _state) / L,
+    (attention(_latent, _grouped, _shared_vector) + L_ix * _indexed + L_hc * 2 * q_a * d_h / token + L_st * _state) / L,
     title="Kept by mixers outside the core of attention",
     source=AUTOGRAD,
     variant="per_operator",
@@ -967,7 +1234,8 @@ attention_activation = Formula(
     convention="Mean over all layers.",
     accuracy=HOOKS,
     example=Example(
-        {a: 128, t: 1, a_kv_r: 128, d_h: 192, qk_norm: 0, q_a: 2, q_in: 2, q_copy: 0, r_q: 1536, r_kv: 512, d_nope: 128,
+        {L_hc: 0, m_ix: 0, d_ix: 0, a_ix: 0, L_ix: 0, g_o: 0, r_o: 0, **UNSHARED, a: 128, t: 1, a_kv_r: 128, d_h: 192,
+         qk_norm: 0, q_a: 2, q_in: 2, q_copy: 0, r_q: 1536, r_kv: 512, d_nope: 128,
          d_rope: 64, d_v: 128, elementwise_kernels: "fused", q_o: 2, n_G: 0, d_v_h: 192, L: 61, C_st: 0, Q_st: 0,
          **unbound(61, *SHAPED), h: 7168, **STATELESS},
         "204936 byte/token",
@@ -983,9 +1251,11 @@ def _core(heads: Heads) -> Any:
     return when(FLASH, 4 * byte * heads.queries / t / token, expanded + _score_rows * heads.queries / t)
 
 
+_kernel = when(FLASH, 4 * byte / token, _score_rows) * a / t
+
 attention_core_activation = Formula(
     x_core,
-    attention(when(FLASH, 4 * byte / token, _score_rows) * a / t, _core) / L,
+    attention(_kernel, _core, _kernel) / L,
     title="Kept by the core of attention",
     source=Source("dao2022", "section 3.1"),
     variant="per_operator",
@@ -1026,11 +1296,19 @@ SHAPES = (
     near_value_width,
 )
 #: What mixers store.
-WHOLE = (*SHAPES, state_parameters, indexer_parameters, mixer_parameters, attention_parameters)
+WHOLE = (
+    *SHAPES,
+    state_parameters,
+    indexer_parameters,
+    compressed_attention_parameters,
+    mixer_parameters,
+    attention_parameters,
+)
 STORED = (norms_per_layer, *WHOLE)
 #: What one rank holds of it, with adapters.
 SHARDED = (
     state_parameters_per_rank,
+    compressed_attention_parameters_per_rank,
     kv_heads_per_rank,
     mixer_parameters_per_rank,
     attention_parameters_per_rank,
@@ -1043,13 +1321,14 @@ ADAPTED = (attention_edges, attention_vectors, adapted_attention_products, adapt
 #: What they keep for the backward pass.
 SAVED = (attention_activation, attention_core_activation, up_projection_activation)
 #: What they compute.
-COMPUTED = (attention_work, near_attention_work, indexer_work, scan_work, window_reach, pair_work, score_work)
+ENTRIES = (picked_entry_width, read_entry_width)
+COMPUTED = (*ENTRIES, attention_work, near_attention_work, indexer_work, scan_work, window_reach, pair_work, score_work)
 #: What they compute in decoding.
 DECODED = (near_decode_work, decode_attention_work)
 #: What a training step needs beside that.
 TRAINED = (key_value_width, repeated_elements, expanding_elements, product_widths, *COMPUTED)
 #: What a request keeps.
-CACHED = (state_bytes, cache_width, near_cache_width, kv_bytes_per_token)
+CACHED = (state_bytes, entry_key_width, cache_width, near_cache_width, read_width, near_read_width, kv_bytes_per_token)
 
 FORMULAS = (
     *STORED,

@@ -22,6 +22,7 @@ from mlsysim.symbols.workload import (
     M_x,
     P,
     P_active,
+    P_lk,
     P_re,
     V,
     b_x,
@@ -41,7 +42,6 @@ from mlsysim.symbols.workload import (
     router_bias,
     tied,
 )
-
 
 #: Width at which routed experts work.
 EXPERT_WIDTH = when(r_moe > 0, r_moe, h)
@@ -138,11 +138,12 @@ router_parameters = Formula(
 
 embedding_parameters = Formula(
     P_emb,
-    V * h + n_pos * h,
+    V * h + n_pos * h + P_lk,
     title="Parameters of the embeddings",
     source=Source("brown2020", "section 2.1"),
+    assumes="Tables that layers look up of their own among them (Gemma 3n).",
     convention=SHAPE,
-    example=Example({V: 50257, h: 768, n_pos: 1024}, "39383808", derived="(50257 + 1024) * 768"),
+    example=Example({V: 50257, h: 768, n_pos: 1024, P_lk: 0}, "39383808", derived="(50257 + 1024) * 768"),
 )
 
 head_parameters = Formula(

@@ -59,6 +59,7 @@ from mlsysim.symbols.workload import (
     L_mtp,
     L_nb,
     M_x,
+    P_lk,
     P_re,
     V,
     b_x,
@@ -176,16 +177,17 @@ edge_parameters_per_rank = Formula(
     P_edge_r,
     when(
         p > 1,
-        ceiling(V / t) * h + Max(n_pos * h, P_norm),
-        (2 - tied) * ceiling(V / t) * h + n_pos * h + P_norm,
+        ceiling(V / t) * h + Max(n_pos * h + P_lk / t, P_norm),
+        (2 - tied) * ceiling(V / t) * h + n_pos * h + P_norm + P_lk / t,
     ),
     title="Parameters of one rank outside the layers",
     source=MEGATRON,
-    assumes="Embedding and head are split by rows of the vocabulary. With a pipeline one end holds the embedding, the "
+    assumes="Embedding, head and tables of layers are split by rows of the vocabulary. With a pipeline one "
+    "end holds the embedding, the "
     "other the head, a copy where they are one matrix.",
     accuracy=COUNTED,
     example=Example(
-        {V: 50257, t: 8, h: 12288, p: 8, n_pos: 2048, P_norm: 24576, tied: 1},
+        {V: 50257, t: 8, h: 12288, p: 8, n_pos: 2048, P_norm: 24576, tied: 1, P_lk: 0},
         "102371328",
         derived="ceil(50257 / 8) * 12288 + 2048 * 12288",
     ),

@@ -17,7 +17,11 @@ from mlsysim.symbols.mixers import (
     H_k,
     H_st,
     L_both,
+    L_c,
+    L_hc,
     L_ix,
+    L_kv,
+    L_kv_w,
     L_none,
     L_st,
     L_w,
@@ -28,10 +32,14 @@ from mlsysim.symbols.mixers import (
     a_kv_w,
     a_w,
     d_v,
+    g_o,
     k_ix,
+    m_hc,
+    m_ix,
     n_G,
     qk_norm,
     r_kv,
+    r_o,
     r_q,
     sinks,
     window,
@@ -58,6 +66,7 @@ SHAPE = (
     "shared_ffn_dim",
     "router_bias",
     "tied_embeddings",
+    "lookup_parameters",
     "learned_positions",
     "qkv_bias",
     "attention_output_bias",
@@ -82,6 +91,8 @@ SHAPE = (
     "sliding_head_dim",
     "sliding_v_head_dim",
     "value_projections",
+    "shared_cache_layers",
+    "sliding_shared_layers",
     "mixerless_layers",
     "blockless_layers",
     "state_layers",
@@ -99,6 +110,12 @@ SHAPE = (
     "index_layers",
     "index_heads",
     "index_head_dim",
+    "compressed_layers",
+    "heavily_compressed_layers",
+    "index_compression",
+    "heavy_compression",
+    "o_lora_rank",
+    "o_groups",
     "further_matrices",
     "further_vectors",
     "reused_parameters",
@@ -122,6 +139,7 @@ CHECKPOINT = (*WEIGHT_PARTS, "kv_cache_dtype")
 #: What a model has that says nothing of it.
 OPTIONAL_SHAPE: dict[str, Any] = {
     "tied_embeddings": False,
+    "lookup_parameters": 0,
     "learned_positions": 0,
     "qkv_bias": False,
     "attention_output_bias": False,
@@ -147,6 +165,8 @@ OPTIONAL_SHAPE: dict[str, Any] = {
     "sliding_head_dim": 0,
     "sliding_v_head_dim": 0,
     "value_projections": True,
+    "shared_cache_layers": 0,
+    "sliding_shared_layers": 0,
     "mixerless_layers": 0,
     "blockless_layers": 0,
     "state_layers": 0,
@@ -164,6 +184,12 @@ OPTIONAL_SHAPE: dict[str, Any] = {
     "index_layers": 0,
     "index_heads": 0,
     "index_head_dim": 0,
+    "compressed_layers": 0,
+    "heavily_compressed_layers": 0,
+    "index_compression": 0,
+    "heavy_compression": 0,
+    "o_lora_rank": 0,
+    "o_groups": 0,
     "further_matrices": 0,
     "further_vectors": 0,
     "reused_parameters": 0,
@@ -204,6 +230,7 @@ SHARED_MIXERS = (
         "must divide {sliding_kv_heads} or be a multiple of it",
     ),
     Requirement(t, Eq(Mod(H_st, t), 0), "must divide {state_heads}"),
+    Requirement(t, Eq(Mod(g_o, t), 0), "must divide {o_groups}"),
     Requirement(
         t,
         Eq(H_k, 0) | Eq(Mod(H_k, t), 0) | Eq(Mod(t, Max(1, H_k)), 0),
@@ -214,7 +241,7 @@ SHARED_MIXERS = (
 #: Of latent attention the products of queries and values alone are not counted.
 LATENT_ADAPTERS = Requirement(
     lora_targets,
-    Eq(r_kv, 0) | Ne(lora_targets, label(lora_targets, "query_value")),
+    (Eq(r_kv, 0) & Eq(L_c, 0)) | Ne(lora_targets, label(lora_targets, "query_value")),
     "must be attention or all_linear with latent attention",
 )
 
@@ -227,6 +254,7 @@ ATTENDS = Requirement(
 
 WINDOW_REQUIREMENTS = (
     Requirement(window, (window > 0) | Eq(L_w, 0), "must be above 0 where {sliding_layers} have one"),
+    Requirement(window, (window > 0) | Eq(L_c, 0), "must be above 0 where {compressed_layers} have one"),
     Requirement(k_ix, Eq(k_ix, 0) | (L_ix > 0), "must be 0 where {index_layers}"),
     Requirement(k_ix, (k_ix > 0) | Eq(L_ix, 0), "must be above 0 where {index_layers}"),
 )
@@ -236,7 +264,19 @@ KIND_REQUIREMENTS = (
     Requirement(L_nb, L_nb + L_moe <= L, "must leave {layers} the {moe_layers} with experts"),
     Requirement(L_both, L_both <= L_st, "must be at most {state_layers}"),
     Requirement(L_st, L_st + L_none <= L + L_both, "must be at most {layers}, less {mixerless_layers}"),
-    Requirement(L_w, L_w + L_st + L_none <= L + L_both, "must be at most the layers with attention, of {layers}"),
+    Requirement(L_w, L_w + L_c + L_st + L_none <= L + L_both, "must be at most the layers with attention, of {layers}"),
+    Requirement(
+        L_kv,
+        Eq(L_kv, 0) | (L_kv + L_w + L_st + L_none < L + L_both),
+        "must leave a layer without a window that keeps keys and values, of {layers}",
+    ),
+    Requirement(
+        L_kv_w,
+        Eq(L_kv_w, 0) | (L_kv_w < L_w),
+        "must be less than {sliding_layers}: one of them keeps keys and values",
+    ),
+    Requirement(L_kv, Eq(L_kv, 0) | Eq(r_kv, 0), "must be 0 with latent attention ({kv_lora_rank})"),
+    Requirement(L_kv_w, Eq(L_kv_w, 0) | Eq(r_kv, 0), "must be 0 with latent attention ({kv_lora_rank})"),
     Requirement(
         a_kv_w, Eq(a_kv_w, 0) | Eq(Mod(when(a_w > 0, a_w, a), Max(1, a_kv_w)), 0), "must divide {sliding_heads}"
     ),
@@ -247,6 +287,16 @@ KIND_REQUIREMENTS = (
     ),
     Requirement(H_st, (H_st > 0) | Eq(H_k, 0), "must be above 0 where {state_key_heads}"),
     Requirement(L_ix, Eq(L_ix, 0) | (a_ix > 0), "must be 0 where {index_heads}"),
+    Requirement(L_c, Eq(L_c, 0) | Eq(r_kv, 0), "must be 0 with latent attention ({kv_lora_rank})"),
+    Requirement(L_c, L_c + L_w + L_st + L_none <= L + L_both, "must be at most the layers with attention, of {layers}"),
+    Requirement(L_hc, L_hc <= L_c, "must be at most {compressed_layers}"),
+    Requirement(L_ix, Eq(L_c, 0) | (L_ix + L_hc <= L_c), "must leave {compressed_layers} those that read all entries"),
+    Requirement(m_ix, Eq(m_ix, 0) | (L_c > 0), "must be 0 where {compressed_layers}"),
+    Requirement(m_ix, (m_ix > 0) | Eq(L_c, 0) | Eq(L_ix, 0), "must be above 0 where {index_layers} pick entries"),
+    Requirement(m_hc, (m_hc > 0) | Eq(L_hc, 0), "must be above 0 where {heavily_compressed_layers} have entries"),
+    Requirement(r_o, (r_o > 0) | Eq(L_c, 0), "must be above 0 where {compressed_layers}"),
+    Requirement(g_o, (g_o > 0) | Eq(L_c, 0), "must be above 0 where {compressed_layers}"),
+    Requirement(g_o, Eq(Mod(a, Max(1, g_o)), 0), "must divide {heads}"),
     Requirement(L_ix, L_ix <= L, "must be at most {layers}"),
 )
 
@@ -264,7 +314,8 @@ SHAPE_REQUIREMENTS = (
     Requirement(n_G, Eq(n_G, 0) | Eq(r_kv, 0), "must be 0 with latent attention ({kv_lora_rank})"),
     Requirement(expert_bias, Eq(expert_bias, 0) | (L_moe > 0), "must be False where {moe_layers}"),
     Requirement(r_moe, Eq(r_moe, 0) | (L_moe > 0), "must be 0 where {moe_layers}"),
-    Requirement(r_q, Eq(r_q, 0) | (r_kv > 0), "must be 0 where {kv_lora_rank}"),
+    Requirement(r_q, Eq(r_q, 0) | (r_kv + L_c > 0), "must be 0 where {kv_lora_rank}"),
+    Requirement(r_q, (r_q > 0) | Eq(L_c, 0), "must be above 0 where {compressed_layers}"),
     *KIND_REQUIREMENTS,
 )
 

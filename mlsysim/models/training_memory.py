@@ -40,7 +40,7 @@ from mlsysim.optimizers import OPTIMIZERS
 from mlsysim.symbolic import Max, Mod, Requirement, System, label, swapped
 from mlsysim.symbols.activations import schedule, selective_policy, v_chunks
 from mlsysim.symbols.layers import two
-from mlsysim.symbols.mixers import L_st, a, r_kv
+from mlsysim.symbols.mixers import L_c, L_st, a, r_kv
 from mlsysim.symbols.routing import c_f, pad
 from mlsysim.symbols.training import c_cp, checkpointing, d, e, f, g, optimizer, p, r_dp, t, t_e
 from mlsysim.symbols.workload import E, L, L_moe, P_re, d_e, d_ff, d_sh, gated, k
@@ -154,6 +154,7 @@ LAYOUT_REQUIREMENTS = (
     *SHARED_MIXERS,
     Requirement(c_cp, Eq(c_cp, 1) | Eq(L_st, 0), "must be 1 where {state_layers} pass their state along the sequence"),
     Requirement(p, Eq(p, 1) | Eq(P_re, 0), "must be 1 where layers share {reused_parameters}"),
+    Requirement(c_cp, Eq(c_cp, 1) | Eq(L_c, 0), "must be 1 where {compressed_layers} read entries of the sequence"),
     *CHUNK_REQUIREMENTS,
     *PAIR_REQUIREMENTS,
     *SHAPE_REQUIREMENTS,

@@ -231,6 +231,20 @@ L_none = variable(
 L_att = variable(
     "attention_layers", r"L_{\mathrm{att}}", "count", "Layers with attention, with a window or without.", integer(0)
 )
+L_kv = variable(
+    "shared_cache_layers",
+    r"L_{\mathrm{kv}}",
+    "count",
+    "Layers without a window that read the keys and values of another layer, and have none of their own; 0 without.",
+    integer(0),
+)
+L_kv_w = variable(
+    "sliding_shared_layers",
+    r"L_{\mathrm{kv,w}}",
+    "count",
+    "Layers with a window that read the keys and values of another layer, and have none of their own; 0 without.",
+    integer(0),
+)
 L_all = variable(
     "unbounded_attention_layers",
     r"L_{\mathrm{all}}",
@@ -370,6 +384,86 @@ k_ix = variable(
     label="Tokens an indexer picks",
 )
 P_ix = variable("indexer_parameters", r"P_{\mathrm{ix}}", "count", "Parameters of one indexer.", integer(0))
+L_c = variable(
+    "compressed_layers",
+    r"L_{\mathrm{c}}",
+    "count",
+    "Layers with attention to a window and to compressed entries of all tokens before (DeepSeek-V4), or to the window; "
+    "0 without.",
+    integer(0),
+)
+L_hc = variable(
+    "heavily_compressed_layers",
+    r"L_{\mathrm{hc}}",
+    "count",
+    "Layers among them that read all their entries; those with an indexer read some, others none.",
+    integer(0),
+)
+m_ix = variable(
+    "index_compression",
+    r"m_{\mathrm{ix}}",
+    "count",
+    "Tokens that make one entry in layers with an indexer; 0 where an indexer picks tokens.",
+    integer(0),
+)
+m_hc = variable(
+    "heavy_compression",
+    r"m_{\mathrm{hc}}",
+    "count",
+    "Tokens that make one entry in layers that read all their entries; 0 without.",
+    integer(0),
+)
+r_o = variable(
+    "o_lora_rank",
+    r"r_{\mathrm{o}}",
+    "count",
+    "Rank of the output projection of a group of heads (DeepSeek-V4); 0 without.",
+    integer(0),
+    label="Rank of the output projection",
+)
+g_o = variable(
+    "o_groups",
+    r"g_{\mathrm{o}}",
+    "count",
+    "Groups of heads with an output projection of their own (DeepSeek-V4); 0 without.",
+    integer(0),
+    label="Groups of the output projection",
+)
+P_c = variable(
+    "compressed_attention_parameters",
+    r"P_{\mathrm{c}}",
+    "count",
+    "Parameters of attention in one layer that reads compressed entries, compressors apart.",
+    nonnegative(),
+)
+P_c_r = variable(
+    "compressed_attention_parameters_per_rank",
+    r"P_{\mathrm{c,r}}",
+    "count",
+    "The same on one tensor-parallel rank.",
+    nonnegative(),
+)
+y_sp = variable(
+    "picked_entry_width",
+    r"y_{\mathrm{sp}}",
+    "count",
+    "Numbers of one compressed entry in all layers with an indexer, which picks some.",
+    integer(0),
+)
+y_hc = variable(
+    "read_entry_width",
+    r"y_{\mathrm{hc}}",
+    "count",
+    "Numbers of one compressed entry in all layers that read all their entries.",
+    integer(0),
+)
+y_ek = variable(
+    "entry_key_width",
+    r"y_{\mathrm{ek}}",
+    "count",
+    "Numbers of the keys of one compressed entry in all indexers.",
+    integer(0),
+)
 P_mix = variable("mixer_parameters", r"P_{\mathrm{mix}}", "count", "Parameters of all mixers.", nonnegative())
 P_mix_r = variable(
     "mixer_parameters_per_rank",
@@ -390,6 +484,16 @@ y_K_w = variable(
     r"y_{\mathrm{K,w}}",
     "count",
     "Numbers that layers with a window keep of a token in reach.",
+    integer(0),
+)
+y_R = variable(
+    "read_width", r"y_{\mathrm{R}}", "count", "Numbers of a token in reach of each that all layers read.", integer(1)
+)
+y_R_w = variable(
+    "read_width_in_window",
+    r"y_{\mathrm{R,w}}",
+    "count",
+    "Numbers of a token in reach that layers with a window read.",
     integer(0),
 )
 n_vals = variable(

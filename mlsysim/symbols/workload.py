@@ -34,6 +34,13 @@ tied = variable(
 n_pos = variable(
     "learned_positions", r"n_{\mathrm{pos}}", "count", "Rows of a learned position embedding; 0 without it.", integer(0)
 )
+P_lk = variable(
+    "lookup_parameters",
+    r"P_{\mathrm{lk}}",
+    "count",
+    "Parameters of further tables that a token looks up and nothing multiplies (embeddings of each layer); 0 without.",
+    integer(0),
+)
 E = variable("experts", "E", "count", "Experts per MoE layer; 1 for a dense model.", integer(1))
 k = variable(
     "active_experts_per_token", "k", "count", "Experts the router picks for one token (top-k).", integer(1), not_above=E

@@ -22,7 +22,7 @@ def tensors(model, experts):
         yield vocabulary * width
     yield number("learned_positions") * width
     yield norm
-    yield number("further_matrices") + number("further_vectors")
+    yield number("further_matrices") + number("further_vectors") + number("lookup_parameters")
     # Which layers have what does not matter to the sum, only how many.
     for layer in range(layers):
         yield number("block_norms", 2) * (1 + number("sandwich_norm")) * norm
@@ -62,10 +62,13 @@ def tensors(model, experts):
             gate = gate * queries // heads
             head, groups = number("sliding_head_dim", head), number("sliding_kv_heads", groups)
             value = number("sliding_v_head_dim", number("v_head_dim", head))
+        # Shared keys and values are those of another layer.
+        shared = layer < number("sliding_shared_layers") or 0 <= layer - windowed < number("shared_cache_layers")
+        groups = 0 if shared else groups
         projected = (queries + groups) * head + projections * groups * value
         yield width * (projected + gate) + number("qkv_bias") * projected
         yield queries * value * width + number("attention_output_bias") * width
-        yield 2 * head * number("qk_norm")
+        yield (1 if shared else 2) * head * number("qk_norm")
         yield queries * number("attention_sinks")
 
 

@@ -142,4 +142,4 @@ class TestEveryShape:
             assert 6 <= matrices * model.ffn_dim.value / model.hidden_dim.value <= 24
 
     def test_a_vocabulary_fits_the_family(self, model):
-        assert 32_000 <= model.vocab_size.value <= 262_208
+        assert 32_000 <= model.vocab_size.value <= 262_400

@@ -189,10 +189,17 @@ REFUSED = {
         {**LLAMA, "index_topk": 2048},
         "index_topk=2048: attention to tokens that an indexer picks, which cannot be counted yet",
     ),
-    "shared caches": ({"model_type": "gemma3n"}, "model_type='gemma3n': attention of several shapes"),
+    "shared caches": (
+        {**LLAMA, "num_kv_shared_layers": 8},
+        "num_kv_shared_layers=8: layers that share keys and values, which cannot be counted yet",
+    ),
     "a second table of embeddings": (
-        {"model_type": "gemma4_text", "hidden_size_per_layer_input": 256, "num_hidden_layers": 6},
+        {**LLAMA, "hidden_size_per_layer_input": 256},
         "hidden_size_per_layer_input=256: a second table of embeddings, which cannot be counted yet",
+    ),
+    "widths of blocks that differ": (
+        {"model_type": "gemma3n_text", "intermediate_size": [8192] * 34 + [4096]},
+        "must be a whole number from 0",
     ),
     "three shapes of attention": (
         {"model_type": "gemma4_text", "hidden_size_per_layer_input": 0, "num_hidden_layers": 6, "per_layer_config":
@@ -535,7 +542,6 @@ def test_the_class_defaults_are_those_of_transformers():
 BUILT = {
     "deepseek_v2": {"num_experts_per_tok": 6},
     "dots1": {"head_dim": 128, "n_routed_experts": 16, "num_experts_per_tok": 4, "n_shared_experts": 2},
-    "gemma4_text": {"hidden_size_per_layer_input": 0},
     "hunyuan_v1_dense": {"head_dim": 128},
     "hunyuan_v1_moe": {"head_dim": 128, "num_experts": 8, "moe_topk": 2},
     "lfm2_moe": {"layer_types": ["conv", "full_attention"] * 16},

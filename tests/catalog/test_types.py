@@ -13,6 +13,8 @@ from mlsysim.catalog.huggingface import class_defaults
 TYPES = {
     "deepseek_v3": (671_026_419_200, 37_552_297_472, 70_272, 4_286_592, 287_834_112, 9_210_691_584),
     "deepseek_v32": (671_877_944_064, 38_403_822_336, 85_888, 5_239_168, 351_797_248, 11_257_511_936),
+    "gemma3n_text": (6_835_235_568, 6_835_235_568, 40_960, 2_498_560, 50_331_648, 1_090_519_040),
+    "gemma4_text": (5_077_177_886, 5_077_177_886, 143_360, 8_744_960, 220_200_960, 5_421_137_920),
     "gemma2": (2_614_341_888, 2_614_341_888, 106_496, 6_496_256, 436_207_616, 7_197_425_664),
     "glm4_moe": (103_481_206_400, 10_053_084_800, 61_824, 3_771_264, 253_231_104, 8_103_395_328),
     "glm_moe_dsa": (743_911_218_432, 41_784_728_832, 109_824, 6_699_264, 449_839_104, 14_394_851_328),
@@ -121,6 +123,19 @@ MODELS = {
     "Gemma 4 26B-A4B": (
         {"model_type": "gemma4", "text_config": {"model_type": "gemma4_text", **GEMMA4}, "vision_config": {}},
         25_233_141_790, 3_822_530_590, (225_280, 13_742_080, 293_601_280, 2_894_069_760),
+    ),
+    # As Gemma 4 E2B and Gemma 3n E2B.
+    "Gemma 4 with shared keys and wider blocks there": (
+        {"model_type": "gemma4_text", "num_hidden_layers": 35, "hidden_size": 1536, "intermediate_size": 6144,
+         "num_key_value_heads": 1, "num_kv_shared_layers": 20, "use_double_wide_mlp": True,
+         "layer_types": kinds("WWWWF", 35, **LINEAR)},
+        4_628_569_379, 4_628_569_379, (18_432, 1_124_352, 31_457_280, 811_597_824),
+    ),
+    "Gemma 3n of 30 layers": (
+        {"model_type": "gemma3n", "audio_config": {}, "vision_config": {}, "text_config": {
+            "model_type": "gemma3n_text", "num_hidden_layers": 30, "intermediate_size": [8192] * 30,
+            "num_kv_shared_layers": 10}},
+        4_435_182_688, 4_435_182_688, None,
     ),
     "GLM-5.2": (
         {"model_type": "glm_moe_dsa", "indexer_types": kinds("FFF" + "SSSF" * 18 + "SSS", 78, F="full", S="shared")},

@@ -193,12 +193,13 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
     if {"gate_width", "heads"} <= set(point):
         point["gate_width"] = point["heads"] * min(point["gate_width"], 128.0)
     if point.get("kv_lora_rank") == 0:
-        point |= dict.fromkeys({"q_lora_rank", "qk_rope_head_dim"} & set(point), 0.0)
+        unused = {"qk_rope_head_dim"} if point.get("compressed_layers") else {"q_lora_rank", "qk_rope_head_dim"}
+        point |= dict.fromkeys(unused & set(point), 0.0)
     if {"reserved_memory", "memory_capacity"} <= set(point):
         point["reserved_memory"] = min(point["reserved_memory"], point["memory_capacity"] / 2)
     if point.get("finetuning"):
         point |= dict.fromkeys({"trainable_fraction"} & set(point), 1.0)
-    if point.get("kv_lora_rank") and point.get("lora_target_modules") == 0:
+    if (point.get("kv_lora_rank") or point.get("compressed_layers")) and point.get("lora_target_modules") == 0:
         point["lora_target_modules"] = rng.choice([1.0, 2.0])
     if "window_reach" in point:
         point["window_reach"] = min(point["window_reach"], point["seq_len"])
@@ -236,7 +237,9 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
 
 
 #: Layers that are some of all, each of those that are left.
-SHARED_OUT = ("state_layers", "mixerless_layers", "sliding_layers")
+SHARED_OUT = ("state_layers", "mixerless_layers", "sliding_layers", "compressed_layers")
+#: Layers that share the keys and values of others, and layers one of which keeps them.
+SHARING = (("shared_cache_layers", "unbounded_attention_layers"), ("sliding_shared_layers", "sliding_layers"))
 
 
 def mixed(point: dict[str, float], rng: random.Random) -> None:
@@ -247,6 +250,7 @@ def mixed(point: dict[str, float], rng: random.Random) -> None:
             if name in point:
                 point[name] = min(point[name], left)
                 left -= point[name]
+        point |= {name: min(point[name], left) for name in {"shared_cache_layers"} & set(point)}
         if "parallel_layers" in point:
             point["parallel_layers"] = min(point["parallel_layers"], point.get("state_layers", 0.0))
         if "blockless_layers" in point:
@@ -256,6 +260,25 @@ def mixed(point: dict[str, float], rng: random.Random) -> None:
             point["index_layers"] = min(point["index_layers"], point["layers"])
     if point.get("layers_per_stage", math.inf) < point.get("layers", 0.0):
         point |= dict.fromkeys({"blockless_layers"} & set(point), 0.0)
+    if "compressed_layers" in point:
+        if point.get("kv_lora_rank"):
+            point["compressed_layers"] = 0.0
+        if not point["compressed_layers"]:
+            point |= dict.fromkeys({"heavily_compressed_layers", "index_compression"} & set(point), 0.0)
+        else:
+            needed = {"sliding_window", "q_lora_rank", "o_lora_rank", "index_compression", "heavy_compression"}
+            point |= {name: point[name] or 64.0 for name in needed & set(point)}
+    if "o_groups" in point:
+        point["o_groups"] = point.get("tp_size", 1.0)
+    if {"compressed_layers", "index_layers"} <= set(point) and point["compressed_layers"]:
+        point["index_layers"] = min(point["index_layers"], point["compressed_layers"])
+    if {"compressed_layers", "heavily_compressed_layers"} <= set(point):
+        left = point["compressed_layers"] - point.get("index_layers", 0.0) * (point["compressed_layers"] > 0)
+        point["heavily_compressed_layers"] = min(point["heavily_compressed_layers"], max(0.0, left))
+    for shared, layers in SHARING:
+        if shared in point:
+            most = max(0.0, point.get(layers, point[shared] + 1.0) - 1.0)
+            point[shared] = 0.0 if point.get("kv_lora_rank") else min(point[shared], most)
     ranks = point.get("tp_size", 1.0)
     for heads, kv in (("heads_in_window", "kv_heads_in_window"), ("sliding_heads", "sliding_kv_heads")):
         if kv in point:
@@ -275,6 +298,8 @@ def mixed(point: dict[str, float], rng: random.Random) -> None:
     if "cache_width" in point:
         of_indexers = point.get("index_layers", 0.0) * point.get("index_head_dim", 0.0)
         point["cache_width"] += 1.0 + point.get("cache_width_in_window", 0.0) + of_indexers
+    if "read_width" in point:
+        point["read_width"] += point.get("cache_width", 1.0) + point.get("read_width_in_window", 0.0)
     if {"attention_flops", "sliding_attention_flops"} <= set(point):
         point["attention_flops"] += point["sliding_attention_flops"]
     if {"decode_attention_flops", "sliding_attention_flops"} <= set(point):

@@ -91,7 +91,12 @@ def served(x):
     sizes = {
         "mixer_bytes": x["layers"] * (mixer(x) - x["kv_lora_rank"]),
         "dense_bytes": (x["layers"] - x["moe_layers"]) * block * x["ffn_dim"],
-        "expert_bytes": x["moe_layers"] * x["experts"] * block // h * (x["expert_input_dim"] or h) * x["expert_ffn_dim"],
+        "expert_bytes": x["moe_layers"]
+        * x["experts"]
+        * block
+        // h
+        * (x["expert_input_dim"] or h)
+        * x["expert_ffn_dim"],
         "shared_expert_bytes": x["moe_layers"] * block * x["shared_ffn_dim"],
     }
     own, others = (sum(x[part] * size for part, size in sizes.items()),

@@ -23,6 +23,7 @@ TENSORS = {
     "expert_input_dim": 0,
     **dict.fromkeys(("shared_ffn_dim", "router_bias")),
     "tied_embeddings": False,
+    "lookup_parameters": 0,
     "learned_positions": 0,
     "qkv_bias": False,
     "attention_output_bias": False,
@@ -44,11 +45,13 @@ TENSORS = {
     **dict.fromkeys(("sliding_layers", "sliding_heads", "sliding_kv_heads", "sliding_head_dim"), 0),
     "sliding_v_head_dim": 0,
     "value_projections": True,
+    **dict.fromkeys(("shared_cache_layers", "sliding_shared_layers"), 0),
     **dict.fromkeys(("mixerless_layers", "blockless_layers", "state_layers", "parallel_layers"), 0),
     **dict.fromkeys(("state_key_heads", "state_key_dim", "state_heads", "state_value_dim", "state_gates"), 0),
     **dict.fromkeys(("state_scalars", "conv_channels", "conv_kernel", "state_matrices", "state_vectors"), 0),
-    **dict.fromkeys(("index_layers", "index_heads", "index_head_dim", "further_matrices", "further_vectors"), 0),
-    "reused_parameters": 0,
+    **dict.fromkeys(("index_layers", "index_heads", "index_head_dim"), 0),
+    **dict.fromkeys(("compressed_layers", "heavily_compressed_layers", "index_compression", "heavy_compression"), 0),
+    **dict.fromkeys(("o_lora_rank", "o_groups", "further_matrices", "further_vectors", "reused_parameters"), 0),
 }
 
 NO_PRODUCTS = (

@@ -14,6 +14,8 @@ from mlsysim.study.results.result import Result
 
 COUNT, CACHE = ParameterCountModel(), ServingCapacityModel("prefill_aware")
 DRAWS = range(40)
+#: Shapes of attention, by the kinds of mixers that have it; the shared kinds read the keys and values of other layers.
+ATTENDS = {"full": "full", "both": "full", "window": "window", "shared": "full", "shared window": "window"}
 DEVICE = {"memory_capacity": "1e6 GB", "memory_bandwidth": "3000 GB/s", "peak_flops": "1000 TFLOP/s"}
 
 
@@ -26,8 +28,9 @@ def draw(seed):
     r = random.Random(seed)
     t, layers = r.choice([1, 2, 4]), r.randint(3, 24)
     latent = r.random() < 0.3
-    kinds = ["full", "state", "both", "none"] if latent else ["full", "window", "state", "both", "none"]
-    mixers = ["full", *r.choices(kinds, k=layers - 1)]
+    kinds = ["state", "both", "none"] if latent else ["state", "both", "none", *ATTENDS]
+    mixers = ["full", *([] if latent else ["window"]), *r.choices(kinds, k=layers - 1)]
+    layers = len(mixers)
     blocks = ["dense", *r.choices(["dense", "sparse", "empty"], k=layers - 1)]
     heads = {
         "full": (t * r.choice([1, 2, 4]), r.choice([1, 2]), r.choice([64, 128]), r.choice([64, 96])),
@@ -58,7 +61,9 @@ def shape(x):
     of = x["mixers"].count
     mixers = {
         "heads": a, "kv_heads": kv, "head_dim": d, "v_head_dim": v, "gate_width": a * x["gate"],
-        "value_projections": x["values"], "sliding_layers": of("window"), "sliding_window": x["window"],
+        "value_projections": x["values"], "sliding_window": x["window"],
+        "sliding_layers": of("window") + of("shared window"),
+        "shared_cache_layers": of("shared"), "sliding_shared_layers": of("shared window"),
         "mixerless_layers": of("none"), "state_layers": of("state") + of("both"), "parallel_layers": of("both"),
         "conv_channels": x["conv"][0], "conv_kernel": x["conv"][1], "state_matrices": x["matrices"],
         "state_vectors": x["vectors"], "state_chunk": x["chunk"], "delta_rule": x["delta"],
@@ -83,12 +88,15 @@ def shape(x):
 def attention(x, kind, t=1):
     """Matrices of one attention on one of so many ranks."""
     h = x["h"]
-    a, kv, d, v = x["heads"][kind]
-    a, shared = a // t, -(-kv // t)
+    a, kv, d, v = x["heads"][ATTENDS[kind]]
+    a, copied = a // t, -(-kv // t)
     if x["latent"]:
         return [(h, 96), (96, a * 48), (h, 80), (64, a * 80), (a * 48, h)]
-    keys = [(h, a * d + a * x["gate"]), (h, shared * d), (a * v, h)]
-    return [*keys, (h, shared * v)] if x["values"] or kind == "window" else keys
+    queries = [(h, a * d + a * x["gate"]), (a * v, h)]
+    if kind.startswith("shared"):
+        return queries
+    keys = [*queries, (h, copied * d)]
+    return [*keys, (h, copied * v)] if x["values"] or kind == "window" else keys
 
 
 def recurrent(x, t=1):
@@ -102,8 +110,8 @@ def recurrent(x, t=1):
 def mixer(x, kind, t=1):
     """Elements of the mixers of a layer on one of so many ranks."""
     total = 0
-    if kind in ("full", "both", "window"):
-        total += size(attention(x, "window" if kind == "window" else "full", t))
+    if kind in ATTENDS:
+        total += size(attention(x, kind, t))
         total += 96 + 64 if x["latent"] else 0  # norms of the compressed vectors
     if kind == "full" and x["index"]:
         total += 96 * 4 * 24 + x["h"] * (24 + 4) + 2 * 24
@@ -141,18 +149,33 @@ def serving(x, **changed) -> Result:
     return CACHE.solve(**given, **DEVICE, **asked | changed, precision="bf16", parameters=whole(x, 4))
 
 
-def kept(x, kind, tokens):
-    """Bytes that one layer keeps of a request of so many tokens."""
-    s, total = x["state"], 0
-    if kind in ("full", "both", "window"):
-        _, kv, d, v = x["heads"]["window" if kind == "window" else "full"]
-        of_token = 80 if x["latent"] else kv * (d + v)
-        total += 2 * of_token * (min(tokens, x["window"]) if kind == "window" else tokens)
+def of_token(x, kind, t=1):
+    """Numbers of the keys and values of a token that one layer reads on one of so many ranks."""
+    _, kv, d, v = x["heads"][ATTENDS[kind]]
+    return 80 if x["latent"] else -(-kv // t) * (d + v)
+
+
+def state(x, kind):
+    """Bytes that a recurrent mixer keeps of a request."""
+    s = x["state"]
+    total = 2 * x["conv"][0] * x["conv"][1] + 4 * s["heads"] * s["key_dim"] * s["value_dim"]
+    return total if kind in ("state", "both") else 0
+
+
+def cache(x, kind, tokens, reach):
+    """Bytes of the cache that one layer reads, of so many tokens that are all in reach or so many that are picked."""
+    total = 0
+    if kind in ATTENDS:
+        near = ATTENDS[kind] == "window"
+        total += 2 * of_token(x, kind) * (min(tokens, x["window"]) if near else min(tokens, reach))
     if kind == "full" and x["index"]:
         total += 2 * 24 * tokens
-    if kind in ("state", "both"):
-        total += 2 * x["conv"][0] * x["conv"][1] + 4 * s["heads"] * s["key_dim"] * s["value_dim"]
     return total
+
+
+def kept(x, kind, tokens):
+    """Bytes that one layer keeps of a request of so many tokens."""
+    return state(x, kind) + (0 if kind.startswith("shared") else cache(x, kind, tokens, tokens))
 
 
 @pytest.mark.parametrize("seed", DRAWS)
@@ -162,14 +185,24 @@ def test_a_request_keeps_the_cache_and_the_state_of_every_layer(seed):
     assert found == pytest.approx(sum(kept(x, kind, x["tokens"] + 1) for kind in x["mixers"]), rel=1e-12)
 
 
+@pytest.mark.parametrize("seed", DRAWS)
+def test_a_decode_step_reads_the_cache_of_every_layer_and_its_state_twice(seed):
+    x = draw(seed)
+    picked = 40 if x["index"] else 10**9
+    # Midway through an answer of one token.
+    tokens = x["tokens"] + 1 / 2
+    expected = sum(cache(x, kind, tokens, picked) + 2 * state(x, kind) for kind in x["mixers"])
+    assert serving(x).canonical("kv_bytes_read") == pytest.approx(expected, rel=1e-12)
+
+
 def scored(x, kind, tokens):
     """Arithmetic of the core of a layer over a sequence, pair by pair, half of the diagonal left out."""
     s, total = x["state"], 0.0
-    if kind in ("full", "both", "window"):
-        a, _, d, v = x["heads"]["window" if kind == "window" else "full"]
+    if kind in ATTENDS:
+        a, _, d, v = x["heads"][ATTENDS[kind]]
         pair = 2 * a * (48 + 48 if x["latent"] else d + v)
         # An indexer is a property of the model: where there is one, all attention reads what it picks.
-        reach = x["window"] if kind == "window" else 40 if x["index"] and "full" in x["mixers"] else tokens
+        reach = x["window"] if ATTENDS[kind] == "window" else 40 if x["index"] and "full" in x["mixers"] else tokens
         total += pair * sum(min(place + 1 / 2, reach) for place in range(tokens))
     if kind == "full" and x["index"]:
         total += 2 * 4 * 24 * tokens**2 / 2
@@ -209,8 +242,7 @@ def test_ranks_hold_their_share_of_every_layer(seed):
     assert found.canonical("dense_parameters_per_rank") == pytest.approx(dense + ends - x["again"] / t, rel=1e-12)
     routed = x["blocks"].count("sparse") * 4 * 3 * (x["narrow"] or h) * 128 / t
     assert found.canonical("expert_parameters_per_rank") == routed
-    matrices = [attention(x, kind, x["t"]) for kind in x["mixers"] if kind in ("full", "window")]
-    matrices += [attention(x, "full", x["t"]) for kind in x["mixers"] if kind == "both"]
+    matrices = [attention(x, kind, x["t"]) for kind in x["mixers"] if kind in ATTENDS]
     if not x["gate"]:
         adapters = 8 * sum(rows + columns for layer in matrices for rows, columns in layer)
         assert found.canonical("adapter_parameters_per_rank") == pytest.approx(adapters, rel=1e-12)
@@ -221,13 +253,9 @@ def test_ranks_hold_their_share_of_every_layer(seed):
         **given, **device, attention_peak_flops="1000 TFLOP/s", node_bandwidth="450 GB/s", tp_size=x["t"],
         decode_requests=2, context_tokens=x["tokens"], precision="bf16"
     )  # fmt: skip
-    cache = 0
-    for kind in x["mixers"]:
-        if kind in ("full", "both", "window"):
-            _, kv, d, v = x["heads"]["window" if kind == "window" else "full"]
-            cache += 2 * (80 if x["latent"] else -(-kv // x["t"]) * (d + v))
-        cache += 2 * 24 if kind == "full" and x["index"] else 0
-    assert held.canonical("kv_bytes_per_token_per_rank") == pytest.approx(cache, rel=1e-12)
+    keeps = [kind for kind in x["mixers"] if kind in ATTENDS and not kind.startswith("shared")]
+    numbers = sum(of_token(x, kind, x["t"]) + (24 if kind == "full" and x["index"] else 0) for kind in keeps)
+    assert held.canonical("kv_bytes_per_token_per_rank") == pytest.approx(2 * numbers, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -238,6 +266,12 @@ def test_ranks_hold_their_share_of_every_layer(seed):
         ({"blockless_layers": 33}, "blockless_layers=33: must leave"),
         ({"mixerless_layers": 20, "sliding_layers": 20}, "sliding_layers=20: must be at most"),
         ({"sliding_kv_heads": 3}, "sliding_kv_heads=3: must divide"),
+        ({"shared_cache_layers": 32}, "shared_cache_layers=32: must leave a layer without a window"),
+        ({"sliding_layers": 4, "sliding_shared_layers": 4}, "sliding_shared_layers=4: must be less than"),
+        (
+            {"shared_cache_layers": 4, "kv_lora_rank": 64, "v_head_dim": 64},
+            "shared_cache_layers=4: must be 0 with latent",
+        ),
         ({"state_key_heads": 4}, "state_heads=0: must be above 0"),
         ({"index_layers": 1}, "index_layers=1: must be 0 where index_heads=0"),
         ({"index_layers": 40, "index_heads": 4, "index_head_dim": 8}, "index_layers=40: must be at most layers=32"),
