@@ -458,6 +458,14 @@ class TransformerWorkload(Entry):
     further_matrices, further_vectors : Value, optional
         Elements of matrices that a token passes beside mixers and blocks, and of biases and norms that no other field
         says; of the whole model, 0 where left out.
+    bidirectional : Value, optional
+        Yes where tokens see those behind them as well, and none is decoded; no where left out.
+    source : TransformerWorkload, optional
+        What reads a source beside the text: an encoder, or the tower of a vision-language model with its projector.
+    cross_layers, source_hidden_dim : Value, optional
+        Layers that attend to the source beside their own mixer, and its width where it is another; 0 where left out.
+    source_tokens, image_patches : Value, optional
+        Tokens that an encoder reads of a request, and patches that a tower reads of an image, where all have so many.
     mtp_layers : Value, optional
         Layers that predict further tokens in training; 0 where left out.
     counted_parameters : Value, optional
@@ -480,7 +488,7 @@ class TransformerWorkload(Entry):
     }
     flags: ClassVar[frozenset[str]] = frozenset(
         {"gated", "tied_embeddings", "qkv_bias", "attention_output_bias", "mlp_bias", "norm_bias", "qk_norm",
-         "attention_sinks", "sandwich_norm", "chunked_attention", "value_projections", "delta_rule"}
+         "attention_sinks", "sandwich_norm", "chunked_attention", "value_projections", "delta_rule", "bidirectional"}
     )  # fmt: skip
     counts: ClassVar[tuple[str, ...]] = ("parameters",)
     counted_from: ClassVar[tuple[str, ...]] = ("vocab_size", "ffn_dim", "gated")
@@ -545,6 +553,12 @@ class TransformerWorkload(Entry):
     state_element_bytes: Count | None = None
     further_matrices: Count | None = None
     further_vectors: Count | None = None
+    bidirectional: Flag | None = None
+    source: TransformerWorkload | None = None
+    cross_layers: Count | None = None
+    source_hidden_dim: Count | None = None
+    source_tokens: Count | None = None
+    image_patches: Count | None = None
     mtp_layers: Count | None = None
     counted_parameters: Count | None = None
     weight_format: Choice | None = None
@@ -561,7 +575,6 @@ class TransformerWorkload(Entry):
             "heads",
             "kv_heads",
             "head_dim",
-            "vocab_size",
             "max_position_embeddings",
             "block_norms",
         ):
@@ -602,6 +615,11 @@ class TransformerWorkload(Entry):
             "state_element_bytes",
             "further_matrices",
             "further_vectors",
+            "vocab_size",
+            "cross_layers",
+            "source_hidden_dim",
+            "source_tokens",
+            "image_patches",
         ):
             _whole(self, field, 0)
         sliding = 0 if self.sliding_layers is None else self.sliding_layers.value
@@ -620,7 +638,7 @@ class TransformerWorkload(Entry):
     @property
     def unanswered(self) -> Mapping[str, tuple[float | None, str]]:
         """See :attr:`Entry.unanswered`; a measured model has costs, and no matrices by name."""
-        return _UNMEASURED if self.measured_by else {}
+        return (_UNMEASURED if self.measured_by else {}) | (_OF_SOURCES if self.source or self.cross_layers else {})
 
     def word_of(self, name: str) -> Choice | None:
         """See :meth:`Entry.word_of`."""
@@ -791,6 +809,15 @@ _UNMEASURED: dict[str, tuple[float | None, str]] = {
     "num_loras": (0, "must be 0: a measured model does not say which of its matrices adapters have"),
     "activation_checkpointing": (None, "is measured, which does not say what its layers keep for the backward pass"),
 }
+
+#: Of models with a second stack.
+_OF_SOURCES: dict[str, tuple[float | None, str]] = {
+    "pp_size": (1, "must be 1: stages of a model with an encoder or a tower are not known"),
+    "num_loras": (0, "must be 0: adapters of a model with an encoder or a tower are not counted"),
+    "activation_checkpointing": (
+        None, "has an encoder or a tower, whose training is not counted; changed(source=None, ...) is its text alone"
+    ),
+}  # fmt: skip
 
 #: What a model has that has no experts.
 _DENSE = {

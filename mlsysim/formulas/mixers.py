@@ -105,6 +105,7 @@ from mlsysim.symbols.mixers import (
 )
 from mlsysim.symbols.parameters import P_attn
 from mlsysim.symbols.serving import kv_token
+from mlsysim.symbols.sources import L_x, bidirectional, kappa_x
 from mlsysim.symbols.step import f_mask, s_reach, w_attn
 from mlsysim.symbols.trained import K_attn, R_ad, R_attn, U_attn, lora_targets
 from mlsysim.symbols.training import P_attn_r, a_kv_r, t
@@ -174,7 +175,7 @@ def unbound(layers: int, *shape: Any) -> dict[Any, int]:
 
 
 #: One whose attention projects values and whose layers have no recurrent mixer and no indexer.
-UNMIXED = {L_st: 0, P_st: 0, P_ix: 0, L_ix: 0, n_vals: 1}
+UNMIXED = {L_st: 0, P_st: 0, P_ix: 0, L_ix: 0, n_vals: 1, L_x: 0}
 
 
 def attention(latent: Any, of: Callable[[Heads], Any]) -> Any:
@@ -217,6 +218,16 @@ def grouped_query_attention(ways: Any) -> Callable[[Heads], Any]:
     return lambda heads: summed(heads_matrices(ways, heads), elements) + heads_vectors(ways, heads)
 
 
+def cross_matrices(ways: Any) -> Matrices:
+    """Matrices of cross-attention that a token passes on one of so many ranks: its query, and the output."""
+    return heads_matrices(ways, ALL._replace(gate=0))[:2]
+
+
+def cross_attention(ways: Any) -> Any:
+    """Parameters of cross-attention beside the matrices of keys and values: with all of its biases, and a norm."""
+    return summed(cross_matrices(ways), elements) + heads_vectors(ways, ALL) + (1 + norm_bias) * h
+
+
 def latent_attention(ways: Any) -> Any:
     """Multi-head latent attention on one of so many ranks: what is compressed is held by all."""
     compressed, plain, rest = (summed(matrices, elements) for matrices in latent_matrices(ways))
@@ -231,9 +242,10 @@ def reach(tokens: Any) -> Any:
 def kept(tokens: Any, cache: Any = kv_token) -> Any:
     """Tokens among so many that a layer keeps, mean over what all layers would keep: what its cache must hold.
 
-    The state of a request counts as the tokens that take as much: of a cache of so many bytes a token on all ranks.
+    The state of a request, and the cache of what it attends to beside, count as the tokens that take as much: of a
+    cache of so many bytes a token on all ranks.
     """
-    return (Max(0, y_K - y_K_w) * tokens + y_K_w * reach(tokens)) / y_K + sigma_st * request / cache
+    return (Max(0, y_K - y_K_w) * tokens + y_K_w * reach(tokens)) / y_K + (sigma_st + kappa_x) * request / cache
 
 
 def read(tokens: Any, whole: Any = y_K, near: Any = y_K_w, index: Any = L_ix * d_ix) -> Any:
@@ -257,7 +269,7 @@ def scored(tokens: Any) -> Any:
 
 def windowed(layers: int, tokens: int, of: int = 80) -> dict[Any, int]:
     """Example of attention alone, in which so many layers of all reach back so many tokens, the others to the first."""
-    return {y_K: of, y_K_w: layers, window: tokens, sigma_st: 0}
+    return {y_K: of, y_K_w: layers, window: tokens, sigma_st: 0, kappa_x: 0}
 
 
 def normalised(width: Any) -> Any:
@@ -376,11 +388,12 @@ indexer_parameters = Formula(
 
 mixer_parameters = Formula(
     P_mix,
-    attention(latent_attention(1), grouped_query_attention(1)) + L_st * P_st + L_ix * P_ix,
+    attention(latent_attention(1), grouped_query_attention(1)) + L_st * P_st + L_ix * P_ix + L_x * cross_attention(1),
     title="Parameters of all mixers",
     source=Source("deepseek2024v2", "section 2.1 and appendix C"),
     assumes="Multi-head latent attention where the cache has a rank, with a norm on each compressed vector; "
-    "grouped-query attention otherwise.",
+    "grouped-query attention otherwise. Cross-attention has a norm of its own, and its keys and values are counted "
+    "with what reads the source.",
     convention=SHAPE,
     example=Example(
         {h: 7168, a: 128, a_kv: 128, d_h: 192, r_q: 1536, r_kv: 512, d_nope: 128, d_rope: 64, d_v: 128, qkv_bias: 0,
@@ -411,14 +424,15 @@ mixer_matrices = Formula(
     M_mix,
     attention(_latent_elements(), lambda heads: summed(heads_matrices(1, heads), elements))
     + L_st * (h * (2 * H_k * N_st + (2 + z_st) * H_st * D_st + n_st * H_st) + X_st)
-    + L_ix * (when(r_q > 0, r_q, h) * a_ix * d_ix + h * (d_ix + a_ix)),
+    + L_ix * (when(r_q > 0, r_q, h) * a_ix * d_ix + h * (d_ix + a_ix))
+    + L_x * summed(cross_matrices(1), elements),
     title="Elements of the matrices of all mixers",
     source=Source("lin2024", "section 5.1"),
-    assumes="Everything but biases, norms, sinks and short convolutions.",
+    assumes="Everything but biases, norms, sinks and short convolutions, and what reads a source.",
     example=Example(
         {h: 2880, a: 64, a_kv: 8, d_h: 64, d_v_h: 64, n_G: 0, n_vals: 1, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0,
          **unbound(36, *SHAPED), L_st: 0, H_k: 0, N_st: 0, H_st: 0, D_st: 0, z_st: 0, n_st: 0, X_st: 0, L_ix: 0,
-         a_ix: 0, d_ix: 0},
+         a_ix: 0, d_ix: 0, L_x: 0},
         "955514880",
         derived="36 * 2880 * 64 * (2 * 64 + 2 * 8)",
     ),
@@ -435,7 +449,7 @@ kv_heads_per_rank = Formula(
 
 mixer_parameters_per_rank = Formula(
     P_mix_r,
-    attention(latent_attention(t), grouped_query_attention(t)) + L_st * P_st_r + L_ix * P_ix,
+    attention(latent_attention(t), grouped_query_attention(t)) + L_st * P_st_r + L_ix * P_ix + L_x * cross_attention(t),
     title="Parameters of all mixers on one rank",
     source=MEGATRON,
     assumes="Query, key and value products are split by heads, the output product by its rows; compressed latents, "
@@ -445,7 +459,7 @@ mixer_parameters_per_rank = Formula(
         {h: 16384, a: 128, a_kv_r: 1, d_h: 128, t: 8, r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0, qkv_bias: 0,
          o_bias: 0, qk_norm: 0, sinks: 0, norm_bias: 0, n_G: 0, d_v_h: 128, **unbound(126, *SHAPED), P_st_r: 0,
          L_st: 0, P_ix: 0,
-         L_ix: 0, n_vals: 1},
+         L_ix: 0, n_vals: 1, L_x: 0},
         "8984199168",
         derived="126 * (2 * (128 / 8) * 128 * 16384 + 2 * 1 * 128 * 16384)",
     ),
@@ -859,9 +873,9 @@ state_bytes = Formula(
 
 
 def _cached(ways: Any) -> Any:
-    """Numbers that all layers keep of a token on one of so many ranks; one in all where no layer has attention."""
+    """Numbers that all layers keep of a token on one of so many ranks; one in all where none keeps any."""
     own = attention(r_kv + d_rope, lambda heads: kv_on(ways, heads) * (heads.keys + heads.values))
-    return Max(Integer(1) / ways, own + L_ix * d_ix)
+    return Max(Integer(1) / ways, own * (1 - bidirectional) + L_ix * d_ix)
 
 
 cache_width = Formula(
@@ -869,9 +883,10 @@ cache_width = Formula(
     _cached(1),
     title="Numbers that all layers keep of a token",
     source=Source("ainslie2023", "section 2"),
-    assumes="Keys and values, or one compressed vector and a rotary key; and a key of each indexer.",
+    assumes="Keys and values, or one compressed vector and a rotary key; and a key of each indexer. What sees a whole "
+    "sequence at once keeps nothing for later tokens.",
     example=Example(
-        {a_kv: 40, d_h: 128, r_kv: 0, d_rope: 0, d_v_h: 128, L_ix: 0, d_ix: 0, **unbound(40, *SHAPED[1:])},
+        {bidirectional: 0, a_kv: 40, d_h: 128, r_kv: 0, d_rope: 0, d_v_h: 128, L_ix: 0, d_ix: 0, **unbound(40, *SHAPED[1:])},
         "409600",
         derived="40 * 40 * 2 * 128",
     ),
@@ -879,11 +894,13 @@ cache_width = Formula(
 
 near_cache_width = Formula(
     y_K_w,
-    L_w * when(IS_LATENT, r_kv + d_rope, a_kv_s * (d_s + d_v_s)),
+    L_w * when(IS_LATENT, r_kv + d_rope, a_kv_s * (d_s + d_v_s)) * (1 - bidirectional),
     title="Numbers that layers with a window keep of a token",
     source=Source("ainslie2023", "section 2"),
     example=Example(
-        {L_w: 24, r_kv: 0, d_rope: 0, a_kv_s: 8, d_s: 128, d_v_s: 128}, "49152", derived="24 * 8 * 2 * 128"
+        {L_w: 24, r_kv: 0, d_rope: 0, a_kv_s: 8, d_s: 128, d_v_s: 128, bidirectional: 0},
+        "49152",
+        derived="24 * 8 * 2 * 128",
     ),
 )
 
@@ -927,7 +944,7 @@ cache_per_rank = Formula(
     assumes="Heads are split; where there are more ranks than heads, heads are copied. A compressed cache and the keys "
     "of indexers are copied on every rank.",
     example=Example(
-        {kv_token: 320, y_K: 163840, a_kv_r: 1, r_kv: 0, d_rope: 0, d_h: 128, d_v_h: 128, t: 8, L_ix: 0, d_ix: 0,
+        {bidirectional: 0, kv_token: 320, y_K: 163840, a_kv_r: 1, r_kv: 0, d_rope: 0, d_h: 128, d_v_h: 128, t: 8, L_ix: 0, d_ix: 0,
          **unbound(80, *SHAPED[1:])},
         "40 kB/token",
         derived="320 * 80 * 2 * 128 / (80 * 8 * 2 * 128)",
