@@ -16,6 +16,8 @@ from mlsysim.catalog import huggingface, patterns
 FILE = Path(huggingface.__file__).with_name("class_defaults.toml")
 #: Types that transformers has under another name.
 CLASSES = {"kimi_k2": "deepseek_v3", "RefinedWebModel": "falcon", "phi4_multimodal_text": "phi4_multimodal"}
+#: Stacks by the type of the model whose class has their fields.
+CLASSES |= {"t5_encoder": "t5", "mt5_encoder": "mt5", "umt5_encoder": "umt5"}
 
 
 def declared(model_type):
@@ -33,13 +35,15 @@ def asked(model_type):
     named = [name.partition(":")[0] for name in (*lines["mixers"], *lines["blocks"], *lines.get("indexers", ()))]
     sources = [inspect.getsource((patterns.MIXERS | patterns.BLOCKS)[name]) for name in named]
     words = set(re.findall(r"\w+", " ".join([*map(str, lines.values()), *sources])))
+    implied = huggingface.tables()["implied"]
+    words |= {word for name in words & implied.keys() for word in re.findall(r"\w+", implied[name])}
     return words - {*huggingface.tables()["common"]["only"]}
 
 
 def text():
     """Content of the file."""
     lines = [f"# Written by tests/class_defaults.py from transformers {transformers.__version__}.", ""]
-    for model_type in huggingface.tables()["types"]:
+    for model_type in (*huggingface.tables()["types"], *huggingface.tables()["stacks"]):
         if "other" in huggingface.layout(model_type):
             continue
         known, wanted = declared(model_type), asked(model_type)
