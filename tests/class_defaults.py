@@ -17,7 +17,7 @@ FILE = Path(huggingface.__file__).with_name("class_defaults.toml")
 #: Types that transformers has under another name.
 CLASSES = {"kimi_k2": "deepseek_v3", "RefinedWebModel": "falcon", "phi4_multimodal_text": "phi4_multimodal"}
 #: Stacks by the type of the model whose class has their fields.
-CLASSES |= {"t5_encoder": "t5", "mt5_encoder": "mt5", "umt5_encoder": "umt5"}
+CLASSES |= {f"{name}_encoder": name for name in ("t5", "umt5", "bart", "mbart", "pegasus", "whisper")}
 
 
 def declared(model_type):

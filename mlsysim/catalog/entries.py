@@ -638,7 +638,7 @@ class TransformerWorkload(Entry):
     @property
     def unanswered(self) -> Mapping[str, tuple[float | None, str]]:
         """See :attr:`Entry.unanswered`; a measured model has costs, and no matrices by name."""
-        return (_UNMEASURED if self.measured_by else {}) | (_OF_SOURCES if self.source or self.cross_layers else {})
+        return (_UNMEASURED if self.measured_by else {}) | (_OF_SOURCES if self.source else {})
 
     def word_of(self, name: str) -> Choice | None:
         """See :meth:`Entry.word_of`."""
@@ -812,10 +812,8 @@ _UNMEASURED: dict[str, tuple[float | None, str]] = {
 
 #: Of models with a second stack.
 _OF_SOURCES: dict[str, tuple[float | None, str]] = {
-    "pp_size": (1, "must be 1: stages of a model with an encoder or a tower are not known"),
-    "num_loras": (0, "must be 0: adapters of a model with an encoder or a tower are not counted"),
     "activation_checkpointing": (
-        None, "has an encoder or a tower, whose training is not counted; changed(source=None, ...) is its text alone"
+        None, "has an encoder or a tower, whose training is not counted; its text is, read with --ignore vision_config"
     ),
 }  # fmt: skip
 

@@ -177,8 +177,10 @@ class Config:
         """Read a field as a line of a layout says it: a value, or text such as ``"n_inner | 4 * n_embd"``.
 
         Names are fields of a file, of which the first that the file has counts, then the first that the class has a
-        default for; behind them, a product, sum or number for files without.
+        default for; behind them, a product, sum or number for files without. A table says what words of a field mean.
         """
+        if isinstance(line, dict):
+            return self._meaning(line)
         if not isinstance(line, str):
             return line
         names, sums = _choices(line)
@@ -194,6 +196,14 @@ class Config:
                     return self.defaults[name]
         found = next((found for each in sums if (found := self.computed(each)) is not None), None)
         return bool(found) if field in FLAGS and found is not None else found
+
+    def _meaning(self, line: Mapping[str, Mapping[str, Any]]) -> Any:
+        """The value that a word of a file stands for."""
+        ((name, words),) = line.items()
+        word = self.get(name) or ""
+        if not isinstance(word, str) or word not in words:
+            raise CatalogError(f"{name}={quoted(word)} is a shape that is not known, only {', '.join(words)} are")
+        return words[word]
 
     def _given(self, name: str) -> bool:
         return name.partition(".")[0] in self.content and self.get(name) is not None
@@ -412,7 +422,11 @@ def _text(content: Mapping[str, Any], ignored: Iterable[str]) -> tuple[dict[str,
     model_type = content.get("model_type")
     part = tables()["parts"].get(model_type) if isinstance(model_type, str) else None
     if part is None:
-        return _shape(content, _known(model_type), ignored)
+        known = _known(model_type)
+        shape, notes = _shape(content, known, ignored)
+        if "stack" in layout(known):
+            shape["source"] = _shape(content, layout(known)["stack"], ignored, nested=True)[0]
+        return shape, notes + layout(known).get("notes", [])
     within = next((name for name in tables()["within"] if name in content), None)
     if within is None and "hidden_size" in content:
         return _shape(content, part, ignored)

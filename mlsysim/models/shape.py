@@ -12,6 +12,7 @@ from mlsysim.inputs.declaration import Caveat
 from mlsysim.inputs.slot import Counted
 from mlsysim.symbolic import Max, Mod, Requirement, label, variable_of, when
 from mlsysim.symbols.hardware import n_node
+from mlsysim.symbols.lora import N_lo
 from mlsysim.symbols.mixers import (
     C_st,
     H_k,
@@ -254,8 +255,12 @@ SOURCE_REQUIREMENTS = (
     Requirement(n_im, Eq(n_im, 0) | (w_src > 0), "must be 0 for a model without a tower, which its source describes"),
     Requirement(s_im, Eq(n_im, 0) | (s_im > 0), "must be above 0 where requests have {images}"),
 )
-ONE_STAGE = Requirement(
-    p, Eq(p, 1) | (Eq(s_src, 0) & Eq(n_im, 0)), "must be 1 where an encoder or a tower reads {source_tokens}, {images}"
+#: What an engine does not do with them.
+SOURCE_LAYOUT = (
+    Requirement(
+        p, Eq(p, 1) | (Eq(s_src, 0) & Eq(n_im, 0)), "must be 1 where an encoder or tower reads {source_tokens}, {images}"
+    ),
+    Requirement(N_lo, Eq(N_lo, 0) | Eq(L_x, 0), "must be 0: adapters of {cross_layers} are not counted"),
 )
 
 #: Training of what has a second stack is not counted.
