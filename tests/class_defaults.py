@@ -16,8 +16,6 @@ from mlsysim.catalog import huggingface, patterns
 FILE = Path(huggingface.__file__).with_name("class_defaults.toml")
 #: Types that transformers has under another name.
 CLASSES = {"kimi_k2": "deepseek_v3", "RefinedWebModel": "falcon", "phi4_multimodal_text": "phi4_multimodal"}
-#: Stacks by the type of the model whose class has their fields.
-CLASSES |= {f"{name}_encoder": name for name in ("t5", "umt5", "bart", "mbart", "pegasus", "whisper")}
 
 
 def declared(model_type):
@@ -34,7 +32,8 @@ def asked(model_type):
     lines = huggingface.layout(model_type)
     named = [name.partition(":")[0] for name in (*lines["mixers"], *lines["blocks"], *lines.get("indexers", ()))]
     sources = [inspect.getsource((patterns.MIXERS | patterns.BLOCKS)[name]) for name in named]
-    words = set(re.findall(r"\w+", " ".join([*map(str, lines.values()), *sources])))
+    beside = huggingface.encoder(model_type).values() if "stack" in lines else ()
+    words = set(re.findall(r"\w+", " ".join([*map(str, lines.values()), *map(str, beside), *sources])))
     implied = huggingface.tables()["implied"]
     words |= {word for name in words & implied.keys() for word in re.findall(r"\w+", implied[name])}
     return words - {*huggingface.tables()["common"]["only"]}

@@ -91,6 +91,13 @@ def layout(model_type: str) -> dict[str, Any]:
 
 
 @cache
+def encoder(model_type: str) -> dict[str, Any]:
+    """The lines of the encoder of a type that has a decoder as well."""
+    lines = layout(model_type)
+    return {**lines, **tables()["encoder"], **lines["stack"]}
+
+
+@cache
 def _choices(line: str) -> tuple[list[str], list[str]]:
     """Names of fields in a line, and the products, sums and numbers behind them."""
     choices = line.split(" | ")
@@ -425,7 +432,7 @@ def _text(content: Mapping[str, Any], ignored: Iterable[str]) -> tuple[dict[str,
         known = _known(model_type)
         shape, notes = _shape(content, known, ignored)
         if "stack" in layout(known):
-            shape["source"] = _shape(content, layout(known)["stack"], ignored, nested=True)[0]
+            shape["source"] = _shape(content, known, ignored, lines=encoder(known))[0]
         return shape, notes + layout(known).get("notes", [])
     within = next((name for name in tables()["within"] if name in content), None)
     if within is None and "hidden_size" in content:
@@ -467,10 +474,11 @@ def _shape(
     ignored: Iterable[str],
     *,
     nested: bool = False,
+    lines: Mapping[str, Any] | None = None,
     joined: Mapping[str, Any] = {},
 ) -> tuple[dict[str, Any], list[str]]:
     """Our fields of one model, or of a stack with what joins it to a model, and what they leave out."""
-    lines, defaults = layout(model_type), class_defaults().get(model_type, {})
+    lines, defaults = lines or layout(model_type), class_defaults().get(model_type, {})
     lines = {**lines, "only": {**lines["only"], **joined.get("only", {})}}
     left = {*ignored, *(() if nested or model_type.endswith("_text") else _stated(model_type))}
     content = {name: value for name, value in content.items() if name not in ignored}
