@@ -32,14 +32,19 @@ def asked(model_type):
     lines = huggingface.layout(model_type)
     named = [name.partition(":")[0] for name in (*lines["mixers"], *lines["blocks"], *lines.get("indexers", ()))]
     sources = [inspect.getsource((patterns.MIXERS | patterns.BLOCKS)[name]) for name in named]
-    words = set(re.findall(r"\w+", " ".join([*map(str, lines.values()), *sources])))
+    beside = huggingface.encoder(model_type).values() if "stack" in lines else ()
+    words = set(re.findall(r"\w+", " ".join([*map(str, lines.values()), *map(str, beside), *sources])))
+    implied = huggingface.tables()["implied"]
+    words |= {word for name in words & implied.keys() for word in re.findall(r"\w+", implied[name])}
     return words - {*huggingface.tables()["common"]["only"]}
 
 
 def text():
     """Content of the file."""
     lines = [f"# Written by tests/class_defaults.py from transformers {transformers.__version__}.", ""]
-    for model_type in huggingface.tables()["types"]:
+    for model_type in (*huggingface.tables()["types"], *huggingface.tables()["stacks"]):
+        if "other" in huggingface.layout(model_type):
+            continue
         known, wanted = declared(model_type), asked(model_type)
         shown = [f"{name} = {str(known[name]).lower()}" for name in known if name in wanted]
         lines += [f"{model_type} = {{ {', '.join(shown)} }}"] if shown else []

@@ -473,6 +473,14 @@ class TransformerWorkload(Entry):
         says; of the whole model, 0 where left out.
     reused_parameters : Value, optional
         Parameters that later layers share with earlier ones, so that they are stored once; 0 where left out.
+    bidirectional : Value, optional
+        Yes where tokens see those behind them as well, and none is decoded; no where left out.
+    source : TransformerWorkload, optional
+        What reads a source beside the text: an encoder, or the tower of a vision-language model with its projector.
+    cross_layers, source_hidden_dim : Value, optional
+        Layers that attend to the source beside their own mixer, and its width where it is another; 0 where left out.
+    source_tokens, image_patches : Value, optional
+        Tokens that an encoder reads of a request, and patches that a tower reads of an image, where all have so many.
     mtp_layers : Value, optional
         Layers that predict further tokens in training; 0 where left out.
     counted_parameters : Value, optional
@@ -495,7 +503,8 @@ class TransformerWorkload(Entry):
     }
     flags: ClassVar[frozenset[str]] = frozenset(
         {"gated", "tied_embeddings", "qkv_bias", "attention_output_bias", "mlp_bias", "norm_bias", "qk_norm",
-         "norm_scale", "attention_sinks", "sandwich_norm", "chunked_attention", "value_projections", "delta_rule"}
+         "norm_scale", "attention_sinks", "sandwich_norm", "chunked_attention", "value_projections", "delta_rule",
+         "bidirectional"}
     )  # fmt: skip
     counts: ClassVar[tuple[str, ...]] = ("parameters",)
     counted_from: ClassVar[tuple[str, ...]] = ("vocab_size", "ffn_dim", "gated")
@@ -571,6 +580,12 @@ class TransformerWorkload(Entry):
     further_matrices: Count | None = None
     further_vectors: Count | None = None
     reused_parameters: Count | None = None
+    bidirectional: Flag | None = None
+    source: TransformerWorkload | None = None
+    cross_layers: Count | None = None
+    source_hidden_dim: Count | None = None
+    source_tokens: Count | None = None
+    image_patches: Count | None = None
     mtp_layers: Count | None = None
     counted_parameters: Count | None = None
     weight_format: Choice | None = None
@@ -587,7 +602,6 @@ class TransformerWorkload(Entry):
             "heads",
             "kv_heads",
             "head_dim",
-            "vocab_size",
             "max_position_embeddings",
             "block_norms",
         ):
@@ -638,6 +652,11 @@ class TransformerWorkload(Entry):
             "further_matrices",
             "further_vectors",
             "reused_parameters",
+            "vocab_size",
+            "cross_layers",
+            "source_hidden_dim",
+            "source_tokens",
+            "image_patches",
         ):
             _whole(self, field, 0)
         sliding = 0 if self.sliding_layers is None else self.sliding_layers.value
@@ -656,7 +675,7 @@ class TransformerWorkload(Entry):
     @property
     def unanswered(self) -> Mapping[str, tuple[float | None, str]]:
         """See :attr:`Entry.unanswered`; a measured model has costs, and no matrices by name."""
-        return _UNMEASURED if self.measured_by else {}
+        return (_UNMEASURED if self.measured_by else {}) | (_OF_SOURCES if self.source else {})
 
     def word_of(self, name: str) -> Choice | None:
         """See :meth:`Entry.word_of`."""
@@ -830,6 +849,13 @@ _UNMEASURED: dict[str, tuple[float | None, str]] = {
     "num_loras": (0, "must be 0: a measured model does not say which of its matrices adapters have"),
     "activation_checkpointing": (None, "is measured, which does not say what its layers keep for the backward pass"),
 }
+
+#: Of models with a second stack.
+_OF_SOURCES: dict[str, tuple[float | None, str]] = {
+    "activation_checkpointing": (
+        None, "has an encoder or a tower, whose training is not counted; its text is, read with --ignore vision_config"
+    ),
+}  # fmt: skip
 
 #: What a model has that has no experts.
 _DENSE = {

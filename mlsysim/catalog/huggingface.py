@@ -87,12 +87,19 @@ def known_types() -> list[str]:
 @cache
 def layout(model_type: str) -> dict[str, Any]:
     """The lines of a type, over those of the type that it is like and those of all types."""
-    own = tables()["types"][model_type]
+    own = tables()["types"].get(model_type) or tables()["stacks"][model_type]
     base = layout(own["like"]) if "like" in own else tables()["common"]
     mixer = tables()["recurrent"][own["recurrent"]] if "recurrent" in own else {}
     if mixer and "recurrent" in base:
         base = {name: line for name, line in base.items() if name not in tables()["recurrent"][base["recurrent"]]}
     return {**base, **mixer, **own, "only": {**base["only"], **own.get("only", {})}}
+
+
+@cache
+def encoder(model_type: str) -> dict[str, Any]:
+    """The lines of the encoder of a type that has a decoder as well."""
+    lines = layout(model_type)
+    return {**lines, **tables()["encoder"], **lines["stack"]}
 
 
 @cache
@@ -184,8 +191,10 @@ class Config:
         """Read a field as a line of a layout says it: a value, or text such as ``"n_inner | 4 * n_embd"``.
 
         Names are fields of a file, of which the first that the file has counts, then the first that the class has a
-        default for; behind them, a product, sum or number for files without.
+        default for; behind them, a product, sum or number for files without. A table says what words of a field mean.
         """
+        if isinstance(line, dict):
+            return self._meaning(line)
         if not isinstance(line, str):
             return line
         names, sums = _choices(line)
@@ -201,6 +210,14 @@ class Config:
                     return self.defaults[name]
         found = next((found for each in sums if (found := self.computed(each)) is not None), None)
         return bool(found) if field in FLAGS and found is not None else found
+
+    def _meaning(self, line: Mapping[str, Mapping[str, Any]]) -> Any:
+        """The value that a word of a file stands for."""
+        ((name, words),) = line.items()
+        word = self.get(name) or ""
+        if not isinstance(word, str) or word not in words:
+            raise CatalogError(f"{name}={quoted(word)} is a shape that is not known, only {', '.join(words)} are")
+        return words[word]
 
     def _given(self, name: str) -> bool:
         return name.partition(".")[0] in self.content and self.get(name) is not None
@@ -285,15 +302,18 @@ def workload(path: str | Path, *, ignore: str | Iterable[str] = (), **fields: An
         if _without_layout(content) and measured.measurable(content["model_type"]):
             return _measured(content, file, ignored, fields)
         shape, notes = _read(content, ignored)
-        given = {
-            name: {"value": value, "source": str(file), "date": "", "kind": "user"} for name, value in shape.items()
-        }
+        said = {"source": str(file), "date": "", "kind": "user"}
+        stack = {name: {"value": value, **said} for name, value in shape.pop("source", {}).items()}
+        given = {name: {"value": value, **said} for name, value in shape.items()}
         stored, more = _stored(content, shape) if "quantization_config" not in ignored else ({}, [])
-        given |= {name: {**each, "source": str(file), "date": "", "kind": "user"} for name, each in stored.items()}
+        given |= {name: {**each, **said} for name, each in stored.items()}
         notes += more
         given["layers"]["note"] = " ".join(notes)
         kind = SparseTransformerWorkload if "experts" in given else TransformerWorkload
-        return kind(**{"name": _name(content, file), **given, **fields})
+        name = _name(content, file)
+        if stack:
+            given["source"] = TransformerWorkload(**{"name": f"source of {name}", **stack})
+        return kind(**{"name": name, **given, **fields})
     except CatalogError as error:
         raise CatalogError(f"{file}: {error}") from None
 
@@ -357,6 +377,11 @@ def _stored(content: Mapping[str, Any], shape: Mapping[str, Any]) -> tuple[dict[
     return found, notes
 
 
+def _sum(*numbers: int | None) -> int | None:
+    """A sum, or None where a number is not known."""
+    return None if None in numbers else sum(number or 0 for number in numbers)
+
+
 def _name(content: Mapping[str, Any], file: Path) -> str:
     said = content.get("_name_or_path")
     if isinstance(said, str) and said:
@@ -367,10 +392,55 @@ def _name(content: Mapping[str, Any], file: Path) -> str:
 
 def _read(content: Mapping[str, Any], ignored: Iterable[str]) -> tuple[dict[str, Any], list[str]]:
     """The shape of a file whose every field is accounted for, and what it leaves out, in sentences."""
+    shape, notes = _text(content, ignored)
+    joined, tower = tables()["joined"].get(content.get("model_type")), content.get("vision_config")
+    if joined is None or not tower or not isinstance(tower, dict) or "vision_config" in ignored:
+        return shape, notes
+    without = _without("vision_config")
+    try:
+        stack = _tower(content, tower, joined, shape["hidden_dim"])
+    except CatalogError as error:
+        return shape, [f"{without} {error}." if note == without else note for note in notes]
+    if "image_patches" in stack:
+        shape["image_patches"] = stack.pop("image_patches")
+    return {**shape, "source": stack}, [note for note in notes if note != without]
+
+
+def _without(name: str) -> str:
+    """A sentence on a part of a file that is left out."""
+    return f"Without what {name} describes: the language model alone."
+
+
+def _tower(
+    content: Mapping[str, Any], tower: Mapping[str, Any], joined: Mapping[str, Any], width: int
+) -> dict[str, Any]:
+    """Our fields of the tower of a model of several parts, with what joins it to a language model of this width."""
+    named = tower.get("model_type")
+    if named in tables()["stacks"]:
+        kind = named
+    elif named in (None, "", content["model_type"]):
+        kind = joined["tower"]
+    else:
+        raise CatalogError(f"vision_config: model_type={quoted(named)} is not known")
+    # Sizes that a tower gives for height and width are those of a square.
+    sizes = {name: tower[name][0] for name in ("image_size", "patch_size") if _square(tower.get(name))}
+    return _shape({**tower, **sizes, "outer": content, "text_width": width}, kind, (), nested=True, joined=joined)[0]
+
+
+def _square(sizes: Any) -> bool:
+    return isinstance(sizes, list) and len(sizes) == 2 and sizes[0] == sizes[1]
+
+
+def _text(content: Mapping[str, Any], ignored: Iterable[str]) -> tuple[dict[str, Any], list[str]]:
+    """The same of the language model alone."""
     model_type = content.get("model_type")
     part = tables()["parts"].get(model_type) if isinstance(model_type, str) else None
     if part is None:
-        return _shape(content, _known(model_type), ignored)
+        known = _known(model_type)
+        shape, notes = _shape(content, known, ignored)
+        if "stack" in layout(known):
+            shape["source"] = _shape(content, known, ignored, lines=encoder(known))[0]
+        return shape, notes + layout(known).get("notes", [])
     within = next((name for name in tables()["within"] if name in content), None)
     if within is None and "hidden_size" in content:
         return _shape(content, part, ignored)
@@ -406,10 +476,17 @@ def _known(model_type: Any) -> str:
 
 
 def _shape(
-    content: Mapping[str, Any], model_type: str, ignored: Iterable[str], *, nested: bool = False
+    content: Mapping[str, Any],
+    model_type: str,
+    ignored: Iterable[str],
+    *,
+    nested: bool = False,
+    lines: Mapping[str, Any] | None = None,
+    joined: Mapping[str, Any] = {},
 ) -> tuple[dict[str, Any], list[str]]:
-    """Our fields of one model, and what they leave out."""
-    lines, defaults = layout(model_type), class_defaults().get(model_type, {})
+    """Our fields of one model, or of a stack with what joins it to a model, and what they leave out."""
+    lines, defaults = lines or layout(model_type), class_defaults().get(model_type, {})
+    lines = {**lines, "only": {**lines["only"], **joined.get("only", {})}}
     left = {*ignored, *(() if nested or model_type.endswith("_text") else _stated(model_type))}
     content = {name: value for name, value in content.items() if name not in ignored}
     defaults = {name: value for name, value in defaults.items() if name not in left}
@@ -430,6 +507,9 @@ def _shape(
     for name, line in lines.items():
         if (name in SHAPE or (name in EXPERTS and lines["blocks"])) and name not in (*unused, "layers"):
             shape[name] = config.first(name, line)
+    for name in ("matrices", "vectors") if "matrices" in joined else ():
+        shape[name] = config.first(name, joined[name])
+        shape[f"further_{name}"] = _sum(shape.get(f"further_{name}", 0), shape[name])
     if layers and counts.get("moe_layers") == layers:
         shape["ffn_dim"] = 0
     lacked = tuple(prefix for count, prefixes in PARTS.items() if not shape.get(count) for prefix in prefixes)
@@ -538,7 +618,7 @@ def _account(config: Config, lines: Mapping[str, Any]) -> list[str]:
         else:
             unknown.append(name)
     _refuse_unknown(unknown, model_type)
-    notes = [f"Without what {name} describes: the language model alone." for name in towers]
+    notes = [_without(name) for name in towers]
     if any(config.whole(name, 0) for name in LATER_TOKENS if name in content):
         notes.append("Without the layers that predict further tokens.")
     return notes

@@ -297,6 +297,10 @@ class Catalog:
                     fields[field] = self._referred(content, field)
                 elif refers and isinstance(content, list):
                     fields[field] = tuple(self._referred(each, field) for each in content)
+                elif field == "source" and isinstance(content, dict):
+                    said = {name: content[name] for name in _FREE_TEXT if name in content}
+                    told = _with_provenance({k: v for k, v in content.items() if k not in said}, inherited)
+                    fields[field] = TransformerWorkload(**{"name": f"source of {fields['name']}", **told, **said})
                 elif field not in _FREE_TEXT:
                     fields[field] = _with_provenance(content, inherited)
             if kind is Recipe:

@@ -183,6 +183,12 @@ def sliding_window_pattern(config: Any, layers: int, otherwise: int) -> list[str
     return [FULL if (layer + 1) % every == 0 else WINDOW for layer in range(layers)]
 
 
+def global_layers(config: Any, layers: int, otherwise: int) -> list[str]:
+    """ModernBERT: a window in all but the first of every so many layers."""
+    every = config.every("global_attn_every_n_layers", otherwise)
+    return [FULL if layer % every == 0 else WINDOW for layer in range(layers)]
+
+
 def max_window_layers(config: Any, layers: int, otherwise: int) -> list[str]:
     """Qwen: windows behind the first so many layers where they are switched on."""
     first = config.whole("max_window_layers", otherwise)
@@ -232,8 +238,8 @@ MIXERS: dict[str, Mixers] = {
     for each in (
         layer_types, attention_layers, attention_types, hybrid_override_pattern, layers_block_type,
         hybrid_layer_pattern, full_attention_interval, attn_layer_period, attn_layer_indices, attn_type_list,
-        full_attn_idxs, block_types, linear_attn_config, no_rope_layers, sliding_window_pattern, max_window_layers,
-        compress_ratios,
+        full_attn_idxs, block_types, linear_attn_config, no_rope_layers, sliding_window_pattern, global_layers,
+        max_window_layers, compress_ratios,
         use_sliding_window, alternating, every_layer, all_recurrent, all_parallel,
     )
 }  # fmt: skip

@@ -15,6 +15,7 @@ TOPICS = (
     "number_formats",
     "mixers",
     "mixer_times",
+    "sources",
     "parameter_counts",
     "training_memory",
     "rank_parameters",

@@ -98,6 +98,7 @@ from mlsysim.symbols.serving import (
     ttft,
     wait_probability,
 )
+from mlsysim.symbols.sources import P_src, kappa_x, phi_src, s_all, w_x
 from mlsysim.symbols.step import eta_mem, w_attn, w_head, w_lin
 from mlsysim.symbols.training import feasible
 from mlsysim.symbols.workload import E, L, L_moe, L_mtp, L_nb, P, P_lk, V, d_ff, d_sh, gated, h, k, s, tied
@@ -167,12 +168,13 @@ stored_weights = Formula(
     W_s,
     q_w * Max(1, P - sum(when(given > 0, weights) for given, _, weights in _apart))
     + (q_e - q_w) * when(q_head > 0, 1, 2 - tied) * V * h
-    + (q_e - q_w) * P_lk
+    + (q_e - q_w) * (P_lk + P_src)
     + sum(when(given > 0, stored * weights) for given, stored, weights in _apart),
     title="Weights one replica keeps in memory, in the formats of its checkpoint",
     source=Source("lin2024", "section 5.1"),
     variant=NAME,
-    assumes="Embeddings and head keep 16 bit beside narrower weights; norms and routers are taken as other weights. "
+    assumes="Embeddings, head, encoders and towers keep 16 bit beside narrower weights; norms and routers are taken as "
+    "other weights. "
     "Matrices of mixers, blocks, experts and head may have formats of their own, and all else that of the weights.",
     accuracy="Checkpoints of gpt-oss to the byte, DeepSeek-V3 within 0.002%, a 4-bit one of Llama-3.1-8B within 1%.",
     example=Example(
@@ -199,6 +201,7 @@ stored_weights = Formula(
             d_ff: 0,
             q_mix: 0,
             M_mix: 955514880,
+            P_src: 0,
             gated: 1,
         },
         "60.8 GiB",
@@ -231,11 +234,11 @@ kv_bytes_per_request = Formula(
 
 kv_bytes_read = Formula(
     kv_read,
-    kv_token * read(s + n_out / 2) / request + 2 * sigma_st,
+    kv_token * read(s + n_out / 2) / request + 2 * sigma_st + kappa_x,
     title="KV cache a decode step reads for one request",
     source=ORCA,
     assumes="The context grows by a token per step; its mean over the answer is taken, up to the window where "
-    "a layer has one. The state of a recurrent mixer is read and written.",
+    "a layer has one. The state of a recurrent mixer is read and written, keys and values of a source are read.",
     accuracy=DECODED,
     example=Example(
         {kv_token: 128, s: 1000, n_out: 200, **reading(16, 512, of=32), **NOT_CHUNKED},
@@ -305,15 +308,15 @@ touched_experts = Formula(
 
 prefill_work = Formula(
     flops_prefill,
-    s * (w_lin + w_attn) + token * w_head,
+    s * (w_lin + w_attn + w_x * s_all * request) + token * w_head + phi_src * request,
     title="Arithmetic to prefill one request",
     source=Source("kaplan2020", "section 2.1"),
     variant=NAME,
     assumes="Only active parameters work, on the scores the mask leaves. The look-up of the embedding multiplies "
-    "nothing, and the head works on the one token that is sampled.",
+    "nothing, and the head works on the one token that is sampled. Encoders and towers read their sources first.",
     convention="One request; the first-order form counts the whole batch.",
     example=Example(
-        {s: 1000, w_lin: 14e9, w_attn: 0.26e9, w_head: 1e9},
+        {s: 1000, w_lin: 14e9, w_attn: 0.26e9, w_head: 1e9, w_x: 0, s_all: 0, phi_src: 0},
         "14.261 TFLOP",
         derived="(1000 * (14e9 + 0.26e9) + 1e9) / 1e12",
     ),
@@ -360,13 +363,15 @@ step_kv_time = Formula(
 
 step_compute_time = Formula(
     phi,
-    token * (w_lin + w_head + w_dec * scored(s + n_out / 2)) / (F * eta),
+    token * (w_lin + w_head + w_dec * scored(s + n_out / 2) + w_x * s_all * request) / (F * eta),
     title="Computing the token of one request in a decode step",
     source=Source("pope2023", "section 2"),
     example=Example(
         {
             w_near: 0,
             w_ix: 0,
+            w_x: 0,
+            s_all: 0,
             w_lin: 15e9,
             w_head: 1e9,
             w_dec: 500000,

@@ -24,6 +24,7 @@ from mlsysim.formulas import (
     rank_groups,
     rank_parameters,
     replica_layout,
+    sources,
     trained_parameters,
     transformer_flops,
 )
@@ -93,6 +94,7 @@ from mlsysim.symbols.mixers import P_mix_r, a, sigma_st, t_each, t_scan, w_ix, w
 from mlsysim.symbols.parameters import P_exp, P_rt
 from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.serving import B_max, n_out
+from mlsysim.symbols.sources import kappa_x, s_all, t_src, w_x
 from mlsysim.symbols.step import eta_mem
 from mlsysim.symbols.training import P_ffn_r, P_sh_r, e, p, t
 from mlsysim.symbols.workload import E, L, L_moe, L_nb, M_x, V, d_e, d_ff, d_sh, gated, h, h_e, k, s
@@ -299,19 +301,23 @@ decode_attention_time = Formula(
     n_dec_r
     / request
     * side_by_side(
-        z_kv * (kv_rank * read(K_dec * request) + 2 * sigma_st * request / t) / (eta_kv * B_mem),
-        (1 + gamma_s) * w_dec * scored(K_dec * request) * token / (t * F_16 * eta_pre),
+        z_kv
+        * (kv_rank * read(K_dec * request) + 2 * sigma_st * request / t + kappa_x * request / t)
+        / (eta_kv * B_mem),
+        (1 + gamma_s) * w_dec * scored(K_dec * request) * token / (t * F_16 * eta_pre)
+        + (1 + gamma_s) * w_x * s_all * request * token / (t * F_16 * eta_pre),
     ),
     title="Attention of the decoding requests",
     source=Source("pope2023", "section 2"),
     assumes="The cache of every request is read once, up to the window where a layer has one; tokens drafted for it "
-    "share the reading. The state of a recurrent mixer is read and written; the start of its kernel, "
+    "share the reading. Keys and values of a source are read, the state of a recurrent mixer is read and written; the start "
+    "of its kernel, "
     "about 4 µs, is part of the time per layer.",
     accuracy=mixer_times.DECODED,
     example=Example(
         {w_near: 0, w_ix: 0, n_dec_r: 64, gamma_s: 0, K_dec: 2000, z_kv: 1, kv_rank: 160, eta_kv: 0.85, B_mem: 3350,
          w_dec: 2.6e6, t: 2, a: 64,
-         F_16: 989, eta_pre: 0.6, **reading(0, 0), **NOT_CHUNKED},
+         F_16: 989, eta_pre: 0.6, w_x: 0, s_all: 0, **reading(0, 0), **NOT_CHUNKED},
         "7.1977 ms",
         derived="64 * 2000 * ((160e3 / (0.85 * 3350e9))**2 + (2.6e6 / (2 * 989e12 * 0.6))**2)**0.5 * 1e3",
     ),
@@ -365,13 +371,13 @@ _LAYERS = L * tau_layer
 
 computed_time = Formula(
     t_one,
-    t_den + t_exp + t_head + t_act + t_kv + t_pat + t_red + t_lo + _LAYERS + t_even + t_hop,
+    t_den + t_exp + t_head + t_act + t_kv + t_pat + t_red + t_lo + _LAYERS + t_even + t_hop + t_src,
     title="What the accelerators compute for one micro-batch",
     source=ORCA,
     assumes="Operators follow each other; gaps and small kernels are a fixed time per layer.",
     example=Example(
         {t_den: 12, t_exp: 0, t_head: 0.5, t_act: 2, t_kv: 7, t_pat: 0, t_red: 2, t_lo: 0, L: 80, tau_layer: 0.063,
-         t_even: 0, t_hop: 0},
+         t_even: 0, t_hop: 0, t_src: 0},
         "28.54 ms",
         derived="12 + 0.5 + 2 + 7 + 2 + 80 * 0.063",
     ),
@@ -417,6 +423,7 @@ _PARTS = {
     "Activations": t_act,
     "KV cache": t_kv,
     "Attention": t_pat,
+    "Sources": t_src,
     "All-reduce": t_red,
     "Exchange": t_moe,
     "Pipeline": t_even + t_hop,
@@ -430,7 +437,7 @@ longest_part = Formula(
     source=WILLIAMS,
     example=Example(
         {t_den: 12, t_exp: 0, t_head: 0.5, t_act: 2, t_kv: 7, t_pat: 0, t_red: 2, L: 80, tau_layer: 0.063, t_moe: 0,
-         t_even: 0, t_hop: 0, t_lo: 0},
+         t_even: 0, t_hop: 0, t_lo: 0, t_src: 0},
         "12 ms",
         derived="max(12, 0.5, 2, 7, 2, 80 * 0.063)",
     ),
@@ -447,7 +454,7 @@ binding_part = Formula(
     source=WILLIAMS,
     example=Example(
         {t_cpu: 0, t_dev: 28, t_big: 12, t_den: 12, t_exp: 0, t_head: 0.5, t_act: 2, t_kv: 7, t_pat: 0, t_red: 2,
-         t_moe: 0, t_even: 0, t_hop: 0, t_lo: 0},
+         t_moe: 0, t_even: 0, t_hop: 0, t_lo: 0, t_src: 0},
         "Products",
         derived="0 <= 28 and 12 >= 12",
     ),
@@ -587,6 +594,8 @@ def operators() -> tuple[Formula, ...]:
         *mixers.CACHED,
         *mixer_times.SHARDED,
         mixers.cache_per_rank,
+        *sources.OF_REQUEST,
+        sources.source_time,
         *collectives.REACHED,
         *(formula.only(("tp",)) for formula in reduced),
         *number_formats.EXCHANGED,

@@ -120,6 +120,7 @@ from mlsysim.symbols.mixers import (
 )
 from mlsysim.symbols.parameters import P_attn
 from mlsysim.symbols.serving import kv_token
+from mlsysim.symbols.sources import L_x, bidirectional, kappa_x
 from mlsysim.symbols.step import f_mask, s_reach, w_attn
 from mlsysim.symbols.trained import K_attn, R_ad, R_attn, U_attn, lora_targets
 from mlsysim.symbols.training import P_attn_r, a_kv_r, t
@@ -198,7 +199,7 @@ def unbound(layers: int, *shape: Any) -> dict[Any, int]:
 
 
 #: One whose attention projects values and whose layers have no recurrent mixer and no indexer.
-UNMIXED = {L_st: 0, P_st: 0, P_ix: 0, L_ix: 0, n_vals: 1, P_c: 0, L_hc: 0, m_hc: 0}
+UNMIXED = {L_st: 0, P_st: 0, P_ix: 0, L_ix: 0, n_vals: 1, P_c: 0, L_hc: 0, m_hc: 0, L_x: 0}
 
 
 def grouped(of: Callable[[Heads], Any]) -> Any:
@@ -281,6 +282,16 @@ def grouped_query_attention(ways: Any) -> Callable[[Heads], Any]:
     return lambda heads: summed(heads_matrices(ways, heads), elements) + heads_vectors(ways, heads)
 
 
+def cross_matrices(ways: Any) -> Matrices:
+    """Matrices of cross-attention that a token passes on one of so many ranks: its query, and the output."""
+    return heads_matrices(ways, ALL._replace(gate=0))[:2]
+
+
+def cross_attention(ways: Any) -> Any:
+    """Parameters of cross-attention beside the matrices of keys and values: with all of its biases, and a norm."""
+    return summed(cross_matrices(ways), elements) + heads_vectors(ways, ALL) + (1 + norm_bias) * h
+
+
 def latent_attention(ways: Any) -> Any:
     """Multi-head latent attention on one of so many ranks: what is compressed is held by all."""
     compressed, plain, rest = (summed(matrices, elements) for matrices in latent_matrices(ways))
@@ -295,10 +306,11 @@ def reach(tokens: Any) -> Any:
 def kept(tokens: Any, cache: Any = kv_token) -> Any:
     """Tokens among so many that a layer keeps, mean over what all layers would keep: what its cache must hold.
 
-    The state of a request counts as the tokens that take as much: of a cache of so many bytes a token on all ranks.
+    The state of a request, and the cache of what it attends to beside, count as the tokens that take as much: of a
+    cache of so many bytes a token on all ranks.
     """
     kept_whole = Max(0, y_K - y_K_w) * tokens + y_K_w * reach(tokens)
-    return (kept_whole + compressed(tokens)) / y_K + sigma_st * request / cache
+    return (kept_whole + compressed(tokens)) / y_K + (sigma_st + kappa_x) * request / cache
 
 
 def compressed(tokens: Any) -> Any:
@@ -351,12 +363,12 @@ def scored(tokens: Any) -> Any:
 
 def windowed(layers: int, tokens: int, of: int = 80) -> dict[Any, int]:
     """Example of attention alone, in which so many layers of all reach back so many tokens, the others to the first."""
-    return {y_K: of, y_K_w: layers, window: tokens, sigma_st: 0, y_ek: 0, **UNCOMPRESSED}
+    return {y_K: of, y_K_w: layers, window: tokens, sigma_st: 0, kappa_x: 0, y_ek: 0, **UNCOMPRESSED}
 
 
 def reading(layers: int, tokens: int, of: int = 80) -> dict[Any, int]:
     """The same of layers that read, each what it keeps."""
-    return {y_K: of, y_R: of, y_R_w: layers, window: tokens, sigma_st: 0, **UNCOMPRESSED}
+    return {y_K: of, y_R: of, y_R_w: layers, window: tokens, sigma_st: 0, kappa_x: 0, **UNCOMPRESSED}
 
 
 def normalised(width: Any) -> Any:
@@ -506,11 +518,13 @@ mixer_parameters = Formula(
     attention(latent_attention(1), grouped_query_attention(1), P_c)
     + L_st * P_st
     + L_ix * P_ix
-    + L_hc * sum(HEAVY),
+    + L_hc * sum(HEAVY)
+    + L_x * cross_attention(1),
     title="Parameters of all mixers",
     source=Source("deepseek2024v2", "section 2.1 and appendix C"),
     assumes="Multi-head latent attention where the cache has a rank, with a norm on each compressed vector; "
-    "grouped-query attention otherwise.",
+    "grouped-query attention otherwise. Cross-attention has a norm of its own, and its keys and values are counted "
+    "with what reads the source.",
     convention=SHAPE,
     example=Example(
         {**UNSHARED, h: 7168, a: 128, a_kv: 128, d_h: 192, r_q: 1536, r_kv: 512, d_nope: 128, d_rope: 64, d_v: 128,
@@ -547,15 +561,16 @@ mixer_matrices = Formula(
     )
     + L_st * (h * (2 * H_k * N_st + (2 + z_st) * H_st * D_st + n_st * H_st) + X_st)
     + L_ix * INDEXER[0]
-    + L_hc * HEAVY[0],
+    + L_hc * HEAVY[0]
+    + L_x * summed(cross_matrices(1), elements),
     title="Elements of the matrices of all mixers",
     source=Source("lin2024", "section 5.1"),
-    assumes="Everything but biases, norms, sinks and short convolutions.",
+    assumes="Everything but biases, norms, sinks and short convolutions, and what reads a source.",
     example=Example(
         {L_hc: 0, m_ix: 0, g_o: 0, r_o: 0, **UNSHARED, h: 2880, a: 64, a_kv: 8, d_h: 64, d_v_h: 64, n_G: 0, n_vals: 1,
          r_q: 0, r_kv: 0, d_nope: 0, d_rope: 0, d_v: 0,
          **unbound(36, *SHAPED), L_st: 0, H_k: 0, N_st: 0, H_st: 0, D_st: 0, z_st: 0, n_st: 0, X_st: 0, L_ix: 0,
-         a_ix: 0, d_ix: 0},
+         a_ix: 0, d_ix: 0, L_x: 0},
         "955514880",
         derived="36 * 2880 * 64 * (2 * 64 + 2 * 8)",
     ),
@@ -575,7 +590,8 @@ mixer_parameters_per_rank = Formula(
     attention(latent_attention(t), grouped_query_attention(t), P_c_r)
     + L_st * P_st_r
     + L_ix * P_ix
-    + L_hc * sum(HEAVY),
+    + L_hc * sum(HEAVY)
+    + L_x * cross_attention(t),
     title="Parameters of all mixers on one rank",
     source=MEGATRON,
     assumes="Query, key and value products are split by heads, the output product by its rows; compressed latents, "
@@ -586,7 +602,7 @@ mixer_parameters_per_rank = Formula(
          d_nope: 0, d_rope: 0, d_v: 0, qkv_bias: 0,
          o_bias: 0, qk_norm: 0, sinks: 0, norm_bias: 0, n_G: 0, d_v_h: 128, **unbound(126, *SHAPED), P_st_r: 0,
          L_st: 0, P_ix: 0,
-         L_ix: 0, n_vals: 1},
+         L_ix: 0, n_vals: 1, L_x: 0},
         "8984199168",
         derived="126 * (2 * (128 / 8) * 128 * 16384 + 2 * 1 * 128 * 16384)",
     ),
@@ -1057,9 +1073,9 @@ def _of_token(heads: Heads) -> Any:
 
 
 def _cached(ways: Any) -> Any:
-    """Numbers that all layers keep of a token on one of so many ranks; one in all where no layer has attention."""
+    """Numbers that all layers keep of a token on one of so many ranks; one in all where none keeps any."""
     own = attention(r_kv + d_rope, lambda heads: own_kv(ways, heads) * (heads.keys + heads.values), d_h)
-    return Max(Integer(1) / ways, own + when(m_ix > 0, 0, L_ix * d_ix))
+    return Max(Integer(1) / ways, own * (1 - bidirectional) + when(m_ix > 0, 0, L_ix * d_ix))
 
 
 cache_width = Formula(
@@ -1067,10 +1083,12 @@ cache_width = Formula(
     _cached(1),
     title="Numbers that all layers keep of a token",
     source=Source("ainslie2023", "section 2"),
-    assumes="Keys and values, or one compressed vector and a rotary key; and a key of each indexer.",
+    assumes="Keys and values, or one compressed vector and a rotary key; and a key of each indexer. What sees a whole "
+    "sequence at once keeps nothing for later tokens.",
     example=Example(
         {
             m_ix: 0,
+            bidirectional: 0,
             **UNSHARED,
             a_kv: 40,
             d_h: 128,
@@ -1088,11 +1106,11 @@ cache_width = Formula(
 
 near_cache_width = Formula(
     y_K_w,
-    when(IS_LATENT, L_w * (r_kv + d_rope), Max(0, L_w - L_kv_w) * _of_token(NEAR)) + L_c * d_h,
+    when(IS_LATENT, L_w * (r_kv + d_rope), Max(0, L_w - L_kv_w) * _of_token(NEAR)) * (1 - bidirectional) + L_c * d_h,
     title="Numbers that layers with a window keep of a token",
     source=Source("ainslie2023", "section 2"),
     example=Example(
-        {L_c: 0, d_h: 1, L_kv_w: 0, L_w: 24, r_kv: 0, d_rope: 0, a_kv_s: 8, d_s: 128, d_v_s: 128},
+        {bidirectional: 0, L_c: 0, d_h: 1, L_kv_w: 0, L_w: 24, r_kv: 0, d_rope: 0, a_kv_s: 8, d_s: 128, d_v_s: 128},
         "49152",
         derived="24 * 8 * 2 * 128",
     ),
@@ -1188,7 +1206,7 @@ cache_per_rank = Formula(
     "of indexers are copied on every rank.",
     example=Example(
         {m_ix: 0, **UNSHARED, kv_token: 320, y_K: 163840, a_kv_r: 1, r_kv: 0, d_rope: 0, d_h: 128, d_v_h: 128, t: 8,
-         L_ix: 0, d_ix: 0,
+         L_ix: 0, d_ix: 0, bidirectional: 0,
          **unbound(80, *SHAPED[1:])},
         "40 kB/token",
         derived="320 * 80 * 2 * 128 / (80 * 8 * 2 * 128)",

@@ -11,8 +11,9 @@ from typing import Any
 
 from mlsysim.formulas.mixers import SHAPE, Matrices, elements, summed
 from mlsysim.symbolic import Example, Formula, Max, Source, when
-from mlsysim.symbols.mixers import P_mix, n_N
+from mlsysim.symbols.mixers import P_mix, a_kv, d_h, d_v_h, n_N
 from mlsysim.symbols.parameters import P_attn, P_emb, P_exp, P_ffn, P_head, P_norm, P_rt, P_sh
+from mlsysim.symbols.sources import L_x, P_src, P_xs, h_src
 from mlsysim.symbols.workload import (
     E,
     L,
@@ -157,12 +158,22 @@ head_parameters = Formula(
 )
 
 
+source_projections = Formula(
+    P_xs,
+    L_x * when(h_src > 0, h_src, h) * a_kv * (d_h + d_v_h),
+    title="Elements of the matrices of keys and values of a source",
+    source=Source("vaswani2017", "section 3.2.3"),
+    assumes="Each layer that attends to the source projects it for itself, once a request.",
+    example=Example({L_x: 6, a_kv: 8, d_h: 64, d_v_h: 64, h_src: 0, h: 512}, "3145728", derived="6 * 2 * 512 * 512"),
+)
+
+
 def everything(experts: Any) -> Any:
     """Embeddings, layers and head with so many experts counted in each layer that has experts."""
     sparse = P_rt + P_sh + experts * P_exp
     layers = P_mix + L * norms() + plain_layers() * P_ffn + L_moe * sparse
     further = L_mtp * prediction(P_attn, when(L_moe > 0, sparse, P_ffn), 1)
-    return P_emb + P_head + P_norm + layers + further + M_x + b_x
+    return P_emb + P_head + P_norm + layers + further + M_x + b_x + P_src + P_xs
 
 
 counted_parameters = Formula(
@@ -172,12 +183,12 @@ counted_parameters = Formula(
     source=Source("kaplan2020", "table 1"),
     variant="counted",
     assumes="Two norms per layer, four where they stand behind its blocks too, and one after the last. A layer for "
-    "predicting one more token is as wide as the others. What several layers share is stored once. The source leaves embeddings, norms and biases out; here "
-    "nothing is left out.",
+    "predicting one more token is as wide as the others. What several layers share is stored once. What reads a source, "
+    "and its keys and values, count as well. Kaplan et al. leave embeddings, norms and biases out; here nothing is.",
     convention=SHAPE,
     example=Example(
-        {P_mix: 32 * 41943040, M_x: 0, b_x: 0, P_re: 0, L_nb: 0, L: 32, L_moe: 0, E: 1, L_mtp: 0, n_N: 2, h: 4096,
-         P_emb: 525336576,
+        {P_mix: 32 * 41943040, M_x: 0, b_x: 0, P_re: 0, P_src: 0, P_xs: 0, L_nb: 0, L: 32, L_moe: 0, E: 1, L_mtp: 0,
+         n_N: 2, h: 4096, P_emb: 525336576,
          P_head: 525336576, P_norm: 4096, P_attn: 41943040,
          P_ffn: 176160768, P_exp: 0, P_sh: 0, P_rt: 0},
         "8.03e9",
@@ -194,8 +205,8 @@ counted_active_parameters = Formula(
     convention="What one token passes through, embedding and head included: Mixtral and Qwen3 publish this "
     "count, DeepSeek-V3 (37e9) leaves the embedding out. What layers share counts as often as it is passed.",
     example=Example(
-        {P_mix: 32 * 41943040, M_x: 0, b_x: 0, L_nb: 0, L: 32, L_moe: 32, k: 2, L_mtp: 0, n_N: 2, h: 4096,
-         P_emb: 131072000,
+        {P_mix: 32 * 41943040, M_x: 0, b_x: 0, P_src: 0, P_xs: 0, L_nb: 0, L: 32, L_moe: 32, k: 2, L_mtp: 0, n_N: 2,
+         h: 4096, P_emb: 131072000,
          P_head: 131072000, P_norm: 4096, P_attn: 41943040,
          P_ffn: 0, P_exp: 176160768, P_sh: 0, P_rt: 32768},
         "12.9e9",
@@ -212,6 +223,7 @@ FORMULAS = (
     router_parameters,
     embedding_parameters,
     head_parameters,
+    source_projections,
     counted_parameters,
     counted_active_parameters,
 )

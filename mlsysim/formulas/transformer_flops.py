@@ -17,6 +17,7 @@ from mlsysim.symbols.layers import r_e, w_ad
 from mlsysim.symbols.mixers import P_mix, W_all, W_up
 from mlsysim.symbols.parameters import P_attn, P_exp, P_ffn, P_rt, P_sh
 from mlsysim.symbols.routing import gamma_m, gamma_r
+from mlsysim.symbols.sources import bidirectional
 from mlsysim.symbols.step import (
     Phi,
     Phi_hw,
@@ -42,10 +43,11 @@ CHECKPOINTS = Source("korthikanti2023", "section 5")
 
 scores = Formula(
     f_mask,
-    by_label(attention_mask, {"causal": 0.5, "full": 1}),
+    by_label(attention_mask, {"causal": 0.5 * (1 + bidirectional), "full": 1}),
     title="Share of the scores that is computed",
     source=Source("dao2022", "section 3.1"),
-    assumes="A kernel that skips masked blocks computes half of the square.",
+    assumes="A kernel that skips masked blocks computes half of the square; nothing is masked where tokens see those "
+    "behind them.",
     no_example="a table of labels",
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -25,20 +25,28 @@ class Counted:
         Formulas that count them.
     absent : mapping
         For an input of these formulas, its value if an entry does not give it.
+    parts : mapping
+        Inputs that follow from an entry within the entry, by the name of the count there, and the field that holds it.
     """
 
     names: tuple[str, ...]
     formulas: tuple[Formula, ...]
     absent: Mapping[str, Any]
+    parts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def value(self, entry: Entry, name: str) -> Value | None:
         """A count that an entry does not give; None if the entry gives too little to count by."""
-        if name not in self.names:
-            return None
+        if name in self.parts:
+            count, holder = self.parts[name]
+            part = getattr(entry, holder, None)
+            return None if part is None else part.value_of(count, "") or self._counted(part, count)
+        return self._counted(entry, name) if name in self.names else None
+
+    def _counted(self, entry: Entry, name: str) -> Value | None:
         system = _system(self.formulas)
         given = {}
         for variable in system.inputs:
-            value = entry.value_of(variable.name, "")
+            value = entry.value_of(variable.name, "") or self.value(entry, variable.name)
             if value is None and variable.name not in self.absent:
                 return None
             given[variable.name] = float(self.absent[variable.name]) if value is None else value.canonical

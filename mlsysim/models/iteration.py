@@ -16,13 +16,18 @@ from mlsysim.models.shape import (
     CHECKPOINT,
     CHECKPOINT_DEFAULTS,
     COUNTED,
+    DECODES,
     LATENT_ADAPTERS,
+    NO_SOURCES,
     NO_WINDOW,
     OPTIONAL_PASS_SHAPE,
     PASS_SHAPE,
     SHAPE_REQUIREMENTS,
     SHARED_KV_HEADS,
     SHARED_MIXERS,
+    SOURCE_LAYOUT,
+    SOURCE_REQUIREMENTS,
+    SOURCES,
     STATE,
     STATE_DEFAULTS,
     WINDOW,
@@ -33,10 +38,11 @@ from mlsysim.models.shape import (
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Mod, Requirement
 from mlsysim.symbols.hardware import n_node
-from mlsysim.symbols.iteration import E_red, M_kv, d_a, n_pro
+from mlsysim.symbols.iteration import E_red, M_kv, d_a, n_dec, n_pro
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.lora import G_lo, K_lo, M_lo, N_lo
 from mlsysim.symbols.mixers import a
+from mlsysim.symbols.sources import bidirectional
 from mlsysim.symbols.training import e, p, t
 from mlsysim.symbols.workload import E, L, L_moe, d_e, d_ff, d_sh, s
 
@@ -88,6 +94,7 @@ ENGINE_DEFAULTS = {
     "direct_mesh": 0,
     **OPTIONAL_PASS_SHAPE,
     **NO_WINDOW,
+    **NO_SOURCES,
     **STATE_DEFAULTS,
     **CHECKPOINT_DEFAULTS,
 }
@@ -143,6 +150,11 @@ class IterationModel(PerformanceModel):
         "iteration": Variant(
             (*iteration.operators(), prefix_cache.given_share, *iteration.ITERATION),
             headline=("iteration_time", "iteration_tokens", *_PARTS),
+            requirements=(
+                Requirement(
+                    n_dec, Eq(bidirectional, 0) | Eq(n_dec, 0), "must be 0 where {bidirectional}: none decodes"
+                ),
+            ),
             about="One pass. Decode steps of OPT-66B on two to eight A100 within a median of 3%, calibrated on OPT-13B "
             "alone (docs/validation.md).",
         ),
@@ -163,6 +175,7 @@ class IterationModel(PerformanceModel):
                 "kv_cache_tokens",
                 *_PARTS,
             ),
+            requirements=(DECODES,),
             about="The batch is what the memory holds, and a prompt joins for every answer that ends: the throughput "
             "at an infinite rate of requests.",
         ),
@@ -170,7 +183,7 @@ class IterationModel(PerformanceModel):
     slots = {
         "model": Slot(
             TransformerWorkload,
-            ("parameters", *PASS_SHAPE, *WINDOW, *STATE, *CHECKPOINT),
+            ("parameters", *PASS_SHAPE, *WINDOW, *STATE, *CHECKPOINT, *SOURCES),
             counted=COUNTED,
         ),
         "hardware": Slot(
@@ -224,6 +237,7 @@ class IterationModel(PerformanceModel):
         "max_batch_size",
         "attention_mask",
         "congestion_factor",
+        "images",
     )
     defaults = {
         **ENGINE_DEFAULTS,
@@ -276,4 +290,6 @@ class IterationModel(PerformanceModel):
         LATENT_ADAPTERS,
         *SHAPE_REQUIREMENTS,
         *WINDOW_REQUIREMENTS,
+        *SOURCE_REQUIREMENTS,
+        *SOURCE_LAYOUT,
     )

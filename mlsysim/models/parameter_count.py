@@ -6,7 +6,7 @@ from mlsysim.catalog import TransformerWorkload
 from mlsysim.formulas import mixers, parameter_counts
 from mlsysim.inputs.slot import Slot
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.shape import OPTIONAL_SHAPE, SHAPE, SHAPE_REQUIREMENTS
+from mlsysim.models.shape import COUNTED, OPTIONAL_SHAPE, SHAPE, SHAPE_REQUIREMENTS
 
 
 class ParameterCountModel(PerformanceModel):
@@ -19,7 +19,7 @@ class ParameterCountModel(PerformanceModel):
     example = {"model": "DeepSeek_V3"}
     answer = "parameters"
     variants = {"counted": (*mixers.STORED, *parameter_counts.FORMULAS)}
-    slots = {"model": Slot(TransformerWorkload, SHAPE)}
+    slots = {"model": Slot(TransformerWorkload, SHAPE, counted=COUNTED)}
     defaults = OPTIONAL_SHAPE
     requirements = SHAPE_REQUIREMENTS
     headline = (

@@ -29,7 +29,7 @@ from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.iteration import ADAPTERS, ENGINE_CAVEATS, ENGINE_DEFAULTS, LAYOUT, IterationModel
-from mlsysim.models.shape import prefill_caveats
+from mlsysim.models.shape import DECODES, prefill_caveats
 from mlsysim.symbolic import Requirement, request, token, when
 from mlsysim.symbolic.exchange import exchanged
 from mlsysim.symbols.chunked import C_b, cv_in, cv_out
@@ -356,6 +356,7 @@ class ServingModel(PerformanceModel):
         "kv_page_size",
         "attention_mask",
         "congestion_factor",
+        "images",
         "duration",
         "idle_power_fraction",
         "host_power_fraction",
@@ -395,6 +396,7 @@ class ServingModel(PerformanceModel):
     }
     requirements = (
         *IterationModel.requirements,
+        DECODES,
         Requirement(s_pre, (M_pre <= 0) | (s_pre <= s_in), "must be at most {isl}"),
         Requirement(Z_all, (Z_all <= 0) | (Z_all >= request), "must be at least 1 in flight, or 0 for no closed loop"),
     )

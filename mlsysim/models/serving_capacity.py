@@ -13,6 +13,7 @@ from mlsysim.formulas import (
     parameter_counts,
     queueing,
     serving_capacity,
+    sources,
     transformer_flops,
 )
 from mlsysim.inputs.declaration import Better
@@ -20,14 +21,18 @@ from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.shape import (
+    ANSWERS_AT_ONCE,
     ATTENDS,
     CHECKPOINT,
     CHECKPOINT_DEFAULTS,
     COUNTED,
     KIND_REQUIREMENTS,
+    NO_SOURCES,
     NO_WINDOW,
     OPTIONAL_PASS_SHAPE,
     PASS_SHAPE,
+    SOURCE_REQUIREMENTS,
+    SOURCES,
     STATE,
     STATE_DEFAULTS,
     WINDOW,
@@ -92,6 +97,7 @@ class ServingCapacityModel(PerformanceModel):
                     *mixers.DECODED,
                     *mixers.CACHED,
                     mixers.mixer_matrices,
+                    *sources.OF_REQUEST,
                     *mixer_times.WHOLE,
                     *continuous_batching.FORMULAS,
                 ),
@@ -100,6 +106,8 @@ class ServingCapacityModel(PerformanceModel):
             requirements=(
                 *WINDOW_REQUIREMENTS,
                 *KIND_REQUIREMENTS,
+                *SOURCE_REQUIREMENTS,
+                ANSWERS_AT_ONCE,
                 ATTENDS,
                 Requirement(k, k <= E, "must be at most {experts}"),
                 Requirement(L_moe, L_moe <= L, "must be at most {layers}"),
@@ -121,7 +129,7 @@ class ServingCapacityModel(PerformanceModel):
     slots = {
         "model": Slot(
             TransformerWorkload,
-            ("parameters", *PASS_SHAPE, *WINDOW, *STATE, *CHECKPOINT),
+            ("parameters", *PASS_SHAPE, *WINDOW, *STATE, *CHECKPOINT, *SOURCES),
             counted=COUNTED,
         ),
         "hardware": Slot(Accelerator, ("memory_capacity", "memory_bandwidth", "peak_flops")),
@@ -154,6 +162,7 @@ class ServingCapacityModel(PerformanceModel):
         "service_time_cv",
         "kv_page_size",
         "attention_mask",
+        "images",
     )
     defaults = {
         "seq_len": 2048,
@@ -172,6 +181,7 @@ class ServingCapacityModel(PerformanceModel):
         "router_bias": False,
         **OPTIONAL_PASS_SHAPE,
         **NO_WINDOW,
+        **NO_SOURCES,
         **STATE_DEFAULTS,
         **CHECKPOINT_DEFAULTS,
     }

@@ -7,11 +7,12 @@ from typing import Any
 from sympy import And, Eq, Ne, true
 
 from mlsysim.formats import WEIGHT_PARTS
-from mlsysim.formulas import mixers, parameter_counts
+from mlsysim.formulas import mixers, parameter_counts, sources, transformer_flops
 from mlsysim.inputs.declaration import Caveat
 from mlsysim.inputs.slot import Counted
 from mlsysim.symbolic import Max, Mod, Requirement, label, variable_of, when
 from mlsysim.symbols.hardware import n_node
+from mlsysim.symbols.lora import N_lo
 from mlsysim.symbols.mixers import (
     C_st,
     H_k,
@@ -44,8 +45,10 @@ from mlsysim.symbols.mixers import (
     sinks,
     window,
 )
+from mlsysim.symbols.serving import n_out
+from mlsysim.symbols.sources import L_x, P_src, bidirectional, n_im, s_im, s_src, w_src
 from mlsysim.symbols.trained import lora_targets
-from mlsysim.symbols.training import t
+from mlsysim.symbols.training import p, t
 from mlsysim.symbols.workload import E, L, L_moe, L_nb, d_e, d_ff, expert_bias, k, r_moe
 
 #: Inputs that describe a transformer tensor by tensor.
@@ -119,6 +122,9 @@ SHAPE = (
     "further_matrices",
     "further_vectors",
     "reused_parameters",
+    "cross_layers",
+    "source_hidden_dim",
+    "source_parameters",
 )
 
 #: Those that the products of a pass and the weights of a replica are counted from.
@@ -128,7 +134,18 @@ _STORED_ALONE = (
 PASS_SHAPE = tuple(name for name in SHAPE if name not in _STORED_ALONE)
 
 #: Inputs that say how far attention reaches, and how a recurrent mixer scans.
-WINDOW = ("sliding_window", "chunked_attention", "index_topk", "state_operations", "state_chunk", "delta_rule")
+WINDOW = (
+    "sliding_window",
+    "chunked_attention",
+    "index_topk",
+    "state_operations",
+    "state_chunk",
+    "delta_rule",
+    "bidirectional",
+)
+
+#: Inputs that say what a request has beside its text, and what it takes to read it.
+SOURCES = ("source_tokens", "image_patches", "source_token_flops", "source_pair_flops")
 
 #: Inputs that the state of a request is counted from beside them.
 STATE = ("state_element_bytes",)
@@ -193,6 +210,9 @@ OPTIONAL_SHAPE: dict[str, Any] = {
     "further_matrices": 0,
     "further_vectors": 0,
     "reused_parameters": 0,
+    "cross_layers": 0,
+    "source_hidden_dim": 0,
+    "source_parameters": 0,
 }
 #: The same of what a pass is counted from.
 OPTIONAL_PASS_SHAPE = {name: value for name, value in OPTIONAL_SHAPE.items() if name in PASS_SHAPE}
@@ -204,7 +224,10 @@ NO_WINDOW: dict[str, Any] = {
     "state_operations": 0,
     "state_chunk": 0,
     "delta_rule": False,
+    "bidirectional": False,
 }
+#: Requests of text alone.
+NO_SOURCES: dict[str, Any] = {**dict.fromkeys(SOURCES, 0), "images": 0}
 #: States are kept in fp32 unless an engine says otherwise.
 STATE_DEFAULTS: dict[str, Any] = {"state_element_bytes": 4}
 #: Weights are stored as weight_dtype says.
@@ -257,6 +280,43 @@ WINDOW_REQUIREMENTS = (
     Requirement(window, (window > 0) | Eq(L_c, 0), "must be above 0 where {compressed_layers} have one"),
     Requirement(k_ix, Eq(k_ix, 0) | (L_ix > 0), "must be 0 where {index_layers}"),
     Requirement(k_ix, (k_ix > 0) | Eq(L_ix, 0), "must be above 0 where {index_layers}"),
+)
+
+#: Requests say what an encoder or a tower reads.
+SOURCE_REQUIREMENTS = (
+    Requirement(L_x, Eq(L_x, 0) | Eq(r_kv, 0), "must be 0 with latent attention ({kv_lora_rank})"),
+    Requirement(
+        s_src, (s_src > 0) | Eq(L_x, 0) | (n_im > 0), "must be above 0 where {cross_layers} attend to a source"
+    ),
+    Requirement(s_src, Eq(s_src, 0) | (L_x > 0) | (w_src > 0), "must be 0 where nothing reads a source"),
+    Requirement(n_im, Eq(n_im, 0) | (w_src > 0), "must be 0 for a model without a tower, which its source describes"),
+    Requirement(s_im, Eq(n_im, 0) | (s_im > 0), "must be above 0 where requests have {images}"),
+)
+#: What an engine does not do with them.
+SOURCE_LAYOUT = (
+    Requirement(
+        p,
+        Eq(p, 1) | (Eq(s_src, 0) & Eq(n_im, 0)),
+        "must be 1 where an encoder or tower reads {source_tokens}, {images}",
+    ),
+    Requirement(N_lo, Eq(N_lo, 0) | Eq(L_x, 0), "must be 0: adapters of {cross_layers} are not counted"),
+)
+
+#: Training of what has a second stack is not counted.
+TEXT_ALONE = (
+    Requirement(L_x, Eq(L_x, 0), "must be 0: training with cross-attention is not counted"),
+    Requirement(P_src, Eq(P_src, 0), "must be 0: training with an encoder or a tower is not counted"),
+)
+
+
+#: Answers are decoded token by token, or there are none.
+DECODES = Requirement(
+    bidirectional,
+    Eq(bidirectional, 0),
+    "must be False here, where tokens are decoded: ServingCapacityModel counts sequences, IterationModel batches of them",
+)
+ANSWERS_AT_ONCE = Requirement(
+    n_out, Eq(bidirectional, 0) | Eq(n_out, 1), "must be 1 where {bidirectional}: a token sees those behind it"
 )
 
 #: Layers of each kind, of which there are no more than layers, and what a kind needs.
@@ -321,7 +381,22 @@ SHAPE_REQUIREMENTS = (
 
 
 #: Parameters of a transformer that gives no count of them.
-COUNTED = Counted(("parameters", "active_parameters"), (*mixers.STORED, *parameter_counts.FORMULAS), OPTIONAL_SHAPE)
+COUNTED = Counted(
+    ("parameters", "active_parameters"),
+    (
+        *mixers.STORED,
+        *parameter_counts.FORMULAS,
+        *mixers.COMPUTED[:2],
+        transformer_flops.routed_work,
+        transformer_flops.product_work,
+        *sources.OF_STACK,
+    ),
+    {**OPTIONAL_SHAPE, "sliding_window": 0},
+    {
+        "source_parameters": ("parameters", "source"),
+        **{formula.name: (formula.name, "source") for formula in sources.OF_STACK},
+    },
+)
 #: What a reader must know where a group is larger than what fast links join.
 BEYOND_NODE = Caveat(
     t > n_node,

@@ -34,6 +34,7 @@ from mlsysim.models.shape import (
     SHAPE_REQUIREMENTS,
     SHARED_KV_HEADS,
     SHARED_MIXERS,
+    TEXT_ALONE,
     divides,
 )
 from mlsysim.optimizers import OPTIMIZERS
@@ -158,6 +159,7 @@ LAYOUT_REQUIREMENTS = (
     *CHUNK_REQUIREMENTS,
     *PAIR_REQUIREMENTS,
     *SHAPE_REQUIREMENTS,
+    *TEXT_ALONE,
     CAPACITY,
     ROOM,
     *ADAPTER_REQUIREMENTS,

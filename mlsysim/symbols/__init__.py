@@ -8,6 +8,7 @@ declaration.
 from mlsysim.symbols import (
     workload,
     mixers,
+    sources,
     formats,
     parameters,
     hardware,
@@ -62,6 +63,7 @@ __all__ = [
     "roofline",
     "routing",
     "serving",
+    "sources",
     "step",
     "trained",
     "training",

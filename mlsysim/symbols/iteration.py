@@ -212,6 +212,7 @@ binds_it = variable(
         "Exchange",
         "Pipeline",
         "Adapters",
+        "Sources",
     ),
 )
 

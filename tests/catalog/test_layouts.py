@@ -42,7 +42,8 @@ LLAMA = decoder("llama", 16, 2048, 32, 8, 8192, 128256, tie_word_embeddings=True
 LATENT = {"q_lora_rank": None, "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128}
 QWEN3_MOE = decoder("qwen3_moe", 48, 2048, 32, 4, 6144, 151936, head_dim=128, moe_intermediate_size=768)
 QWEN3 = decoder("qwen3", 48, 2048, 32, 4, 6144, 151936)
-TOWER = {"vision_config": {"hidden_size": 1152}}
+TOWER = {"vision_config": {"hidden_size": 1152, "model_type": "unheard_of"}}
+T5 = {"d_model": 512, "num_layers": 6, "num_heads": 8, "d_kv": 64, "d_ff": 2048, "vocab_size": 32128}
 GEMMA3_4B = {"hidden_size": 2560, "num_hidden_layers": 34, "intermediate_size": 10240, "sliding_window": 1024}
 #: Released models: fields of their files, and the parameters of the language model that transformers 5.23 builds of
 #: them on the meta device (with the biases of routers), where not otherwise said.
@@ -272,8 +273,17 @@ REFUSED = {
         "28 heads are not a multiple of 32 heads of keys and values, those of the class",
     ),
     "a tower of a type without one": ({**LLAMA, **TOWER}, "vision_config may change the shape of a llama"),
-    "an encoder": ({"model_type": "bert"}, "model_type='bert': an encoder without a cache"),
-    "cross-attention": ({"model_type": "mllama"}, "model_type='mllama': cross-attention to another stack"),
+    "cross-attention": (
+        {"model_type": "mllama"}, "model_type='mllama': cross-attention that only requests with images pass"
+    ),
+    "a block of a word that is not known": (
+        {"model_type": "t5", "feed_forward_proj": "gated-relu", **T5},
+        "feed_forward_proj='gated-relu' is a shape that is not known, only ",
+    ),
+    "positions that an encoder does not add": (
+        decoder("bert", 12, 768, 12, None, 3072, 30522, max_position_embeddings=512, position_embedding_type="relative_key"),
+        "position_embedding_type='relative_key' is a shape that is not known, only absolute is",
+    ),
     "an unknown type": (
         {"model_type": "qwen3_mo"},
         "unknown model_type 'qwen3_mo': did you mean qwen3_moe",
@@ -315,7 +325,10 @@ def test_an_ignored_field_is_read_as_if_it_were_not_there(read):
 class TestParts:
     def test_a_tower_is_left_out_with_a_note(self, read):
         model = read(**RELEASED["Gemma 3 4B"][0])
-        assert model.layers.note == "Without what vision_config describes: the language model alone."
+        assert model.layers.note == (
+            "Without what vision_config describes: the language model alone. vision_config: model_type='unheard_of' is "
+            "not known."
+        )
         assert any("vision_config" in note for note in ParameterCountModel().solve(model).notes)
 
     def test_the_tie_of_the_whole_wins(self, read):
@@ -475,6 +488,7 @@ PATTERNS = {
     "linear_attn_config": ({"linear_attn_config": {"full_attn_layers": [4], "kda_layers": [1, 2, 3]}}, "rrrf"),
     "no_rope_layers": ({"no_rope_layers": [1, 1, 0, 1], "attention_chunk_size": 8192}, "ccfc"),
     "sliding_window_pattern": ({"sliding_window_pattern": 3}, "wwfw"),
+    "global_layers": ({"global_attn_every_n_layers": 3}, "fwwf"),
     "max_window_layers": ({"use_sliding_window": True, "max_window_layers": 1}, "fwww"),
     "use_sliding_window": ({"use_sliding_window": True}, "wwww"),
     "alternating": ({}, "wfwf"),
@@ -569,7 +583,16 @@ NOT_BUILT = (
     "step3p5",
 )
 #: Ends of the names of buffers that checkpoints store.
-BUFFERS = ("e_score_correction_bias", "expert_bias", "layer_scalar", "act_fn.beta", "act_fn.eps")
+BUFFERS = (
+    "final_logits_bias",
+    "std_bias",
+    "std_scale",
+    "e_score_correction_bias",
+    "expert_bias",
+    "layer_scalar",
+    "act_fn.beta",
+    "act_fn.eps",
+)
 
 
 def built(model_type, fields):

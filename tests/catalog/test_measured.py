@@ -233,6 +233,6 @@ class TestRefused:
 
     def test_a_type_with_a_layout_or_a_reason_is_not_measured(self, write, process):
         process(error=AssertionError("measured"))
-        with pytest.raises(CatalogError, match="cross-attention to another stack"):
-            TransformerWorkload.from_hf(write(model_type="t5"))
+        with pytest.raises(CatalogError, match="cross-attention that only"):
+            TransformerWorkload.from_hf(write(model_type="mllama"))
         assert TransformerWorkload.from_hf(CONFIGS / "llama3_1_8b.json").measured_by == ""
