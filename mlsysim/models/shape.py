@@ -386,7 +386,8 @@ COUNTED = Counted(
     (
         *mixers.STORED,
         *parameter_counts.FORMULAS,
-        *mixers.COMPUTED[:2],
+        mixers.attention_work,
+        mixers.near_attention_work,
         transformer_flops.routed_work,
         transformer_flops.product_work,
         *sources.OF_STACK,
