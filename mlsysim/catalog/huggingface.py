@@ -34,7 +34,6 @@ from mlsysim.catalog.patterns import (
     STATE,
     UNCOUNTED,
     WINDOW,
-    WORDS,
     layer_types,
 )
 from mlsysim.catalog.quantization import by_part, weights
@@ -60,6 +59,8 @@ PARTS = {
     "moe_layers": EXPERTS,
 }
 LATER = "cannot be counted yet"
+#: Where modelopt writes formats, beside a file that may not have them.
+BESIDE = "hf_quant_config.json"
 #: Values that switch a field off.
 OFF: tuple[Any, ...] = (False, 0, "", [], {})
 LATER_TOKENS = ("num_nextn_predict_layers", "num_mtp_layers", "num_mtp_modules", "mtp_num_hidden_layers")
@@ -281,12 +282,16 @@ def workload(path: str | Path, *, ignore: str | Iterable[str] = (), **fields: An
         if _without_layout(content) and measured.measurable(content["model_type"]):
             return _measured(content, file, ignored, fields)
         shape, notes = _read(content, ignored)
+        kinds, sparse = shape.pop("kinds", []), shape.pop("sparse", [])
         given = {
             name: {"value": value, "source": str(file), "date": "", "kind": "user"} for name, value in shape.items()
         }
-        stored, more = _stored(content, shape) if "quantization_config" not in ignored else ({}, [])
-        given |= {name: {**each, "source": str(file), "date": "", "kind": "user"} for name, each in stored.items()}
+        table, source, more = _formats(content, file)
         notes += more
+        if table is not None and "quantization_config" not in ignored:
+            stored, more = _stored(content, table, shape, kinds, sparse)
+            given |= {name: {**each, "source": source, "date": "", "kind": "user"} for name, each in stored.items()}
+            notes += more
         given["layers"]["note"] = " ".join(notes)
         kind = SparseTransformerWorkload if "experts" in given else TransformerWorkload
         return kind(**{"name": _name(content, file), **given, **fields})
@@ -310,7 +315,7 @@ def _measured(
     said = {"source": f"{by} on the meta device, {file}", "date": datetime.date.today(), "kind": "measured"}
     given = {name: {"value": value, **said} for name, value in shape.items()}
     notes.insert(0, "Measured: totals are those of its class, parts and heads those of a shape with the same costs.")
-    if content.get("quantization_config"):
+    if _formats(content, file)[0] is not None:
         notes.append("Formats of quantization_config are not read.")
     given["layers"]["note"] = " ".join(notes)
     kind = SparseTransformerWorkload if "experts" in given else TransformerWorkload
@@ -326,16 +331,32 @@ def _refuse_unknown(names: list[str], model_type: Any) -> None:
         )
 
 
-def _stored(content: Mapping[str, Any], shape: Mapping[str, Any]) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """Formats of weights and cache that a file gives, with what is stored otherwise, and sentences on what is left."""
-    parts = [part for part in (content, *map(content.get, tables()["within"])) if isinstance(part, dict)]
-    table = next((part["quantization_config"] for part in parts if part.get("quantization_config")), None)
-    if table is None:
-        return {}, []
-    words = next((part["layer_types"] for part in parts if isinstance(part.get("layer_types"), list)), [])
-    kinds = [WORDS.get(word, "") for word in words] if len(words) == shape["layers"] else []
-    model_type = next((str(part["model_type"]) for part in reversed(parts) if part.get("model_type")), "")
-    sizes, unknown = by_part(table, shape, model_type, kinds)
+def _parts(content: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """A file, and the language model in it."""
+    return [part for part in (content, *map(content.get, tables()["within"])) if isinstance(part, dict)]
+
+
+def _formats(content: Mapping[str, Any], file: Path) -> tuple[Any, str, list[str]]:
+    """The ``quantization_config`` of a file, else that of ``BESIDE`` in its folder or None; its file and a sentence."""
+    own = next((part["quantization_config"] for part in _parts(content) if part.get("quantization_config")), None)
+    beside = file.with_name(BESIDE)
+    if not os.path.lexists(beside):
+        return own, str(file), []
+    found = content_of(beside, "JSON", json.loads)
+    table = found.get("quantization") if isinstance(found, dict) else None
+    if not isinstance(table, dict):
+        raise CatalogError(f'{beside}: must have an object, as in {{"quantization": {{"quant_algo": "FP8"}}}}')
+    if own is None:
+        return table, str(beside), [f"Formats are those of {BESIDE} beside it."]
+    return own, str(file), [f"Its quantization_config wins over {BESIDE} beside it."]
+
+
+def _stored(
+    content: Mapping[str, Any], table: Any, shape: Mapping[str, Any], kinds: list[str], sparse: list[bool]
+) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """Formats of weights and cache that a table gives, with what is stored otherwise, and sentences on what is left."""
+    model_type = next((str(part["model_type"]) for part in reversed(_parts(content)) if part.get("model_type")), "")
+    sizes, unknown = by_part(table, shape, model_type, kinds, sparse)
     word, note = weights(table, sizes)
     found: dict[str, dict[str, Any]] = {name: {"value": float(size), "unit": "byte"} for name, size in sizes.items()}
     notes = []
@@ -435,7 +456,7 @@ def _shape(
     norms = config.computed(str(lines["norms"]))
     shape["sandwich_norm"] = norms == 4 or None
     shape["block_norms"] = 1 if norms == 1 else None
-    fields = SHAPE | SparseTransformerWorkload.model_fields.keys()
+    fields = SHAPE | SparseTransformerWorkload.model_fields.keys() | {"kinds", "sparse"}
     given = {name: value for name, value in shape.items() if value is not None and name in fields}
     return given, _account(config, lines)
 
@@ -472,11 +493,11 @@ def _counts(config: Config, lines: Mapping[str, Any], layers: int) -> dict[str, 
     counts = {
         "sliding_layers": near, "sliding_window": near and (chunk or window), "chunked_attention": chunk > 0,
         "attention_layers": attention, "full_layers": attention - near, "mixerless_layers": found[NONE],
-        "state_layers": found[STATE] + found[BOTH], "parallel_layers": found[BOTH],
+        "state_layers": found[STATE] + found[BOTH], "parallel_layers": found[BOTH], "kinds": kinds,
     }  # fmt: skip
     if lines["blocks"]:
         _, (sparse, every) = _plan(lines["blocks"], BLOCKS, config, layers)
-        counts |= {"moe_layers": sum(sparse), "moe_layer_interval": every if any(sparse) else 0}
+        counts |= {"moe_layers": sum(sparse), "moe_layer_interval": every if any(sparse) else 0, "sparse": sparse}
     if "indexers" in lines:
         counts["index_layers"] = sum(_plan(lines["indexers"], BLOCKS, config, layers)[1][0])
     return counts

@@ -265,11 +265,12 @@ activation_traffic = Formula(
     "attention written once and read once; for each expert of a token a copy gathered and one scattered.",
     accuracy="Counted by hand; TensorRT-LLM's 405B comes out 10% above the measured throughput with it, 19% without.",
     example=Example(
-        {L_nb: 0, L: 80, L_moe: 0, h: 8192, h_e: 8192, t: 2, y_core: 9216, gated: 1, d_ff: 28672, k: 1, d_e: 0, d_sh: 0},
+        {L_nb: 0, L: 80, L_moe: 0, h: 8192, h_e: 8192, t: 2, y_core: 9216, gated: 1, d_ff: 28672, k: 1, d_e: 0,
+         d_sh: 0},
         "24.904 MB/token",
         derived="2 * 80 * (8 * 8192 + 2 * 9216 + 5 * 28672 / 2) / 1e6",
     ),
-)
+)  # fmt: skip
 
 activation_time = Formula(
     t_act,

@@ -42,7 +42,6 @@ from mlsysim.symbols.workload import (
     tied,
 )
 
-
 #: Width at which routed experts work.
 EXPERT_WIDTH = when(r_moe > 0, r_moe, h)
 
@@ -101,8 +100,8 @@ expert_width = Formula(
     EXPERT_WIDTH,
     title="Width at which routed experts work",
     source=Source("nvidia2025nemotron3", "LatentMoE"),
-    assumes="That of the model, unless tokens are projected to another before they are sent to experts, and back behind "
-    "them (Nemotron 3 Super).",
+    assumes="That of the model, unless tokens are projected to another before they are sent to experts, and back "
+    "behind them (Nemotron 3 Super).",
     example=Example({r_moe: 1024, h: 4096}, "1024", derived="1024"),
 )
 
@@ -171,8 +170,8 @@ counted_parameters = Formula(
     source=Source("kaplan2020", "table 1"),
     variant="counted",
     assumes="Two norms per layer, four where they stand behind its blocks too, and one after the last. A layer for "
-    "predicting one more token is as wide as the others. What several layers share is stored once. The source leaves embeddings, norms and biases out; here "
-    "nothing is left out.",
+    "predicting one more token is as wide as the others. What several layers share is stored once. The source leaves "
+    "embeddings, norms and biases out; here nothing is left out.",
     convention=SHAPE,
     example=Example(
         {P_mix: 32 * 41943040, M_x: 0, b_x: 0, P_re: 0, L_nb: 0, L: 32, L_moe: 0, E: 1, L_mtp: 0, n_N: 2, h: 4096,

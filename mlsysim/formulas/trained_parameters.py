@@ -245,8 +245,7 @@ adapted_products = Formula(
     (ell + L_mtp) * K_attn
     + _blocks
     * (
-        (2 + gated)
-        * (plain_layers(ell, ell_moe) + ell_moe * Min(1, d_sh) + L_mtp * when(L_moe > 0, Min(1, d_sh), 1))
+        (2 + gated) * (plain_layers(ell, ell_moe) + ell_moe * Min(1, d_sh) + L_mtp * when(L_moe > 0, Min(1, d_sh), 1))
         + when(r_moe > 0, 2 * (ell_moe + L_mtp))
     ),
     title="Products of one rank that have adapters",

@@ -66,7 +66,7 @@ from mlsysim.symbols.routing import gamma_m, n_exchanges, n_rank
 from mlsysim.symbols.step import eta_mem, q_red, rho_el, rho_lin, t_cp, t_ep, t_tp, v_ff
 from mlsysim.symbols.trained import f_w, q_t
 from mlsysim.symbols.training import P_exp_r, Z, e, n_mb, n_tok, t
-from mlsysim.symbols.workload import E, L_moe, d_e, d_sh, gated, h, h_e, k, moe_interval
+from mlsysim.symbols.workload import E, L_moe, d_e, d_sh, gated, h_e, k, moe_interval
 
 LAYER = "One layer with experts, one micro-batch."
 FOLDING = Source("liu2025folding", "token dispatcher")

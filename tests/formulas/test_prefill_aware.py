@@ -86,12 +86,12 @@ def passed(x):
 def served(x):
     """Bytes of a weight of an expert, and of all: embedding and head have two or more, parts may have their own."""
     wide, h = formats.bytes_of(x, "served", "weight_dtype"), x["hidden_dim"]
-    table, block = x["vocab_size"] * h, (3 if x["gated"] else 2) * h
+    table, block, outer = x["vocab_size"] * h, (3 if x["gated"] else 2) * h, x["expert_input_dim"] or h
     edges = table * (1 if x["tied_embeddings"] else 2)
     sizes = {
         "mixer_bytes": x["layers"] * (mixer(x) - x["kv_lora_rank"]),
         "dense_bytes": (x["layers"] - x["moe_layers"]) * block * x["ffn_dim"],
-        "expert_bytes": x["moe_layers"] * x["experts"] * block // h * (x["expert_input_dim"] or h) * x["expert_ffn_dim"],
+        "expert_bytes": x["moe_layers"] * x["experts"] * block // h * outer * x["expert_ffn_dim"],
         "shared_expert_bytes": x["moe_layers"] * block * x["shared_ffn_dim"],
     }
     own, others = (sum(x[part] * size for part, size in sizes.items()),
