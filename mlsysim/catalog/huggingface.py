@@ -34,6 +34,7 @@ from mlsysim.catalog.patterns import (
     STATE,
     UNCOUNTED,
     WINDOW,
+    WORDS,
     layer_types,
 )
 from mlsysim.catalog.quantization import by_part, weights
@@ -47,6 +48,8 @@ EXPERTS = (
     "experts", "active_experts_per_token", "expert_ffn_dim", "expert_input_dim", "shared_ffn_dim", "router_bias",
     "expert_bias",
 )  # fmt: skip
+#: Sizes without which there is no model.
+POSITIVE = ("layers", "hidden_dim", "heads", "kv_heads", "head_dim", "vocab_size", "max_position_embeddings")
 #: What a file may leave out: flags are off, and the others follow from the rest.
 OPTIONAL = FLAGS | {"kv_heads", "head_dim", "max_position_embeddings", "moe_layer_interval"}
 #: Fields of ours that a layout says by a line, but for those of experts.
@@ -132,6 +135,8 @@ class Config:
         self.asked: set[str] = set()
         #: Our fields, as far as they are read.
         self.ours: dict[str, Any] = {}
+        #: Kinds of layers by the words that the type has for them, and by those of kinds that are refused.
+        self.words, self.refused = WORDS, dict[str, str]()
 
     def get(self, name: str) -> Any:
         """The value of a field, else that of the class; None where it has neither, or is ``null`` or left to the class.
@@ -187,6 +192,8 @@ class Config:
             return line
         names, sums = _choices(line)
         given = {name: self._one(field, name) for name in names if self._given(name)}
+        if field in POSITIVE and 0 in given.values():
+            raise CatalogError(f"{next(name for name in given if not given[name])}=0 must be a whole number from 1")
         self.asked.update(name.partition(".")[0] for name in names)
         if len(set(given.values())) > 1:
             raise CatalogError(" and ".join(f"{name}={value}" for name, value in given.items()) + " must be the same")
@@ -436,7 +443,8 @@ def _shape(
             return _shape(content, other, ignored, nested=nested)
     # Keys and values of latent attention come from the compressed vector: what a file says of their heads is not used.
     unused = ("kv_heads", "head_dim") if "kv_lora_rank" in lines else ()
-    config.asked.update(lines[name] for name in unused)
+    for name in unused:
+        config.whole(lines[name], 0)
     shape = config.ours
     shape["layers"] = config.first("layers", lines["layers"])
     layers = shape["layers"] or 0
@@ -473,8 +481,20 @@ def _plan(names: Iterable[str], table: Mapping[str, Any], config: Config, layers
     return answer, found[answer]
 
 
+def _has(lines: Mapping[str, Any], word: str, kind: str) -> bool:
+    """Tell whether a type has layers of a word."""
+    if kind == CHUNK:
+        return any(name.startswith("no_rope_layers") for name in lines["mixers"])
+    if kind == WINDOW:
+        return bool(lines["mixers"])
+    return kind == FULL or (kind == "picked" and "indexers" in lines) or word in lines.get("words", ())
+
+
 def _counts(config: Config, lines: Mapping[str, Any], layers: int) -> dict[str, Any]:
     """Numbers of layers with each kind of mixer and block, and the reach of their attention."""
+    config.words = {word: kind for word, kind in WORDS.items() if _has(lines, word, kind)}
+    uncounted = [kind for kind, (_, line) in UNCOUNTED.items() if line not in lines]
+    config.refused = {word: kind for word, kind in WORDS.items() if kind in uncounted}
     # Types whose layers are all alike may list them, but not as mixers of another kind.
     listed = ("layer_types", layer_types(config, layers, 0))
     pattern, kinds = _plan(lines["mixers"], MIXERS, config, layers) if lines["mixers"] else listed
