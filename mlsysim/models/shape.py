@@ -14,27 +14,36 @@ from mlsysim.symbolic import Max, Mod, Requirement, label, variable_of, when
 from mlsysim.symbols.hardware import n_node
 from mlsysim.symbols.mixers import (
     C_st,
+    D_st,
     H_k,
     H_st,
+    K_st,
     L_both,
     L_ix,
     L_none,
     L_st,
     L_w,
+    N_st,
     X_st,
     a,
     a_ix,
     a_kv,
     a_kv_w,
     a_w,
+    b_st,
+    d_ix,
     d_v,
+    d_v_w,
+    d_w,
     k_ix,
     n_G,
+    n_st,
     qk_norm,
     r_kv,
     r_q,
     sinks,
     window,
+    z_st,
 )
 from mlsysim.symbols.trained import lora_targets
 from mlsysim.symbols.training import t
@@ -231,6 +240,18 @@ WINDOW_REQUIREMENTS = (
     Requirement(k_ix, (k_ix > 0) | Eq(L_ix, 0), "must be above 0 where {index_layers}"),
 )
 
+#: Numbers that are of layers of one kind alone.
+SHAPES = {
+    L_w: (a_w, a_kv_w, d_w, d_v_w),
+    L_ix: (a_ix, d_ix),
+    L_st: (H_k, N_st, H_st, D_st, z_st, n_st, C_st, K_st, X_st, b_st),
+}
+
+
+def _named(symbols: tuple[Any, ...]) -> str:
+    return ", ".join(f"{{{variable_of(symbol).name}}}" for symbol in symbols)
+
+
 #: Layers of each kind, of which there are no more than layers, and what a kind needs.
 KIND_REQUIREMENTS = (
     Requirement(L_nb, L_nb + L_moe <= L, "must leave {layers} the {moe_layers} with experts"),
@@ -248,6 +269,10 @@ KIND_REQUIREMENTS = (
     Requirement(H_st, (H_st > 0) | Eq(H_k, 0), "must be above 0 where {state_key_heads}"),
     Requirement(L_ix, Eq(L_ix, 0) | (a_ix > 0), "must be 0 where {index_heads}"),
     Requirement(L_ix, L_ix <= L, "must be at most {layers}"),
+    *(
+        Requirement(count, (count > 0) | Eq(sum(shape), 0), f"must be above 0 where they have {_named(shape)}")
+        for count, shape in SHAPES.items()
+    ),
 )
 
 SHAPE_REQUIREMENTS = (
