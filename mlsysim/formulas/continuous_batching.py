@@ -100,7 +100,7 @@ from mlsysim.symbols.serving import (
 )
 from mlsysim.symbols.step import eta_mem, w_attn, w_head, w_lin
 from mlsysim.symbols.training import feasible
-from mlsysim.symbols.workload import E, L, L_moe, L_mtp, L_nb, P, V, d_ff, d_sh, gated, h, k, s, tied
+from mlsysim.symbols.workload import E, L, L_moe, L_mtp, L_nb, P, V, d_ff, d_sh, gated, h, h_V, k, s, tied
 
 NAME = "prefill_aware"
 ORCA = Source("yu2022", "section 3")
@@ -153,7 +153,7 @@ def waits(probability: Any, mean: Any) -> tuple[Any, Any, Any]:
 
 #: Layers that predict further tokens and have experts.
 _predicting = when(L_moe > 0, L_mtp)
-_head = (1 - tied) * V * h
+_head = (1 - tied) * V * h_V
 #: Weights that may have formats of their own, by the bytes of one, where these are given.
 _apart = (
     (q_head, q_head, _head),
@@ -166,7 +166,7 @@ _apart = (
 stored_weights = Formula(
     W_s,
     q_w * Max(1, P - sum(when(given > 0, weights) for given, _, weights in _apart))
-    + (q_e - q_w) * when(q_head > 0, 1, 2 - tied) * V * h
+    + (q_e - q_w) * when(q_head > 0, 1, 2 - tied) * V * h_V
     + sum(when(given > 0, stored * weights) for given, stored, weights in _apart),
     title="Weights one replica keeps in memory, in the formats of its checkpoint",
     source=Source("lin2024", "section 5.1"),
@@ -182,6 +182,7 @@ stored_weights = Formula(
             tied: 0,
             V: 201088,
             h: 2880,
+            h_V: 2880,
             q_head: 0,
             q_exp: 0.53125,
             q_er: (0.53125 * 3 * 2880**2 + 2 * 3 * 2880) / 24891840,

@@ -95,7 +95,7 @@ from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.serving import B_max, n_out
 from mlsysim.symbols.step import eta_mem
 from mlsysim.symbols.training import P_ffn_r, P_sh_r, e, p, t
-from mlsysim.symbols.workload import E, L, L_moe, L_nb, M_x, V, d_e, d_ff, d_sh, gated, h, h_e, k, s
+from mlsysim.symbols.workload import E, L, L_moe, L_nb, M_x, V, d_e, d_ff, d_sh, gated, h, h_e, h_V, k, s
 
 WILLIAMS = Source("williams2009")
 MEGATRON = Source("shoeybi2019", "section 3")
@@ -239,12 +239,12 @@ expert_product_time = Formula(
 
 head_time = Formula(
     t_head,
-    V * h / t * side_by_side(z_w * q_l / (eta_mem * B_mem), 2 * flop * (N_out / token) / (F_16 * eta)),
+    V * h_V / t * side_by_side(z_w * q_l / (eta_mem * B_mem), 2 * flop * (N_out / token) / (F_16 * eta)),
     title="Logits of the sampled tokens",
     source=WILLIAMS,
     assumes="Weights of the head stay at 16 bit in a checkpoint of 8 or 4 bits, unless it says otherwise.",
     example=Example(
-        {V: 128256, h: 8192, t: 2, z_w: 1, q_l: 2, eta_mem: 0.85, B_mem: 3350, N_out: 100, F_16: 989, eta: 0.633},
+        {V: 128256, h_V: 8192, t: 2, z_w: 1, q_l: 2, eta_mem: 0.85, B_mem: 3350, N_out: 100, F_16: 989, eta: 0.633},
         "0.40536 ms",
         derived="128256 * 8192 / 2 * ((2 / (0.85 * 3350e9))**2 + (2 * 100 / (989e12 * 0.633))**2)**0.5 * 1e3",
     ),
@@ -562,6 +562,7 @@ def operators() -> tuple[Formula, ...]:
         number_formats.logit_weight_bytes,
         *mixers.WHOLE,
         parameter_counts.ffn_parameters,
+        parameter_counts.embedding_width,
         parameter_counts.expert_width,
         parameter_counts.expert_parameters,
         parameter_counts.shared_expert_parameters,

@@ -57,6 +57,7 @@ SHAPE = (
     "kv_heads",
     "head_dim",
     "vocab_size",
+    "embedding_dim",
     "ffn_dim",
     "gated",
     "experts",
@@ -130,6 +131,7 @@ CHECKPOINT = (*WEIGHT_PARTS, "kv_cache_dtype")
 
 #: What a model has that says nothing of it.
 OPTIONAL_SHAPE: dict[str, Any] = {
+    "embedding_dim": 0,
     "tied_embeddings": False,
     "learned_positions": 0,
     "qkv_bias": False,
