@@ -94,6 +94,7 @@ class _ParameterCountInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
@@ -159,6 +160,7 @@ class _ParameterCountResult(Result):
     blockless_layers: float
     conv_channels: float
     conv_kernel: float
+    embedding_dim: float
     embedding_parameters: float
     expert_bias: float
     expert_ffn_dim: float
@@ -177,6 +179,7 @@ class _ParameterCountResult(Result):
     heads: float
     heads_in_window: float
     hidden_dim: float
+    hidden_dim_in_embedding: float
     hidden_dim_in_experts: float
     index_head_dim: float
     index_heads: float
@@ -290,6 +293,7 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
@@ -396,6 +400,7 @@ class _TrainingMemoryResult(Result):
     edp_ranks: float
     elementwise_kernels: str
     embedding_bytes: Quantity[Any]
+    embedding_dim: float
     embedding_parameters: float
     end_activations: Quantity[Any]
     end_expert_parameters: float
@@ -447,6 +452,7 @@ class _TrainingMemoryResult(Result):
     heads_per_rank: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
+    hidden_dim_in_embedding: float
     hidden_dim_in_experts: float
     hot_rank_factor: float
     in_flight_micro_batches: float
@@ -658,6 +664,7 @@ class _ServingInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
@@ -949,6 +956,7 @@ class _ServingResult(Result):
     e2e_slo: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
+    embedding_dim: float
     empty_share: float
     energy: Quantity[Any]
     energy_per_token: Quantity[Any]
@@ -1014,6 +1022,7 @@ class _ServingResult(Result):
     heads_in_window: float
     heads_per_rank: float
     hidden_dim: float
+    hidden_dim_in_embedding: float
     hidden_dim_in_experts: float
     host_layer_time: Quantity[Any]
     host_power_fraction: float
@@ -1374,6 +1383,7 @@ class _ServingCapacityInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
@@ -1476,6 +1486,7 @@ class _ServingCapacityResult(Result):
     dispatch_tax: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
+    embedding_dim: float
     estimated_p99_latency: Quantity[Any]
     exclusive_work: Quantity[Any]
     expert_bias: float
@@ -1501,6 +1512,7 @@ class _ServingCapacityResult(Result):
     heads: float
     heads_in_window: float
     hidden_dim: float
+    hidden_dim_in_embedding: float
     hidden_dim_in_experts: float
     index_head_dim: float
     index_heads: float
@@ -1686,6 +1698,7 @@ class _IterationInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
@@ -1875,6 +1888,7 @@ class _IterationResult(Result):
     dp_attention_size: float
     efficiency: float
     embedding_bytes: Quantity[Any]
+    embedding_dim: float
     ep_ranks_per_node: float
     ep_size: float
     ep_stride: float
@@ -1911,6 +1925,7 @@ class _IterationResult(Result):
     heads_in_window: float
     heads_per_rank: float
     hidden_dim: float
+    hidden_dim_in_embedding: float
     hidden_dim_in_experts: float
     host_layer_time: Quantity[Any]
     host_time: Quantity[Any]
@@ -2272,6 +2287,7 @@ class _DistributedInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
@@ -2506,6 +2522,7 @@ class _DistributedResult(Result):
     elementwise_time: Quantity[Any]
     elementwise_traffic: Quantity[Any]
     embedding_bytes: Quantity[Any]
+    embedding_dim: float
     embedding_parameters: float
     end_activations: Quantity[Any]
     end_expert_parameters: float
@@ -2605,6 +2622,7 @@ class _DistributedResult(Result):
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
+    hidden_dim_in_embedding: float
     hidden_dim_in_experts: float
     host_operation_time: Quantity[Any]
     host_power_fraction: float
@@ -2951,6 +2969,7 @@ class _ExpertParallelInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
@@ -3205,6 +3224,7 @@ class _ExpertParallelResult(Result):
     elementwise_time: Quantity[Any]
     elementwise_traffic: Quantity[Any]
     embedding_bytes: Quantity[Any]
+    embedding_dim: float
     embedding_parameters: float
     end_activations: Quantity[Any]
     end_expert_parameters: float
@@ -3318,6 +3338,7 @@ class _ExpertParallelResult(Result):
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
+    hidden_dim_in_embedding: float
     hidden_dim_in_experts: float
     hiding_share: float
     host_operation_time: Quantity[Any]
@@ -3751,6 +3772,7 @@ class _EconomicsInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
@@ -4167,6 +4189,7 @@ class _EconomicsResult(Result):
     elementwise_time: Quantity[Any]
     elementwise_traffic: Quantity[Any]
     embedding_bytes: Quantity[Any]
+    embedding_dim: float
     embedding_parameters: float
     empty_share: float
     end_activations: Quantity[Any]
@@ -4307,6 +4330,7 @@ class _EconomicsResult(Result):
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
+    hidden_dim_in_embedding: float
     hidden_dim_in_experts: float
     host_layer_time: Quantity[Any]
     host_operation_time: Quantity[Any]
@@ -4957,6 +4981,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
@@ -5350,6 +5375,7 @@ class _MemoryExpansionResult(Result):
     elementwise_time: Quantity[Any]
     elementwise_traffic: Quantity[Any]
     embedding_bytes: Quantity[Any]
+    embedding_dim: float
     embedding_parameters: float
     empty_share: float
     end_layers: float
@@ -5475,6 +5501,7 @@ class _MemoryExpansionResult(Result):
     heads_per_rank: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
+    hidden_dim_in_embedding: float
     hidden_dim_in_experts: float
     host_layer_time: Quantity[Any]
     host_operation_time: Quantity[Any]
@@ -6230,6 +6257,8 @@ class _ModelsLanguage(_catalog.Group):
     Ministral_3_8B: _catalog.TransformerWorkload
     Ministral_3_14B: _catalog.TransformerWorkload
     Nemotron_3_Nano_30B_A3B: _catalog.SparseTransformerWorkload
+    Nemotron_3_Super_120B_A12B: _catalog.SparseTransformerWorkload
+    Nemotron_3_Ultra_550B_A55B: _catalog.SparseTransformerWorkload
     Nemotron_H_8B: _catalog.TransformerWorkload
     Nemotron_H_56B: _catalog.TransformerWorkload
     OLMo_2_7B: _catalog.TransformerWorkload

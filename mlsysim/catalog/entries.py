@@ -417,6 +417,8 @@ class TransformerWorkload(Entry):
         ``qk_nope_head_dim + qk_rope_head_dim``.
     vocab_size, ffn_dim, gated : Value, optional
         The rest of the shape, which exact counts need; ``ffn_dim`` is that of dense layers, 0 without any.
+    embedding_dim : Value, optional
+        Width of embedding and head where they are projected to that of the model and back; that where left out.
     tied_embeddings, qkv_bias, attention_output_bias, mlp_bias, norm_bias, qk_norm : Value, optional
         Yes or no; no where left out. A LayerNorm has a bias, an RMSNorm has none.
     norm_scale : Value, optional
@@ -518,6 +520,7 @@ class TransformerWorkload(Entry):
     kv_heads: Count | None = None
     head_dim: Count | None = None
     vocab_size: Count | None = None
+    embedding_dim: Count | None = None
     ffn_dim: Count | None = None
     gated: Flag | None = None
     tied_embeddings: Flag | None = None
@@ -606,7 +609,7 @@ class TransformerWorkload(Entry):
             "block_norms",
         ):
             _whole(self, field, 1)
-        for field in ("ffn_dim", "learned_positions", "q_lora_rank", "kv_lora_rank"):
+        for field in ("ffn_dim", "embedding_dim", "learned_positions", "q_lora_rank", "kv_lora_rank"):
             _whole(self, field, 0)
         for field in (
             "qk_nope_head_dim",

@@ -14,7 +14,7 @@ LARGEST = 16 * 2**20
 
 
 def content_of(file: Path, language: str, parse: Callable[[str], Any]) -> Any:
-    """Content of a file.
+    """Content of a file, whose mark of UTF-8 is left out.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def content_of(file: Path, language: str, parse: Callable[[str], Any]) -> Any:
         If it cannot be read or parsed, is no regular file, or has more than ``LARGEST`` bytes; it is not read then.
     """
     try:
-        return parse(read_bytes(file, LARGEST).decode("utf-8"))
+        return parse(read_bytes(file, LARGEST).decode("utf-8-sig"))
     except OSError as error:
         raise CatalogError(f"{file}: cannot be read: {error.strerror or error}") from None
     except CatalogError:

@@ -50,6 +50,8 @@ EXPERTS = (
     "experts", "active_experts_per_token", "expert_ffn_dim", "expert_input_dim", "shared_ffn_dim", "router_bias",
     "expert_bias",
 )  # fmt: skip
+#: Sizes without which there is no model.
+POSITIVE = ("layers", "hidden_dim", "heads", "kv_heads", "head_dim", "vocab_size", "max_position_embeddings")
 #: What a file may leave out: flags are off, and the others follow from the rest.
 OPTIONAL = FLAGS | {"kv_heads", "head_dim", "max_position_embeddings", "moe_layer_interval"}
 #: Fields of ours that a layout says by a line, but for those of experts.
@@ -62,6 +64,8 @@ PARTS = {
     "moe_layers": EXPERTS,
 }
 LATER = "cannot be counted yet"
+#: Where modelopt writes formats, beside a file that may not have them.
+BESIDE = "hf_quant_config.json"
 #: Values that switch a field off.
 OFF: tuple[Any, ...] = (False, 0, "", [], {})
 LATER_TOKENS = ("num_nextn_predict_layers", "num_mtp_layers", "num_mtp_modules", "mtp_num_hidden_layers")
@@ -140,6 +144,8 @@ class Config:
         self.asked: set[str] = set()
         #: Our fields, as far as they are read.
         self.ours: dict[str, Any] = {}
+        #: Kinds of layers by the words that the type has for them, and by those of kinds that are refused.
+        self.words, self.refused = WORDS, dict[str, str]()
 
     def get(self, name: str) -> Any:
         """The value of a field, else that of the class; None where it has neither, or is ``null`` or left to the class.
@@ -199,6 +205,8 @@ class Config:
             return line
         names, sums = _choices(line)
         given = {name: self._one(field, name) for name in names if self._given(name)}
+        if field in POSITIVE and 0 in given.values():
+            raise CatalogError(f"{next(name for name in given if not given[name])}=0 must be a whole number from 1")
         self.asked.update(name.partition(".")[0] for name in names)
         if len(set(given.values())) > 1:
             raise CatalogError(" and ".join(f"{name}={value}" for name, value in given.items()) + " must be the same")
@@ -303,11 +311,15 @@ def workload(path: str | Path, *, ignore: str | Iterable[str] = (), **fields: An
             return _measured(content, file, ignored, fields)
         shape, notes = _read(content, ignored)
         said = {"source": str(file), "date": "", "kind": "user"}
+        kinds, sparse = shape.pop("kinds", []), shape.pop("sparse", [])
         stack = {name: {"value": value, **said} for name, value in shape.pop("source", {}).items()}
         given = {name: {"value": value, **said} for name, value in shape.items()}
-        stored, more = _stored(content, shape) if "quantization_config" not in ignored else ({}, [])
-        given |= {name: {**each, **said} for name, each in stored.items()}
+        table, source, more = _formats(content, file)
         notes += more
+        if table is not None and "quantization_config" not in ignored:
+            stored, more = _stored(content, table, shape, kinds, sparse)
+            given |= {name: {**each, **said, "source": source} for name, each in stored.items()}
+            notes += more
         given["layers"]["note"] = " ".join(notes)
         kind = SparseTransformerWorkload if "experts" in given else TransformerWorkload
         name = _name(content, file)
@@ -334,7 +346,7 @@ def _measured(
     said = {"source": f"{by} on the meta device, {file}", "date": datetime.date.today(), "kind": "measured"}
     given = {name: {"value": value, **said} for name, value in shape.items()}
     notes.insert(0, "Measured: totals are those of its class, parts and heads those of a shape with the same costs.")
-    if content.get("quantization_config"):
+    if _formats(content, file)[0] is not None:
         notes.append("Formats of quantization_config are not read.")
     given["layers"]["note"] = " ".join(notes)
     kind = SparseTransformerWorkload if "experts" in given else TransformerWorkload
@@ -350,16 +362,32 @@ def _refuse_unknown(names: list[str], model_type: Any) -> None:
         )
 
 
-def _stored(content: Mapping[str, Any], shape: Mapping[str, Any]) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """Formats of weights and cache that a file gives, with what is stored otherwise, and sentences on what is left."""
-    parts = [part for part in (content, *map(content.get, tables()["within"])) if isinstance(part, dict)]
-    table = next((part["quantization_config"] for part in parts if part.get("quantization_config")), None)
-    if table is None:
-        return {}, []
-    words = next((part["layer_types"] for part in parts if isinstance(part.get("layer_types"), list)), [])
-    kinds = [WORDS.get(word, "") for word in words] if len(words) == shape["layers"] else []
-    model_type = next((str(part["model_type"]) for part in reversed(parts) if part.get("model_type")), "")
-    sizes, unknown = by_part(table, shape, model_type, kinds)
+def _parts(content: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """A file, and the language model in it."""
+    return [part for part in (content, *map(content.get, tables()["within"])) if isinstance(part, dict)]
+
+
+def _formats(content: Mapping[str, Any], file: Path) -> tuple[Any, str, list[str]]:
+    """The ``quantization_config`` of a file, else that of ``BESIDE`` in its folder or None; its file and a sentence."""
+    own = next((part["quantization_config"] for part in _parts(content) if part.get("quantization_config")), None)
+    beside = file.with_name(BESIDE)
+    if not os.path.lexists(beside):
+        return own, str(file), []
+    found = content_of(beside, "JSON", json.loads)
+    table = found.get("quantization") if isinstance(found, dict) else None
+    if not isinstance(table, dict):
+        raise CatalogError(f'{beside}: must have an object, as in {{"quantization": {{"quant_algo": "FP8"}}}}')
+    if own is None:
+        return table, str(beside), [f"Formats are those of {BESIDE} beside it."]
+    return own, str(file), [f"Its quantization_config wins over {BESIDE} beside it."]
+
+
+def _stored(
+    content: Mapping[str, Any], table: Any, shape: Mapping[str, Any], kinds: list[str], sparse: list[bool]
+) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """Formats of weights and cache that a table gives, with what is stored otherwise, and sentences on what is left."""
+    model_type = next((str(part["model_type"]) for part in reversed(_parts(content)) if part.get("model_type")), "")
+    sizes, unknown = by_part(table, shape, model_type, kinds, sparse)
     word, note = weights(table, sizes)
     found: dict[str, dict[str, Any]] = {name: {"value": float(size), "unit": "byte"} for name, size in sizes.items()}
     notes = []
@@ -496,7 +524,8 @@ def _shape(
             return _shape(content, other, ignored, nested=nested)
     # Keys and values of latent attention come from the compressed vector: what a file says of their heads is not used.
     unused = ("kv_heads", "head_dim") if "kv_lora_rank" in lines else ()
-    config.asked.update(lines[name] for name in unused)
+    for name in unused:
+        config.whole(lines[name], 0)
     shape = config.ours
     shape["layers"] = config.first("layers", lines["layers"])
     layers = shape["layers"] or 0
@@ -519,7 +548,7 @@ def _shape(
     norms = config.computed(str(lines["norms"]))
     shape["sandwich_norm"] = norms == 4 or None
     shape["block_norms"] = 1 if norms == 1 else None
-    fields = SHAPE | SparseTransformerWorkload.model_fields.keys()
+    fields = SHAPE | SparseTransformerWorkload.model_fields.keys() | {"kinds", "sparse"}
     given = {name: value for name, value in shape.items() if value is not None and name in fields}
     return given, _account(config, lines)
 
@@ -536,8 +565,20 @@ def _plan(names: Iterable[str], table: Mapping[str, Any], config: Config, layers
     return answer, found[answer]
 
 
+def _has(lines: Mapping[str, Any], word: str, kind: str) -> bool:
+    """Tell whether a type has layers of a word."""
+    if kind == CHUNK:
+        return any(name.startswith("no_rope_layers") for name in lines["mixers"])
+    if kind == WINDOW:
+        return bool(lines["mixers"])
+    return kind == FULL or (kind == "picked" and "indexers" in lines) or word in lines.get("words", ())
+
+
 def _counts(config: Config, lines: Mapping[str, Any], layers: int) -> dict[str, Any]:
     """Numbers of layers with each kind of mixer and block, and the reach of their attention."""
+    config.words = {word: kind for word, kind in WORDS.items() if _has(lines, word, kind)}
+    uncounted = [kind for kind, (_, line) in UNCOUNTED.items() if line not in lines]
+    config.refused = {word: kind for word, kind in WORDS.items() if kind in uncounted}
     # Types whose layers are all alike may list them, but not as mixers of another kind.
     listed = ("layer_types", layer_types(config, layers, 0))
     pattern, kinds = _plan(lines["mixers"], MIXERS, config, layers) if lines["mixers"] else listed
@@ -563,13 +604,13 @@ def _counts(config: Config, lines: Mapping[str, Any], layers: int) -> dict[str, 
         "state_layers": found[STATE] + found[BOTH], "parallel_layers": found[BOTH],
         "heavily_compressed_layers": found[COMPRESSED],
         "shared_cache_layers": shared.total() - shared[WINDOW] * (near > 0),
-        "sliding_shared_layers": shared[WINDOW] * (near > 0),
+        "sliding_shared_layers": shared[WINDOW] * (near > 0), "kinds": kinds,
     }  # fmt: skip
-    if lines["blocks"]:
-        _, (sparse, every) = _plan(lines["blocks"], BLOCKS, config, layers)
-        counts |= {"moe_layers": sum(sparse), "moe_layer_interval": every if any(sparse) else 0}
     if "compressed" in lines:
         counts |= {"compressed_layers": attention, "index_layers": found[PICKED]}
+    if lines["blocks"]:
+        _, (sparse, every) = _plan(lines["blocks"], BLOCKS, config, layers)
+        counts |= {"moe_layers": sum(sparse), "moe_layer_interval": every if any(sparse) else 0, "sparse": sparse}
     if "indexers" in lines:
         counts["index_layers"] = sum(_plan(lines["indexers"], BLOCKS, config, layers)[1][0])
     return counts

@@ -36,8 +36,8 @@ WORDS = {
 }
 #: Letters of Nemotron-H: a mixer, or a block alone.
 LETTERS = {"*": FULL, "M": STATE, "-": NONE, "E": NONE}
-#: Its words, of which some files give one a layer.
-BLOCK_WORDS = {**WORDS, "mlp": NONE, "moe": NONE}
+#: Its words for these.
+BLOCK_WORDS = {"mlp": NONE, "moe": NONE}
 #: Most layers that are looked at one by one.
 MOST = 10**6
 
@@ -46,19 +46,27 @@ Mixers = Callable[[Any, int, int], "list[str] | None"]
 Blocks = Callable[[Any, int, int], "tuple[list[bool], int] | None"]
 
 
-def _kinds(name: str, words: Any, layers: int, known: dict[str, str]) -> list[str]:
-    """Kinds of all layers by their words, of which there must be as many as layers."""
+def _kinds(
+    name: str, words: Any, layers: int, known: dict[str, str], refused: dict[str, str] | None = None
+) -> list[str]:
+    """Kinds of all layers by their words, of which there must be as many as layers; refused ones are so by kind."""
     if not isinstance(words, list | str) or len(words) != layers or not all(isinstance(word, str) for word in words):
         raise CatalogError(f"{name}={quoted(words)} must be a list of as many names as layers")
+    kinds = {**(refused or {}), **known}
     for word in words:
-        if word not in known:
+        if word not in kinds:
             raise CatalogError(f"{name}: {UnknownNameError('kind of layer', word, known)}")
-    return [known[word] for word in words]
+    return [kinds[word] for word in words]
 
 
-def _numbers(name: str, value: Any, what: str = "layers") -> list[int]:
-    if not isinstance(value, list) or not all(type(number) is int and number >= 0 for number in value):
-        raise CatalogError(f"{name}={quoted(value)} must be a list of {what}")
+def _numbers(name: str, value: Any, config: Any, layers: int, first: int = 0) -> list[int]:
+    """Numbers of layers, the first of which has this one; those of layers that predict further tokens may follow."""
+    last = first + layers - 1
+    if not isinstance(value, list) or not all(type(number) is int and number >= first for number in value):
+        raise CatalogError(f"{name}={quoted(value)} must be a list of layers, from {first} to {last}")
+    later = config.whole("num_nextn_predict_layers", 0)
+    if beyond := [number for number in value if number > last + later]:
+        raise CatalogError(f"{name} names {quoted(beyond[0])}, and the last layer is {last}")
     return value
 
 
@@ -73,13 +81,13 @@ def layer_types(config: Any, layers: int, _: int) -> list[str] | None:
     words, later = config.get("layer_types"), config.whole("num_nextn_predict_layers", 0)
     if isinstance(words, list) and len(words) == layers + later:
         words = words[:layers]
-    return None if words is None else _kinds("layer_types", words, layers, WORDS)
+    return None if words is None else _kinds("layer_types", words, layers, config.words, config.refused)
 
 
 def attention_layers(config: Any, layers: int, _: int) -> list[str] | None:
     """GPT-Neo: one word a layer."""
     words = config.get("attention_layers")
-    return None if words is None else _kinds("attention_layers", words, layers, WORDS)
+    return None if words is None else _kinds("attention_layers", words, layers, config.words, config.refused)
 
 
 def attention_types(config: Any, layers: int, _: int) -> list[str] | None:
@@ -91,7 +99,7 @@ def attention_types(config: Any, layers: int, _: int) -> list[str] | None:
         words = [word for kinds, times in groups for word in list(kinds) * min(int(times), MOST)]
     except (TypeError, ValueError):
         words = groups
-    return _kinds("attention_types", words, layers, WORDS)
+    return _kinds("attention_types", words, layers, config.words, config.refused)
 
 
 def hybrid_override_pattern(config: Any, layers: int, _: int) -> list[str] | None:
@@ -103,7 +111,8 @@ def hybrid_override_pattern(config: Any, layers: int, _: int) -> list[str] | Non
 def layers_block_type(config: Any, layers: int, _: int) -> list[str] | None:
     """Nemotron-H, Bamba: one word a layer, which may be a block alone."""
     words = config.get("layers_block_type")
-    return None if words is None else _kinds("layers_block_type", words, layers, BLOCK_WORDS)
+    known = {**config.words, **BLOCK_WORDS}
+    return None if words is None else _kinds("layers_block_type", words, layers, known, config.refused)
 
 
 def hybrid_layer_pattern(config: Any, layers: int, _: int) -> list[str] | None:
@@ -128,7 +137,7 @@ def attn_layer_period(config: Any, layers: int, otherwise: int) -> list[str]:
 
 def attn_layer_indices(config: Any, layers: int, _: int) -> list[str]:
     """Bamba: the layers with attention."""
-    named = _numbers("attn_layer_indices", config.get("attn_layer_indices") or [])
+    named = _numbers("attn_layer_indices", config.get("attn_layer_indices") or [], config, layers)
     return [FULL if layer in named else STATE for layer in range(layers)]
 
 
@@ -141,7 +150,7 @@ def attn_type_list(config: Any, layers: int, _: int) -> list[str] | None:
 def full_attn_idxs(config: Any, layers: int, _: int) -> list[str]:
     """LFM2: the layers with attention; all where they are not named."""
     named = config.get("full_attn_idxs")
-    attention = range(layers) if named is None else _numbers("full_attn_idxs", named)
+    attention = range(layers) if named is None else _numbers("full_attn_idxs", named, config, layers)
     return [FULL if layer in attention else STATE for layer in range(layers)]
 
 
@@ -150,7 +159,8 @@ def block_types(config: Any, layers: int, _: int) -> list[str] | None:
     words = config.get("block_types")
     if not words:
         return None
-    kinds = _kinds("block_types", words, len(words) if isinstance(words, list) else -1, {**WORDS, "attention": WINDOW})
+    known = {**config.words, "attention": WINDOW}
+    kinds = _kinds("block_types", words, len(words) if isinstance(words, list) else -1, known, config.refused)
     return [kinds[layer % len(kinds)] for layer in range(layers)]
 
 
@@ -159,7 +169,8 @@ def linear_attn_config(config: Any, layers: int, _: int) -> list[str] | None:
     table = config.get("linear_attn_config")
     if not isinstance(table, dict):
         return None
-    named = _numbers("full_attn_layers", table.get("full_attn_layers"))
+    named = _numbers("full_attn_layers", table.get("full_attn_layers"), config, layers, 1)
+    _numbers("kda_layers", table.get("kda_layers") or [], config, layers, 1)
     return [FULL if layer + 1 in named else STATE for layer in range(layers)]
 
 
@@ -266,7 +277,7 @@ def first_k_dense_replace(config: Any, layers: int, otherwise: int) -> tuple[lis
 def decoder_sparse_step(config: Any, layers: int, _: int) -> tuple[list[bool], int]:
     """Qwen: experts in the last of every so many layers, but for those that a list names."""
     every, named = config.every("decoder_sparse_step", 1), config.get("mlp_only_layers")
-    dense = set() if named is None else set(_numbers("mlp_only_layers", named))
+    dense = set() if named is None else set(_numbers("mlp_only_layers", named, config, layers))
     return [layer not in dense and (layer + 1) % every == 0 for layer in range(layers)], every
 
 
@@ -274,7 +285,7 @@ def interleave_moe_layer_step(config: Any, layers: int, _: int) -> tuple[list[bo
     """Llama 4: experts in the layers that a list names, else in the last of every so many."""
     every, named = config.every("interleave_moe_layer_step", 1), config.get("moe_layers")
     if named is not None:
-        sparse = set(_numbers("moe_layers", named))
+        sparse = set(_numbers("moe_layers", named, config, layers))
         return [layer in sparse for layer in range(layers)], every
     return [(layer + 1) % every == 0 for layer in range(layers)], every
 
@@ -287,7 +298,7 @@ def moe_layers_enum(config: Any, layers: int, _: int) -> tuple[list[bool], int] 
     digits = named.split(",") if isinstance(named, str) else [""]
     if not all(digit.strip().isdigit() and len(digit) < 9 for digit in digits):
         raise CatalogError(f"moe_layers_enum={quoted(named)} must be numbers of layers, as in '4,5,6'")
-    sparse = {int(digit) for digit in digits}
+    sparse = set(_numbers("moe_layers_enum", [int(digit) for digit in digits], config, layers))
     return [layer in sparse for layer in range(layers)], 1
 
 

@@ -35,7 +35,7 @@ def _named(blocks: str, *matrices: str) -> Matrices:
 
 
 #: Matrices of a layer by the part of the model that they are of, each by the names that checkpoints have for it.
-ATTENTION = _named("self_attn", "q_proj qkv_proj", "k_proj qkv_proj", "v_proj qkv_proj", "o_proj")
+ATTENTION = _named("self_attn mixer", "q_proj qkv_proj", "k_proj qkv_proj", "v_proj qkv_proj", "o_proj")
 LATENT = _named("self_attn", "q_a_proj", "q_b_proj", "kv_a_proj_with_mqa", "kv_b_proj", "o_proj")
 STATE = _named(
     "linear_attn mixer mamba self_attn",
@@ -60,7 +60,7 @@ PARTS = {
 }
 #: Names of what is never stored in few bits, and of what is not counted.
 ELSEWHERE = re.compile(
-    r"norm|router|gate\b|bias|visual|vision|audio|tower|projector|embed|mtp|head|eh_proj|conv1d|indexer|in_proj_[ab]"
+    r"norm|router|gate\b|bias|visual|vision|audio|tower|projector|embed|mtp|head|eh_proj|conv1d|indexer|in_proj_[ab]|latent_proj"
 )
 _LAYER = re.compile(r"(?:^|\.)layers\.(\d+)(?:\.|$|(\*))")
 #: Bytes of a weight that is not quantised.
@@ -94,6 +94,8 @@ def weights(table: Any, parts: Mapping[str, Fraction]) -> tuple[str, str]:
         A name of ``WEIGHT_FORMATS``, and words on what is stored otherwise.
     """
     stored = list(dict.fromkeys(size for _, size in _rules(table)))
+    if not stored:
+        return "", ""
     size = stored[0] if len(stored) == 1 else ""
     if isinstance(size, str) and size not in WEIGHT_FORMATS:
         return "", " and ".join(map(str, stored)) or str(table.get("quant_method") or "an unknown format")
@@ -108,7 +110,11 @@ def weights(table: Any, parts: Mapping[str, Fraction]) -> tuple[str, str]:
 
 
 def by_part(
-    table: Any, shape: Mapping[str, Any], model_type: str = "", kinds: Sequence[str] = ()
+    table: Any,
+    shape: Mapping[str, Any],
+    model_type: str = "",
+    kinds: Sequence[str] = (),
+    sparse: Sequence[bool] = (),
 ) -> tuple[dict[str, Fraction], list[str]]:
     """Bytes of a weight by the part of a model that it is of, and names in the table that name no part.
 
@@ -122,6 +128,8 @@ def by_part(
         As the file says it.
     kinds : sequence of str
         Kind of the mixer of each layer; empty where all have attention.
+    sparse : sequence of bool
+        Which layers have experts; empty where the shape says how many, the last or every so many.
 
     Returns
     -------
@@ -139,7 +147,7 @@ def by_part(
     patterns = _Patterns(named, otherwise, layers)
     found: dict[str, list[Fraction]] = {}
     for layer in range(layers):
-        for part, matrices in _matrices(layer, shape, model_type, kinds).items():
+        for part, matrices in _matrices(layer, shape, model_type, kinds, sparse).items():
             found.setdefault(part, []).extend(patterns.sizes(layer, matrices))
     parts = {part: sum(sizes, Fraction(0)) / len(sizes) for part, sizes in found.items()}
     of_head = max((size for name, size in named.items() if _matches(name, "lm_head")), default=WIDE)
@@ -208,18 +216,25 @@ class _Patterns:
         return self.known[layer, names]
 
 
-def _matrices(layer: int, shape: Mapping[str, Any], model_type: str, kinds: Sequence[str]) -> dict[str, Matrices]:
+def _matrices(
+    layer: int, shape: Mapping[str, Any], model_type: str, kinds: Sequence[str], sparse: Sequence[bool]
+) -> dict[str, Matrices]:
     """Matrices of a layer by the input for their part."""
-    mixer = STATE if kinds and kinds[layer] == "recurrent" else LATENT if shape.get("kv_lora_rank") else ATTENTION
-    found: dict[str, Matrices] = {"mixer_bytes": mixer}
-    every, sparse = shape.get("moe_layer_interval") or 1, shape.get("moe_layers") or 0
-    if sparse and ((layer + 1) % every == 0 if every > 1 else layer >= shape["layers"] - sparse):
+    kind = kinds[layer] if kinds else ""
+    mixer = STATE if kind == "recurrent" else LATENT if shape.get("kv_lora_rank") else ATTENTION
+    found: dict[str, Matrices] = {} if kind == "none" else {"mixer_bytes": mixer}
+    if found and shape.get("mixerless_layers"):
+        return found  # a layer is a mixer or a block
+    first = 0 if shape.get("gated", True) else 1
+    every, many = shape.get("moe_layer_interval") or 1, shape.get("moe_layers") or 0
+    last = (layer + 1) % every == 0 if every > 1 else layer >= shape["layers"] - many
+    if sparse[layer] if sparse else many and last:
         apart = model_type in APART
-        found["expert_bytes"] = BESIDE if apart else EXPERTS
+        found["expert_bytes"] = (BESIDE if apart else EXPERTS)[first:]
         if shape.get("shared_ffn_dim"):
-            found["shared_expert_bytes"] = DENSE if apart else SHARED
+            found["shared_expert_bytes"] = (DENSE if apart else SHARED)[first:]
     elif shape.get("ffn_dim"):
-        found["dense_bytes"] = DENSE
+        found["dense_bytes"] = DENSE[first:]
     return found
 
 
@@ -265,6 +280,8 @@ def _rules(table: Mapping[str, Any]) -> list[Rule]:
         return [(own, "mxfp4" if packed else _numbers(scheme)) for own, scheme in found]
     if table.get("quant_algo"):
         return [(None, _algorithm(str(table["quant_algo"])))]
+    if "quant_algo" in table:
+        return []
     if method in GROUPED:
         if table.get("dynamic"):
             return [(None, f"{method} with other bits in some modules")]

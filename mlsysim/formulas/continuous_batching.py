@@ -101,7 +101,7 @@ from mlsysim.symbols.serving import (
 from mlsysim.symbols.sources import P_src, kappa_x, phi_src, s_all, w_x
 from mlsysim.symbols.step import eta_mem, w_attn, w_head, w_lin
 from mlsysim.symbols.training import feasible
-from mlsysim.symbols.workload import E, L, L_moe, L_mtp, L_nb, P, P_lk, V, d_ff, d_sh, gated, h, k, s, tied
+from mlsysim.symbols.workload import E, L, L_moe, L_mtp, L_nb, P, P_lk, V, d_ff, d_sh, gated, h, h_V, k, s, tied
 
 NAME = "prefill_aware"
 ORCA = Source("yu2022", "section 3")
@@ -154,7 +154,7 @@ def waits(probability: Any, mean: Any) -> tuple[Any, Any, Any]:
 
 #: Layers that predict further tokens and have experts.
 _predicting = when(L_moe > 0, L_mtp)
-_head = (1 - tied) * V * h
+_head = (1 - tied) * V * h_V
 #: Weights that may have formats of their own, by the bytes of one, where these are given.
 _apart = (
     (q_head, q_head, _head),
@@ -167,7 +167,7 @@ _apart = (
 stored_weights = Formula(
     W_s,
     q_w * Max(1, P - sum(when(given > 0, weights) for given, _, weights in _apart))
-    + (q_e - q_w) * when(q_head > 0, 1, 2 - tied) * V * h
+    + (q_e - q_w) * when(q_head > 0, 1, 2 - tied) * V * h_V
     + (q_e - q_w) * (P_lk + P_src)
     + sum(when(given > 0, stored * weights) for given, stored, weights in _apart),
     title="Weights one replica keeps in memory, in the formats of its checkpoint",
@@ -186,6 +186,7 @@ stored_weights = Formula(
             tied: 0,
             V: 201088,
             h: 2880,
+            h_V: 2880,
             q_head: 0,
             q_exp: 0.53125,
             q_er: (0.53125 * 3 * 2880**2 + 2 * 3 * 2880) / 24891840,

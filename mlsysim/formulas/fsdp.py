@@ -84,7 +84,7 @@ from mlsysim.symbols.training import (
     reserve,
     t,
 )
-from mlsysim.symbols.workload import L, L_moe, L_nb, V, h
+from mlsysim.symbols.workload import L, L_moe, L_nb, V, h_V
 
 FSDP = Source("pytorch_fsdp2", "param group")
 ALLOCATOR = Source("pytorch_allocator", "memory management")
@@ -100,7 +100,7 @@ gathered_edge = Formula(
     when(n_z > 1, WHOLE_EDGE),
     title="Embedding or head, gathered",
     source=FSDP,
-    example=Example({n_z: 8, q_u: 2, V: 202048, t: 1, h: 2048}, "0.82759 GB", derived="2 * 202048 * 2048 / 1e9"),
+    example=Example({n_z: 8, q_u: 2, V: 202048, t: 1, h_V: 2048}, "0.82759 GB", derived="2 * 202048 * 2048 / 1e9"),
 )
 
 gathered_block = Formula(
@@ -200,11 +200,11 @@ reduction_pool = Formula(
 
 edge_gradient = Formula(
     G_edge,
-    when(_reduced, f_w * q_a * ceiling(V / t) * h),
+    when(_reduced, f_w * q_a * ceiling(V / t) * h_V),
     title="Gradient of the head before its reduction",
     source=FSDP,
     example=Example(
-        {Z: 3, n_z: 8, f_w: 1, q_a: 2, V: 202048, t: 1, h: 2048}, "0.82759 GB", derived="2 * 202048 * 2048 / 1e9"
+        {Z: 3, n_z: 8, f_w: 1, q_a: 2, V: 202048, t: 1, h_V: 2048}, "0.82759 GB", derived="2 * 202048 * 2048 / 1e9"
     ),
 )
 

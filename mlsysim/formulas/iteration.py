@@ -97,7 +97,7 @@ from mlsysim.symbols.serving import B_max, n_out
 from mlsysim.symbols.sources import kappa_x, s_all, t_src, w_x
 from mlsysim.symbols.step import eta_mem
 from mlsysim.symbols.training import P_ffn_r, P_sh_r, e, p, t
-from mlsysim.symbols.workload import E, L, L_moe, L_nb, M_x, V, d_e, d_ff, d_sh, gated, h, h_e, k, s
+from mlsysim.symbols.workload import E, L, L_moe, L_nb, M_x, V, d_e, d_ff, d_sh, gated, h, h_e, h_V, k, s
 
 WILLIAMS = Source("williams2009")
 MEGATRON = Source("shoeybi2019", "section 3")
@@ -241,12 +241,12 @@ expert_product_time = Formula(
 
 head_time = Formula(
     t_head,
-    V * h / t * side_by_side(z_w * q_l / (eta_mem * B_mem), 2 * flop * (N_out / token) / (F_16 * eta)),
+    V * h_V / t * side_by_side(z_w * q_l / (eta_mem * B_mem), 2 * flop * (N_out / token) / (F_16 * eta)),
     title="Logits of the sampled tokens",
     source=WILLIAMS,
     assumes="Weights of the head stay at 16 bit in a checkpoint of 8 or 4 bits, unless it says otherwise.",
     example=Example(
-        {V: 128256, h: 8192, t: 2, z_w: 1, q_l: 2, eta_mem: 0.85, B_mem: 3350, N_out: 100, F_16: 989, eta: 0.633},
+        {V: 128256, h_V: 8192, t: 2, z_w: 1, q_l: 2, eta_mem: 0.85, B_mem: 3350, N_out: 100, F_16: 989, eta: 0.633},
         "0.40536 ms",
         derived="128256 * 8192 / 2 * ((2 / (0.85 * 3350e9))**2 + (2 * 100 / (989e12 * 0.633))**2)**0.5 * 1e3",
     ),
@@ -267,24 +267,12 @@ activation_traffic = Formula(
     "attention written once and read once; for each expert of a token a copy gathered and one scattered.",
     accuracy="Counted by hand; TensorRT-LLM's 405B comes out 10% above the measured throughput with it, 19% without.",
     example=Example(
-        {
-            L_nb: 0,
-            L: 80,
-            L_moe: 0,
-            h: 8192,
-            h_e: 8192,
-            t: 2,
-            y_core: 9216,
-            gated: 1,
-            d_ff: 28672,
-            k: 1,
-            d_e: 0,
-            d_sh: 0,
-        },
+        {L_nb: 0, L: 80, L_moe: 0, h: 8192, h_e: 8192, t: 2, y_core: 9216, gated: 1, d_ff: 28672, k: 1, d_e: 0,
+         d_sh: 0},
         "24.904 MB/token",
         derived="2 * 80 * (8 * 8192 + 2 * 9216 + 5 * 28672 / 2) / 1e6",
     ),
-)
+)  # fmt: skip
 
 activation_time = Formula(
     t_act,
@@ -581,6 +569,7 @@ def operators() -> tuple[Formula, ...]:
         number_formats.logit_weight_bytes,
         *mixers.WHOLE,
         parameter_counts.ffn_parameters,
+        parameter_counts.embedding_width,
         parameter_counts.expert_width,
         parameter_counts.expert_parameters,
         parameter_counts.shared_expert_parameters,

@@ -209,7 +209,8 @@ product_widths = Formula(
     assumes="Products with one input read it once. In a model with experts every layer is taken as one with experts, "
     "on the hot rank.",
     example=Example(
-        {y_mix: 18432, h: 4096, h_e: 4096, r_moe: 0, gated: 1, d_ff: 14336, L_moe: 0, gamma_r: 1, k: 1, d_e: 0, d_sh: 0},
+        {y_mix: 18432, h: 4096, h_e: 4096, r_moe: 0, gated: 1, d_ff: 14336, L_moe: 0, gamma_r: 1, k: 1, d_e: 0,
+         d_sh: 0},
         "69632",
         derived="18432 + 2 * 4096 + 3 * 14336",
     ),

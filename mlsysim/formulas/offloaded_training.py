@@ -66,7 +66,7 @@ from mlsysim.symbols.training import (
     reserve,
     t,
 )
-from mlsysim.symbols.workload import V, h
+from mlsysim.symbols.workload import V, h_V
 
 OFFLOAD = Source("ren2021", "section 4")
 INFINITY = Source("rajbhandari2021", "section 4")
@@ -94,7 +94,7 @@ staging = Formula(
             T_unit: 2e8,
             V: 32001,
             t: 2,
-            h: 4096,
+            h_V: 4096,
         },
         "1.33108 GB",
         derived="(2 * (2 * 2e8 + ceil(32001 / 2) * 4096) + 2 * 2e8) / 1e9",

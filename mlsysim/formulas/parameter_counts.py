@@ -34,12 +34,14 @@ from mlsysim.symbols.workload import (
     gated,
     h,
     h_e,
+    h_V,
     k,
     mlp_bias,
     n_pos,
     norm_bias,
     norm_scale,
     r_moe,
+    r_V,
     router_bias,
     tied,
 )
@@ -102,8 +104,8 @@ expert_width = Formula(
     EXPERT_WIDTH,
     title="Width at which routed experts work",
     source=Source("nvidia2025nemotron3", "LatentMoE"),
-    assumes="That of the model, unless tokens are projected to another before they are sent to experts, and back behind "
-    "them (Nemotron 3 Super).",
+    assumes="That of the model, unless tokens are projected to another before they are sent to experts, and back "
+    "behind them (Nemotron 3 Super).",
     example=Example({r_moe: 1024, h: 4096}, "1024", derived="1024"),
 )
 
@@ -137,24 +139,36 @@ router_parameters = Formula(
     example=Example({h: 7168, E: 256, L_moe: 58, router_bias: 1, r_moe: 0}, "1835264", derived="256 * (7168 + 1)"),
 )
 
+embedding_width = Formula(
+    h_V,
+    when(r_V > 0, r_V, h),
+    title="Width of embedding and head",
+    source=Source("lan2020", "section 3.1"),
+    assumes="That of the model, unless it factorises its embedding.",
+    example=Example({r_V: 128, h: 768}, "128", derived="128"),
+)
+
 embedding_parameters = Formula(
     P_emb,
-    V * h + n_pos * h + P_lk,
+    V * h_V + n_pos * h + 2 * h * r_V + P_lk,
     title="Parameters of the embeddings",
     source=Source("brown2020", "section 2.1"),
-    assumes="Tables that layers look up of their own among them (Gemma 3n).",
+    assumes="With the projections to the width of the model and back, where there are some, and tables that layers look "
+    "up of their own (Gemma 3n).",
     convention=SHAPE,
-    example=Example({V: 50257, h: 768, n_pos: 1024, P_lk: 0}, "39383808", derived="(50257 + 1024) * 768"),
+    example=Example(
+        {V: 50257, h: 768, h_V: 768, r_V: 0, n_pos: 1024, P_lk: 0}, "39383808", derived="(50257 + 1024) * 768"
+    ),
 )
 
 head_parameters = Formula(
     P_head,
-    (1 - tied) * V * h,
+    (1 - tied) * V * h_V,
     title="Parameters of an output head of its own",
     source=Source("press2017", "section 3"),
     assumes="None where head and embedding are one matrix.",
     convention=SHAPE,
-    example=Example({V: 128256, h: 4096, tied: 0}, "525336576", derived="128256 * 4096"),
+    example=Example({V: 128256, h_V: 4096, tied: 0}, "525336576", derived="128256 * 4096"),
 )
 
 
@@ -221,6 +235,7 @@ FORMULAS = (
     expert_parameters,
     shared_expert_parameters,
     router_parameters,
+    embedding_width,
     embedding_parameters,
     head_parameters,
     source_projections,

@@ -70,10 +70,12 @@ from mlsysim.symbols.workload import (
     gated,
     h,
     h_e,
+    h_V,
     mlp_bias,
     moe_interval,
     n_pos,
     r_moe,
+    r_V,
     tied,
 )
 
@@ -118,7 +120,7 @@ expert_replicas = Formula(
 
 #: Width of embedding and head as they are gathered, and one of them whole.
 EDGE_WIDTH = Max(q_u, 2 * byte)
-WHOLE_EDGE = EDGE_WIDTH * ceiling(V / t) * h
+WHOLE_EDGE = EDGE_WIDTH * ceiling(V / t) * h_V
 #: Where ZeRO shards weights, and gradients, over more than one rank.
 GATHERED = And(Z >= 3, Max(n_z, n_g["edp"]) > 1)
 SCATTERED = And(Z >= 2, Max(n_z, n_g["edp"]) > 1)
@@ -177,8 +179,8 @@ edge_parameters_per_rank = Formula(
     P_edge_r,
     when(
         p > 1,
-        ceiling(V / t) * h + Max(n_pos * h + P_lk / t, P_norm),
-        (2 - tied) * ceiling(V / t) * h + n_pos * h + P_norm + P_lk / t,
+        ceiling(V / t) * h_V + Max(n_pos * h + P_lk / t, P_norm) + h * r_V,
+        (2 - tied) * ceiling(V / t) * h_V + n_pos * h + P_norm + P_lk / t + 2 * h * r_V,
     ),
     title="Parameters of one rank outside the layers",
     source=MEGATRON,
@@ -187,7 +189,7 @@ edge_parameters_per_rank = Formula(
     "other the head, a copy where they are one matrix.",
     accuracy=COUNTED,
     example=Example(
-        {V: 50257, t: 8, h: 12288, p: 8, n_pos: 2048, P_norm: 24576, tied: 1, P_lk: 0},
+        {V: 50257, t: 8, h: 12288, h_V: 12288, r_V: 0, p: 8, n_pos: 2048, P_norm: 24576, tied: 1, P_lk: 0},
         "102371328",
         derived="ceil(50257 / 8) * 12288 + 2048 * 12288",
     ),
@@ -369,6 +371,7 @@ gathered_weights = Formula(
             t: 1,
             h: 4096,
             h_e: 4096,
+            h_V: 4096,
             r_moe: 0,
             finetuning: "full",
             q_c: 2,

@@ -71,8 +71,8 @@ moe_activation = Formula(
     source=Source("korthikanti2023", "section 4.1"),
     variant="per_operator",
     assumes="Each token is copied once per expert it goes to, and the hot rank holds gamma times the mean of those "
-    "copies. A projection back from the width of experts keeps what it reads. What is kept for the gradient of a routing weight stays on the rank that brings the token. The router "
-    "works in fp32.",
+    "copies. A projection back from the width of experts keeps what it reads. What is kept for the gradient of a "
+    "routing weight stays on the rank that brings the token. The router works in fp32.",
     accuracy=HOOKS,
     example=Example(
         {k_rows: 10, gamma_m: 1, k: 8, q_rw: 2, q_in: 2, h_e: 7168, q_ff: 6, d_e: 2048, d_sh: 2048, t: 1, E: 256,

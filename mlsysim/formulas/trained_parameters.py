@@ -75,9 +75,11 @@ from mlsysim.symbols.workload import (
     gated,
     h,
     h_e,
+    h_V,
     mlp_bias,
     n_pos,
     r_moe,
+    r_V,
     router_bias,
     tied,
 )
@@ -170,7 +172,8 @@ expert_vectors = Formula(
 
 _router = E + h
 _positions = Min(1, n_pos) * (n_pos + h)
-_vocabulary = ceiling(V / t) + h
+_vocabulary = ceiling(V / t) + h_V
+_factor = when(r_V > 0, h + r_V)
 
 matrix_edges = Formula(
     R_d,
@@ -178,15 +181,14 @@ matrix_edges = Formula(
     + plain_layers(ell, ell_moe) * R_ff
     + ell_moe * (_router + R_sh)
     + L_mtp * (when(L_moe > 0, _router + R_sh, R_ff) + h + 2 * h / t)
-    + when(p > 1, _vocabulary + _positions, (2 - tied) * _vocabulary + _positions),
+    + when(p > 1, _vocabulary + _factor + _positions, (2 - tied) * _vocabulary + 2 * _factor + _positions),
     title="Rows and columns of the matrices of one rank",
     source=FACTORS,
     convention=RANK,
     accuracy=COUNTED,
     example=Example(
-        {L: 32, L_nb: 0, ell: 32, L_mtp: 0, R_attn: 26624, ell_moe: 0, R_ff: 55296, h: 4096, t: 1, E: 1, R_sh: 0,
-         L_moe: 0,
-         p: 1, V: 128256, n_pos: 0, tied: 0},
+        {L: 32, L_nb: 0, ell: 32, L_mtp: 0, R_attn: 26624, ell_moe: 0, R_ff: 55296, h: 4096, h_V: 4096, r_V: 0, t: 1,
+         E: 1, R_sh: 0, L_moe: 0, p: 1, V: 128256, n_pos: 0, tied: 0},
         "2886144",
         derived="32 * (26624 + 55296) + 2 * (128256 + 4096)",
     ),

@@ -36,7 +36,7 @@ from mlsysim.symbols.step import (
 )
 from mlsysim.symbols.trained import f_w
 from mlsysim.symbols.training import b, checkpointing, t
-from mlsysim.symbols.workload import L, L_moe, L_mtp, L_nb, M_x, P_active, V, h, k, s
+from mlsysim.symbols.workload import L, L_moe, L_mtp, L_nb, M_x, P_active, V, h, h_V, k, r_V, s
 
 KAPLAN = Source("kaplan2020", "section 2.1")
 CHECKPOINTS = Source("korthikanti2023", "section 5")
@@ -139,11 +139,13 @@ hot_product_work = Formula(
 
 logit_work = Formula(
     w_head,
-    2 * flop * (1 + L_mtp) * V * h / token,
+    2 * flop * (1 + L_mtp) * (V * h_V + 2 * h * r_V) / token,
     title="Arithmetic of the logits, per token",
     source=Source("narayanan2021", "appendix"),
     assumes="The look-up of the embedding multiplies nothing. Each further token that is predicted needs its own.",
-    example=Example({V: 128256, h: 4096, L_mtp: 0}, "1.0507 GFLOP/token", derived="2 * 128256 * 4096 / 1e9"),
+    example=Example(
+        {V: 128256, h: 4096, h_V: 4096, r_V: 0, L_mtp: 0}, "1.0507 GFLOP/token", derived="2 * 128256 * 4096 / 1e9"
+    ),
 )
 
 model_arithmetic = Formula(

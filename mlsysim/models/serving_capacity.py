@@ -85,6 +85,7 @@ class ServingCapacityModel(PerformanceModel):
                     *number_formats.SERVING,
                     *mixers.WHOLE,
                     parameter_counts.ffn_parameters,
+                    parameter_counts.embedding_width,
                     parameter_counts.expert_width,
                     parameter_counts.expert_parameters,
                     parameter_counts.shared_expert_parameters,

@@ -15,8 +15,10 @@ from mlsysim.symbols.hardware import n_node
 from mlsysim.symbols.lora import N_lo
 from mlsysim.symbols.mixers import (
     C_st,
+    D_st,
     H_k,
     H_st,
+    K_st,
     L_both,
     L_c,
     L_hc,
@@ -26,24 +28,31 @@ from mlsysim.symbols.mixers import (
     L_none,
     L_st,
     L_w,
+    N_st,
     X_st,
     a,
     a_ix,
     a_kv,
     a_kv_w,
     a_w,
+    b_st,
+    d_ix,
     d_v,
+    d_v_w,
+    d_w,
     g_o,
     k_ix,
     m_hc,
     m_ix,
     n_G,
+    n_st,
     qk_norm,
     r_kv,
     r_o,
     r_q,
     sinks,
     window,
+    z_st,
 )
 from mlsysim.symbols.serving import n_out
 from mlsysim.symbols.sources import L_x, P_src, bidirectional, n_im, s_im, s_src, w_src
@@ -59,6 +68,7 @@ SHAPE = (
     "kv_heads",
     "head_dim",
     "vocab_size",
+    "embedding_dim",
     "ffn_dim",
     "gated",
     "experts",
@@ -155,6 +165,7 @@ CHECKPOINT = (*WEIGHT_PARTS, "kv_cache_dtype")
 
 #: What a model has that says nothing of it.
 OPTIONAL_SHAPE: dict[str, Any] = {
+    "embedding_dim": 0,
     "tied_embeddings": False,
     "lookup_parameters": 0,
     "learned_positions": 0,
@@ -318,6 +329,17 @@ DECODES = Requirement(
 ANSWERS_AT_ONCE = Requirement(
     n_out, Eq(bidirectional, 0) | Eq(n_out, 1), "must be 1 where {bidirectional}: a token sees those behind it"
 )
+#: Numbers that are of layers of one kind alone.
+SHAPES = {
+    L_w: (a_w, a_kv_w, d_w, d_v_w),
+    L_ix: (a_ix, d_ix),
+    L_st: (H_k, N_st, H_st, D_st, z_st, n_st, C_st, K_st, X_st, b_st),
+}
+
+
+def _named(symbols: tuple[Any, ...]) -> str:
+    return ", ".join(f"{{{variable_of(symbol).name}}}" for symbol in symbols)
+
 
 #: Layers of each kind, of which there are no more than layers, and what a kind needs.
 KIND_REQUIREMENTS = (
@@ -358,6 +380,10 @@ KIND_REQUIREMENTS = (
     Requirement(g_o, (g_o > 0) | Eq(L_c, 0), "must be above 0 where {compressed_layers}"),
     Requirement(g_o, Eq(Mod(a, Max(1, g_o)), 0), "must divide {heads}"),
     Requirement(L_ix, L_ix <= L, "must be at most {layers}"),
+    *(
+        Requirement(count, (count > 0) | Eq(sum(shape), 0), f"must be above 0 where they have {_named(shape)}")
+        for count, shape in SHAPES.items()
+    ),
 )
 
 SHAPE_REQUIREMENTS = (

@@ -12,6 +12,9 @@ h = variable("hidden_dim", "h", "count", "Width of the residual stream.", intege
 h_e = variable(
     "hidden_dim_in_experts", r"h_{\mathrm{e}}", "count", "Width of what routed experts read and give.", integer(1)
 )
+h_V = variable(
+    "hidden_dim_in_embedding", r"h_{\mathrm{V}}", "count", "Width of the rows of embedding and head.", integer(1)
+)
 d_ff = variable(
     "ffn_dim", r"d_{\mathrm{ff}}", "count", "Inner width of the feed-forward block of a dense layer.", integer(0)
 )
@@ -28,6 +31,14 @@ norm_scale = variable(
     "norm_scale", r"\beta_{\mathrm{sc}}", "count", "Whether norms have a scale (the first OLMo has none).", flag()
 )
 V = variable("vocab_size", "V", "count", "Rows of the token embedding.", integer(1))
+r_V = variable(
+    "embedding_dim",
+    r"r_{\mathrm{V}}",
+    "count",
+    "Width of the rows of embedding and head where these are projected to that of the model and back (ALBERT); 0 where "
+    "they have it.",
+    integer(0),
+)
 tied = variable(
     "tied_embeddings", r"\beta_{\mathrm{tie}}", "count", "Whether output head and embedding are one matrix.", flag()
 )

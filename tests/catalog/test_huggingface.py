@@ -249,7 +249,7 @@ MISTAKES = {
     "a truth value": (config(hidden_size=True), "hidden_size=True must be a whole number"),
     "a negative number": (config(hidden_size=-1), "hidden_size=-1 must be a whole number"),
     "too large": (config(hidden_size=10**400), "hidden_size=1000000"),
-    "no layers": (config(num_hidden_layers=0), "layers=0 must be a whole number >= 1"),
+    "no layers": (config(num_hidden_layers=0), "num_hidden_layers=0 must be a whole number from 1"),
     "a number for yes or no": (config(tie_word_embeddings=1), "tie_word_embeddings=1 must be true or false"),
     "an encoder": (
         config(is_encoder_decoder=True),
@@ -438,3 +438,8 @@ def test_a_period_of_no_layers_is_refused(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(content))
     with pytest.raises(CatalogError, match="decoder_sparse_step=0 must be a whole number from 1"):
         TransformerWorkload.from_hf(tmp_path)
+
+
+def test_a_mark_of_utf_8_is_no_part_of_the_file(write):
+    plain = TransformerWorkload.from_hf(write(config()))
+    assert TransformerWorkload.from_hf(write("\ufeff" + json.dumps(config()))).layers.value == plain.layers.value

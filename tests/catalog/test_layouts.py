@@ -8,7 +8,7 @@ import pytest
 
 from mlsysim import ParameterCountModel, ServingCapacityModel, TransformerWorkload
 from mlsysim.catalog.huggingface import layout, tables
-from mlsysim.catalog.patterns import BLOCKS, MIXERS
+from mlsysim.catalog.patterns import BLOCKS, MIXERS, WORDS
 from mlsysim.catalog.quantization import LEFT_WIDE
 from mlsysim.errors import CatalogError
 
@@ -181,7 +181,8 @@ class TestWindows:
 
 REFUSED = {
     "chunks beside windows": (
-        decoder("cohere2", 2, 5120, 40, 8, 8192, 202048, attention_chunk_size=8192, sliding_window=4096,
+        decoder("llama4_text", 2, 5120, 40, 8, 8192, 202048, attention_chunk_size=8192, sliding_window=4096,
+                num_local_experts=16, num_experts_per_tok=1, intermediate_size_mlp=16384,
                 layer_types=["sliding_attention", "chunked_attention"]),
         "layer_types: layers with windows beside layers with chunks, which cannot be counted yet",
     ),
@@ -263,6 +264,51 @@ REFUSED = {
         decoder("deepseek_v3", 1, 7168, 128, 128, 18432, 129280, mlp_layer_types=["thin"]),
         "mlp_layer_types: unknown kind of layer 'thin'",
     ),
+    "a word of another type": (
+        decoder("qwen3_next", 2, 2048, 16, 2, 5120, 151936, layer_types=["conv", "full_attention"]),
+        "layer_types: unknown kind of layer 'conv': known: full_attention, attention, global, sliding_attention, "
+        "local, linear_attention",
+    ),
+    "a window of a type without one": (
+        {**LLAMA, "layer_types": ["full_attention", "sliding_attention"] * 8},
+        "layer_types: unknown kind of layer 'sliding_attention': did you mean full_attention",
+    ),
+    "a chunk of a type without one": (
+        decoder("qwen3", 2, 2048, 16, 2, 5120, 151936, layer_types=["chunked_attention", "full_attention"]),
+        "layer_types: unknown kind of layer 'chunked_attention'",
+    ),
+    "attention beside a mixer, of a type without it": (
+        decoder("granitemoehybrid", 2, 2048, 16, 2, 5120, 151936, layer_types=["mamba", "hybrid"]),
+        "layer_types: unknown kind of layer 'hybrid': known: full_attention",
+    ),
+    **{
+        f"layers beyond the last, {name}": (
+            decoder(model_type, 4, 2048, 16, 2, 5120, 151936, **{name: [1, 4]}, **more),
+            f"{name} names 4, and the last layer is 3",
+        )
+        for model_type, name, more in (
+            ("bamba", "attn_layer_indices", {}), ("lfm2", "full_attn_idxs", {}), ("qwen3_moe", "mlp_only_layers", {}),
+            ("llama4_text", "moe_layers", {"intermediate_size_mlp": 8192}),
+        )
+    },
+    "layers beyond the last, in a text": (
+        decoder("step3p5", 4, 4096, 64, 8, 11264, 128896, moe_layers_enum="2,3,4",
+                layer_types=["full_attention"] * 4),
+        "moe_layers_enum names 4, and the last layer is 3",
+    ),
+    "layers beyond the last, from one": (
+        {"model_type": "kimi_linear", "num_hidden_layers": 4,
+         "linear_attn_config": {"full_attn_layers": [2, 5], "kda_layers": [1, 3, 4]}},
+        "full_attn_layers names 5, and the last layer is 4",
+    ),
+    "layers before the first": (
+        {"model_type": "kimi_linear", "num_hidden_layers": 4, "linear_attn_config": {"full_attn_layers": [0, 2]}},
+        "full_attn_layers=[0, 2] must be a list of layers, from 1 to 4",
+    ),
+    "a negative number of heads that latent attention does not use": (
+        decoder("deepseek_v3", 2, 2048, 16, -1, 5120, 1000), "num_key_value_heads=-1 must be a whole number from 0",
+    ),
+    "no heads": (decoder("llama", 2, 2048, 16, 0, 5120, 1000), "num_key_value_heads=0 must be a whole number from 1"),
     "a derived width": (
         decoder("deepseek_v3", 61, 7168, 128, 128, 18432, 129280, qk_head_dim=200),
         "qk_head_dim=200 is a shape that is not known, only that of qk_nope_head_dim + qk_rope_head_dim is",
@@ -459,6 +505,8 @@ class TestFormats:
 
 class Fields:
     """Fields of a file, as patterns ask for them."""
+
+    words, refused = WORDS, {}
 
     def __init__(self, **content):
         self.get = content.get

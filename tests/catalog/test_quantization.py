@@ -15,6 +15,10 @@ CONFIGS = Path(__file__).parent / "configs"
 REPLICA = ServingCapacityModel("prefill_aware")
 ASKED = {"hardware": "H100", "qps": 1, "target_p99_latency_ms": 10_000}
 NVFP4, MXFP4, FP8, WIDE = Fraction(9, 16), Fraction(17, 32), 1 + Fraction(4, 128**2), Fraction(2)
+LLAMA = {
+    "model_type": "llama", "num_hidden_layers": 16, "hidden_size": 2048, "num_attention_heads": 32,
+    "num_key_value_heads": 8, "intermediate_size": 8192, "vocab_size": 128256, "max_position_embeddings": 8192,
+}  # fmt: skip
 DENSE = {"layers": 4, "ffn_dim": 8}
 SPARSE = {"layers": 4, "ffn_dim": 8, "experts": 8, "moe_layers": 3, "shared_ffn_dim": 8}
 LATENT = {**SPARSE, "kv_lora_rank": 512}
@@ -145,3 +149,81 @@ class TestWeightBytes:
 def test_inputs_for_parts_are_fields_of_an_entry_with_experts():
     model = TransformerWorkload.from_hf(CONFIGS / "gpt_oss_20b.json")
     assert set(WEIGHT_PARTS) <= set(type(model).model_fields)
+
+
+@pytest.fixture
+def beside(tmp_path):
+    """A config.json out of these fields, with a table of modelopt beside it."""
+
+    def read(table, fields=LLAMA, **more):
+        (tmp_path / "hf_quant_config.json").write_text(table if isinstance(table, str) else json.dumps(table))
+        (tmp_path / "config.json").write_text(json.dumps(fields))
+        return TransformerWorkload.from_hf(tmp_path, **more)
+
+    return read
+
+
+class TestModelopt:
+    """Older checkpoints of modelopt have their formats in a file beside."""
+
+    TABLE = {
+        "producer": {"name": "modelopt", "version": "0.29.0"},
+        "quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8", "group_size": 16,
+                         "exclude_modules": ["lm_head", "model.layers.*.self_attn*"]},
+    }  # fmt: skip
+
+    def test_what_it_says_is_what_the_config_would_say(self, beside, tmp_path):
+        found = beside(self.TABLE)
+        file = tmp_path / "own" / "config.json"
+        file.parent.mkdir()
+        file.write_text(json.dumps({**LLAMA, "quantization_config": self.TABLE["quantization"]}))
+        own = TransformerWorkload.from_hf(file)
+        for field in ("mixer_bytes", "dense_bytes", "head_bytes", "weight_format", "kv_cache_format"):
+            ours, theirs = getattr(found, field), getattr(own, field)
+            assert (ours and ours.value) == (theirs and theirs.value)
+        assert found.mixer_bytes.value == 2
+        assert found.dense_bytes.value == 9 / 16
+        assert found.dense_bytes.source == str(tmp_path / "hf_quant_config.json")
+        assert found.layers.note == "Formats are those of hf_quant_config.json beside it."
+        assert REPLICA.solve(found, **ASKED).served_weights == REPLICA.solve(own, **ASKED).served_weights
+
+    def test_the_config_wins(self, beside):
+        found = beside(self.TABLE, {**LLAMA, "quantization_config": {"quant_method": "fp8"}})
+        assert found.dense_bytes.value == 1
+        assert found.layers.note == "Its quantization_config wins over hf_quant_config.json beside it."
+
+    def test_layers_of_their_own_formats(self, beside):
+        layers = {f"model.layers.{n}.mlp.{name}_proj": {"quant_algo": "FP8" if n % 2 else "NVFP4"}
+                  for n in range(16) for name in ("gate", "up", "down")}  # fmt: skip
+        found = beside({"quantization": {"quant_algo": "MIXED_PRECISION", "quantized_layers": layers}})
+        assert found.dense_bytes.value == (1 + 9 / 16) / 2
+        assert found.mixer_bytes.value == 2
+
+    def test_a_cache_alone(self, beside):
+        found = beside({"quantization": {"quant_algo": None, "kv_cache_quant_algo": "FP8"}})
+        assert (found.weight_format, found.dense_bytes, found.kv_cache_format.value) == (None, None, "fp8")
+
+    def test_blocks_between_mixers(self, beside):
+        """Of Nemotron 3 Super each layer is a mixer or a block: experts in four bits, mixers in eight."""
+        fields = {
+            "model_type": "nemotron_h", "hybrid_override_pattern": "ME*E-", "num_hidden_layers": 5, "hidden_size": 4096,
+            "num_attention_heads": 32, "intermediate_size": 2688, "vocab_size": 131072, "moe_latent_size": 1024,
+        }  # fmt: skip
+        layers = {
+            "backbone.layers.0.mixer.in_proj": "FP8", "backbone.layers.0.mixer.out_proj": "FP8",
+            **{f"backbone.layers.{n}.mixer.experts.0.{name}_proj": "NVFP4" for n in (1, 3) for name in ("up", "down")},
+            **{f"backbone.layers.2.mixer.{name}_proj": "FP8" for name in "qkvo"},
+        }  # fmt: skip
+        table = {name: {"quant_algo": algorithm} for name, algorithm in layers.items()}
+        found = beside({"quantization": {"quant_algo": "MIXED_PRECISION", "quantized_layers": table}}, fields)
+        sizes = [getattr(found, f"{part}_bytes") for part in ("mixer", "expert", "shared_expert", "dense")]
+        assert [size.value for size in sizes] == [1, 9 / 16, 2, 2]
+        assert "of no part" not in found.layers.note
+
+    def test_ignored(self, beside):
+        assert beside(self.TABLE, ignore="quantization_config").dense_bytes is None
+
+    @pytest.mark.parametrize("table", ["{", "[]", "{}", '{"quantization": "FP8"}', '{"quantization": null}'])
+    def test_a_bad_file_is_refused(self, beside, table):
+        with pytest.raises(CatalogError, match=r"hf_quant_config\.json: (not JSON|must have an object, as in)"):
+            beside(table)

@@ -242,6 +242,16 @@ SHARED_OUT = ("state_layers", "mixerless_layers", "sliding_layers", "compressed_
 SHARING = (("shared_cache_layers", "unbounded_attention_layers"), ("sliding_shared_layers", "sliding_layers"))
 
 
+#: Numbers that are of layers of one kind alone, but for what follows from them and what has no zero.
+GIVEN = ("state_layers", "state_parameters", "state_parameters_per_rank", "state_bytes_per_request",
+         "state_element_bytes", "state_operations")  # fmt: skip
+OF_LAYERS = {
+    "sliding_layers": ("sliding_heads", "sliding_kv_heads", "sliding_head_dim", "sliding_v_head_dim"),
+    "state_layers": ("state_", "conv_"),
+    "index_layers": ("index_heads", "index_head_dim"),
+}
+
+
 def mixed(point: dict[str, float], rng: random.Random) -> None:
     """Layers of each kind, heads that ranks share, and what layers with a window have of what all have."""
     if "layers" in point:
@@ -293,6 +303,9 @@ def mixed(point: dict[str, float], rng: random.Random) -> None:
         point |= {name: point[name] or 64.0 for name in {"state_matrices"} & set(point)}
     if point.get("index_layers") == 0:
         point |= dict.fromkeys({"index_topk"} & set(point), 0.0)
+    for layers, names in OF_LAYERS.items():
+        if point.get(layers) == 0:
+            point |= {name: 0.0 for name in point if name.startswith(names) and name not in GIVEN}
     if point.get("index_layers"):
         point |= {name: point[name] or 64.0 for name in {"index_heads", "index_head_dim", "index_topk"} & set(point)}
     if "cache_width" in point:

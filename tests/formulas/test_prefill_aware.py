@@ -86,17 +86,16 @@ def passed(x):
 def served(x):
     """Bytes of a weight of an expert, and of all: embedding and head have two or more, parts may have their own."""
     wide, h = formats.bytes_of(x, "served", "weight_dtype"), x["hidden_dim"]
-    table, block = x["vocab_size"] * h, (3 if x["gated"] else 2) * h
+    table, block, outer = (
+        x["vocab_size"] * (x["embedding_dim"] or h),
+        (3 if x["gated"] else 2) * h,
+        x["expert_input_dim"] or h,
+    )
     edges = table * (1 if x["tied_embeddings"] else 2)
     sizes = {
         "mixer_bytes": x["layers"] * (mixer(x) - x["kv_lora_rank"]),
         "dense_bytes": (x["layers"] - x["moe_layers"]) * block * x["ffn_dim"],
-        "expert_bytes": x["moe_layers"]
-        * x["experts"]
-        * block
-        // h
-        * (x["expert_input_dim"] or h)
-        * x["expert_ffn_dim"],
+        "expert_bytes": x["moe_layers"] * x["experts"] * block // h * outer * x["expert_ffn_dim"],
         "shared_expert_bytes": x["moe_layers"] * block * x["shared_ffn_dim"],
     }
     own, others = (sum(x[part] * size for part, size in sizes.items()),
@@ -128,7 +127,8 @@ def replica(x):
     expert = (3 if x["gated"] else 2) * (x["expert_input_dim"] or x["hidden_dim"]) * x["expert_ffn_dim"]
     speed, context = x["peak_flops"] * x["efficiency"], s + n / 2
     through = 2 * passed(x)
-    head = 2 * x["vocab_size"] * x["hidden_dim"]
+    h, factor = x["hidden_dim"], x["embedding_dim"]
+    head = 2 * x["vocab_size"] * (factor or h) + 4 * h * factor
     work = through * s + pair * s**2 * (1 if x["attention_mask"] else 0.5) + head
     reading = x["memory_bandwidth"] * x["memory_efficiency"]
     return Replica(
@@ -333,6 +333,7 @@ def draw(rng):
         "expert_input_dim": rng.choice([0, hidden // 4]) if moe_layers else 0,
         "precision": precision,
         "vocab_size": rng.randint(1000, 250_000),
+        "embedding_dim": 16 * (layers % 3 == 0),
         "ffn_dim": hidden * rng.randint(1, 5),
         "shared_ffn_dim": rng.choice([0, width]),
         "router_bias": 0,

@@ -257,8 +257,9 @@ def state_of(x, tensors, kept, edge=False):
 
 def whole_model(x, experts):
     """Parameters with so many experts counted in a layer that has some."""
-    V, h = x["vocab_size"], x["hidden_dim"]
-    edges = [(V, h), (x["learned_positions"], h), *norm_weights(x), *([] if x["tied_embeddings"] else [(V, h)])]
+    V, h, r = x["vocab_size"], x["hidden_dim"], x["embedding_dim"]
+    edges = [(V, r or h), (x["learned_positions"], h), *norm_weights(x), (h, r), (r, h)]
+    edges += [] if x["tied_embeddings"] else [(V, r or h)]
     total = size(edges)
     for count, sparse in ((x["layers"] - x["moe_layers"], False), (x["moe_layers"], True)):
         dense, routed = layer_weights(x, 1, experts, sparse)
@@ -363,12 +364,14 @@ def per_operator(x):
     both = x["pipeline_schedule"] == "dualpipe"
     sparse_layers = min(L_moe, fewest) if plain_is_larger and not both else most
     positions, norm = [(x["learned_positions"], h)], norm_weights(x)
+    r = x["embedding_dim"]
+    row, factor = r or h, [(h, r)] if r else []
     if p > 1:
-        edges = rows * h + max(size(positions), size(norm))
+        edges = rows * row + max(size(positions), size(norm)) + size(factor)
         tables = 1
     else:
-        tables = 1 if x["tied_embeddings"] else 2
-        edges = rows * h * tables + size(positions) + size(norm)
+        tables, factor = 1 if x["tied_embeddings"] else 2, 2 * factor
+        edges = rows * row * tables + size(positions) + size(norm) + size(factor)
     ends = edges
     if both:  # two stages between the ends
         edges = 0
@@ -399,7 +402,7 @@ def per_operator(x):
             * (
                 layers[0] * state_of(x, plain_layer, wide)
                 + layers[1] * state_of(x, learned, wide)
-                + outside(x, [(rows, h)] * tables + positions + norm, wide, edges)
+                + outside(x, [(rows, row)] * tables + factor + positions + norm, wide, edges)
             ),
             f * layers[1] * state_of(x, experts, wide),
         )
@@ -421,7 +424,7 @@ def per_operator(x):
 
     product = formats.bytes_of(x, "product", "compute_dtype")
     sent = min(wide, max(product, 2))  # a shard that is kept wider than products is cast before it travels
-    gathered = sent * min(x["gathered_layers"], deepest) * unit + max(sent, 2) * rows * h if Z >= 3 and d > 1 else 0
+    gathered = sent * min(x["gathered_layers"], deepest) * unit + max(sent, 2) * rows * row if Z >= 3 and d > 1 else 0
     if not full and wide < product:
         value = x["head_dim"] if x["kv_lora_rank"] else x["v_head_dim"] or x["head_dim"]
         columns = max(x["heads"] * x["head_dim"] + x["gate_width"], x["heads"] * value)
@@ -616,6 +619,7 @@ def draw_per_operator(r):
         "gate_width": 0 if latent else x["heads"] * r.choice([0, 0, 1, 64]),
         "block_norms": r.choice([1, 2, 2]),
         "norm_scale": r.choice([0, 1, 1]),
+        "embedding_dim": r.choice([0, 0, 128]),
         "expert_input_dim": r.choice([0, 0, 1024, r.randint(1, 3000)]) if L_moe else 0,
     }
 

@@ -18,7 +18,9 @@ from mlsysim.inputs.signature import only_in
 REQUIRED = inspect.Parameter.empty
 #: The shape of a transformer, tensor by tensor, in the order of the signatures.
 TENSORS = {
-    **dict.fromkeys(("layers", "hidden_dim", "heads", "kv_heads", "head_dim", "vocab_size", "ffn_dim", "gated")),
+    **dict.fromkeys(("layers", "hidden_dim", "heads", "kv_heads", "head_dim", "vocab_size")),
+    "embedding_dim": 0,
+    **dict.fromkeys(("ffn_dim", "gated")),
     **dict.fromkeys(("experts", "active_experts_per_token", "moe_layers", "expert_ffn_dim")),
     "expert_input_dim": 0,
     **dict.fromkeys(("shared_ffn_dim", "router_bias")),

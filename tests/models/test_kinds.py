@@ -76,6 +76,11 @@ def shape(x):
         mixers |= {"v_head_dim": 48, "value_projections": True, "sliding_window": 0}
     if x["index"]:
         mixers |= {"index_layers": of("full"), "index_heads": 4, "index_head_dim": 24, "index_topk": 40}
+    for layers, prefixes in (("sliding_layers", "sliding_"), ("state_layers", ("state_", "conv_"))):
+        if not mixers[layers]:
+            mixers |= {name: 0 for name in mixers if name.startswith(prefixes)}
+    if not mixers.get("index_layers"):
+        mixers |= {name: 0 for name in mixers if name.startswith("index_")}
     return {
         **mixers, "layers": len(x["mixers"]), "hidden_dim": x["h"], "vocab_size": 1000, "ffn_dim": 512, "gated": True,
         "experts": 4, "active_experts_per_token": 2, "expert_ffn_dim": 128, "shared_ffn_dim": 64, "router_bias": False,
@@ -265,13 +270,16 @@ def test_ranks_hold_their_share_of_every_layer(seed):
         ({"parallel_layers": 1}, "parallel_layers=1: must be at most state_layers=0"),
         ({"blockless_layers": 33}, "blockless_layers=33: must leave"),
         ({"mixerless_layers": 20, "sliding_layers": 20}, "sliding_layers=20: must be at most"),
-        ({"sliding_kv_heads": 3}, "sliding_kv_heads=3: must divide"),
         ({"shared_cache_layers": 32}, "shared_cache_layers=32: must leave a layer without a window"),
         ({"sliding_layers": 4, "sliding_shared_layers": 4}, "sliding_shared_layers=4: must be less than"),
         (
             {"shared_cache_layers": 4, "kv_lora_rank": 64, "v_head_dim": 64},
             "shared_cache_layers=4: must be 0 with latent",
         ),
+        ({"sliding_layers": 16, "sliding_kv_heads": 3}, "sliding_kv_heads=3: must divide"),
+        ({"sliding_heads": 16}, "sliding_layers=0: must be above 0 where they have sliding_heads=16, sliding_kv"),
+        ({"index_head_dim": 16}, "index_layers=0: must be above 0 where they have index_heads=0, index_head_dim=16"),
+        ({"conv_kernel": 4}, "state_layers=0: must be above 0 where they have .*, conv_kernel=4"),
         ({"state_key_heads": 4}, "state_heads=0: must be above 0"),
         ({"index_layers": 1}, "index_layers=1: must be 0 where index_heads=0"),
         ({"index_layers": 40, "index_heads": 4, "index_head_dim": 8}, "index_layers=40: must be at most layers=32"),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlsysim import Models, ParameterCountModel, ServingCapacityModel, TrainingMemoryModel
+from mlsysim import Models, ParameterCountModel, ServingCapacityModel, TrainingMemoryModel, TransformerWorkload
 from mlsysim.errors import InputError, MissingInputError
 
 COUNT = ParameterCountModel()
@@ -286,3 +286,20 @@ def test_one_rank_holds_every_tensor_and_active_ones_are_a_part(shape):
         **shape, moe_layer_interval=1, batch_size=1, memory_capacity="80 GB"
     )
     assert alone.parameters_per_rank == pytest.approx(found.parameters, rel=1e-12)
+
+
+def test_layers_that_share_a_block_store_it_once():
+    """ALBERT: twelve passes through a block, and an embedding narrower than the model; counted by transformers 5.23."""
+    for width, heads, ffn, stored in ((4096, 64, 16384, 206_368_944), (768, 12, 3072, 11_221_680)):
+        block = 4 * width**2 + 2 * width * ffn + 9 * width + ffn
+        vectors = (512 + 2 + 5) * 128 + 30_000 - width  # positions, norms of the narrow width, one norm less
+        albert = {**SMALL, "layers": 12, "hidden_dim": width, "heads": heads, "kv_heads": heads, "head_dim": 64,
+                  "vocab_size": 30_000, "embedding_dim": 128, "ffn_dim": ffn, "gated": False, "tied_embeddings": True,
+                  "qkv_bias": True, "attention_output_bias": True, "mlp_bias": True, "norm_bias": True,
+                  "further_vectors": vectors, "reused_parameters": 11 * block}  # fmt: skip
+        found = COUNT.solve(**albert)
+        assert (found.parameters, found.active_parameters) == (stored, stored + 11 * block)
+        named = COUNT.solve(TransformerWorkload(name="ALBERT", **{
+            name: value for name, value in albert.items() if name in TransformerWorkload.model_fields
+        }))  # fmt: skip
+        assert named.parameters == stored

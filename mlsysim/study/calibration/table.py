@@ -160,7 +160,7 @@ def in_row(error: MlsysimError, row: int, column: str = "") -> MlsysimError:
 def _from_csv(file: Path) -> tuple[list[str], list[list[str]]]:
     """Headers and columns of a file with commas, semicolons or tabs, which may have notes."""
     try:
-        text = content_of(file, "text", lambda content: content.removeprefix("\ufeff"))
+        text = content_of(file, "text", str)
         headers, *rows = _split(file, [line for line in text.splitlines() if line.strip()])
     except CatalogError as error:
         raise InputError("observations", str(file), HOW, str(error)) from None

@@ -333,7 +333,7 @@ class Designs:
         if self.edges:
             named = ", ".join(map(str, self.edges))
             said.append(f"At the end of what was asked: {named}; values beyond may be better.")
-        return [*said, *(f"Note: {note}." for note in self.notes)]
+        return [*said, *(f"Note: {note.removesuffix('.')}." for note in self.notes)]
 
     def _said_of_infeasible(self) -> str:
         """Name the designs that are not feasible, and by how much the first of them is not."""
