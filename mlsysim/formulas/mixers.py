@@ -307,8 +307,8 @@ def compressed(tokens: Any) -> Any:
     Values and gates wait; of two series where windows overlap, which also leave one series of the window before.
     """
     made, heavy = (floor(tokens / (Max(1, rate) * token)) for rate in (m_ix, m_hc))
-    waiting = 4 * (tokens - Max(1, m_ix) * made * token) + when(made > 0, 2 * m_ix * token)
-    rest = 2 * (tokens - Max(1, m_hc) * heavy * token)
+    waiting = 4 * Max(0, tokens - Max(1, m_ix) * made * token) + when(made > 0, 2 * m_ix * token)
+    rest = 2 * Max(0, tokens - Max(1, m_hc) * heavy * token)
     return (y_sp + y_ek) * (made * token + waiting) + y_hc * (heavy * token + rest)
 
 
@@ -487,7 +487,7 @@ compressed_attention_parameters = Formula(
     convention=SHAPE,
     example=Example(
         COMPRESSED,
-        "299763328",
+        "299894912",
         derived="7168 * 1536 + 1536 * 128 * 512 + 7168 * 512 + 128 * 512 * 1024 + 16 * 1024 * 7168 + 1536 + 512 + 128",
     ),
 )
@@ -498,7 +498,7 @@ compressed_attention_parameters_per_rank = Formula(
     title="Parameters of attention to compressed entries on one rank",
     source=MEGATRON,
     assumes="Heads and their groups are split; what has no heads is held by all ranks, compressors and indexers too.",
-    example=Example({**COMPRESSED, t: 1}, "299763328", derived="299763328"),
+    example=Example({**COMPRESSED, t: 1}, "299894912", derived="299894912"),
 )
 
 mixer_parameters = Formula(
