@@ -139,6 +139,8 @@ HOOKS = "Within 0.2% of the saved tensors of PyTorch layers: plain, dropout, Lla
 
 #: Where keys and values are kept as one compressed vector.
 IS_LATENT = r_kv > 0
+#: Where an indexer picks tokens, and not entries that stand for several.
+PICKS_TOKENS = And(k_ix > 0, m_ix <= 0)
 EAGER = Eq(elementwise_kernels, label(elementwise_kernels, "eager"))
 FLASH = Eq(attention_kernel, label(attention_kernel, "flash"))
 
@@ -337,7 +339,7 @@ def read(
 
 def picked(tokens: Any) -> Any:
     """Tokens among so many that attention reads: as many as an indexer picks, where there is one."""
-    return when(k_ix > 0, Min(k_ix, tokens), tokens)
+    return when(PICKS_TOKENS, Min(k_ix, tokens), tokens)
 
 
 #: Arithmetic for one number of an entry: scores and weighted values of all heads.
@@ -1006,7 +1008,7 @@ _one = Max(0, attention_flops - w_win) / Max(1, L_all)
 pair_work = Formula(
     w_pair,
     Max(0, attention_flops - w_win)
-    * when(k_ix > 0, _picked(s), f_mask * s)
+    * when(PICKS_TOKENS, _picked(s), f_mask * s)
     + L_mtp * _one * f_mask * s
     + w_win * when(chunked > 0, f_mask * _chunks / s, _in_reach(s_reach))
     + w_ix * f_mask * s / Max(1, m_ix)
@@ -1126,12 +1128,12 @@ entry_key_width = _entries(
 
 read_width = Formula(
     y_R,
-    y_K + L_kv * _of_token(ALL) + L_kv_w * _of_token(NEAR),
+    y_K + L_kv * _of_token(ALL) + L_kv_w * _of_token(NEAR) + y_ek,
     title="Numbers of a token that all layers read",
     source=Source("brandon2024", "section 2.2"),
-    assumes="What they keep, and what layers read that share the keys and values of others.",
+    assumes="What they keep, what layers read that share the keys and values of others, and keys of entries.",
     example=Example(
-        {y_K: 20480, L_kv: 3, L_kv_w: 12, a_kv: 2, d_h: 256, d_v_h: 256, a_kv_s: 2, d_s: 256, d_v_s: 256},
+        {y_ek: 0, y_K: 20480, L_kv: 3, L_kv_w: 12, a_kv: 2, d_h: 256, d_v_h: 256, a_kv_s: 2, d_s: 256, d_v_s: 256},
         "35840",
         derived="20480 + 15 * 2 * 2 * 256",
     ),

@@ -16,6 +16,8 @@ COUNT, CACHE = ParameterCountModel(), ServingCapacityModel("prefill_aware")
 DRAWS = range(40)
 #: Shapes of attention, by the kinds of mixers that have it; the shared kinds read the keys and values of other layers.
 ATTENDS = {"full": "full", "both": "full", "window": "window", "shared": "full", "shared window": "window"}
+#: Attention to a window with one vector as key and value; and to entries, of which an indexer picks some, or to all.
+ENTRIES = ("near entries", "picked entries", "all entries")
 DEVICE = {"memory_capacity": "1e6 GB", "memory_bandwidth": "3000 GB/s", "peak_flops": "1000 TFLOP/s"}
 
 
@@ -29,6 +31,7 @@ def draw(seed):
     t, layers = r.choice([1, 2, 4]), r.randint(3, 24)
     latent = r.random() < 0.3
     kinds = ["state", "both", "none"] if latent else ["state", "both", "none", *ATTENDS]
+    kinds += ENTRIES if not latent and r.random() < 0.5 else ()
     mixers = ["full", *([] if latent else ["window"]), *r.choices(kinds, k=layers - 1)]
     layers = len(mixers)
     blocks = ["dense", *r.choices(["dense", "sparse", "empty"], k=layers - 1)]
@@ -50,6 +53,7 @@ def draw(seed):
         "conv": (r.choice([0, 512]), 4), "matrices": t * r.choice([0, 1000]), "vectors": t * r.choice([0, 128]),
         "values": r.random() < 0.7, "window": r.choice([16, 100]), "chunk": r.choice([0, 16, 64]),
         "delta": r.random() < 0.5, "operations": r.choice([4, 8]), "index": r.random() < 0.5 if latent else False,
+        "rates": (r.choice([2, 4]), r.choice([7, 32])), "picks": r.choice([5, 1000]),
         "gate": 0 if latent else r.choice([0, 1, 64]), "tokens": r.choice([10, 64, 300]), "further": r.choice([0, 77]),
     }  # fmt: skip
 
@@ -73,6 +77,13 @@ def shape(x):
     if x["latent"]:
         mixers |= {"kv_lora_rank": 64, "q_lora_rank": 96, "qk_nope_head_dim": 32, "qk_rope_head_dim": 16}
         mixers |= {"v_head_dim": 48, "value_projections": True, "sliding_window": 0}
+    if not x["latent"]:
+        mixers |= {"compressed_layers": sum(map(of, ENTRIES)), "heavily_compressed_layers": of("all entries")}
+        mixers |= {"q_lora_rank": 96, "o_lora_rank": 20, "o_groups": x["t"], "heavy_compression": x["rates"][1]}
+        mixers |= {} if mixers["compressed_layers"] else {"q_lora_rank": 0}
+    if of("picked entries"):
+        mixers |= {"index_layers": of("picked entries"), "index_heads": 4, "index_head_dim": 24}
+        mixers |= {"index_topk": x["picks"], "index_compression": x["rates"][0]}
     if x["index"]:
         mixers |= {"index_layers": of("full"), "index_heads": 4, "index_head_dim": 24, "index_topk": 40}
     return {
@@ -97,6 +108,23 @@ def attention(x, kind, t=1):
     return [*keys, (h, copied * v)] if x["values"] or kind == "window" else keys
 
 
+def compressed(x, t=1):
+    """Matrices of one attention to a window and entries on one of so many ranks, with a group of heads a rank."""
+    a, _, d, _ = x["heads"]["full"]
+    groups = [(a * d // x["t"], 20)] * (x["t"] // t)
+    return [(x["h"], 96), (96, a * d // t), (x["h"], d), *groups, (20 * x["t"] // t, x["h"])]
+
+
+def compressor(x, kind):
+    """Elements of what makes entries in one layer, of their keys and of the indexer."""
+    h, d, (picked, heavy) = x["h"], x["heads"]["full"][2], x["rates"]
+    if kind == "all entries":
+        return 2 * h * d + heavy * d + d
+    if kind == "picked entries":
+        return sum(4 * h * w + picked * 2 * w + w for w in (d, 24)) + 96 * 4 * 24 + h * 4
+    return 0
+
+
 def recurrent(x, t=1):
     """Matrices of one recurrent mixer, and everything else that it stores."""
     h, s = x["h"], x["state"]
@@ -113,6 +141,8 @@ def mixer(x, kind, t=1):
         total += 96 + 64 if x["latent"] else 0  # norms of the compressed vectors
     if kind == "full" and x["index"]:
         total += 96 * 4 * 24 + x["h"] * (24 + 4) + 2 * 24
+    if kind in ENTRIES:
+        total += size(compressed(x, t)) + compressor(x, kind) + 96 + x["heads"]["full"][2]
     if kind in ("state", "both"):
         matrices, rest = recurrent(x, t)
         total += size(matrices) + rest
@@ -167,11 +197,29 @@ def cache(x, kind, tokens, reach):
         total += 2 * of_token(x, kind) * (min(tokens, x["window"]) if near else min(tokens, reach))
     if kind == "full" and x["index"]:
         total += 2 * 24 * tokens
+    if kind in ENTRIES:
+        d, (picked, heavy) = x["heads"]["full"][2], x["rates"]
+        total += 2 * d * min(tokens, x["window"])
+        total += 2 * d * tokens / heavy if kind == "all entries" else 0
+        total += 2 * (d * min(tokens / picked, x["picks"]) + 24 * tokens / picked) if kind == "picked entries" else 0
     return total
+
+
+def entries(x, kind, tokens):
+    """Numbers of one layer that stand for the tokens before its window, and those that wait to be joined."""
+    d, (picked, heavy) = x["heads"]["full"][2], x["rates"]
+    if kind == "all entries":
+        return d * (tokens // heavy) + 2 * d * (tokens % heavy)
+    made, waiting = divmod(tokens, picked)
+    before = picked if made else 0
+    return sum(width * made + 4 * width * waiting + 2 * width * before for width in (d, 24))
 
 
 def kept(x, kind, tokens):
     """Bytes that one layer keeps of a request of so many tokens."""
+    if kind in ENTRIES:
+        window = cache(x, "near entries", tokens, tokens)
+        return window if kind == "near entries" else window + 2 * entries(x, kind, tokens)
     return state(x, kind) + (0 if kind.startswith("shared") else cache(x, kind, tokens, tokens))
 
 
@@ -203,6 +251,16 @@ def scored(x, kind, tokens):
         total += pair * sum(min(place + 1 / 2, reach) for place in range(tokens))
     if kind == "full" and x["index"]:
         total += 2 * 4 * 24 * tokens**2 / 2
+    if kind in ENTRIES:
+        a, _, d, _ = x["heads"]["full"]
+        picked, heavy = x["rates"]
+        half = [place + 1 / 2 for place in range(tokens)]
+        total += 4 * a * d * sum(min(place, x["window"]) for place in half)
+        total += 4 * a * d * tokens**2 / heavy / 2 if kind == "all entries" else 0
+        if kind == "picked entries":
+            # Entries come gradually.
+            end, most = tokens / picked, min(x["picks"], tokens / picked)
+            total += 4 * a * d * tokens * (most - most**2 / 2 / end) + 2 * 4 * 24 * tokens**2 / picked / 2
     if kind in ("state", "both"):
         N, D, Q, H = s["key_dim"], s["value_dim"], x["chunk"], s["heads"]
         products = 3 * Q * N + 2 * Q * D + 3 * N * D if x["delta"] else Q * N + Q * D + 2 * N * D
@@ -231,6 +289,7 @@ def test_ranks_hold_their_share_of_every_layer(seed):
     found = model.solve(**given, **asked, memory_capacity="1e6 GB", finetuning="lora", lora_target_modules="attention")
     assert found.canonical("mixer_parameters_per_rank") == sum(mixer(x, kind, x["t"]) for kind in x["mixers"])
     matrices = [attention(x, kind, x["t"]) for kind in x["mixers"] if kind in ATTENDS]
+    matrices += [compressed(x, x["t"]) for kind in x["mixers"] if kind in ENTRIES]
     if not x["gate"]:
         adapters = 8 * sum(rows + columns for layer in matrices for rows, columns in layer)
         assert found.canonical("adapter_parameters_per_rank") == pytest.approx(adapters, rel=1e-12)
@@ -243,6 +302,7 @@ def test_ranks_hold_their_share_of_every_layer(seed):
     )  # fmt: skip
     keeps = [kind for kind in x["mixers"] if kind in ATTENDS and not kind.startswith("shared")]
     numbers = sum(of_token(x, kind, x["t"]) + (24 if kind == "full" and x["index"] else 0) for kind in keeps)
+    numbers += sum(x["heads"]["full"][2] for kind in x["mixers"] if kind in ENTRIES)
     assert held.canonical("kv_bytes_per_token_per_rank") == pytest.approx(2 * numbers, rel=1e-12)
 
 
