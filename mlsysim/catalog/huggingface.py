@@ -333,8 +333,8 @@ def _stored(content: Mapping[str, Any], shape: Mapping[str, Any]) -> tuple[dict[
     table = next((part["quantization_config"] for part in parts if part.get("quantization_config")), None)
     if table is None:
         return {}, []
-    narrow = {"expert_dtype": part["expert_dtype"] for part in parts if part.get("expert_dtype")}
-    table = {**narrow, **table} if isinstance(table, dict) else table
+    narrow = next((part["expert_dtype"] for part in parts if part.get("expert_dtype")), None)
+    table = {"expert_dtype": narrow, **table} if isinstance(table, dict) else table
     words = next((part["layer_types"] for part in parts if isinstance(part.get("layer_types"), list)), [])
     kinds = [WORDS.get(word, "") for word in words] if len(words) == shape["layers"] else []
     model_type = next((str(part["model_type"]) for part in reversed(parts) if part.get("model_type")), "")

@@ -57,6 +57,7 @@ from mlsysim.symbols.mixers import (
     W_all,
     W_up,
     X_st,
+    Y_st,
     a,
     a_ix,
     a_kv,
@@ -1222,7 +1223,8 @@ _shared_vector = (
 )
 _indexed = when(m_ix > 0, q_a * (4 * (d_h + d_ix) + a_ix * d_ix + a_ix) / token)
 
-_state = q_a * (2 * C_st + STATE_WIDTH + H_st * D_st + Q_st / token * H_st) / t / token
+_given = STATE_WIDTH - X_st / h + when(Y_st > 0, Y_st, X_st / h)
+_state = q_a * (2 * C_st + _given + H_st * D_st + Q_st / token * H_st) / t / token
 
 attention_activation = Formula(
     x_attn,
@@ -1232,12 +1234,13 @@ attention_activation = Formula(
     variant="per_operator",
     assumes="Queries, keys and values once each and the output; rotary embeddings keep tables only. Latent attention "
     "also keeps the compressed vectors with their norms and the keys it assembles. A recurrent mixer keeps what its "
-    "convolution reads and writes, its gate and output, and a matrix of each chunk: derived, not held against hooks.",
+    "convolution reads and writes, what its matrices give, its gate and output, and a matrix of each chunk; compressed "
+    "attention what its compressors and indexers give: these two are derived, not held against hooks.",
     convention="Mean over all layers.",
     accuracy=HOOKS,
     example=Example(
-        {L_hc: 0, m_ix: 0, d_ix: 0, a_ix: 0, L_ix: 0, g_o: 0, r_o: 0, **UNSHARED, a: 128, t: 1, a_kv_r: 128, d_h: 192,
-         qk_norm: 0, q_a: 2, q_in: 2, q_copy: 0, r_q: 1536, r_kv: 512, d_nope: 128,
+        {Y_st: 0, L_hc: 0, m_ix: 0, d_ix: 0, a_ix: 0, L_ix: 0, g_o: 0, r_o: 0, **UNSHARED, a: 128, t: 1, a_kv_r: 128,
+         d_h: 192, qk_norm: 0, q_a: 2, q_in: 2, q_copy: 0, r_q: 1536, r_kv: 512, d_nope: 128,
          d_rope: 64, d_v: 128, elementwise_kernels: "fused", q_o: 2, n_G: 0, d_v_h: 192, L: 61, C_st: 0, Q_st: 0,
          **unbound(61, *SHAPED), h: 7168, **STATELESS},
         "204936 byte/token",

@@ -26,7 +26,14 @@ from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.distributed import DistributedModel
 from mlsysim.models.serving import ServingModel
-from mlsysim.models.shape import NO_WINDOW, OPTIONAL_SHAPE, SHAPE_REQUIREMENTS, WINDOW_REQUIREMENTS, divides
+from mlsysim.models.shape import (
+    NO_WINDOW,
+    OPTIONAL_SHAPE,
+    SAVED_DEFAULTS,
+    SHAPE_REQUIREMENTS,
+    WINDOW_REQUIREMENTS,
+    divides,
+)
 from mlsysim.models.stack import stack_slot
 from mlsysim.models.training_memory import CAPACITY, COUNTED_STATES, FINETUNING, PER_OPERATOR, ROOM, ROUTED
 from mlsysim.symbolic import Formula, Mod, Requirement, System, label, swapped, variable_of
@@ -381,6 +388,7 @@ class MemoryExpansionModel(PerformanceModel):
         **ROUTED,
         **OPTIONAL_SHAPE,
         **NO_WINDOW,
+        **SAVED_DEFAULTS,
     }
     common = ("batch_size", "seq_len", "precision", "weights_offload", "kv_offload")
     headline = _SEGMENTS

@@ -126,6 +126,10 @@ PASS_SHAPE = tuple(
 #: Inputs that say how far attention reaches, and how a recurrent mixer scans.
 WINDOW = ("sliding_window", "chunked_attention", "index_topk", "state_operations", "state_chunk", "delta_rule")
 
+#: Inputs that say what a recurrent mixer keeps for the backward pass.
+SAVED = ("state_matrix_width",)
+SAVED_DEFAULTS: dict[str, Any] = dict.fromkeys(SAVED, 0)
+
 #: Inputs that the state of a request is counted from beside them.
 STATE = ("state_element_bytes",)
 

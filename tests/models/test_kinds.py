@@ -53,6 +53,7 @@ def draw(seed):
         "conv": (r.choice([0, 512]), 4), "matrices": t * r.choice([0, 1000]), "vectors": t * r.choice([0, 128]),
         "values": r.random() < 0.7, "window": r.choice([16, 100]), "chunk": r.choice([0, 16, 64]),
         "delta": r.random() < 0.5, "operations": r.choice([4, 8]), "index": r.random() < 0.5 if latent else False,
+        "given": t * r.choice([0, 48]),
         "rates": (r.choice([2, 4]), r.choice([7, 32])), "picks": r.choice([5, 1000]),
         "gate": 0 if latent else r.choice([0, 1, 64]), "tokens": r.choice([10, 64, 300]), "further": r.choice([0, 77]),
     }  # fmt: skip
@@ -70,7 +71,7 @@ def shape(x):
         "mixerless_layers": of("none"), "state_layers": of("state") + of("both"), "parallel_layers": of("both"),
         "conv_channels": x["conv"][0], "conv_kernel": x["conv"][1], "state_matrices": x["matrices"],
         "state_vectors": x["vectors"], "state_chunk": x["chunk"], "delta_rule": x["delta"],
-        "state_operations": x["operations"], **{f"state_{name}": value for name, value in x["state"].items()},
+        "state_matrix_width": x["given"], "state_operations": x["operations"], **{f"state_{name}": value for name, value in x["state"].items()},
     }  # fmt: skip
     names = ("sliding_heads", "sliding_kv_heads", "sliding_head_dim", "sliding_v_head_dim")
     mixers |= dict(zip(names, x["heads"]["window"], strict=True))
@@ -304,6 +305,47 @@ def test_ranks_hold_their_share_of_every_layer(seed):
     numbers = sum(of_token(x, kind, x["t"]) + (24 if kind == "full" and x["index"] else 0) for kind in keeps)
     numbers += sum(x["heads"]["full"][2] for kind in x["mixers"] if kind in ENTRIES)
     assert held.canonical("kv_bytes_per_token_per_rank") == pytest.approx(2 * numbers, rel=1e-12)
+
+
+def saved(x, kind):
+    """Numbers of a token that the mixers of one layer keep for the backward pass on one rank, outside their cores."""
+    h, t, s, total = x["h"], x["t"], x["state"], 0.0
+    if kind in ATTENDS and x["latent"]:
+        a = x["heads"]["full"][0] // t
+        # Compressed vectors, norms and statistics, the rotary key, queries, keys as assembled, values, output.
+        return (
+            2 * 96
+            + 2 * 64
+            + 4
+            + 16
+            + a * (2 * 48 + 80 + 48)
+            + (saved({**x, "latent": False}, "state") if kind == "both" else 0)
+        )
+    if kind in ATTENDS:
+        a, kv, d, v = x["heads"][ATTENDS[kind]]
+        own = 0 if kind.startswith("shared") else -(-kv // t) * (d + v)
+        total += a // t * (d + v) + own + (a // t * (x["gate"] + v) if x["gate"] else 0)
+    if kind in ENTRIES:
+        a, _, d, _ = x["heads"]["full"]
+        # A norm keeps a statistic of four bytes.
+        total += 2 * 96 + 2 + 2 * d + 2 + 2 * a // t * d + 20
+        total += 2 * d if kind == "all entries" else 4 * (d + 24) + 4 * 24 + 4 if kind == "picked entries" else 0
+    if kind in ("state", "both"):
+        columns, given = s["heads"] * s["value_dim"], x["given"] or x["matrices"] / h
+        keys = 2 * s["key_heads"] * s["key_dim"] + s["scalars"] * s["heads"]
+        total += (2 * x["conv"][0] + keys + (2 + s["gates"]) * columns + given + x["chunk"] * s["heads"]) / t
+    return total
+
+
+@pytest.mark.parametrize("seed", DRAWS)
+def test_what_mixers_keep_for_the_backward_pass_is_that_of_every_layer(seed):
+    x = draw(seed)
+    model = TrainingMemoryModel("per_operator")
+    given = {name: value for name, value in shape(x).items() if name in model.arguments}
+    asked = {"batch_size": 1, "tp_size": x["t"], "moe_layer_interval": 1, "seq_len": 64, "precision": "bf16"}
+    found = model.solve(**given, **asked, memory_capacity="1e6 GB")
+    expected = 2 * sum(saved(x, kind) for kind in x["mixers"])
+    assert found.canonical("attention_activation") * len(x["mixers"]) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(
