@@ -326,6 +326,19 @@ BEYOND_NODE = Caveat(
 )
 
 
+def alike_caveat(simple: str, exact: str) -> Caveat:
+    """Caveat on a variant that counts attention with a cache of its own in every layer, where an entry has others."""
+    return Caveat(
+        L_st + L_none + L_c + L_kv + L_kv_w > 0,
+        "each of {layers} layers is counted as attention with keys and values of its own for all tokens, which those "
+        "of other kinds are not (state_layers={state_layers}, mixerless_layers={mixerless_layers}, compressed_layers="
+        "{compressed_layers}, shared_cache_layers={shared_cache_layers}, sliding_shared_layers="
+        f"{{sliding_shared_layers}}): variant={exact} counts each kind",
+        (simple,),
+        stored=True,
+    )
+
+
 def prefill_caveats(tokens: Any, where: Any = true) -> tuple[Caveat, ...]:
     """Caveats on the time of a prefill of so many tokens, where there is one."""
     prompt = f"{{{variable_of(tokens).name}}}"

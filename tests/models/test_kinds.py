@@ -71,7 +71,8 @@ def shape(x):
         "mixerless_layers": of("none"), "state_layers": of("state") + of("both"), "parallel_layers": of("both"),
         "conv_channels": x["conv"][0], "conv_kernel": x["conv"][1], "state_matrices": x["matrices"],
         "state_vectors": x["vectors"], "state_chunk": x["chunk"], "delta_rule": x["delta"],
-        "state_matrix_width": x["given"], "state_operations": x["operations"], **{f"state_{name}": value for name, value in x["state"].items()},
+        "state_matrix_width": x["given"], "state_operations": x["operations"],
+        **{f"state_{name}": value for name, value in x["state"].items()},
     }  # fmt: skip
     names = ("sliding_heads", "sliding_kv_heads", "sliding_head_dim", "sliding_v_head_dim")
     mixers |= dict(zip(names, x["heads"]["window"], strict=True))
@@ -356,6 +357,9 @@ def test_what_mixers_keep_for_the_backward_pass_is_that_of_every_layer(seed):
         ({"blockless_layers": 33}, "blockless_layers=33: must leave"),
         ({"mixerless_layers": 20, "sliding_layers": 20}, "sliding_layers=20: must be at most"),
         ({"sliding_kv_heads": 3}, "sliding_kv_heads=3: must divide"),
+        ({"compressed_layers": 4}, "q_lora_rank=0: must be above 0 where compressed_layers=4"),
+        ({"heavily_compressed_layers": 4}, "heavily_compressed_layers=4: must be at most compressed_layers=0"),
+        ({"o_groups": 5}, "o_groups=5: must divide heads=32"),
         ({"shared_cache_layers": 32}, "shared_cache_layers=32: must leave a layer without a window"),
         ({"sliding_layers": 4, "sliding_shared_layers": 4}, "sliding_shared_layers=4: must be less than"),
         (
@@ -394,6 +398,26 @@ def test_every_model_of_serving_refuses_them(changed, message):
         CACHE.solve("Llama3_8B", "H100", **asked, **changed)
     with pytest.raises(InputError, match=message):
         IterationModel().solve("Llama3_8B", "H100", decode_requests=1, context_tokens=100, **changed)
+
+
+def test_a_form_that_takes_all_layers_to_be_alike_says_so():
+    asked = {"qps": 1, "target_p99_latency_ms": 60_000}
+    simple, exact = ServingCapacityModel("first_order"), ServingCapacityModel("prefill_aware")
+    for model, said in (("Qwen3_Next_80B_A3B", "state_layers=36"), ("Gemma3n_E4B", "sliding_shared_layers=12")):
+        (note,) = (note for note in simple.solve(model, "B300", **asked).notes if "each kind" in note)
+        assert said in note
+        assert "variant=prefill_aware" in note
+        assert not any("each kind" in note for note in exact.solve(model, "B300", **asked).notes)
+    assert not any("each kind" in note for note in simple.solve("Llama3_8B", "B300", **asked).notes)
+    both = simple.sweep(["Llama3_8B", "Gemma3n_E4B"], "B300", **asked)
+    assert "1 of 2 points: each of 35 layers" in str(both.notes)
+
+
+@pytest.mark.parametrize("changed", [{"cp_size": 2}, {"tp_size": 16}, {"lora_target_modules": "query_value"}])
+def test_layers_with_compressed_entries_are_not_shared_in_ways_that_are_not_counted(changed):
+    asked = {"batch_size": 32, "finetuning": "lora", "lora_target_modules": "attention", **changed}
+    with pytest.raises(InputError, match=r"compressed_layers=43|o_groups=8|latent attention"):
+        TrainingMemoryModel("per_operator").solve("DeepSeek_V4_Flash", "B300", **asked)
 
 
 def test_a_sequence_with_recurrent_layers_is_not_split():
