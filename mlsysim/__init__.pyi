@@ -103,6 +103,7 @@ class _ParameterCountInputs(TypedDict, total=False):
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
     learned_positions: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
@@ -126,6 +127,8 @@ class _ParameterCountInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -143,6 +146,12 @@ class _ParameterCountInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
 class _ParameterCountResult(Result):
@@ -154,6 +163,8 @@ class _ParameterCountResult(Result):
     attention_sinks: float
     block_norms: float
     blockless_layers: float
+    compressed_attention_parameters: float
+    compressed_layers: float
     conv_channels: float
     conv_kernel: float
     embedding_parameters: float
@@ -172,7 +183,10 @@ class _ParameterCountResult(Result):
     head_parameters: float
     heads: float
     heads_in_window: float
+    heavily_compressed_layers: float
+    heavy_compression: float
     hidden_dim: float
+    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -182,6 +196,7 @@ class _ParameterCountResult(Result):
     kv_lora_rank: float
     layers: float
     learned_positions: float
+    lookup_parameters: float
     mixer_parameters: float
     mixerless_layers: float
     mlp_bias: float
@@ -190,6 +205,8 @@ class _ParameterCountResult(Result):
     norm_bias: float
     norm_parameters: float
     norms_per_layer: float
+    o_groups: float
+    o_lora_rank: float
     parallel_layers: float
     parameters: float
     q_lora_rank: float
@@ -200,12 +217,14 @@ class _ParameterCountResult(Result):
     router_bias: float
     router_parameters: float
     sandwich_norm: float
+    shared_cache_layers: float
     shared_expert_parameters: float
     shared_ffn_dim: float
     sliding_head_dim: float
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
+    sliding_shared_layers: float
     sliding_v_head_dim: float
     state_gates: float
     state_heads: float
@@ -292,6 +311,7 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
     learned_positions: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
@@ -315,6 +335,8 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -332,9 +354,16 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
+    state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     recipe: str | _catalog.Recipe
@@ -371,6 +400,9 @@ class _TrainingMemoryResult(Result):
     capacity_factor: float
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
+    compressed_attention_parameters: float
+    compressed_attention_parameters_per_rank: float
+    compressed_layers: float
     compute_dtype: str
     conv_channels: float
     conv_kernel: float
@@ -434,10 +466,13 @@ class _TrainingMemoryResult(Result):
     heads: float
     heads_in_window: float
     heads_per_rank: float
+    heavily_compressed_layers: float
+    heavy_compression: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
     hot_rank_factor: float
     in_flight_micro_batches: float
+    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -460,6 +495,7 @@ class _TrainingMemoryResult(Result):
     learned_positions: float
     least_dropped_share: float
     local_micro_batch: float
+    lookup_parameters: float
     lora_rank: float
     lora_target_modules: str
     loss_buffer: Quantity[Any]
@@ -487,6 +523,8 @@ class _TrainingMemoryResult(Result):
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
     norms_per_layer: float
+    o_groups: float
+    o_lora_rank: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
     optimizer_state: Quantity[Any]
@@ -525,6 +563,7 @@ class _TrainingMemoryResult(Result):
     seq_len: Quantity[Any]
     sequence_parallel: float
     sequence_shards: float
+    shared_cache_layers: float
     shared_edges_per_rank: float
     shared_expert_parameters: float
     shared_ffn_dim: float
@@ -534,6 +573,7 @@ class _TrainingMemoryResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
+    sliding_shared_layers: float
     sliding_v_head_dim: float
     stage_activations: Quantity[Any]
     stages_per_rank: float
@@ -544,6 +584,7 @@ class _TrainingMemoryResult(Result):
     state_key_heads: float
     state_layers: float
     state_matrices: float
+    state_matrix_width: float
     state_parameters: float
     state_parameters_per_rank: float
     state_scalars: float
@@ -653,6 +694,7 @@ class _ServingInputs(TypedDict, total=False):
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
     mlp_bias: bool | str
@@ -673,6 +715,8 @@ class _ServingInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -690,6 +734,12 @@ class _ServingInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
@@ -881,6 +931,9 @@ class _ServingResult(Result):
     combine_fabric_bytes: Quantity[Any]
     combine_link_bytes: Quantity[Any]
     combine_time: Quantity[Any]
+    compressed_attention_parameters: float
+    compressed_attention_parameters_per_rank: float
+    compressed_layers: float
     compute_bound_batch: Quantity[Any]
     compute_dtype: str
     computed_prompt_tokens: Quantity[Any]
@@ -938,6 +991,7 @@ class _ServingResult(Result):
     energy: Quantity[Any]
     energy_per_token: Quantity[Any]
     engine_slots: Quantity[Any]
+    entry_key_width: float
     ep_ranks_per_node: float
     ep_size: float
     ep_stride: float
@@ -997,12 +1051,15 @@ class _ServingResult(Result):
     heads: float
     heads_in_window: float
     heads_per_rank: float
+    heavily_compressed_layers: float
+    heavy_compression: float
     hidden_dim: float
     host_layer_time: Quantity[Any]
     host_power_fraction: float
     host_time: Quantity[Any]
     hot_rank_factor: float
     idle_power_fraction: float
+    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -1050,6 +1107,7 @@ class _ServingResult(Result):
     logit_weight_bytes: Quantity[Any]
     lone_tpot: Quantity[Any]
     longest_iteration_part: Quantity[Any]
+    lookup_parameters: float
     lora_expert_pairs: float
     lora_expert_parameters: float
     lora_layer_tax: Quantity[Any]
@@ -1089,6 +1147,8 @@ class _ServingResult(Result):
     num_redundant_experts: float
     num_replicas: float
     num_speculative_tokens: float
+    o_groups: float
+    o_lora_rank: float
     osl: Quantity[Any]
     osl_cv: float
     others_kept_share: float
@@ -1099,6 +1159,7 @@ class _ServingResult(Result):
     passed_weight_bytes: Quantity[Any]
     peak_flops: Quantity[Any]
     peak_seq_len: Quantity[Any]
+    picked_entry_width: float
     poisson_wait: Quantity[Any]
     poisson_wait_scale: Quantity[Any]
     port_bandwidth: Quantity[Any]
@@ -1194,6 +1255,9 @@ class _ServingResult(Result):
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
     reached_node_bandwidth: Quantity[Any]
+    read_entry_width: float
+    read_width: float
+    read_width_in_window: float
     rental_price: Quantity[Any]
     replica_capacity: Quantity[Any]
     replica_concurrency: Quantity[Any]
@@ -1224,6 +1288,7 @@ class _ServingResult(Result):
     sequence_overhead: Quantity[Any]
     served_weights: Quantity[Any]
     serving_bottleneck: str
+    shared_cache_layers: float
     shared_edges_per_rank: float
     shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
@@ -1237,6 +1302,7 @@ class _ServingResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
+    sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slo_attainment: float
@@ -1366,6 +1432,7 @@ class _ServingCapacityInputs(TypedDict, total=False):
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
     mlp_bias: bool | str
@@ -1386,6 +1453,8 @@ class _ServingCapacityInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -1403,6 +1472,12 @@ class _ServingCapacityInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
@@ -1447,6 +1522,8 @@ class _ServingCapacityResult(Result):
     cache_width: float
     cache_width_in_window: float
     chunked_attention: float
+    compressed_attention_parameters: float
+    compressed_layers: float
     compute_dtype: str
     conv_channels: float
     conv_kernel: float
@@ -1458,6 +1535,7 @@ class _ServingCapacityResult(Result):
     dispatch_tax: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
+    entry_key_width: float
     estimated_p99_latency: Quantity[Any]
     exclusive_work: Quantity[Any]
     expert_bias: float
@@ -1481,7 +1559,10 @@ class _ServingCapacityResult(Result):
     head_dim_in_window: float
     heads: float
     heads_in_window: float
+    heavily_compressed_layers: float
+    heavy_compression: float
     hidden_dim: float
+    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -1509,6 +1590,7 @@ class _ServingCapacityResult(Result):
     layers: float
     light_load_p99: Quantity[Any]
     logit_flops: Quantity[Any]
+    lookup_parameters: float
     max_batch_size: Quantity[Any]
     max_replicas: float
     mean_batch: float
@@ -1524,6 +1606,8 @@ class _ServingCapacityResult(Result):
     moe_layers: float
     mtp_layers: float
     norm_bias: float
+    o_groups: float
+    o_lora_rank: float
     offered_load: float
     output_tokens: Quantity[Any]
     own_share: float
@@ -1533,6 +1617,7 @@ class _ServingCapacityResult(Result):
     peak_flops: Quantity[Any]
     peak_seq_len: Quantity[Any]
     per_replica_qps_capacity: float
+    picked_entry_width: float
     precision: str
     prefill_flops: Quantity[Any]
     prefill_load: float
@@ -1549,6 +1634,9 @@ class _ServingCapacityResult(Result):
     qps: float
     qps_capacity: float
     queue_wait_p99: Quantity[Any]
+    read_entry_width: float
+    read_width: float
+    read_width_in_window: float
     replica_arrival_rate: Quantity[Any]
     replicas: float
     required_replicas: float
@@ -1569,6 +1657,7 @@ class _ServingCapacityResult(Result):
     seq_len: Quantity[Any]
     served_weights: Quantity[Any]
     service_time_cv: float
+    shared_cache_layers: float
     shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
     shared_ffn_dim: float
@@ -1579,6 +1668,7 @@ class _ServingCapacityResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
+    sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slot_wait: Quantity[Any]
@@ -1675,6 +1765,7 @@ class _IterationInputs(TypedDict, total=False):
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
     mlp_bias: bool | str
@@ -1695,6 +1786,8 @@ class _IterationInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -1712,6 +1805,12 @@ class _IterationInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
@@ -1830,6 +1929,9 @@ class _IterationResult(Result):
     combine_fabric_bytes: Quantity[Any]
     combine_link_bytes: Quantity[Any]
     combine_time: Quantity[Any]
+    compressed_attention_parameters: float
+    compressed_attention_parameters_per_rank: float
+    compressed_layers: float
     compute_dtype: str
     computed_time: Quantity[Any]
     congestion_factor: float
@@ -1854,6 +1956,7 @@ class _IterationResult(Result):
     dp_attention_size: float
     efficiency: float
     embedding_bytes: Quantity[Any]
+    entry_key_width: float
     ep_ranks_per_node: float
     ep_size: float
     ep_stride: float
@@ -1888,10 +1991,13 @@ class _IterationResult(Result):
     heads: float
     heads_in_window: float
     heads_per_rank: float
+    heavily_compressed_layers: float
+    heavy_compression: float
     hidden_dim: float
     host_layer_time: Quantity[Any]
     host_time: Quantity[Any]
     hot_rank_factor: float
+    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -1923,6 +2029,7 @@ class _IterationResult(Result):
     link_efficiency: float
     logit_weight_bytes: Quantity[Any]
     longest_iteration_part: Quantity[Any]
+    lookup_parameters: float
     lora_expert_pairs: float
     lora_expert_parameters: float
     lora_layer_tax: Quantity[Any]
@@ -1956,6 +2063,8 @@ class _IterationResult(Result):
     num_loras: float
     num_redundant_experts: float
     num_speculative_tokens: float
+    o_groups: float
+    o_lora_rank: float
     output_tokens: Quantity[Any]
     output_tokens_per_second: Quantity[Any]
     oversubscription: float
@@ -1963,6 +2072,7 @@ class _IterationResult(Result):
     parameters: float
     passed_weight_bytes: Quantity[Any]
     peak_flops: Quantity[Any]
+    picked_entry_width: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     precision: str
@@ -1984,6 +2094,9 @@ class _IterationResult(Result):
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
     reached_node_bandwidth: Quantity[Any]
+    read_entry_width: float
+    read_width: float
+    read_width_in_window: float
     replica_weights: Quantity[Any]
     request_groups: float
     router_bias: float
@@ -2003,6 +2116,7 @@ class _IterationResult(Result):
     seq_len: Quantity[Any]
     sequence_overhead: Quantity[Any]
     served_weights: Quantity[Any]
+    shared_cache_layers: float
     shared_edges_per_rank: float
     shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
@@ -2014,6 +2128,7 @@ class _IterationResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
+    sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     stage_send_time: Quantity[Any]
@@ -2255,6 +2370,7 @@ class _DistributedInputs(TypedDict, total=False):
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
     learned_positions: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
@@ -2278,6 +2394,8 @@ class _DistributedInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -2295,6 +2413,12 @@ class _DistributedInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
@@ -2303,6 +2427,7 @@ class _DistributedInputs(TypedDict, total=False):
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
@@ -2403,6 +2528,9 @@ class _DistributedResult(Result):
     combine_time: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
+    compressed_attention_parameters: float
+    compressed_attention_parameters_per_rank: float
+    compressed_layers: float
     compute_dtype: str
     compute_time: Quantity[Any]
     computing_share: float
@@ -2572,6 +2700,8 @@ class _DistributedResult(Result):
     heads: float
     heads_in_window: float
     heads_per_rank: float
+    heavily_compressed_layers: float
+    heavy_compression: float
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
@@ -2582,6 +2712,7 @@ class _DistributedResult(Result):
     hot_rank_factor: float
     idle_power_fraction: float
     in_flight_micro_batches: float
+    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -2618,6 +2749,7 @@ class _DistributedResult(Result):
     local_micro_batch: float
     logit_flops: Quantity[Any]
     longest_part_time: Quantity[Any]
+    lookup_parameters: float
     lora_rank: float
     lora_target_modules: str
     loss_buffer: Quantity[Any]
@@ -2660,6 +2792,8 @@ class _DistributedResult(Result):
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
     norms_per_layer: float
+    o_groups: float
+    o_lora_rank: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
     optimizer_state: Quantity[Any]
@@ -2672,6 +2806,7 @@ class _DistributedResult(Result):
     parameters_per_rank: float
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
+    picked_entry_width: float
     pipeline_schedule: str
     pipeline_split: str
     port_bandwidth: Quantity[Any]
@@ -2696,6 +2831,7 @@ class _DistributedResult(Result):
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
     reached_node_bandwidth: Quantity[Any]
+    read_entry_width: float
     recompute_activation_func: float
     recompute_layernorm: float
     recompute_mla_up_proj: float
@@ -2748,6 +2884,7 @@ class _DistributedResult(Result):
     seq_len: Quantity[Any]
     sequence_parallel: float
     sequence_shards: float
+    shared_cache_layers: float
     shared_edges_per_rank: float
     shared_expert_parameters: float
     shared_ffn_dim: float
@@ -2758,6 +2895,7 @@ class _DistributedResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
+    sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slowest_stage_layers: float
@@ -2774,6 +2912,7 @@ class _DistributedResult(Result):
     state_key_heads: float
     state_layers: float
     state_matrices: float
+    state_matrix_width: float
     state_operations: Quantity[Any]
     state_parameters: float
     state_parameters_per_rank: float
@@ -2927,6 +3066,7 @@ class _ExpertParallelInputs(TypedDict, total=False):
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
     learned_positions: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
@@ -2950,6 +3090,8 @@ class _ExpertParallelInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -2967,6 +3109,12 @@ class _ExpertParallelInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
@@ -2975,6 +3123,7 @@ class _ExpertParallelInputs(TypedDict, total=False):
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
@@ -3090,6 +3239,9 @@ class _ExpertParallelResult(Result):
     combine_time: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
+    compressed_attention_parameters: float
+    compressed_attention_parameters_per_rank: float
+    compressed_layers: float
     compute_dtype: str
     compute_pool: Quantity[Any]
     compute_time: Quantity[Any]
@@ -3278,6 +3430,8 @@ class _ExpertParallelResult(Result):
     heads: float
     heads_in_window: float
     heads_per_rank: float
+    heavily_compressed_layers: float
+    heavy_compression: float
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
@@ -3290,6 +3444,7 @@ class _ExpertParallelResult(Result):
     hot_rank_factor: float
     idle_power_fraction: float
     in_flight_micro_batches: float
+    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -3327,6 +3482,7 @@ class _ExpertParallelResult(Result):
     local_micro_batch: float
     logit_flops: Quantity[Any]
     longest_part_time: Quantity[Any]
+    lookup_parameters: float
     lora_rank: float
     lora_target_modules: str
     loss_buffer: Quantity[Any]
@@ -3370,6 +3526,8 @@ class _ExpertParallelResult(Result):
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
     norms_per_layer: float
+    o_groups: float
+    o_lora_rank: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
     optimizer_state: Quantity[Any]
@@ -3383,6 +3541,7 @@ class _ExpertParallelResult(Result):
     parameters_per_rank: float
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
+    picked_entry_width: float
     pipeline_schedule: str
     pipeline_split: str
     port_bandwidth: Quantity[Any]
@@ -3407,6 +3566,7 @@ class _ExpertParallelResult(Result):
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
     reached_node_bandwidth: Quantity[Any]
+    read_entry_width: float
     recompute_activation_func: float
     recompute_layernorm: float
     recompute_mla_up_proj: float
@@ -3467,6 +3627,7 @@ class _ExpertParallelResult(Result):
     seq_len: Quantity[Any]
     sequence_parallel: float
     sequence_shards: float
+    shared_cache_layers: float
     shared_edges_per_rank: float
     shared_expert_parameters: float
     shared_ffn_dim: float
@@ -3478,6 +3639,7 @@ class _ExpertParallelResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
+    sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slowest_stage_layers: float
@@ -3495,6 +3657,7 @@ class _ExpertParallelResult(Result):
     state_key_heads: float
     state_layers: float
     state_matrices: float
+    state_matrix_width: float
     state_operations: Quantity[Any]
     state_parameters: float
     state_parameters_per_rank: float
@@ -3720,6 +3883,7 @@ class _EconomicsInputs(TypedDict, total=False):
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
     learned_positions: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
@@ -3743,6 +3907,8 @@ class _EconomicsInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -3760,6 +3926,12 @@ class _EconomicsInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
@@ -3768,6 +3940,7 @@ class _EconomicsInputs(TypedDict, total=False):
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     state_element_bytes: float | str | Quantity[Any]
     mixer_bytes: float | str | Quantity[Any]
@@ -4007,6 +4180,9 @@ class _EconomicsResult(Result):
     combine_time: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
+    compressed_attention_parameters: float
+    compressed_attention_parameters_per_rank: float
+    compressed_layers: float
     compute_bound_batch: Quantity[Any]
     compute_dtype: str
     compute_time: Quantity[Any]
@@ -4135,6 +4311,7 @@ class _EconomicsResult(Result):
     energy_cost: Quantity[Any]
     energy_per_token: Quantity[Any]
     engine_slots: Quantity[Any]
+    entry_key_width: float
     ep_exposed_time: Quantity[Any]
     ep_overlap: float
     ep_ranks_per_node: float
@@ -4260,6 +4437,8 @@ class _EconomicsResult(Result):
     heads: float
     heads_in_window: float
     heads_per_rank: float
+    heavily_compressed_layers: float
+    heavy_compression: float
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
@@ -4272,6 +4451,7 @@ class _EconomicsResult(Result):
     hot_rank_factor: float
     idle_power_fraction: float
     in_flight_micro_batches: float
+    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -4348,6 +4528,7 @@ class _EconomicsResult(Result):
     lone_tpot: Quantity[Any]
     longest_iteration_part: Quantity[Any]
     longest_part_time: Quantity[Any]
+    lookup_parameters: float
     lora_expert_pairs: float
     lora_expert_parameters: float
     lora_layer_tax: Quantity[Any]
@@ -4419,6 +4600,8 @@ class _EconomicsResult(Result):
     num_redundant_experts: float
     num_replicas: float
     num_speculative_tokens: float
+    o_groups: float
+    o_lora_rank: float
     offered_load: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
@@ -4440,6 +4623,7 @@ class _EconomicsResult(Result):
     peak_flops: Quantity[Any]
     peak_seq_len: Quantity[Any]
     per_replica_qps_capacity: float
+    picked_entry_width: float
     pipeline_schedule: str
     pipeline_split: str
     poisson_wait: Quantity[Any]
@@ -4552,6 +4736,9 @@ class _EconomicsResult(Result):
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
     reached_node_bandwidth: Quantity[Any]
+    read_entry_width: float
+    read_width: float
+    read_width_in_window: float
     recompute_activation_func: float
     recompute_layernorm: float
     recompute_mla_up_proj: float
@@ -4627,6 +4814,7 @@ class _EconomicsResult(Result):
     served_weights: Quantity[Any]
     service_time_cv: float
     serving_bottleneck: str
+    shared_cache_layers: float
     shared_edges_per_rank: float
     shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
@@ -4642,6 +4830,7 @@ class _EconomicsResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
+    sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slo_attainment: float
@@ -4674,6 +4863,7 @@ class _EconomicsResult(Result):
     state_key_heads: float
     state_layers: float
     state_matrices: float
+    state_matrix_width: float
     state_operations: Quantity[Any]
     state_parameters: float
     state_parameters_per_rank: float
@@ -4919,6 +5109,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
     learned_positions: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
@@ -4942,6 +5133,8 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -4959,6 +5152,12 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
@@ -4967,6 +5166,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     state_element_bytes: float | str | Quantity[Any]
     mixer_bytes: float | str | Quantity[Any]
@@ -5201,6 +5401,9 @@ class _MemoryExpansionResult(Result):
     combine_time: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
+    compressed_attention_parameters: float
+    compressed_attention_parameters_per_rank: float
+    compressed_layers: float
     compute_dtype: str
     compute_time: Quantity[Any]
     computed_prompt_tokens: Quantity[Any]
@@ -5304,6 +5507,7 @@ class _MemoryExpansionResult(Result):
     empty_share: float
     end_layers: float
     engine_slots: Quantity[Any]
+    entry_key_width: float
     ep_exposed_time: Quantity[Any]
     ep_overlap: float
     ep_ranks_per_node: float
@@ -5422,6 +5626,8 @@ class _MemoryExpansionResult(Result):
     heads: float
     heads_in_window: float
     heads_per_rank: float
+    heavily_compressed_layers: float
+    heavy_compression: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
     host_layer_time: Quantity[Any]
@@ -5431,6 +5637,7 @@ class _MemoryExpansionResult(Result):
     hot_product_flops: Quantity[Any]
     hot_rank_factor: float
     in_flight_micro_batches: float
+    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -5498,6 +5705,7 @@ class _MemoryExpansionResult(Result):
     logit_weight_bytes: Quantity[Any]
     lone_tpot: Quantity[Any]
     longest_segment: str
+    lookup_parameters: float
     lora_expert_parameters: float
     lora_layer_tax: Quantity[Any]
     lora_memory: Quantity[Any]
@@ -5561,6 +5769,8 @@ class _MemoryExpansionResult(Result):
     num_redundant_experts: float
     num_replicas: float
     num_speculative_tokens: float
+    o_groups: float
+    o_lora_rank: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
     optimizer_offload: float
@@ -5581,6 +5791,7 @@ class _MemoryExpansionResult(Result):
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
     peak_seq_len: Quantity[Any]
+    picked_entry_width: float
     pipeline_schedule: str
     pipeline_split: str
     poisson_wait: Quantity[Any]
@@ -5677,6 +5888,9 @@ class _MemoryExpansionResult(Result):
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
     reached_node_bandwidth: Quantity[Any]
+    read_entry_width: float
+    read_width: float
+    read_width_in_window: float
     recompute_activation_func: float
     recompute_layernorm: float
     recompute_mla_up_proj: float
@@ -5748,6 +5962,7 @@ class _MemoryExpansionResult(Result):
     sequence_shards: float
     served_weights: Quantity[Any]
     serving_bottleneck: str
+    shared_cache_layers: float
     shared_edges_per_rank: float
     shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
@@ -5762,6 +5977,7 @@ class _MemoryExpansionResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
+    sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slo_attainment: float
@@ -5794,6 +6010,7 @@ class _MemoryExpansionResult(Result):
     state_key_heads: float
     state_layers: float
     state_matrices: float
+    state_matrix_width: float
     state_operations: Quantity[Any]
     state_parameters: float
     state_parameters_per_rank: float
@@ -6116,6 +6333,8 @@ class _ModelsLanguage(_catalog.Group):
     DeepSeek_V3_2: _catalog.SparseTransformerWorkload
     DeepSeek_V2: _catalog.SparseTransformerWorkload
     DeepSeek_V2_Lite: _catalog.SparseTransformerWorkload
+    DeepSeek_V4_Pro: _catalog.SparseTransformerWorkload
+    DeepSeek_V4_Flash: _catalog.SparseTransformerWorkload
     DeepSpeedMoE_1_3B_MoE_128: _catalog.SparseTransformerWorkload
     DeepSpeedMoE_2_4B_MoE_128: _catalog.SparseTransformerWorkload
     DeepSpeedMoE_8B_MoE_128: _catalog.SparseTransformerWorkload
@@ -6135,6 +6354,7 @@ class _ModelsLanguage(_catalog.Group):
     Gemma3_4B: _catalog.TransformerWorkload
     Gemma3_12B: _catalog.TransformerWorkload
     Gemma3_27B: _catalog.TransformerWorkload
+    Gemma3n_E4B: _catalog.TransformerWorkload
     Gemma4_26B_A4B: _catalog.SparseTransformerWorkload
     Gemma4_31B: _catalog.TransformerWorkload
     GLM_4_5: _catalog.SparseTransformerWorkload
