@@ -151,8 +151,10 @@ NOT_LATENT = {r_kv: 0}
 NOT_CHUNKED = {chunked: 0, k_ix: 0, L_ix: 0, d_ix: 0, m_ix: 0}
 #: One whose layers read no compressed entries.
 UNCOMPRESSED = {y_sp: 0, y_hc: 0, m_ix: 0, m_hc: 0}
+#: One of a head, where entries have no other width.
+ONE_HEAD = {a: 1}
 #: One whose layers all read everything.
-READS_ALL = {window: 0, chunked: 0, k_ix: 0, a: 1, **UNCOMPRESSED}
+READS_ALL = {window: 0, chunked: 0, k_ix: 0, **ONE_HEAD, **UNCOMPRESSED}
 
 
 def summed(matrices: Matrices, number: Callable[[Any, Any], Any]) -> Any:
@@ -1326,8 +1328,17 @@ ADAPTED = (attention_edges, attention_vectors, adapted_attention_products, adapt
 #: What they keep for the backward pass.
 SAVED = (attention_activation, attention_core_activation, up_projection_activation)
 #: What they compute.
-ENTRIES = (picked_entry_width, read_entry_width)
-COMPUTED = (*ENTRIES, attention_work, near_attention_work, indexer_work, scan_work, window_reach, pair_work, score_work)
+COMPUTED = (
+    attention_work,
+    near_attention_work,
+    indexer_work,
+    scan_work,
+    window_reach,
+    pair_work,
+    score_work,
+    picked_entry_width,
+    read_entry_width,
+)
 #: What they compute in decoding.
 DECODED = (near_decode_work, decode_attention_work)
 #: What a training step needs beside that.
