@@ -1344,7 +1344,15 @@ DECODED = (near_decode_work, decode_attention_work)
 #: What a training step needs beside that.
 TRAINED = (key_value_width, repeated_elements, expanding_elements, product_widths, *COMPUTED)
 #: What a request keeps.
-CACHED = (state_bytes, entry_key_width, cache_width, near_cache_width, read_width, near_read_width, kv_bytes_per_token)
+CACHED = (
+    state_bytes,
+    cache_width,
+    near_cache_width,
+    entry_key_width,
+    read_width,
+    near_read_width,
+    kv_bytes_per_token,
+)
 
 FORMULAS = (
     *STORED,
