@@ -94,23 +94,21 @@ class _ParameterCountInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
-    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
-    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
     learned_positions: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
     mlp_bias: bool | str
     norm_bias: bool | str
-    norm_scale: bool | str
     qk_norm: bool | str
     q_lora_rank: float | str | Quantity[Any]
     kv_lora_rank: float | str | Quantity[Any]
@@ -129,6 +127,8 @@ class _ParameterCountInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -146,9 +146,14 @@ class _ParameterCountInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
-    reused_parameters: float | str | Quantity[Any]
 class _ParameterCountResult(Result):
     active_experts_per_token: float
     active_parameters: float
@@ -158,13 +163,13 @@ class _ParameterCountResult(Result):
     attention_sinks: float
     block_norms: float
     blockless_layers: float
+    compressed_attention_parameters: float
+    compressed_layers: float
     conv_channels: float
     conv_kernel: float
-    embedding_dim: float
     embedding_parameters: float
     expert_bias: float
     expert_ffn_dim: float
-    expert_input_dim: float
     expert_parameters: float
     experts: float
     ffn_dim: float
@@ -178,9 +183,10 @@ class _ParameterCountResult(Result):
     head_parameters: float
     heads: float
     heads_in_window: float
+    heavily_compressed_layers: float
+    heavy_compression: float
     hidden_dim: float
-    hidden_dim_in_embedding: float
-    hidden_dim_in_experts: float
+    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -190,6 +196,7 @@ class _ParameterCountResult(Result):
     kv_lora_rank: float
     layers: float
     learned_positions: float
+    lookup_parameters: float
     mixer_parameters: float
     mixerless_layers: float
     mlp_bias: float
@@ -197,8 +204,9 @@ class _ParameterCountResult(Result):
     mtp_layers: float
     norm_bias: float
     norm_parameters: float
-    norm_scale: float
     norms_per_layer: float
+    o_groups: float
+    o_lora_rank: float
     parallel_layers: float
     parameters: float
     q_lora_rank: float
@@ -206,16 +214,17 @@ class _ParameterCountResult(Result):
     qk_norm: float
     qk_rope_head_dim: float
     qkv_bias: float
-    reused_parameters: float
     router_bias: float
     router_parameters: float
     sandwich_norm: float
+    shared_cache_layers: float
     shared_expert_parameters: float
     shared_ffn_dim: float
     sliding_head_dim: float
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
+    sliding_shared_layers: float
     sliding_v_head_dim: float
     state_gates: float
     state_heads: float
@@ -293,23 +302,21 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
-    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
-    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
     learned_positions: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
     mlp_bias: bool | str
     norm_bias: bool | str
-    norm_scale: bool | str
     qk_norm: bool | str
     q_lora_rank: float | str | Quantity[Any]
     kv_lora_rank: float | str | Quantity[Any]
@@ -328,6 +335,8 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -345,10 +354,16 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
-    reused_parameters: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
+    state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     recipe: str | _catalog.Recipe
@@ -385,6 +400,9 @@ class _TrainingMemoryResult(Result):
     capacity_factor: float
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
+    compressed_attention_parameters: float
+    compressed_attention_parameters_per_rank: float
+    compressed_layers: float
     compute_dtype: str
     conv_channels: float
     conv_kernel: float
@@ -400,7 +418,6 @@ class _TrainingMemoryResult(Result):
     edp_ranks: float
     elementwise_kernels: str
     embedding_bytes: Quantity[Any]
-    embedding_dim: float
     embedding_parameters: float
     end_activations: Quantity[Any]
     end_expert_parameters: float
@@ -414,7 +431,6 @@ class _TrainingMemoryResult(Result):
     expert_bias: float
     expert_edges_per_rank: float
     expert_ffn_dim: float
-    expert_input_dim: float
     expert_parameters: float
     expert_parameters_per_rank: float
     expert_row_padding: Quantity[Any]
@@ -450,12 +466,13 @@ class _TrainingMemoryResult(Result):
     heads: float
     heads_in_window: float
     heads_per_rank: float
+    heavily_compressed_layers: float
+    heavy_compression: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
-    hidden_dim_in_embedding: float
-    hidden_dim_in_experts: float
     hot_rank_factor: float
     in_flight_micro_batches: float
+    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -478,6 +495,7 @@ class _TrainingMemoryResult(Result):
     learned_positions: float
     least_dropped_share: float
     local_micro_batch: float
+    lookup_parameters: float
     lora_rank: float
     lora_target_modules: str
     loss_buffer: Quantity[Any]
@@ -504,8 +522,9 @@ class _TrainingMemoryResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
-    norm_scale: float
     norms_per_layer: float
+    o_groups: float
+    o_lora_rank: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
     optimizer_state: Quantity[Any]
@@ -531,7 +550,6 @@ class _TrainingMemoryResult(Result):
     recompute_mla_up_proj: float
     recomputed_activation: Quantity[Any]
     reserved_memory: Quantity[Any]
-    reused_parameters: float
     routed_buffer: Quantity[Any]
     router_bias: float
     router_parameters: float
@@ -545,6 +563,7 @@ class _TrainingMemoryResult(Result):
     seq_len: Quantity[Any]
     sequence_parallel: float
     sequence_shards: float
+    shared_cache_layers: float
     shared_edges_per_rank: float
     shared_expert_parameters: float
     shared_ffn_dim: float
@@ -554,6 +573,7 @@ class _TrainingMemoryResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
+    sliding_shared_layers: float
     sliding_v_head_dim: float
     stage_activations: Quantity[Any]
     stages_per_rank: float
@@ -564,6 +584,7 @@ class _TrainingMemoryResult(Result):
     state_key_heads: float
     state_layers: float
     state_matrices: float
+    state_matrix_width: float
     state_parameters: float
     state_parameters_per_rank: float
     state_scalars: float
@@ -664,17 +685,16 @@ class _ServingInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
-    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
-    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
     mlp_bias: bool | str
@@ -695,6 +715,8 @@ class _ServingInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -712,6 +734,12 @@ class _ServingInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
@@ -903,6 +931,9 @@ class _ServingResult(Result):
     combine_fabric_bytes: Quantity[Any]
     combine_link_bytes: Quantity[Any]
     combine_time: Quantity[Any]
+    compressed_attention_parameters: float
+    compressed_attention_parameters_per_rank: float
+    compressed_layers: float
     compute_bound_batch: Quantity[Any]
     compute_dtype: str
     computed_prompt_tokens: Quantity[Any]
@@ -956,11 +987,11 @@ class _ServingResult(Result):
     e2e_slo: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
-    embedding_dim: float
     empty_share: float
     energy: Quantity[Any]
     energy_per_token: Quantity[Any]
     engine_slots: Quantity[Any]
+    entry_key_width: float
     ep_ranks_per_node: float
     ep_size: float
     ep_stride: float
@@ -973,7 +1004,6 @@ class _ServingResult(Result):
     expert_ffn_dim: float
     expert_group_loras: float
     expert_group_tokens: Quantity[Any]
-    expert_input_dim: float
     expert_parameters: float
     expert_product_time: Quantity[Any]
     expert_weight_bytes: Quantity[Any]
@@ -1021,14 +1051,15 @@ class _ServingResult(Result):
     heads: float
     heads_in_window: float
     heads_per_rank: float
+    heavily_compressed_layers: float
+    heavy_compression: float
     hidden_dim: float
-    hidden_dim_in_embedding: float
-    hidden_dim_in_experts: float
     host_layer_time: Quantity[Any]
     host_power_fraction: float
     host_time: Quantity[Any]
     hot_rank_factor: float
     idle_power_fraction: float
+    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -1076,6 +1107,7 @@ class _ServingResult(Result):
     logit_weight_bytes: Quantity[Any]
     lone_tpot: Quantity[Any]
     longest_iteration_part: Quantity[Any]
+    lookup_parameters: float
     lora_expert_pairs: float
     lora_expert_parameters: float
     lora_layer_tax: Quantity[Any]
@@ -1115,6 +1147,8 @@ class _ServingResult(Result):
     num_redundant_experts: float
     num_replicas: float
     num_speculative_tokens: float
+    o_groups: float
+    o_lora_rank: float
     osl: Quantity[Any]
     osl_cv: float
     others_kept_share: float
@@ -1125,6 +1159,7 @@ class _ServingResult(Result):
     passed_weight_bytes: Quantity[Any]
     peak_flops: Quantity[Any]
     peak_seq_len: Quantity[Any]
+    picked_entry_width: float
     poisson_wait: Quantity[Any]
     poisson_wait_scale: Quantity[Any]
     port_bandwidth: Quantity[Any]
@@ -1220,6 +1255,9 @@ class _ServingResult(Result):
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
     reached_node_bandwidth: Quantity[Any]
+    read_entry_width: float
+    read_width: float
+    read_width_in_window: float
     rental_price: Quantity[Any]
     replica_capacity: Quantity[Any]
     replica_concurrency: Quantity[Any]
@@ -1250,6 +1288,7 @@ class _ServingResult(Result):
     sequence_overhead: Quantity[Any]
     served_weights: Quantity[Any]
     serving_bottleneck: str
+    shared_cache_layers: float
     shared_edges_per_rank: float
     shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
@@ -1263,6 +1302,7 @@ class _ServingResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
+    sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slo_attainment: float
@@ -1383,17 +1423,16 @@ class _ServingCapacityInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
-    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
-    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
     mlp_bias: bool | str
@@ -1414,6 +1453,8 @@ class _ServingCapacityInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -1431,6 +1472,12 @@ class _ServingCapacityInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
@@ -1475,6 +1522,8 @@ class _ServingCapacityResult(Result):
     cache_width: float
     cache_width_in_window: float
     chunked_attention: float
+    compressed_attention_parameters: float
+    compressed_layers: float
     compute_dtype: str
     conv_channels: float
     conv_kernel: float
@@ -1486,13 +1535,12 @@ class _ServingCapacityResult(Result):
     dispatch_tax: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
-    embedding_dim: float
+    entry_key_width: float
     estimated_p99_latency: Quantity[Any]
     exclusive_work: Quantity[Any]
     expert_bias: float
     expert_bytes: Quantity[Any]
     expert_ffn_dim: float
-    expert_input_dim: float
     expert_parameters: float
     expert_weight_bytes: Quantity[Any]
     experts: float
@@ -1511,9 +1559,10 @@ class _ServingCapacityResult(Result):
     head_dim_in_window: float
     heads: float
     heads_in_window: float
+    heavily_compressed_layers: float
+    heavy_compression: float
     hidden_dim: float
-    hidden_dim_in_embedding: float
-    hidden_dim_in_experts: float
+    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -1541,6 +1590,7 @@ class _ServingCapacityResult(Result):
     layers: float
     light_load_p99: Quantity[Any]
     logit_flops: Quantity[Any]
+    lookup_parameters: float
     max_batch_size: Quantity[Any]
     max_replicas: float
     mean_batch: float
@@ -1556,6 +1606,8 @@ class _ServingCapacityResult(Result):
     moe_layers: float
     mtp_layers: float
     norm_bias: float
+    o_groups: float
+    o_lora_rank: float
     offered_load: float
     output_tokens: Quantity[Any]
     own_share: float
@@ -1565,6 +1617,7 @@ class _ServingCapacityResult(Result):
     peak_flops: Quantity[Any]
     peak_seq_len: Quantity[Any]
     per_replica_qps_capacity: float
+    picked_entry_width: float
     precision: str
     prefill_flops: Quantity[Any]
     prefill_load: float
@@ -1581,6 +1634,9 @@ class _ServingCapacityResult(Result):
     qps: float
     qps_capacity: float
     queue_wait_p99: Quantity[Any]
+    read_entry_width: float
+    read_width: float
+    read_width_in_window: float
     replica_arrival_rate: Quantity[Any]
     replicas: float
     required_replicas: float
@@ -1601,6 +1657,7 @@ class _ServingCapacityResult(Result):
     seq_len: Quantity[Any]
     served_weights: Quantity[Any]
     service_time_cv: float
+    shared_cache_layers: float
     shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
     shared_ffn_dim: float
@@ -1611,6 +1668,7 @@ class _ServingCapacityResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
+    sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slot_wait: Quantity[Any]
@@ -1698,17 +1756,16 @@ class _IterationInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
-    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
-    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
     mlp_bias: bool | str
@@ -1729,6 +1786,8 @@ class _IterationInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -1746,6 +1805,12 @@ class _IterationInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
@@ -1864,6 +1929,9 @@ class _IterationResult(Result):
     combine_fabric_bytes: Quantity[Any]
     combine_link_bytes: Quantity[Any]
     combine_time: Quantity[Any]
+    compressed_attention_parameters: float
+    compressed_attention_parameters_per_rank: float
+    compressed_layers: float
     compute_dtype: str
     computed_time: Quantity[Any]
     congestion_factor: float
@@ -1888,7 +1956,7 @@ class _IterationResult(Result):
     dp_attention_size: float
     efficiency: float
     embedding_bytes: Quantity[Any]
-    embedding_dim: float
+    entry_key_width: float
     ep_ranks_per_node: float
     ep_size: float
     ep_stride: float
@@ -1901,7 +1969,6 @@ class _IterationResult(Result):
     expert_ffn_dim: float
     expert_group_loras: float
     expert_group_tokens: Quantity[Any]
-    expert_input_dim: float
     expert_parameters: float
     expert_product_time: Quantity[Any]
     expert_weight_bytes: Quantity[Any]
@@ -1924,12 +1991,13 @@ class _IterationResult(Result):
     heads: float
     heads_in_window: float
     heads_per_rank: float
+    heavily_compressed_layers: float
+    heavy_compression: float
     hidden_dim: float
-    hidden_dim_in_embedding: float
-    hidden_dim_in_experts: float
     host_layer_time: Quantity[Any]
     host_time: Quantity[Any]
     hot_rank_factor: float
+    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -1961,6 +2029,7 @@ class _IterationResult(Result):
     link_efficiency: float
     logit_weight_bytes: Quantity[Any]
     longest_iteration_part: Quantity[Any]
+    lookup_parameters: float
     lora_expert_pairs: float
     lora_expert_parameters: float
     lora_layer_tax: Quantity[Any]
@@ -1994,6 +2063,8 @@ class _IterationResult(Result):
     num_loras: float
     num_redundant_experts: float
     num_speculative_tokens: float
+    o_groups: float
+    o_lora_rank: float
     output_tokens: Quantity[Any]
     output_tokens_per_second: Quantity[Any]
     oversubscription: float
@@ -2001,6 +2072,7 @@ class _IterationResult(Result):
     parameters: float
     passed_weight_bytes: Quantity[Any]
     peak_flops: Quantity[Any]
+    picked_entry_width: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     precision: str
@@ -2022,6 +2094,9 @@ class _IterationResult(Result):
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
     reached_node_bandwidth: Quantity[Any]
+    read_entry_width: float
+    read_width: float
+    read_width_in_window: float
     replica_weights: Quantity[Any]
     request_groups: float
     router_bias: float
@@ -2041,6 +2116,7 @@ class _IterationResult(Result):
     seq_len: Quantity[Any]
     sequence_overhead: Quantity[Any]
     served_weights: Quantity[Any]
+    shared_cache_layers: float
     shared_edges_per_rank: float
     shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
@@ -2052,6 +2128,7 @@ class _IterationResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
+    sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     stage_send_time: Quantity[Any]
@@ -2132,7 +2209,6 @@ class _MoERoutingInputs(TypedDict, total=False):
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
     expert_bias: bool | str
-    expert_input_dim: float | str | Quantity[Any]
     fabric_bandwidth: float | str | Quantity[Any]
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
@@ -2180,7 +2256,6 @@ class _MoERoutingResult(Result):
     exchanges_per_layer: float
     expert_bias: float
     expert_ffn_dim: float
-    expert_input_dim: float
     expert_parameters: float
     experts: float
     fabric_bandwidth: Quantity[Any]
@@ -2189,7 +2264,6 @@ class _MoERoutingResult(Result):
     fleet_size: float
     gated: float
     hidden_dim: float
-    hidden_dim_in_experts: float
     hot_rank_bytes: Quantity[Any]
     hot_rank_factor: float
     layers: float
@@ -2287,23 +2361,21 @@ class _DistributedInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
-    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
-    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
     learned_positions: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
     mlp_bias: bool | str
     norm_bias: bool | str
-    norm_scale: bool | str
     qk_norm: bool | str
     q_lora_rank: float | str | Quantity[Any]
     kv_lora_rank: float | str | Quantity[Any]
@@ -2322,6 +2394,8 @@ class _DistributedInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -2339,15 +2413,21 @@ class _DistributedInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
-    reused_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
@@ -2448,6 +2528,9 @@ class _DistributedResult(Result):
     combine_time: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
+    compressed_attention_parameters: float
+    compressed_attention_parameters_per_rank: float
+    compressed_layers: float
     compute_dtype: str
     compute_time: Quantity[Any]
     computing_share: float
@@ -2522,7 +2605,6 @@ class _DistributedResult(Result):
     elementwise_time: Quantity[Any]
     elementwise_traffic: Quantity[Any]
     embedding_bytes: Quantity[Any]
-    embedding_dim: float
     embedding_parameters: float
     end_activations: Quantity[Any]
     end_expert_parameters: float
@@ -2557,7 +2639,6 @@ class _DistributedResult(Result):
     expert_bias: float
     expert_edges_per_rank: float
     expert_ffn_dim: float
-    expert_input_dim: float
     expert_launch_time: Quantity[Any]
     expert_operations: float
     expert_parameters: float
@@ -2619,11 +2700,11 @@ class _DistributedResult(Result):
     heads: float
     heads_in_window: float
     heads_per_rank: float
+    heavily_compressed_layers: float
+    heavy_compression: float
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
-    hidden_dim_in_embedding: float
-    hidden_dim_in_experts: float
     host_operation_time: Quantity[Any]
     host_power_fraction: float
     host_wait_time: Quantity[Any]
@@ -2631,6 +2712,7 @@ class _DistributedResult(Result):
     hot_rank_factor: float
     idle_power_fraction: float
     in_flight_micro_batches: float
+    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -2667,6 +2749,7 @@ class _DistributedResult(Result):
     local_micro_batch: float
     logit_flops: Quantity[Any]
     longest_part_time: Quantity[Any]
+    lookup_parameters: float
     lora_rank: float
     lora_target_modules: str
     loss_buffer: Quantity[Any]
@@ -2708,8 +2791,9 @@ class _DistributedResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
-    norm_scale: float
     norms_per_layer: float
+    o_groups: float
+    o_lora_rank: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
     optimizer_state: Quantity[Any]
@@ -2722,6 +2806,7 @@ class _DistributedResult(Result):
     parameters_per_rank: float
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
+    picked_entry_width: float
     pipeline_schedule: str
     pipeline_split: str
     port_bandwidth: Quantity[Any]
@@ -2746,6 +2831,7 @@ class _DistributedResult(Result):
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
     reached_node_bandwidth: Quantity[Any]
+    read_entry_width: float
     recompute_activation_func: float
     recompute_layernorm: float
     recompute_mla_up_proj: float
@@ -2771,7 +2857,6 @@ class _DistributedResult(Result):
     repeated_matrix_elements: float
     reserved_memory: Quantity[Any]
     rest_time: Quantity[Any]
-    reused_parameters: float
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
     router_bias: float
@@ -2799,6 +2884,7 @@ class _DistributedResult(Result):
     seq_len: Quantity[Any]
     sequence_parallel: float
     sequence_shards: float
+    shared_cache_layers: float
     shared_edges_per_rank: float
     shared_expert_parameters: float
     shared_ffn_dim: float
@@ -2809,6 +2895,7 @@ class _DistributedResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
+    sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slowest_stage_layers: float
@@ -2825,6 +2912,7 @@ class _DistributedResult(Result):
     state_key_heads: float
     state_layers: float
     state_matrices: float
+    state_matrix_width: float
     state_operations: Quantity[Any]
     state_parameters: float
     state_parameters_per_rank: float
@@ -2969,23 +3057,21 @@ class _ExpertParallelInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
-    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
-    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
     learned_positions: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
     mlp_bias: bool | str
     norm_bias: bool | str
-    norm_scale: bool | str
     qk_norm: bool | str
     q_lora_rank: float | str | Quantity[Any]
     kv_lora_rank: float | str | Quantity[Any]
@@ -3004,6 +3090,8 @@ class _ExpertParallelInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -3021,15 +3109,21 @@ class _ExpertParallelInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
-    reused_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
@@ -3145,6 +3239,9 @@ class _ExpertParallelResult(Result):
     combine_time: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
+    compressed_attention_parameters: float
+    compressed_attention_parameters_per_rank: float
+    compressed_layers: float
     compute_dtype: str
     compute_pool: Quantity[Any]
     compute_time: Quantity[Any]
@@ -3224,7 +3321,6 @@ class _ExpertParallelResult(Result):
     elementwise_time: Quantity[Any]
     elementwise_traffic: Quantity[Any]
     embedding_bytes: Quantity[Any]
-    embedding_dim: float
     embedding_parameters: float
     end_activations: Quantity[Any]
     end_expert_parameters: float
@@ -3260,7 +3356,6 @@ class _ExpertParallelResult(Result):
     expert_bias: float
     expert_edges_per_rank: float
     expert_ffn_dim: float
-    expert_input_dim: float
     expert_lag_time: Quantity[Any]
     expert_launch_time: Quantity[Any]
     expert_operations: float
@@ -3335,11 +3430,11 @@ class _ExpertParallelResult(Result):
     heads: float
     heads_in_window: float
     heads_per_rank: float
+    heavily_compressed_layers: float
+    heavy_compression: float
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
-    hidden_dim_in_embedding: float
-    hidden_dim_in_experts: float
     hiding_share: float
     host_operation_time: Quantity[Any]
     host_power_fraction: float
@@ -3349,6 +3444,7 @@ class _ExpertParallelResult(Result):
     hot_rank_factor: float
     idle_power_fraction: float
     in_flight_micro_batches: float
+    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -3386,6 +3482,7 @@ class _ExpertParallelResult(Result):
     local_micro_batch: float
     logit_flops: Quantity[Any]
     longest_part_time: Quantity[Any]
+    lookup_parameters: float
     lora_rank: float
     lora_target_modules: str
     loss_buffer: Quantity[Any]
@@ -3428,8 +3525,9 @@ class _ExpertParallelResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
-    norm_scale: float
     norms_per_layer: float
+    o_groups: float
+    o_lora_rank: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
     optimizer_state: Quantity[Any]
@@ -3443,6 +3541,7 @@ class _ExpertParallelResult(Result):
     parameters_per_rank: float
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
+    picked_entry_width: float
     pipeline_schedule: str
     pipeline_split: str
     port_bandwidth: Quantity[Any]
@@ -3467,6 +3566,7 @@ class _ExpertParallelResult(Result):
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
     reached_node_bandwidth: Quantity[Any]
+    read_entry_width: float
     recompute_activation_func: float
     recompute_layernorm: float
     recompute_mla_up_proj: float
@@ -3497,7 +3597,6 @@ class _ExpertParallelResult(Result):
     reported_memory: Quantity[Any]
     reserved_memory: Quantity[Any]
     rest_time: Quantity[Any]
-    reused_parameters: float
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
     routed_time: Quantity[Any]
@@ -3528,6 +3627,7 @@ class _ExpertParallelResult(Result):
     seq_len: Quantity[Any]
     sequence_parallel: float
     sequence_shards: float
+    shared_cache_layers: float
     shared_edges_per_rank: float
     shared_expert_parameters: float
     shared_ffn_dim: float
@@ -3539,6 +3639,7 @@ class _ExpertParallelResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
+    sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slowest_stage_layers: float
@@ -3556,6 +3657,7 @@ class _ExpertParallelResult(Result):
     state_key_heads: float
     state_layers: float
     state_matrices: float
+    state_matrix_width: float
     state_operations: Quantity[Any]
     state_parameters: float
     state_parameters_per_rank: float
@@ -3772,23 +3874,21 @@ class _EconomicsInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
-    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
-    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
     learned_positions: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
     mlp_bias: bool | str
     norm_bias: bool | str
-    norm_scale: bool | str
     qk_norm: bool | str
     q_lora_rank: float | str | Quantity[Any]
     kv_lora_rank: float | str | Quantity[Any]
@@ -3807,6 +3907,8 @@ class _EconomicsInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -3824,15 +3926,21 @@ class _EconomicsInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
-    reused_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     state_element_bytes: float | str | Quantity[Any]
     mixer_bytes: float | str | Quantity[Any]
@@ -4072,6 +4180,9 @@ class _EconomicsResult(Result):
     combine_time: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
+    compressed_attention_parameters: float
+    compressed_attention_parameters_per_rank: float
+    compressed_layers: float
     compute_bound_batch: Quantity[Any]
     compute_dtype: str
     compute_time: Quantity[Any]
@@ -4189,7 +4300,6 @@ class _EconomicsResult(Result):
     elementwise_time: Quantity[Any]
     elementwise_traffic: Quantity[Any]
     embedding_bytes: Quantity[Any]
-    embedding_dim: float
     embedding_parameters: float
     empty_share: float
     end_activations: Quantity[Any]
@@ -4201,6 +4311,7 @@ class _EconomicsResult(Result):
     energy_cost: Quantity[Any]
     energy_per_token: Quantity[Any]
     engine_slots: Quantity[Any]
+    entry_key_width: float
     ep_exposed_time: Quantity[Any]
     ep_overlap: float
     ep_ranks_per_node: float
@@ -4233,7 +4344,6 @@ class _EconomicsResult(Result):
     expert_ffn_dim: float
     expert_group_loras: float
     expert_group_tokens: Quantity[Any]
-    expert_input_dim: float
     expert_launch_time: Quantity[Any]
     expert_operations: float
     expert_parameters: float
@@ -4327,11 +4437,11 @@ class _EconomicsResult(Result):
     heads: float
     heads_in_window: float
     heads_per_rank: float
+    heavily_compressed_layers: float
+    heavy_compression: float
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
-    hidden_dim_in_embedding: float
-    hidden_dim_in_experts: float
     host_layer_time: Quantity[Any]
     host_operation_time: Quantity[Any]
     host_power_fraction: float
@@ -4341,6 +4451,7 @@ class _EconomicsResult(Result):
     hot_rank_factor: float
     idle_power_fraction: float
     in_flight_micro_batches: float
+    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -4417,6 +4528,7 @@ class _EconomicsResult(Result):
     lone_tpot: Quantity[Any]
     longest_iteration_part: Quantity[Any]
     longest_part_time: Quantity[Any]
+    lookup_parameters: float
     lora_expert_pairs: float
     lora_expert_parameters: float
     lora_layer_tax: Quantity[Any]
@@ -4482,13 +4594,14 @@ class _EconomicsResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
-    norm_scale: float
     norms_per_layer: float
     num_loras: float
     num_prefixes: float
     num_redundant_experts: float
     num_replicas: float
     num_speculative_tokens: float
+    o_groups: float
+    o_lora_rank: float
     offered_load: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
@@ -4510,6 +4623,7 @@ class _EconomicsResult(Result):
     peak_flops: Quantity[Any]
     peak_seq_len: Quantity[Any]
     per_replica_qps_capacity: float
+    picked_entry_width: float
     pipeline_schedule: str
     pipeline_split: str
     poisson_wait: Quantity[Any]
@@ -4622,6 +4736,9 @@ class _EconomicsResult(Result):
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
     reached_node_bandwidth: Quantity[Any]
+    read_entry_width: float
+    read_width: float
+    read_width_in_window: float
     recompute_activation_func: float
     recompute_layernorm: float
     recompute_mla_up_proj: float
@@ -4661,7 +4778,6 @@ class _EconomicsResult(Result):
     residence_time: Quantity[Any]
     residence_variance: Quantity[Any]
     rest_time: Quantity[Any]
-    reused_parameters: float
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
     router_bias: float
@@ -4698,6 +4814,7 @@ class _EconomicsResult(Result):
     served_weights: Quantity[Any]
     service_time_cv: float
     serving_bottleneck: str
+    shared_cache_layers: float
     shared_edges_per_rank: float
     shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
@@ -4713,6 +4830,7 @@ class _EconomicsResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
+    sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slo_attainment: float
@@ -4745,6 +4863,7 @@ class _EconomicsResult(Result):
     state_key_heads: float
     state_layers: float
     state_matrices: float
+    state_matrix_width: float
     state_operations: Quantity[Any]
     state_parameters: float
     state_parameters_per_rank: float
@@ -4981,23 +5100,21 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
-    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
-    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
     learned_positions: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
     mlp_bias: bool | str
     norm_bias: bool | str
-    norm_scale: bool | str
     qk_norm: bool | str
     q_lora_rank: float | str | Quantity[Any]
     kv_lora_rank: float | str | Quantity[Any]
@@ -5016,6 +5133,8 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -5033,15 +5152,21 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
-    reused_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     state_element_bytes: float | str | Quantity[Any]
     mixer_bytes: float | str | Quantity[Any]
@@ -5276,6 +5401,9 @@ class _MemoryExpansionResult(Result):
     combine_time: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
+    compressed_attention_parameters: float
+    compressed_attention_parameters_per_rank: float
+    compressed_layers: float
     compute_dtype: str
     compute_time: Quantity[Any]
     computed_prompt_tokens: Quantity[Any]
@@ -5375,11 +5503,11 @@ class _MemoryExpansionResult(Result):
     elementwise_time: Quantity[Any]
     elementwise_traffic: Quantity[Any]
     embedding_bytes: Quantity[Any]
-    embedding_dim: float
     embedding_parameters: float
     empty_share: float
     end_layers: float
     engine_slots: Quantity[Any]
+    entry_key_width: float
     ep_exposed_time: Quantity[Any]
     ep_overlap: float
     ep_ranks_per_node: float
@@ -5407,7 +5535,6 @@ class _MemoryExpansionResult(Result):
     expert_bytes: Quantity[Any]
     expert_edges_per_rank: float
     expert_ffn_dim: float
-    expert_input_dim: float
     expert_launch_time: Quantity[Any]
     expert_operations: float
     expert_parameters: float
@@ -5499,10 +5626,10 @@ class _MemoryExpansionResult(Result):
     heads: float
     heads_in_window: float
     heads_per_rank: float
+    heavily_compressed_layers: float
+    heavy_compression: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
-    hidden_dim_in_embedding: float
-    hidden_dim_in_experts: float
     host_layer_time: Quantity[Any]
     host_operation_time: Quantity[Any]
     host_time: Quantity[Any]
@@ -5510,6 +5637,7 @@ class _MemoryExpansionResult(Result):
     hot_product_flops: Quantity[Any]
     hot_rank_factor: float
     in_flight_micro_batches: float
+    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -5577,6 +5705,7 @@ class _MemoryExpansionResult(Result):
     logit_weight_bytes: Quantity[Any]
     lone_tpot: Quantity[Any]
     longest_segment: str
+    lookup_parameters: float
     lora_expert_parameters: float
     lora_layer_tax: Quantity[Any]
     lora_memory: Quantity[Any]
@@ -5634,13 +5763,14 @@ class _MemoryExpansionResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
-    norm_scale: float
     norms_per_layer: float
     num_loras: float
     num_prefixes: float
     num_redundant_experts: float
     num_replicas: float
     num_speculative_tokens: float
+    o_groups: float
+    o_lora_rank: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
     optimizer_offload: float
@@ -5661,6 +5791,7 @@ class _MemoryExpansionResult(Result):
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
     peak_seq_len: Quantity[Any]
+    picked_entry_width: float
     pipeline_schedule: str
     pipeline_split: str
     poisson_wait: Quantity[Any]
@@ -5757,6 +5888,9 @@ class _MemoryExpansionResult(Result):
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
     reached_node_bandwidth: Quantity[Any]
+    read_entry_width: float
+    read_width: float
+    read_width_in_window: float
     recompute_activation_func: float
     recompute_layernorm: float
     recompute_mla_up_proj: float
@@ -5799,7 +5933,6 @@ class _MemoryExpansionResult(Result):
     request_rate: Quantity[Any]
     reserved_memory: Quantity[Any]
     rest_time: Quantity[Any]
-    reused_parameters: float
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
     router_bias: float
@@ -5829,6 +5962,7 @@ class _MemoryExpansionResult(Result):
     sequence_shards: float
     served_weights: Quantity[Any]
     serving_bottleneck: str
+    shared_cache_layers: float
     shared_edges_per_rank: float
     shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
@@ -5843,6 +5977,7 @@ class _MemoryExpansionResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
+    sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slo_attainment: float
@@ -5875,6 +6010,7 @@ class _MemoryExpansionResult(Result):
     state_key_heads: float
     state_layers: float
     state_matrices: float
+    state_matrix_width: float
     state_operations: Quantity[Any]
     state_parameters: float
     state_parameters_per_rank: float
@@ -6197,6 +6333,8 @@ class _ModelsLanguage(_catalog.Group):
     DeepSeek_V3_2: _catalog.SparseTransformerWorkload
     DeepSeek_V2: _catalog.SparseTransformerWorkload
     DeepSeek_V2_Lite: _catalog.SparseTransformerWorkload
+    DeepSeek_V4_Pro: _catalog.SparseTransformerWorkload
+    DeepSeek_V4_Flash: _catalog.SparseTransformerWorkload
     DeepSpeedMoE_1_3B_MoE_128: _catalog.SparseTransformerWorkload
     DeepSpeedMoE_2_4B_MoE_128: _catalog.SparseTransformerWorkload
     DeepSpeedMoE_8B_MoE_128: _catalog.SparseTransformerWorkload
@@ -6216,6 +6354,7 @@ class _ModelsLanguage(_catalog.Group):
     Gemma3_4B: _catalog.TransformerWorkload
     Gemma3_12B: _catalog.TransformerWorkload
     Gemma3_27B: _catalog.TransformerWorkload
+    Gemma3n_E4B: _catalog.TransformerWorkload
     Gemma4_26B_A4B: _catalog.SparseTransformerWorkload
     Gemma4_31B: _catalog.TransformerWorkload
     GLM_4_5: _catalog.SparseTransformerWorkload
@@ -6257,8 +6396,6 @@ class _ModelsLanguage(_catalog.Group):
     Ministral_3_8B: _catalog.TransformerWorkload
     Ministral_3_14B: _catalog.TransformerWorkload
     Nemotron_3_Nano_30B_A3B: _catalog.SparseTransformerWorkload
-    Nemotron_3_Super_120B_A12B: _catalog.SparseTransformerWorkload
-    Nemotron_3_Ultra_550B_A55B: _catalog.SparseTransformerWorkload
     Nemotron_H_8B: _catalog.TransformerWorkload
     Nemotron_H_56B: _catalog.TransformerWorkload
     OLMo_2_7B: _catalog.TransformerWorkload

@@ -15,7 +15,12 @@ from mlsysim.catalog import huggingface, patterns
 
 FILE = Path(huggingface.__file__).with_name("class_defaults.toml")
 #: Types that transformers has under another name.
-CLASSES = {"kimi_k2": "deepseek_v3", "RefinedWebModel": "falcon", "phi4_multimodal_text": "phi4_multimodal"}
+CLASSES = {
+    "kimi_k2": "deepseek_v3",
+    "deepseek_ref": "deepseek_v4",
+    "RefinedWebModel": "falcon",
+    "phi4_multimodal_text": "phi4_multimodal",
+}
 
 
 def declared(model_type):

@@ -456,6 +456,8 @@ class TransformerWorkload(Entry):
         Heads that write to its state and its rows; heads of the state and its columns.
     state_gates, state_scalars, state_matrices, state_vectors : Value, optional
         Gates as wide as its values, numbers per token and head; further matrix elements, and its vectors.
+    state_matrix_width : Value, optional
+        Numbers of a token that those matrices give, where some read other widths than that of the model.
     conv_channels, conv_kernel : Value, optional
         Its short convolution.
     state_operations, state_chunk, delta_rule, state_element_bytes : Value, optional
@@ -566,6 +568,7 @@ class TransformerWorkload(Entry):
     conv_kernel: Count | None = None
     state_matrices: Count | None = None
     state_vectors: Count | None = None
+    state_matrix_width: Count | None = None
     index_layers: Count | None = None
     index_heads: Count | None = None
     index_head_dim: Count | None = None
@@ -640,6 +643,7 @@ class TransformerWorkload(Entry):
             "conv_kernel",
             "state_matrices",
             "state_vectors",
+            "state_matrix_width",
             "index_layers",
             "index_heads",
             "index_head_dim",

@@ -386,6 +386,8 @@ def _stored(
     content: Mapping[str, Any], table: Any, shape: Mapping[str, Any], kinds: list[str], sparse: list[bool]
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """Formats of weights and cache that a table gives, with what is stored otherwise, and sentences on what is left."""
+    narrow = next((part["expert_dtype"] for part in _parts(content) if part.get("expert_dtype")), None)
+    table = {"expert_dtype": narrow, **table} if isinstance(table, dict) else table
     model_type = next((str(part["model_type"]) for part in reversed(_parts(content)) if part.get("model_type")), "")
     sizes, unknown = by_part(table, shape, model_type, kinds, sparse)
     word, note = weights(table, sizes)

@@ -294,7 +294,11 @@ def _rules(table: Mapping[str, Any]) -> list[Rule]:
             raise CatalogError("quantization_config: one of load_in_4bit and load_in_8bit must be true")
         return [(None, "nf4" if flags[0] else "int8")]
     if method in ("fp8", "fbgemm_fp8"):
-        return [(None, "fp8" if table.get("weight_block_size") is None else _block(table["weight_block_size"]))]
+        narrow = table.get("expert_dtype") or "fp8"
+        if narrow not in ("fp8", "fp4"):
+            raise CatalogError(f"expert_dtype={quoted(narrow)} is not known, only fp8 and fp4 are")
+        own: list[Rule] = [(frozenset({r"re:.*\.experts\."}), "mxfp4")] if narrow == "fp4" else []
+        return [*own, (None, "fp8" if table.get("weight_block_size") is None else _block(table["weight_block_size"]))]
     # Its reader in transformers narrows experts alone.
     return [(frozenset({"experts"}) if method == "mxfp4" else None, method)]
 

@@ -57,6 +57,7 @@ from mlsysim.symbols.mixers import (
     W_all,
     W_up,
     X_st,
+    Y_st,
     a,
     a_ix,
     a_kv,
@@ -140,6 +141,8 @@ HOOKS = "Within 0.2% of the saved tensors of PyTorch layers: plain, dropout, Lla
 
 #: Where keys and values are kept as one compressed vector.
 IS_LATENT = r_kv > 0
+#: Where an indexer picks tokens, and not entries that stand for several.
+PICKS_TOKENS = And(k_ix > 0, m_ix <= 0)
 EAGER = Eq(elementwise_kernels, label(elementwise_kernels, "eager"))
 FLASH = Eq(attention_kernel, label(attention_kernel, "flash"))
 
@@ -149,8 +152,10 @@ NOT_LATENT = {r_kv: 0}
 NOT_CHUNKED = {chunked: 0, k_ix: 0, L_ix: 0, d_ix: 0, m_ix: 0}
 #: One whose layers read no compressed entries.
 UNCOMPRESSED = {y_sp: 0, y_hc: 0, m_ix: 0, m_hc: 0}
+#: One of a head, where entries have no other width.
+ONE_HEAD = {a: 1}
 #: One whose layers all read everything.
-READS_ALL = {window: 0, chunked: 0, k_ix: 0, a: 1, **UNCOMPRESSED}
+READS_ALL = {window: 0, chunked: 0, k_ix: 0, **ONE_HEAD, **UNCOMPRESSED}
 
 
 def summed(matrices: Matrices, number: Callable[[Any, Any], Any]) -> Any:
@@ -319,8 +324,8 @@ def compressed(tokens: Any) -> Any:
     Values and gates wait; of two series where windows overlap, which also leave one series of the window before.
     """
     made, heavy = (floor(tokens / (Max(1, rate) * token)) for rate in (m_ix, m_hc))
-    waiting = 4 * (tokens - Max(1, m_ix) * made * token) + when(made > 0, 2 * m_ix * token)
-    rest = 2 * (tokens - Max(1, m_hc) * heavy * token)
+    waiting = 4 * Max(0, tokens - Max(1, m_ix) * made * token) + when(made > 0, 2 * m_ix * token)
+    rest = 2 * Max(0, tokens - Max(1, m_hc) * heavy * token)
     return (y_sp + y_ek) * (made * token + waiting) + y_hc * (heavy * token + rest)
 
 
@@ -349,7 +354,7 @@ def read(
 
 def picked(tokens: Any) -> Any:
     """Tokens among so many that attention reads: as many as an indexer picks, where there is one."""
-    return when(k_ix > 0, Min(k_ix, tokens), tokens)
+    return when(PICKS_TOKENS, Min(k_ix, tokens), tokens)
 
 
 #: Arithmetic for one number of an entry: scores and weighted values of all heads.
@@ -499,7 +504,7 @@ compressed_attention_parameters = Formula(
     convention=SHAPE,
     example=Example(
         COMPRESSED,
-        "299763328",
+        "299894912",
         derived="7168 * 1536 + 1536 * 128 * 512 + 7168 * 512 + 128 * 512 * 1024 + 16 * 1024 * 7168 + 1536 + 512 + 128",
     ),
 )
@@ -510,7 +515,7 @@ compressed_attention_parameters_per_rank = Formula(
     title="Parameters of attention to compressed entries on one rank",
     source=MEGATRON,
     assumes="Heads and their groups are split; what has no heads is held by all ranks, compressors and indexers too.",
-    example=Example({**COMPRESSED, t: 1}, "299763328", derived="299763328"),
+    example=Example({**COMPRESSED, t: 1}, "299894912", derived="299894912"),
 )
 
 mixer_parameters = Formula(
@@ -1022,7 +1027,7 @@ _one = Max(0, attention_flops - w_win) / Max(1, L_all)
 pair_work = Formula(
     w_pair,
     Max(0, attention_flops - w_win)
-    * when(k_ix > 0, _picked(s), f_mask * s)
+    * when(PICKS_TOKENS, _picked(s), f_mask * s)
     + L_mtp * _one * f_mask * s
     + w_win * when(chunked > 0, f_mask * _chunks / s, _in_reach(s_reach))
     + w_ix * f_mask * s / Max(1, m_ix)
@@ -1144,12 +1149,12 @@ entry_key_width = _entries(
 
 read_width = Formula(
     y_R,
-    y_K + L_kv * _of_token(ALL) + L_kv_w * _of_token(NEAR),
+    y_K + L_kv * _of_token(ALL) + L_kv_w * _of_token(NEAR) + y_ek,
     title="Numbers of a token that all layers read",
     source=Source("brandon2024", "section 2.2"),
-    assumes="What they keep, and what layers read that share the keys and values of others.",
+    assumes="What they keep, what layers read that share the keys and values of others, and keys of entries.",
     example=Example(
-        {y_K: 20480, L_kv: 3, L_kv_w: 12, a_kv: 2, d_h: 256, d_v_h: 256, a_kv_s: 2, d_s: 256, d_v_s: 256},
+        {y_ek: 0, y_K: 20480, L_kv: 3, L_kv_w: 12, a_kv: 2, d_h: 256, d_v_h: 256, a_kv_s: 2, d_s: 256, d_v_s: 256},
         "35840",
         derived="20480 + 15 * 2 * 2 * 256",
     ),
@@ -1238,7 +1243,8 @@ _shared_vector = (
 )
 _indexed = when(m_ix > 0, q_a * (4 * (d_h + d_ix) + a_ix * d_ix + a_ix) / token)
 
-_state = q_a * (2 * C_st + STATE_WIDTH + H_st * D_st + Q_st / token * H_st) / t / token
+_given = STATE_WIDTH - X_st / h + when(Y_st > 0, Y_st, X_st / h)
+_state = q_a * (2 * C_st + _given + H_st * D_st + Q_st / token * H_st) / t / token
 
 attention_activation = Formula(
     x_attn,
@@ -1248,12 +1254,13 @@ attention_activation = Formula(
     variant="per_operator",
     assumes="Queries, keys and values once each and the output; rotary embeddings keep tables only. Latent attention "
     "also keeps the compressed vectors with their norms and the keys it assembles. A recurrent mixer keeps what its "
-    "convolution reads and writes, its gate and output, and a matrix of each chunk: derived, not held against hooks.",
+    "convolution reads and writes, what its matrices give, its gate and output, and a matrix of each chunk; compressed "
+    "attention what its compressors and indexers give: these two are derived, not held against hooks.",
     convention="Mean over all layers.",
     accuracy=HOOKS,
     example=Example(
-        {L_hc: 0, m_ix: 0, d_ix: 0, a_ix: 0, L_ix: 0, g_o: 0, r_o: 0, **UNSHARED, a: 128, t: 1, a_kv_r: 128, d_h: 192,
-         qk_norm: 0, q_a: 2, q_in: 2, q_copy: 0, r_q: 1536, r_kv: 512, d_nope: 128,
+        {Y_st: 0, L_hc: 0, m_ix: 0, d_ix: 0, a_ix: 0, L_ix: 0, g_o: 0, r_o: 0, **UNSHARED, a: 128, t: 1, a_kv_r: 128,
+         d_h: 192, qk_norm: 0, q_a: 2, q_in: 2, q_copy: 0, r_q: 1536, r_kv: 512, d_nope: 128,
          d_rope: 64, d_v: 128, elementwise_kernels: "fused", q_o: 2, n_G: 0, d_v_h: 192, L: 61, C_st: 0, Q_st: 0,
          **unbound(61, *SHAPED), h: 7168, **STATELESS},
         "204936 byte/token",
@@ -1339,14 +1346,31 @@ ADAPTED = (attention_edges, attention_vectors, adapted_attention_products, adapt
 #: What they keep for the backward pass.
 SAVED = (attention_activation, attention_core_activation, up_projection_activation)
 #: What they compute.
-ENTRIES = (picked_entry_width, read_entry_width)
-COMPUTED = (*ENTRIES, attention_work, near_attention_work, indexer_work, scan_work, window_reach, pair_work, score_work)
+COMPUTED = (
+    attention_work,
+    near_attention_work,
+    indexer_work,
+    scan_work,
+    window_reach,
+    pair_work,
+    score_work,
+    picked_entry_width,
+    read_entry_width,
+)
 #: What they compute in decoding.
 DECODED = (near_decode_work, decode_attention_work)
 #: What a training step needs beside that.
 TRAINED = (key_value_width, repeated_elements, expanding_elements, product_widths, *COMPUTED)
 #: What a request keeps.
-CACHED = (state_bytes, entry_key_width, cache_width, near_cache_width, read_width, near_read_width, kv_bytes_per_token)
+CACHED = (
+    state_bytes,
+    cache_width,
+    near_cache_width,
+    entry_key_width,
+    read_width,
+    near_read_width,
+    kv_bytes_per_token,
+)
 
 FORMULAS = (
     *STORED,

@@ -129,11 +129,14 @@ class Caveat:
         What is to be known, with values of inputs and outputs in braces, by name.
     variants : tuple of str
         The variants that it concerns; all where left out.
+    stored : bool
+        Whether entries are asked for what no argument of the variant takes.
     """
 
     where: Any
     said: str
     variants: tuple[str, ...] = ()
+    stored: bool = False
 
     @property
     def told(self) -> set[str]:

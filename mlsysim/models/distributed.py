@@ -26,7 +26,16 @@ from mlsysim.inputs.declaration import Caveat, Foundation
 from mlsysim.inputs.slot import Slot
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.recipe import RECIPE
-from mlsysim.models.shape import BEYOND_NODE, COUNTED, NO_WINDOW, SHAPE, WINDOW, WINDOW_REQUIREMENTS
+from mlsysim.models.shape import (
+    BEYOND_NODE,
+    COUNTED,
+    NO_WINDOW,
+    SAVED,
+    SAVED_DEFAULTS,
+    SHAPE,
+    WINDOW,
+    WINDOW_REQUIREMENTS,
+)
 from mlsysim.models.stack import stack_slot
 from mlsysim.models.training_memory import (
     EXPERT_RANKS,
@@ -106,7 +115,7 @@ class DistributedModel(PerformanceModel):
     slots = {
         "model": Slot(
             TransformerWorkload,
-            ("parameters", "active_parameters", *SHAPE, *WINDOW, "moe_layer_interval"),
+            ("parameters", "active_parameters", *SHAPE, *WINDOW, *SAVED, "moe_layer_interval"),
             counted=COUNTED,
         ),
         "hardware": Slot(
@@ -191,6 +200,7 @@ class DistributedModel(PerformanceModel):
     defaults = {
         **{name: value for name, value in _MEMORY.defaults.items() if name != "dp_size"},
         **NO_WINDOW,
+        **SAVED_DEFAULTS,
         "activation_checkpointing": "none",
         "pipeline_split": "balanced",
         "reduce_dtype": "as_gradients",

@@ -31,6 +31,7 @@ from mlsysim.models.shape import (
     NO_SOURCES,
     NO_WINDOW,
     OPTIONAL_SHAPE,
+    SAVED_DEFAULTS,
     SHAPE_REQUIREMENTS,
     WINDOW_REQUIREMENTS,
     divides,
@@ -391,6 +392,7 @@ class MemoryExpansionModel(PerformanceModel):
         **OPTIONAL_SHAPE,
         **NO_WINDOW,
         **NO_SOURCES,
+        **SAVED_DEFAULTS,
     }
     common = ("batch_size", "seq_len", "precision", "weights_offload", "kv_offload")
     headline = _SEGMENTS

@@ -37,6 +37,7 @@ from mlsysim.models.shape import (
     STATE_DEFAULTS,
     WINDOW,
     WINDOW_REQUIREMENTS,
+    alike_caveat,
     prefill_caveats,
 )
 from mlsysim.models.stack import stack_slot
@@ -190,7 +191,7 @@ class ServingCapacityModel(PerformanceModel):
         Requirement(a_kv, Eq(Mod(a, a_kv), 0), "must divide {heads}"),
         Requirement(d_rope, Eq(d_rope, 0) | (r_kv > 0), "must be 0 where {kv_lora_rank}"),
     )
-    caveats = prefill_caveats(s)
+    caveats = (alike_caveat("first_order", "prefill_aware"), *prefill_caveats(s))
     common = ("precision", "max_replicas")
     headline = (
         "required_replicas",

@@ -157,6 +157,10 @@ WINDOW = (
 #: Inputs that say what a request has beside its text, and what it takes to read it.
 SOURCES = ("source_tokens", "image_patches", "source_token_flops", "source_pair_flops")
 
+#: Inputs that say what a recurrent mixer keeps for the backward pass.
+SAVED = ("state_matrix_width",)
+SAVED_DEFAULTS: dict[str, Any] = dict.fromkeys(SAVED, 0)
+
 #: Inputs that the state of a request is counted from beside them.
 STATE = ("state_element_bytes",)
 
@@ -430,6 +434,19 @@ BEYOND_NODE = Caveat(
     "tensor parallelism over {tp_size} ranks leaves a node of {accelerators_per_node}: each of its collectives "
     "goes over the fabric",
 )
+
+
+def alike_caveat(simple: str, exact: str) -> Caveat:
+    """Caveat on a variant that counts attention with a cache of its own in every layer, where an entry has others."""
+    return Caveat(
+        L_st + L_none + L_c + L_kv + L_kv_w > 0,
+        "each of {layers} layers is counted as attention with keys and values of its own for all tokens, which those "
+        "of other kinds are not (state_layers={state_layers}, mixerless_layers={mixerless_layers}, compressed_layers="
+        "{compressed_layers}, shared_cache_layers={shared_cache_layers}, sliding_shared_layers="
+        f"{{sliding_shared_layers}}): variant={exact} counts each kind",
+        (simple,),
+        stored=True,
+    )
 
 
 def prefill_caveats(tokens: Any, where: Any = true) -> tuple[Caveat, ...]:

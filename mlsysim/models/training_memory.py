@@ -30,6 +30,8 @@ from mlsysim.models.shape import (
     COUNTED,
     LATENT_ADAPTERS,
     OPTIONAL_SHAPE,
+    SAVED,
+    SAVED_DEFAULTS,
     SHAPE,
     SHAPE_REQUIREMENTS,
     SHARED_KV_HEADS,
@@ -243,7 +245,7 @@ class TrainingMemoryModel(PerformanceModel):
     }
     slots = {
         "model": Slot(
-            TransformerWorkload, ("parameters", *SHAPE, "state_chunk", "moe_layer_interval"), counted=COUNTED
+            TransformerWorkload, ("parameters", *SHAPE, "state_chunk", *SAVED, "moe_layer_interval"), counted=COUNTED
         ),
         "hardware": Slot(Accelerator, ("memory_capacity",)),
         **RECIPE,
@@ -333,6 +335,7 @@ class TrainingMemoryModel(PerformanceModel):
         "reserved_memory": 0.0,
         **OPTIONAL_SHAPE,
         "state_chunk": 0,
+        **SAVED_DEFAULTS,
     }
     requirements = (
         divides(t, a),

@@ -317,6 +317,13 @@ X_st = variable(
     "Further matrix elements of a recurrent mixer: decays and gates of low rank, or what has no heads.",
     integer(0),
 )
+Y_st = variable(
+    "state_matrix_width",
+    r"Y_{\mathrm{st}}",
+    "count",
+    "Numbers of a token that those matrices give; 0 where all of them read what is as wide as the model.",
+    integer(0),
+)
 b_st = variable(
     "state_vectors", r"b_{\mathrm{st}}", "count", "Biases, norms and decays of a recurrent mixer.", integer(0)
 )

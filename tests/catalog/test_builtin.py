@@ -335,6 +335,7 @@ def test_models_released_in_narrow_formats_say_so():
     narrow = {name: each.weight_format.value for name, each in models.items() if each.weight_format is not None}
     assert narrow == {
         **dict.fromkeys(("DeepSeek_V3", "DeepSeek_R1", "DeepSeek_V3_1", "DeepSeek_V3_2", "Kimi_K2"), "fp8_block"),
+        **dict.fromkeys(("DeepSeek_V4_Pro", "DeepSeek_V4_Flash"), "fp8_block"),
         **dict.fromkeys(("MiniMax_M2_5", "MiMo_V2_Flash"), "fp8_block"),
         **dict.fromkeys(("gpt_oss_20B", "gpt_oss_120B"), "mxfp4"),
         "Kimi_K2_5": "int4_g128",

@@ -531,6 +531,7 @@ PATTERNS = {
     "attn_layer_period": ({"attn_layer_period": 4, "attn_layer_offset": 1}, "rfrr"),
     "attn_layer_indices": ({"attn_layer_indices": [2]}, "rrfr"),
     "attn_type_list": ({"attn_type_list": [0, 1, 0, 1]}, "rfrf"),
+    "compress_ratios": ({"compress_ratios": [0, 4, 128, 4, 0]}, "wpep"),
     "full_attn_idxs": ({"full_attn_idxs": [1, 2]}, "rffr"),
     "block_types": ({"block_types": ["recurrent", "recurrent", "attention"]}, "rrwr"),
     "linear_attn_config": ({"linear_attn_config": {"full_attn_layers": [4], "kda_layers": [1, 2, 3]}}, "rrrf"),

@@ -13,6 +13,7 @@ from mlsysim.catalog.huggingface import class_defaults
 TYPES = {
     "deepseek_v3": (671_026_419_200, 37_552_297_472, 70_272, 4_286_592, 287_834_112, 9_210_691_584),
     "deepseek_v32": (671_877_944_064, 38_403_822_336, 85_888, 5_239_168, 351_797_248, 11_257_511_936),
+    "deepseek_v4": (284_325_879_255, 13_793_271_255, 193_536, 6_250_496, 32_808_960, 868_818_944),
     "gemma3n_text": (6_835_235_568, 6_835_235_568, 40_960, 2_498_560, 50_331_648, 1_090_519_040),
     "gemma4_text": (5_077_177_886, 5_077_177_886, 143_360, 8_744_960, 220_200_960, 5_421_137_920),
     "gemma2": (2_614_341_888, 2_614_341_888, 106_496, 6_496_256, 436_207_616, 7_197_425_664),
@@ -136,6 +137,17 @@ MODELS = {
             "model_type": "gemma3n_text", "num_hidden_layers": 30, "intermediate_size": [8192] * 30,
             "num_kv_shared_layers": 10}},
         4_435_182_688, 4_435_182_688, None,
+    ),
+    "DeepSeek-V4 Pro": (
+        {"model_type": "deepseek_v4", "num_hidden_layers": 61, "hidden_size": 7168, "num_attention_heads": 128,
+         "q_lora_rank": 1536, "n_routed_experts": 384, "moe_intermediate_size": 3072, "o_groups": 16,
+         "index_topk": 1024, "num_hash_layers": 3, "compress_ratios": [128, 128, *[4, 128] * 29, 4, 0],
+         "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}, "expert_dtype": "fp4"},
+        1_572_997_201_763, 49_779_081_059, (279_552, 8_719_872, 48_640_000, 1_299_099_648),
+    ),
+    "DeepSeek-V4 Flash": (
+        {"model_type": "deepseek_ref", "compress_ratios": [0, 0, *[4, 128] * 20, 4, 0], "num_hash_layers": 3},
+        284_332_240_471, 13_799_632_471, (192_512, 5_910_272, 34_031_616, 907_626_496),
     ),
     "GLM-5.2": (
         {"model_type": "glm_moe_dsa", "indexer_types": kinds("FFF" + "SSSF" * 18 + "SSS", 78, F="full", S="shared")},

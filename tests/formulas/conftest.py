@@ -157,6 +157,8 @@ PARTS = (
 
 def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
     """The point with sizes a model accepts together."""
+    if {"tp_size", "accelerators_per_node"} <= set(point) and point["tp_size"] > point["accelerators_per_node"]:
+        point["tp_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
     if {"kv_heads", "tp_size"} <= set(point):
         ranks = point["tp_size"]
         point["kv_heads"] = rng.choice([1.0, ranks, 2 * ranks, max(n for n in (1, 2, 3) if ranks % n == 0)])
@@ -173,8 +175,6 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         point["fleet_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
     if {"ep_size", "accelerators_per_node"} <= set(point) and point["ep_size"] > point["accelerators_per_node"]:
         point["ep_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
-    if {"tp_size", "accelerators_per_node"} <= set(point) and point["tp_size"] > point["accelerators_per_node"]:
-        point["tp_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
     serving_layout(point, rng)
     mixed(point, rng)
     if {"rank_stride", "accelerators_per_node"} <= set(point) and point["accelerators_per_node"] % point["rank_stride"]:

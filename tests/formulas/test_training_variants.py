@@ -9,11 +9,11 @@ import pytest
 
 from formulas import plain_formats as formats
 from mlsysim.models import TrainingMemoryModel
-from mlsysim.models.shape import OPTIONAL_SHAPE
+from mlsysim.models.shape import OPTIONAL_SHAPE, SAVED_DEFAULTS
 
 POINTS = 1200
 #: One attention in every layer; tests/models/test_mixers.py counts other mixers layer by layer.
-ONE_ATTENTION = {**OPTIONAL_SHAPE, "state_chunk": 0}
+ONE_ATTENTION = {**OPTIONAL_SHAPE, **SAVED_DEFAULTS, "state_chunk": 0}
 #: Bytes per trained parameter with 32-bit copies of weights, of optimizers that need no shapes.
 FIRST_ORDER = {
     "adam": 12, "adamw": 12, "adam_fp32": 12, "adam_bf16": 8, "adam_8bit": 6 + 1 / 256, "sgd": 4, "none": 0

@@ -111,6 +111,7 @@ EXPECTED = {
             "parameters": None,
             **TENSORS,
             "state_chunk": 0,
+            "state_matrix_width": 0,
             "moe_layer_interval": None,
             "memory_capacity": None,
         },

@@ -16,6 +16,8 @@ COUNT, CACHE = ParameterCountModel(), ServingCapacityModel("prefill_aware")
 DRAWS = range(40)
 #: Shapes of attention, by the kinds of mixers that have it; the shared kinds read the keys and values of other layers.
 ATTENDS = {"full": "full", "both": "full", "window": "window", "shared": "full", "shared window": "window"}
+#: Attention to a window with one vector as key and value; and to entries, of which an indexer picks some, or to all.
+ENTRIES = ("near entries", "picked entries", "all entries")
 DEVICE = {"memory_capacity": "1e6 GB", "memory_bandwidth": "3000 GB/s", "peak_flops": "1000 TFLOP/s"}
 
 
@@ -29,6 +31,7 @@ def draw(seed):
     t, layers = r.choice([1, 2, 4]), r.randint(3, 24)
     latent = r.random() < 0.3
     kinds = ["state", "both", "none"] if latent else ["state", "both", "none", *ATTENDS]
+    kinds += ENTRIES if not latent and r.random() < 0.5 else ()
     mixers = ["full", *([] if latent else ["window"]), *r.choices(kinds, k=layers - 1)]
     layers = len(mixers)
     blocks = ["dense", *r.choices(["dense", "sparse", "empty"], k=layers - 1)]
@@ -50,6 +53,8 @@ def draw(seed):
         "conv": (r.choice([0, 512]), 4), "matrices": t * r.choice([0, 1000]), "vectors": t * r.choice([0, 128]),
         "values": r.random() < 0.7, "window": r.choice([16, 100]), "chunk": r.choice([0, 16, 64]),
         "delta": r.random() < 0.5, "operations": r.choice([4, 8]), "index": r.random() < 0.5 if latent else False,
+        "given": t * r.choice([0, 48]),
+        "rates": (r.choice([2, 4]), r.choice([7, 32])), "picks": r.choice([5, 1000]),
         "gate": 0 if latent else r.choice([0, 1, 64]), "tokens": r.choice([10, 64, 300]), "further": r.choice([0, 77]),
         "narrow": r.choice([0, 96]), "again": 640 * t * r.choice([0, 3]), "scale": r.random() < 0.7,
     }  # fmt: skip
@@ -67,13 +72,21 @@ def shape(x):
         "mixerless_layers": of("none"), "state_layers": of("state") + of("both"), "parallel_layers": of("both"),
         "conv_channels": x["conv"][0], "conv_kernel": x["conv"][1], "state_matrices": x["matrices"],
         "state_vectors": x["vectors"], "state_chunk": x["chunk"], "delta_rule": x["delta"],
-        "state_operations": x["operations"], **{f"state_{name}": value for name, value in x["state"].items()},
+        "state_matrix_width": x["given"], "state_operations": x["operations"],
+        **{f"state_{name}": value for name, value in x["state"].items()},
     }  # fmt: skip
     names = ("sliding_heads", "sliding_kv_heads", "sliding_head_dim", "sliding_v_head_dim")
     mixers |= dict(zip(names, x["heads"]["window"], strict=True))
     if x["latent"]:
         mixers |= {"kv_lora_rank": 64, "q_lora_rank": 96, "qk_nope_head_dim": 32, "qk_rope_head_dim": 16}
         mixers |= {"v_head_dim": 48, "value_projections": True, "sliding_window": 0}
+    if not x["latent"]:
+        mixers |= {"compressed_layers": sum(map(of, ENTRIES)), "heavily_compressed_layers": of("all entries")}
+        mixers |= {"q_lora_rank": 96, "o_lora_rank": 20, "o_groups": x["t"], "heavy_compression": x["rates"][1]}
+        mixers |= {} if mixers["compressed_layers"] else {"q_lora_rank": 0}
+    if of("picked entries"):
+        mixers |= {"index_layers": of("picked entries"), "index_heads": 4, "index_head_dim": 24}
+        mixers |= {"index_topk": x["picks"], "index_compression": x["rates"][0]}
     if x["index"]:
         mixers |= {"index_layers": of("full"), "index_heads": 4, "index_head_dim": 24, "index_topk": 40}
     for layers, prefixes in (("sliding_layers", "sliding_"), ("state_layers", ("state_", "conv_"))):
@@ -104,6 +117,23 @@ def attention(x, kind, t=1):
     return [*keys, (h, copied * v)] if x["values"] or kind == "window" else keys
 
 
+def compressed(x, t=1):
+    """Matrices of one attention to a window and entries on one of so many ranks, with a group of heads a rank."""
+    a, _, d, _ = x["heads"]["full"]
+    groups = [(a * d // x["t"], 20)] * (x["t"] // t)
+    return [(x["h"], 96), (96, a * d // t), (x["h"], d), *groups, (20 * x["t"] // t, x["h"])]
+
+
+def compressor(x, kind):
+    """Elements of what makes entries in one layer, of their keys and of the indexer."""
+    h, d, (picked, heavy) = x["h"], x["heads"]["full"][2], x["rates"]
+    if kind == "all entries":
+        return 2 * h * d + heavy * d + d
+    if kind == "picked entries":
+        return sum(4 * h * w + picked * 2 * w + w for w in (d, 24)) + 96 * 4 * 24 + h * 4
+    return 0
+
+
 def recurrent(x, t=1):
     """Matrices of one recurrent mixer, and everything else that it stores."""
     h, s = x["h"], x["state"]
@@ -120,6 +150,8 @@ def mixer(x, kind, t=1):
         total += 96 + 64 if x["latent"] else 0  # norms of the compressed vectors
     if kind == "full" and x["index"]:
         total += 96 * 4 * 24 + x["h"] * (24 + 4) + 2 * 24
+    if kind in ENTRIES:
+        total += size(compressed(x, t)) + compressor(x, kind) + 96 + x["heads"]["full"][2]
     if kind in ("state", "both"):
         matrices, rest = recurrent(x, t)
         total += size(matrices) + rest
@@ -175,11 +207,29 @@ def cache(x, kind, tokens, reach):
         total += 2 * of_token(x, kind) * (min(tokens, x["window"]) if near else min(tokens, reach))
     if kind == "full" and x["index"]:
         total += 2 * 24 * tokens
+    if kind in ENTRIES:
+        d, (picked, heavy) = x["heads"]["full"][2], x["rates"]
+        total += 2 * d * min(tokens, x["window"])
+        total += 2 * d * tokens / heavy if kind == "all entries" else 0
+        total += 2 * (d * min(tokens / picked, x["picks"]) + 24 * tokens / picked) if kind == "picked entries" else 0
     return total
+
+
+def entries(x, kind, tokens):
+    """Numbers of one layer that stand for the tokens before its window, and those that wait to be joined."""
+    d, (picked, heavy) = x["heads"]["full"][2], x["rates"]
+    if kind == "all entries":
+        return d * (tokens // heavy) + 2 * d * (tokens % heavy)
+    made, waiting = divmod(tokens, picked)
+    before = picked if made else 0
+    return sum(width * made + 4 * width * waiting + 2 * width * before for width in (d, 24))
 
 
 def kept(x, kind, tokens):
     """Bytes that one layer keeps of a request of so many tokens."""
+    if kind in ENTRIES:
+        window = cache(x, "near entries", tokens, tokens)
+        return window if kind == "near entries" else window + 2 * entries(x, kind, tokens)
     return state(x, kind) + (0 if kind.startswith("shared") else cache(x, kind, tokens, tokens))
 
 
@@ -211,6 +261,16 @@ def scored(x, kind, tokens):
         total += pair * sum(min(place + 1 / 2, reach) for place in range(tokens))
     if kind == "full" and x["index"]:
         total += 2 * 4 * 24 * tokens**2 / 2
+    if kind in ENTRIES:
+        a, _, d, _ = x["heads"]["full"]
+        picked, heavy = x["rates"]
+        half = [place + 1 / 2 for place in range(tokens)]
+        total += 4 * a * d * sum(min(place, x["window"]) for place in half)
+        total += 4 * a * d * tokens**2 / heavy / 2 if kind == "all entries" else 0
+        if kind == "picked entries":
+            # Entries come gradually.
+            end, most = tokens / picked, min(x["picks"], tokens / picked)
+            total += 4 * a * d * tokens * (most - most**2 / 2 / end) + 2 * 4 * 24 * tokens**2 / picked / 2
     if kind in ("state", "both"):
         N, D, Q, H = s["key_dim"], s["value_dim"], x["chunk"], s["heads"]
         products = 3 * Q * N + 2 * Q * D + 3 * N * D if x["delta"] else Q * N + Q * D + 2 * N * D
@@ -248,6 +308,7 @@ def test_ranks_hold_their_share_of_every_layer(seed):
     routed = x["blocks"].count("sparse") * 4 * 3 * (x["narrow"] or h) * 128 / t
     assert found.canonical("expert_parameters_per_rank") == routed
     matrices = [attention(x, kind, x["t"]) for kind in x["mixers"] if kind in ATTENDS]
+    matrices += [compressed(x, x["t"]) for kind in x["mixers"] if kind in ENTRIES]
     if not x["gate"]:
         adapters = 8 * sum(rows + columns for layer in matrices for rows, columns in layer)
         assert found.canonical("adapter_parameters_per_rank") == pytest.approx(adapters, rel=1e-12)
@@ -260,7 +321,49 @@ def test_ranks_hold_their_share_of_every_layer(seed):
     )  # fmt: skip
     keeps = [kind for kind in x["mixers"] if kind in ATTENDS and not kind.startswith("shared")]
     numbers = sum(of_token(x, kind, x["t"]) + (24 if kind == "full" and x["index"] else 0) for kind in keeps)
+    numbers += sum(x["heads"]["full"][2] for kind in x["mixers"] if kind in ENTRIES)
     assert held.canonical("kv_bytes_per_token_per_rank") == pytest.approx(2 * numbers, rel=1e-12)
+
+
+def saved(x, kind):
+    """Numbers of a token that the mixers of one layer keep for the backward pass on one rank, outside their cores."""
+    h, t, s, total = x["h"], x["t"], x["state"], 0.0
+    if kind in ATTENDS and x["latent"]:
+        a = x["heads"]["full"][0] // t
+        # Compressed vectors, norms and statistics, the rotary key, queries, keys as assembled, values, output.
+        return (
+            2 * 96
+            + 2 * 64
+            + 4
+            + 16
+            + a * (2 * 48 + 80 + 48)
+            + (saved({**x, "latent": False}, "state") if kind == "both" else 0)
+        )
+    if kind in ATTENDS:
+        a, kv, d, v = x["heads"][ATTENDS[kind]]
+        own = 0 if kind.startswith("shared") else -(-kv // t) * (d + v)
+        total += a // t * (d + v) + own + (a // t * (x["gate"] + v) if x["gate"] else 0)
+    if kind in ENTRIES:
+        a, _, d, _ = x["heads"]["full"]
+        # A norm keeps a statistic of four bytes.
+        total += 2 * 96 + 2 + 2 * d + 2 + 2 * a // t * d + 20
+        total += 2 * d if kind == "all entries" else 4 * (d + 24) + 4 * 24 + 4 if kind == "picked entries" else 0
+    if kind in ("state", "both"):
+        columns, given = s["heads"] * s["value_dim"], x["given"] or x["matrices"] / h
+        keys = 2 * s["key_heads"] * s["key_dim"] + s["scalars"] * s["heads"]
+        total += (2 * x["conv"][0] + keys + (2 + s["gates"]) * columns + given + x["chunk"] * s["heads"]) / t
+    return total
+
+
+@pytest.mark.parametrize("seed", DRAWS)
+def test_what_mixers_keep_for_the_backward_pass_is_that_of_every_layer(seed):
+    x = draw(seed)
+    model = TrainingMemoryModel("per_operator")
+    given = {name: value for name, value in shape(x).items() if name in model.arguments}
+    asked = {"batch_size": 1, "tp_size": x["t"], "moe_layer_interval": 1, "seq_len": 64, "precision": "bf16"}
+    found = model.solve(**given, **asked, memory_capacity="1e6 GB")
+    expected = 2 * sum(saved(x, kind) for kind in x["mixers"])
+    assert found.canonical("attention_activation") * len(x["mixers"]) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -270,6 +373,9 @@ def test_ranks_hold_their_share_of_every_layer(seed):
         ({"parallel_layers": 1}, "parallel_layers=1: must be at most state_layers=0"),
         ({"blockless_layers": 33}, "blockless_layers=33: must leave"),
         ({"mixerless_layers": 20, "sliding_layers": 20}, "sliding_layers=20: must be at most"),
+        ({"compressed_layers": 4}, "q_lora_rank=0: must be above 0 where compressed_layers=4"),
+        ({"heavily_compressed_layers": 4}, "heavily_compressed_layers=4: must be at most compressed_layers=0"),
+        ({"o_groups": 5}, "o_groups=5: must divide heads=32"),
         ({"shared_cache_layers": 32}, "shared_cache_layers=32: must leave a layer without a window"),
         ({"sliding_layers": 4, "sliding_shared_layers": 4}, "sliding_shared_layers=4: must be less than"),
         (
@@ -337,6 +443,24 @@ def test_tokens_travel_at_the_width_of_experts():
 def test_a_dense_model_has_no_width_of_experts():
     with pytest.raises(InputError, match="expert_input_dim=64: must be 0 where moe_layers=0"):
         COUNT.solve("Llama3_8B", expert_input_dim=64)
+def test_a_form_that_takes_all_layers_to_be_alike_says_so():
+    asked = {"qps": 1, "target_p99_latency_ms": 60_000}
+    simple, exact = ServingCapacityModel("first_order"), ServingCapacityModel("prefill_aware")
+    for model, said in (("Qwen3_Next_80B_A3B", "state_layers=36"), ("Gemma3n_E4B", "sliding_shared_layers=12")):
+        (note,) = (note for note in simple.solve(model, "B300", **asked).notes if "each kind" in note)
+        assert said in note
+        assert "variant=prefill_aware" in note
+        assert not any("each kind" in note for note in exact.solve(model, "B300", **asked).notes)
+    assert not any("each kind" in note for note in simple.solve("Llama3_8B", "B300", **asked).notes)
+    both = simple.sweep(["Llama3_8B", "Gemma3n_E4B"], "B300", **asked)
+    assert "1 of 2 points: each of 35 layers" in str(both.notes)
+
+
+@pytest.mark.parametrize("changed", [{"cp_size": 2}, {"tp_size": 16}, {"lora_target_modules": "query_value"}])
+def test_layers_with_compressed_entries_are_not_shared_in_ways_that_are_not_counted(changed):
+    asked = {"batch_size": 32, "finetuning": "lora", "lora_target_modules": "attention", **changed}
+    with pytest.raises(InputError, match=r"compressed_layers=43|o_groups=8|latent attention"):
+        TrainingMemoryModel("per_operator").solve("DeepSeek_V4_Flash", "B300", **asked)
 
 
 def test_a_sequence_with_recurrent_layers_is_not_split():

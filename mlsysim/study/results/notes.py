@@ -282,12 +282,14 @@ def _said(result: Result, better: Better) -> str:
 def caveats(binding: Binding, known: Mapping[str, Any]) -> Iterator[str]:
     """Caveats of the model that values of inputs and outputs meet, on a grid with those of the first such point."""
     for caveat in binding.model.caveats:
-        names = _names(caveat)
-        if not all(name in known for name in names):
-            continue
         if caveat.variants and binding.model.variant not in caveat.variants:
             continue
-        values = {name: np.asarray(known[name], float) for name in names}
+        names = _names(caveat)
+        values = {name: np.asarray(known[name], float) for name in names if name in known}
+        unused = names - values.keys() if caveat.stored else ()
+        values |= {name: stored for name in unused if (stored := _stored(binding, name)) is not None}
+        if len(values) < len(names):
+            continue
         if _size(*values.values()) > LARGEST:
             continue
         met = np.asarray(compiled_expression(caveat.where)(values)["value"], bool)  # type: ignore[arg-type]
@@ -295,6 +297,20 @@ def caveats(binding: Binding, known: Mapping[str, Any]) -> Iterator[str]:
             at = np.unravel_index(int(np.argmax(met)), met.shape)
             told = {name: as_text(variable_of(name), element(values[name], at)) for name in caveat.told}
             yield f"{points}: {caveat.said.format(**told)}" if binding.axes else caveat.said.format(**told)
+
+
+def _stored(binding: Binding, name: str) -> np.ndarray | None:
+    """What entries have that no argument of the variant takes, 0 where one leaves it out; None without such a field."""
+    for argument in binding.entries:
+        entries = over(binding, argument)
+        if name not in binding.model.arguments and any(name in type(entry).model_fields for entry in entries.flat):
+            numbers = np.frompyfunc(lambda entry: _number(getattr(entry, name, None)), 1, 1)(entries)
+            return np.asarray(numbers, float)
+    return None
+
+
+def _number(value: Any) -> float:
+    return 0.0 if value is None else value.canonical
 
 
 @lru_cache(maxsize=256)
