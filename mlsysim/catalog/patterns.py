@@ -225,8 +225,8 @@ MIXERS: dict[str, Mixers] = {
     for each in (
         layer_types, attention_layers, attention_types, hybrid_override_pattern, layers_block_type,
         hybrid_layer_pattern, full_attention_interval, attn_layer_period, attn_layer_indices, attn_type_list,
-        full_attn_idxs, block_types, linear_attn_config, no_rope_layers, sliding_window_pattern, global_layers, max_window_layers,
-        use_sliding_window, alternating, every_layer, all_recurrent, all_parallel,
+        full_attn_idxs, block_types, linear_attn_config, no_rope_layers, sliding_window_pattern, max_window_layers,
+        global_layers, use_sliding_window, alternating, every_layer, all_recurrent, all_parallel,
     )
 }  # fmt: skip
 

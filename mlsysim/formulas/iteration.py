@@ -297,13 +297,12 @@ decode_attention_time = Formula(
     title="Attention of the decoding requests",
     source=Source("pope2023", "section 2"),
     assumes="The cache of every request is read once, up to the window where a layer has one; tokens drafted for it "
-    "share the reading. Keys and values of a source are read, the state of a recurrent mixer is read and written; the start "
-    "of its kernel, "
-    "about 4 µs, is part of the time per layer.",
+    "share the reading. Keys and values of a source are read, the state of a recurrent mixer is read and written; the "
+    "start of its kernel, about 4 µs, is part of the time per layer.",
     accuracy=mixer_times.DECODED,
     example=Example(
-        {w_x: 0, s_all: 0, w_near: 0, w_ix: 0, n_dec_r: 64, gamma_s: 0, K_dec: 2000, z_kv: 1, kv_rank: 160, eta_kv: 0.85, B_mem: 3350,
-         w_dec: 2.6e6, t: 2,
+        {w_x: 0, s_all: 0, w_near: 0, w_ix: 0, n_dec_r: 64, gamma_s: 0, K_dec: 2000, z_kv: 1, kv_rank: 160,
+         eta_kv: 0.85, B_mem: 3350, w_dec: 2.6e6, t: 2,
          F_16: 989, eta_pre: 0.6, **windowed(0, 0), **NOT_CHUNKED},
         "7.1977 ms",
         derived="64 * 2000 * ((160e3 / (0.85 * 3350e9))**2 + (2.6e6 / (2 * 989e12 * 0.6))**2)**0.5 * 1e3",

@@ -886,7 +886,17 @@ cache_width = Formula(
     assumes="Keys and values, or one compressed vector and a rotary key; and a key of each indexer. What sees a whole "
     "sequence at once keeps nothing for later tokens.",
     example=Example(
-        {bidirectional: 0, a_kv: 40, d_h: 128, r_kv: 0, d_rope: 0, d_v_h: 128, L_ix: 0, d_ix: 0, **unbound(40, *SHAPED[1:])},
+        {
+            bidirectional: 0,
+            a_kv: 40,
+            d_h: 128,
+            r_kv: 0,
+            d_rope: 0,
+            d_v_h: 128,
+            L_ix: 0,
+            d_ix: 0,
+            **unbound(40, *SHAPED[1:]),
+        },
         "409600",
         derived="40 * 40 * 2 * 128",
     ),
@@ -944,8 +954,8 @@ cache_per_rank = Formula(
     assumes="Heads are split; where there are more ranks than heads, heads are copied. A compressed cache and the keys "
     "of indexers are copied on every rank.",
     example=Example(
-        {bidirectional: 0, kv_token: 320, y_K: 163840, a_kv_r: 1, r_kv: 0, d_rope: 0, d_h: 128, d_v_h: 128, t: 8, L_ix: 0, d_ix: 0,
-         **unbound(80, *SHAPED[1:])},
+        {bidirectional: 0, kv_token: 320, y_K: 163840, a_kv_r: 1, r_kv: 0, d_rope: 0, d_h: 128, d_v_h: 128, t: 8,
+         L_ix: 0, d_ix: 0, **unbound(80, *SHAPED[1:])},
         "40 kB/token",
         derived="320 * 80 * 2 * 128 / (80 * 8 * 2 * 128)",
     ),

@@ -144,10 +144,9 @@ source_projections = Formula(
     title="Elements of the matrices of keys and values of a source",
     source=Source("vaswani2017", "section 3.2.3"),
     assumes="Each layer that attends to the source projects it for itself, once a request.",
-    example=Example(
-        {L_x: 6, a_kv: 8, d_h: 64, d_v_h: 64, h_src: 0, h: 512}, "3145728", derived="6 * 2 * 512 * 512"
-    ),
+    example=Example({L_x: 6, a_kv: 8, d_h: 64, d_v_h: 64, h_src: 0, h: 512}, "3145728", derived="6 * 2 * 512 * 512"),
 )
+
 
 def everything(experts: Any) -> Any:
     """Embeddings, layers and head with so many experts counted in each layer that has experts."""
@@ -168,8 +167,8 @@ counted_parameters = Formula(
     "The source leaves embeddings, norms and biases out; here nothing is left out.",
     convention=SHAPE,
     example=Example(
-        {P_mix: 32 * 41943040, M_x: 0, b_x: 0, P_src: 0, P_xs: 0, L_nb: 0, L: 32, L_moe: 0, E: 1, L_mtp: 0, n_N: 2, h: 4096,
-         P_emb: 525336576,
+        {P_mix: 32 * 41943040, M_x: 0, b_x: 0, P_src: 0, P_xs: 0, L_nb: 0, L: 32, L_moe: 0, E: 1, L_mtp: 0,
+         n_N: 2, h: 4096, P_emb: 525336576,
          P_head: 525336576, P_norm: 4096, P_attn: 41943040,
          P_ffn: 176160768, P_exp: 0, P_sh: 0, P_rt: 0},
         "8.03e9",
@@ -186,8 +185,8 @@ counted_active_parameters = Formula(
     convention="What one token passes through, embedding and head included: Mixtral and Qwen3 publish this "
     "count, DeepSeek-V3 (37e9) leaves the embedding out.",
     example=Example(
-        {P_mix: 32 * 41943040, M_x: 0, b_x: 0, P_src: 0, P_xs: 0, L_nb: 0, L: 32, L_moe: 32, k: 2, L_mtp: 0, n_N: 2, h: 4096,
-         P_emb: 131072000,
+        {P_mix: 32 * 41943040, M_x: 0, b_x: 0, P_src: 0, P_xs: 0, L_nb: 0, L: 32, L_moe: 32, k: 2,
+         L_mtp: 0, n_N: 2, h: 4096, P_emb: 131072000,
          P_head: 131072000, P_norm: 4096, P_attn: 41943040,
          P_ffn: 0, P_exp: 176160768, P_sh: 0, P_rt: 32768},
         "12.9e9",

@@ -106,8 +106,8 @@ source_time = Formula(
     n_pro_r * (phi_src + s * (1 - h_c) * w_x * s_all) / (t * F_16 * eta),
     title="Sources of the prompts",
     source=VISION,
-    assumes="Encoders and towers compute at 16 bit, split over the tensor-parallel ranks, and before the prompt. Images of "
-    "a cached prefix are read again.",
+    assumes="Encoders and towers compute at 16 bit, split over tensor-parallel ranks, and before the prompt. Images "
+    "of a cached prefix are read again.",
     example=Example(
         {n_pro_r: 2, phi_src: 10, s: 1000, h_c: 0, w_x: 0, s_all: 8192, t: 2, F_16: 1000, eta: 0.5},
         "20 ms",

@@ -151,7 +151,9 @@ class IterationModel(PerformanceModel):
             (*iteration.operators(), prefix_cache.given_share, *iteration.ITERATION),
             headline=("iteration_time", "iteration_tokens", *_PARTS),
             requirements=(
-                Requirement(n_dec, Eq(bidirectional, 0) | Eq(n_dec, 0), "must be 0 where {bidirectional}: none decodes"),
+                Requirement(
+                    n_dec, Eq(bidirectional, 0) | Eq(n_dec, 0), "must be 0 where {bidirectional}: none decodes"
+                ),
             ),
             about="One pass. Decode steps of OPT-66B on two to eight A100 within a median of 3%, calibrated on OPT-13B "
             "alone (docs/validation.md).",
@@ -173,9 +175,7 @@ class IterationModel(PerformanceModel):
                 "kv_cache_tokens",
                 *_PARTS,
             ),
-            requirements=(
-                DECODES,
-            ),
+            requirements=(DECODES,),
             about="The batch is what the memory holds, and a prompt joins for every answer that ends: the throughput "
             "at an infinite rate of requests.",
         ),

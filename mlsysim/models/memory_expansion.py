@@ -26,7 +26,15 @@ from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.distributed import DistributedModel
 from mlsysim.models.serving import ServingModel
-from mlsysim.models.shape import COUNTED, NO_SOURCES, NO_WINDOW, OPTIONAL_SHAPE, SHAPE_REQUIREMENTS, WINDOW_REQUIREMENTS, divides
+from mlsysim.models.shape import (
+    COUNTED,
+    NO_SOURCES,
+    NO_WINDOW,
+    OPTIONAL_SHAPE,
+    SHAPE_REQUIREMENTS,
+    WINDOW_REQUIREMENTS,
+    divides,
+)
 from mlsysim.models.stack import stack_slot
 from mlsysim.models.training_memory import CAPACITY, COUNTED_STATES, FINETUNING, PER_OPERATOR, ROOM, ROUTED
 from mlsysim.symbolic import Formula, Mod, Requirement, System, label, swapped, variable_of

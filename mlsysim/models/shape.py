@@ -249,8 +249,9 @@ WINDOW_REQUIREMENTS = (
 
 #: Requests say what an encoder or a tower reads.
 SOURCE_REQUIREMENTS = (
-    Requirement(L_x, Eq(L_x, 0) | Eq(r_kv, 0), "must be 0 with latent attention ({kv_lora_rank})"),
-    Requirement(s_src, (s_src > 0) | Eq(L_x, 0) | (n_im > 0), "must be above 0 where {cross_layers} attend to a source"),
+    Requirement(
+        s_src, (s_src > 0) | Eq(L_x, 0) | (n_im > 0), "must be above 0 where {cross_layers} attend to a source"
+    ),
     Requirement(s_src, Eq(s_src, 0) | (L_x > 0) | (w_src > 0), "must be 0 where nothing reads a source"),
     Requirement(n_im, Eq(n_im, 0) | (w_src > 0), "must be 0 for a model without a tower, which its source describes"),
     Requirement(s_im, Eq(n_im, 0) | (s_im > 0), "must be above 0 where requests have {images}"),
@@ -258,7 +259,9 @@ SOURCE_REQUIREMENTS = (
 #: What an engine does not do with them.
 SOURCE_LAYOUT = (
     Requirement(
-        p, Eq(p, 1) | (Eq(s_src, 0) & Eq(n_im, 0)), "must be 1 where an encoder or tower reads {source_tokens}, {images}"
+        p,
+        Eq(p, 1) | (Eq(s_src, 0) & Eq(n_im, 0)),
+        "must be 1 where an encoder or tower reads {source_tokens}, {images}",
     ),
     Requirement(N_lo, Eq(N_lo, 0) | Eq(L_x, 0), "must be 0: adapters of {cross_layers} are not counted"),
 )
@@ -274,7 +277,7 @@ TEXT_ALONE = (
 DECODES = Requirement(
     bidirectional,
     Eq(bidirectional, 0),
-    "must be False here, where tokens are decoded: ServingCapacityModel counts sequences, IterationModel batches of them",
+    "must be False here, where tokens are decoded: ServingCapacityModel counts sequences, IterationModel batches",
 )
 ANSWERS_AT_ONCE = Requirement(
     n_out, Eq(bidirectional, 0) | Eq(n_out, 1), "must be 1 where {bidirectional}: a token sees those behind it"
@@ -297,6 +300,8 @@ KIND_REQUIREMENTS = (
     Requirement(H_st, (H_st > 0) | Eq(H_k, 0), "must be above 0 where {state_key_heads}"),
     Requirement(L_ix, Eq(L_ix, 0) | (a_ix > 0), "must be 0 where {index_heads}"),
     Requirement(L_ix, L_ix <= L, "must be at most {layers}"),
+    Requirement(L_x, L_x <= L, "must be at most {layers}"),
+    Requirement(L_x, Eq(L_x, 0) | Eq(r_kv, 0), "must be 0 with latent attention ({kv_lora_rank})"),
 )
 
 SHAPE_REQUIREMENTS = (

@@ -32,9 +32,9 @@ from mlsysim.models.shape import (
     OPTIONAL_SHAPE,
     SHAPE,
     SHAPE_REQUIREMENTS,
-    TEXT_ALONE,
     SHARED_KV_HEADS,
     SHARED_MIXERS,
+    TEXT_ALONE,
     divides,
 )
 from mlsysim.optimizers import OPTIMIZERS

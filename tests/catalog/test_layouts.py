@@ -275,7 +275,8 @@ REFUSED = {
         "feed_forward_proj='gated-relu' is a shape that is not known, only ",
     ),
     "positions that an encoder does not add": (
-        decoder("bert", 12, 768, 12, None, 3072, 30522, max_position_embeddings=512, position_embedding_type="relative_key"),
+        decoder("bert", 12, 768, 12, None, 3072, 30522, max_position_embeddings=512,
+                position_embedding_type="relative_key"),
         "position_embedding_type='relative_key' is a shape that is not known, only absolute is",
     ),
     "an unknown type": (
@@ -578,7 +579,16 @@ NOT_BUILT = (
     "step3p5",
 )
 #: Ends of the names of buffers that checkpoints store.
-BUFFERS = ("final_logits_bias", "std_bias", "std_scale", "e_score_correction_bias", "expert_bias", "layer_scalar", "act_fn.beta", "act_fn.eps")
+BUFFERS = (
+    "final_logits_bias",
+    "std_bias",
+    "std_scale",
+    "e_score_correction_bias",
+    "expert_bias",
+    "layer_scalar",
+    "act_fn.beta",
+    "act_fn.eps",
+)
 
 
 def built(model_type, fields):

@@ -1,4 +1,4 @@
-"""Encoders, encoder-decoders and models with a tower: what their files give is what transformers builds, all stacks of it."""
+"""Encoders, encoder-decoders and models with a tower: all stacks that transformers builds of a file are counted."""
 
 import json
 
@@ -7,8 +7,8 @@ import pytest
 from mlsysim import ParameterCountModel, ServingCapacityModel, TransformerWorkload
 from mlsysim.catalog.huggingface import class_defaults, tables
 
-#: Parameters of types as their classes are, counted by transformers 5.23 on the meta device: encoders with the head that
-#: predicts masked words, encoder-decoders with what they add to logits.
+#: Parameters of types as their classes are, counted by transformers 5.23 on the meta device: encoders with the head
+#: that predicts masked words, encoder-decoders with what they add to logits.
 TYPES = {
     "bert": 109_514_298,
     "roberta": 124_696_665,
