@@ -812,7 +812,7 @@ _UNMEASURED: dict[str, tuple[float | None, str]] = {
 
 #: Of models with a second stack.
 _OF_SOURCES: dict[str, tuple[float | None, str]] = {
-    "activation_checkpointing": (
+    "optimizer": (
         None, "has an encoder or a tower, whose training is not counted; its text is, read with --ignore vision_config"
     ),
 }  # fmt: skip

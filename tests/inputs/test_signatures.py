@@ -46,6 +46,7 @@ TENSORS = {
     **dict.fromkeys(("state_key_heads", "state_key_dim", "state_heads", "state_value_dim", "state_gates"), 0),
     **dict.fromkeys(("state_scalars", "conv_channels", "conv_kernel", "state_matrices", "state_vectors"), 0),
     **dict.fromkeys(("index_layers", "index_heads", "index_head_dim", "further_matrices", "further_vectors"), 0),
+    **dict.fromkeys(("cross_layers", "source_hidden_dim", "source_parameters"), 0),
 }
 
 NO_PRODUCTS = ("learned_positions", "block_norms", "sandwich_norm", "further_vectors")
@@ -122,6 +123,7 @@ EXPECTED = {
             "service_time_cv": 1.0,
             "kv_page_size": 16,
             "attention_mask": "causal",
+            "images": 0,
             "parameters": None,
             **{name: value for name, value in TENSORS.items() if name not in NO_PRODUCTS},
             "gated": False,
@@ -133,8 +135,10 @@ EXPECTED = {
             "state_operations": 0,
             "state_chunk": 0,
             "delta_rule": False,
+            "bidirectional": False,
             "state_element_bytes": 4,
             **dict.fromkeys(WEIGHT_PARTS, 0.0),
+            **dict.fromkeys(("source_tokens", "image_patches", "source_token_flops", "source_pair_flops"), 0),
             "memory_capacity": None,
             "memory_bandwidth": None,
             "peak_flops": None,
@@ -196,7 +200,9 @@ FIRST = {"solve": [], "sweep": [], "sensitivity": ["output"], "function": ["outp
 VERBS = [(model, verb) for model in EXPECTED for verb in FIRST]
 UNITS = {
     "seq_len": "token",
-    **dict.fromkeys(("sliding_window", "index_topk", "state_chunk"), "token"),
+    **dict.fromkeys(("sliding_window", "index_topk", "state_chunk", "source_tokens", "image_patches"), "token"),
+    "source_token_flops": "FLOP/token",
+    "source_pair_flops": "FLOP/token^2",
     "state_operations": "FLOP/token",
     "state_element_bytes": "byte",
     **dict.fromkeys(WEIGHT_PARTS, "byte"),
