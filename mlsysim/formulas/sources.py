@@ -8,7 +8,6 @@ arithmetic per token and per pair of tokens of the source. Sources are read befo
 
 from __future__ import annotations
 
-from mlsysim.formulas import parameter_counts
 from mlsysim.symbolic import Example, Formula, Max, Source, flop, request, token
 from mlsysim.symbols.batching import attention_flops
 from mlsysim.symbols.formats import q_kv
@@ -127,4 +126,4 @@ FORMULAS = (
 #: What a stack says of itself to the text that reads what it makes.
 OF_STACK = (source_token_work, source_pair_work)
 #: What a request needs of its sources.
-OF_REQUEST = (parameter_counts.source_projections, cross_work, request_sources, source_work, source_cache)
+OF_REQUEST = (cross_work, request_sources, source_work, source_cache)
