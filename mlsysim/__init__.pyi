@@ -145,6 +145,9 @@ class _ParameterCountInputs(TypedDict, total=False):
     index_head_dim: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
 class _ParameterCountResult(Result):
     active_experts_per_token: float
     active_parameters: float
@@ -156,6 +159,7 @@ class _ParameterCountResult(Result):
     blockless_layers: float
     conv_channels: float
     conv_kernel: float
+    cross_layers: float
     embedding_parameters: float
     expert_bias: float
     expert_ffn_dim: float
@@ -207,6 +211,9 @@ class _ParameterCountResult(Result):
     sliding_kv_heads: float
     sliding_layers: float
     sliding_v_head_dim: float
+    source_hidden_dim: float
+    source_parameters: float
+    source_projections: float
     state_gates: float
     state_heads: float
     state_key_dim: float
@@ -334,6 +341,9 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     index_head_dim: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
@@ -376,6 +386,7 @@ class _TrainingMemoryResult(Result):
     conv_kernel: float
     core_width_per_rank: float
     cp_size: float
+    cross_layers: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
     dp_replicate_size: float
@@ -535,6 +546,9 @@ class _TrainingMemoryResult(Result):
     sliding_kv_heads: float
     sliding_layers: float
     sliding_v_head_dim: float
+    source_hidden_dim: float
+    source_parameters: float
+    source_projections: float
     stage_activations: Quantity[Any]
     stages_per_rank: float
     state_chunk: Quantity[Any]
@@ -633,6 +647,7 @@ class _ServingInputs(TypedDict, total=False):
     kv_page_size: float | str | Quantity[Any]
     attention_mask: str
     congestion_factor: float | str | Quantity[Any]
+    images: float | str | Quantity[Any]
     duration: float | str | Quantity[Any]
     idle_power_fraction: float | str | Quantity[Any]
     host_power_fraction: float | str | Quantity[Any]
@@ -691,18 +706,26 @@ class _ServingInputs(TypedDict, total=False):
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    bidirectional: bool | str
     state_element_bytes: float | str | Quantity[Any]
     mixer_bytes: float | str | Quantity[Any]
     dense_bytes: float | str | Quantity[Any]
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
+    source_tokens: float | str | Quantity[Any]
+    image_patches: float | str | Quantity[Any]
+    source_token_flops: float | str | Quantity[Any]
+    source_pair_flops: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -775,6 +798,7 @@ class _ServingResult(Result):
     between_prompts_cv: float
     between_stop_probability: float
     between_stopping_prompts: float
+    bidirectional: float
     blockless_layers: float
     bunch_size: Quantity[Any]
     burst_stall: Quantity[Any]
@@ -896,6 +920,8 @@ class _ServingResult(Result):
     cost_per_output_token: Quantity[Any]
     cost_per_token: Quantity[Any]
     counted_rate: Quantity[Any]
+    cross_attention_flops: Quantity[Any]
+    cross_layers: float
     decode_attention_flops: Quantity[Any]
     decode_attention_time: Quantity[Any]
     decode_batch: Quantity[Any]
@@ -1003,6 +1029,8 @@ class _ServingResult(Result):
     host_time: Quantity[Any]
     hot_rank_factor: float
     idle_power_fraction: float
+    image_patches: Quantity[Any]
+    images: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -1251,6 +1279,16 @@ class _ServingResult(Result):
     slot_wait_probability: float
     slots: float
     slots_taken: float
+    source_cache_per_request: Quantity[Any]
+    source_flops: Quantity[Any]
+    source_hidden_dim: float
+    source_pair_flops: Quantity[Any]
+    source_parameters: float
+    source_projections: float
+    source_time: Quantity[Any]
+    source_token_flops: Quantity[Any]
+    source_tokens: Quantity[Any]
+    source_tokens_per_request: Quantity[Any]
     stage_send_time: Quantity[Any]
     state_bytes_per_request: Quantity[Any]
     state_chunk: Quantity[Any]
@@ -1350,6 +1388,7 @@ class _ServingCapacityInputs(TypedDict, total=False):
     service_time_cv: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
     attention_mask: str
+    images: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
     hidden_dim: float | str | Quantity[Any]
@@ -1404,18 +1443,26 @@ class _ServingCapacityInputs(TypedDict, total=False):
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    bidirectional: bool | str
     state_element_bytes: float | str | Quantity[Any]
     mixer_bytes: float | str | Quantity[Any]
     dense_bytes: float | str | Quantity[Any]
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
+    source_tokens: float | str | Quantity[Any]
+    image_patches: float | str | Quantity[Any]
+    source_token_flops: float | str | Quantity[Any]
+    source_pair_flops: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
@@ -1441,6 +1488,7 @@ class _ServingCapacityResult(Result):
     attention_parameters: float
     attention_sinks: float
     base_request_latency: Quantity[Any]
+    bidirectional: float
     blockless_layers: float
     bottleneck: str
     bytes_per_element: Quantity[Any]
@@ -1450,6 +1498,8 @@ class _ServingCapacityResult(Result):
     compute_dtype: str
     conv_channels: float
     conv_kernel: float
+    cross_attention_flops: Quantity[Any]
+    cross_layers: float
     decode_attention_flops: Quantity[Any]
     decode_share: float
     decode_step_time: Quantity[Any]
@@ -1482,6 +1532,8 @@ class _ServingCapacityResult(Result):
     heads: float
     heads_in_window: float
     hidden_dim: float
+    image_patches: Quantity[Any]
+    images: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -1582,6 +1634,15 @@ class _ServingCapacityResult(Result):
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slot_wait: Quantity[Any]
+    source_cache_per_request: Quantity[Any]
+    source_flops: Quantity[Any]
+    source_hidden_dim: float
+    source_pair_flops: Quantity[Any]
+    source_parameters: float
+    source_projections: float
+    source_token_flops: Quantity[Any]
+    source_tokens: Quantity[Any]
+    source_tokens_per_request: Quantity[Any]
     state_bytes_per_request: Quantity[Any]
     state_chunk: Quantity[Any]
     state_element_bytes: Quantity[Any]
@@ -1659,6 +1720,7 @@ class _IterationInputs(TypedDict, total=False):
     max_batch_size: float | str | Quantity[Any]
     attention_mask: str
     congestion_factor: float | str | Quantity[Any]
+    images: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
     hidden_dim: float | str | Quantity[Any]
@@ -1713,18 +1775,26 @@ class _IterationInputs(TypedDict, total=False):
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    bidirectional: bool | str
     state_element_bytes: float | str | Quantity[Any]
     mixer_bytes: float | str | Quantity[Any]
     dense_bytes: float | str | Quantity[Any]
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
+    source_tokens: float | str | Quantity[Any]
+    image_patches: float | str | Quantity[Any]
+    source_token_flops: float | str | Quantity[Any]
+    source_pair_flops: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -1776,6 +1846,7 @@ class _IterationResult(Result):
     attention_parameters_per_rank: float
     attention_peak_flops: Quantity[Any]
     attention_sinks: float
+    bidirectional: float
     blockless_layers: float
     c10_lora_log_rank: float
     c10_loras: float
@@ -1837,6 +1908,8 @@ class _IterationResult(Result):
     conv_channels: float
     conv_kernel: float
     core_width_per_rank: float
+    cross_attention_flops: Quantity[Any]
+    cross_layers: float
     decode_attention_flops: Quantity[Any]
     decode_attention_time: Quantity[Any]
     decode_requests: Quantity[Any]
@@ -1892,6 +1965,8 @@ class _IterationResult(Result):
     host_layer_time: Quantity[Any]
     host_time: Quantity[Any]
     hot_rank_factor: float
+    image_patches: Quantity[Any]
+    images: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -2016,6 +2091,16 @@ class _IterationResult(Result):
     sliding_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
+    source_cache_per_request: Quantity[Any]
+    source_flops: Quantity[Any]
+    source_hidden_dim: float
+    source_pair_flops: Quantity[Any]
+    source_parameters: float
+    source_projections: float
+    source_time: Quantity[Any]
+    source_token_flops: Quantity[Any]
+    source_tokens: Quantity[Any]
+    source_tokens_per_request: Quantity[Any]
     stage_send_time: Quantity[Any]
     state_bytes_per_request: Quantity[Any]
     state_chunk: Quantity[Any]
@@ -2297,12 +2382,16 @@ class _DistributedInputs(TypedDict, total=False):
     index_head_dim: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    bidirectional: bool | str
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
@@ -2384,6 +2473,7 @@ class _DistributedResult(Result):
     backward_share: float
     batch_size: float
     besides_launch_time: Quantity[Any]
+    bidirectional: float
     block_norms: float
     blockless_layers: float
     bubble_fraction: float
@@ -2423,6 +2513,7 @@ class _DistributedResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
+    cross_layers: float
     delta_rule: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
@@ -2763,6 +2854,9 @@ class _DistributedResult(Result):
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
+    source_hidden_dim: float
+    source_parameters: float
+    source_projections: float
     stage_activations: Quantity[Any]
     stage_time: Quantity[Any]
     stage_wait_time: Quantity[Any]
@@ -2969,12 +3063,16 @@ class _ExpertParallelInputs(TypedDict, total=False):
     index_head_dim: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    bidirectional: bool | str
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
@@ -3064,6 +3162,7 @@ class _ExpertParallelResult(Result):
     batch_size: float
     besides_launch_time: Quantity[Any]
     besides_time: Quantity[Any]
+    bidirectional: float
     block_norms: float
     blockless_layers: float
     break_even_bandwidth: Quantity[Any]
@@ -3113,6 +3212,7 @@ class _ExpertParallelResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
+    cross_layers: float
     delta_rule: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
@@ -3483,6 +3583,9 @@ class _ExpertParallelResult(Result):
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
+    source_hidden_dim: float
+    source_parameters: float
+    source_projections: float
     split_traffic_time: Quantity[Any]
     stage_activations: Quantity[Any]
     stage_time: Quantity[Any]
@@ -3659,6 +3762,7 @@ class _EconomicsInputs(TypedDict, total=False):
     max_replicas: float | str | Quantity[Any]
     service_time_cv: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
+    images: float | str | Quantity[Any]
     request_rate: float | str | Quantity[Any]
     concurrency: float | str | Quantity[Any]
     isl: float | str | Quantity[Any]
@@ -3762,12 +3866,16 @@ class _EconomicsInputs(TypedDict, total=False):
     index_head_dim: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    bidirectional: bool | str
     moe_layer_interval: float | str | Quantity[Any]
     state_element_bytes: float | str | Quantity[Any]
     mixer_bytes: float | str | Quantity[Any]
@@ -3775,6 +3883,10 @@ class _EconomicsInputs(TypedDict, total=False):
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
+    source_tokens: float | str | Quantity[Any]
+    image_patches: float | str | Quantity[Any]
+    source_token_flops: float | str | Quantity[Any]
+    source_pair_flops: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
@@ -3891,6 +4003,7 @@ class _EconomicsResult(Result):
     between_prompts_cv: float
     between_stop_probability: float
     between_stopping_prompts: float
+    bidirectional: float
     block_norms: float
     blockless_layers: float
     bottleneck: str
@@ -4038,6 +4151,8 @@ class _EconomicsResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
+    cross_attention_flops: Quantity[Any]
+    cross_layers: float
     decode_attention_flops: Quantity[Any]
     decode_attention_time: Quantity[Any]
     decode_batch: Quantity[Any]
@@ -4271,6 +4386,8 @@ class _EconomicsResult(Result):
     hot_product_flops: Quantity[Any]
     hot_rank_factor: float
     idle_power_fraction: float
+    image_patches: Quantity[Any]
+    images: float
     in_flight_micro_batches: float
     index_head_dim: float
     index_heads: float
@@ -4660,6 +4777,16 @@ class _EconomicsResult(Result):
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
+    source_cache_per_request: Quantity[Any]
+    source_flops: Quantity[Any]
+    source_hidden_dim: float
+    source_pair_flops: Quantity[Any]
+    source_parameters: float
+    source_projections: float
+    source_time: Quantity[Any]
+    source_token_flops: Quantity[Any]
+    source_tokens: Quantity[Any]
+    source_tokens_per_request: Quantity[Any]
     stage_activations: Quantity[Any]
     stage_send_time: Quantity[Any]
     stage_time: Quantity[Any]
@@ -4902,6 +5029,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     osl_cv: float | str | Quantity[Any]
     burstiness: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
+    images: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     active_parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
@@ -4961,12 +5089,16 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     index_head_dim: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    bidirectional: bool | str
     moe_layer_interval: float | str | Quantity[Any]
     state_element_bytes: float | str | Quantity[Any]
     mixer_bytes: float | str | Quantity[Any]
@@ -4974,6 +5106,10 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
+    source_tokens: float | str | Quantity[Any]
+    image_patches: float | str | Quantity[Any]
+    source_token_flops: float | str | Quantity[Any]
+    source_pair_flops: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -5088,6 +5224,7 @@ class _MemoryExpansionResult(Result):
     between_prompts_cv: float
     between_stop_probability: float
     between_stopping_prompts: float
+    bidirectional: float
     block_norms: float
     blocking_link_traffic: Quantity[Any]
     blockless_layers: float
@@ -5225,6 +5362,8 @@ class _MemoryExpansionResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
+    cross_attention_flops: Quantity[Any]
+    cross_layers: float
     decode_attention_flops: Quantity[Any]
     decode_batch: Quantity[Any]
     decode_iteration_time: Quantity[Any]
@@ -5430,6 +5569,8 @@ class _MemoryExpansionResult(Result):
     host_wait_time: Quantity[Any]
     hot_product_flops: Quantity[Any]
     hot_rank_factor: float
+    image_patches: Quantity[Any]
+    images: float
     in_flight_micro_batches: float
     index_head_dim: float
     index_heads: float
@@ -5780,6 +5921,15 @@ class _MemoryExpansionResult(Result):
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
+    source_cache_per_request: Quantity[Any]
+    source_flops: Quantity[Any]
+    source_hidden_dim: float
+    source_pair_flops: Quantity[Any]
+    source_parameters: float
+    source_projections: float
+    source_token_flops: Quantity[Any]
+    source_tokens: Quantity[Any]
+    source_tokens_per_request: Quantity[Any]
     stage_activations: Quantity[Any]
     stage_time: Quantity[Any]
     stage_wait_time: Quantity[Any]
