@@ -460,7 +460,7 @@ class TransformerWorkload(Entry):
         says; of the whole model, 0 where left out.
     bidirectional : Value, optional
         Yes where tokens see those behind them as well, and none is decoded; no where left out.
-    source : TransformerWorkload, optional
+    source_stack : TransformerWorkload, optional
         What reads a source beside the text: an encoder, or the tower of a vision-language model with its projector.
     cross_layers, source_hidden_dim : Value, optional
         Layers that attend to the source beside their own mixer, and its width where it is another; 0 where left out.
@@ -554,7 +554,7 @@ class TransformerWorkload(Entry):
     further_matrices: Count | None = None
     further_vectors: Count | None = None
     bidirectional: Flag | None = None
-    source: TransformerWorkload | None = None
+    source_stack: TransformerWorkload | None = None
     cross_layers: Count | None = None
     source_hidden_dim: Count | None = None
     source_tokens: Count | None = None
@@ -638,7 +638,7 @@ class TransformerWorkload(Entry):
     @property
     def unanswered(self) -> Mapping[str, tuple[float | None, str]]:
         """See :attr:`Entry.unanswered`; a measured model has costs, and no matrices by name."""
-        return (_UNMEASURED if self.measured_by else {}) | (_OF_SOURCES if self.source else {})
+        return (_UNMEASURED if self.measured_by else {}) | (_OF_SOURCES if self.source_stack else {})
 
     def word_of(self, name: str) -> Choice | None:
         """See :meth:`Entry.word_of`."""

@@ -296,7 +296,7 @@ def workload(path: str | Path, *, ignore: str | Iterable[str] = (), **fields: An
             return _measured(content, file, ignored, fields)
         shape, notes = _read(content, ignored)
         said = {"source": str(file), "date": "", "kind": "user"}
-        stack = {name: {"value": value, **said} for name, value in shape.pop("source", {}).items()}
+        stack = {name: {"value": value, **said} for name, value in shape.pop("source_stack", {}).items()}
         given = {name: {"value": value, **said} for name, value in shape.items()}
         stored, more = _stored(content, shape) if "quantization_config" not in ignored else ({}, [])
         given |= {name: {**each, **said} for name, each in stored.items()}
@@ -305,7 +305,7 @@ def workload(path: str | Path, *, ignore: str | Iterable[str] = (), **fields: An
         kind = SparseTransformerWorkload if "experts" in given else TransformerWorkload
         name = _name(content, file)
         if stack:
-            given["source"] = TransformerWorkload(**{"name": f"source of {name}", **stack})
+            given["source_stack"] = TransformerWorkload(**{"name": f"what reads the source of {name}", **stack})
         return kind(**{"name": name, **given, **fields})
     except CatalogError as error:
         raise CatalogError(f"{file}: {error}") from None
@@ -396,7 +396,7 @@ def _read(content: Mapping[str, Any], ignored: Iterable[str]) -> tuple[dict[str,
         return shape, [f"{without} {error}." if note == without else note for note in notes]
     if "image_patches" in stack:
         shape["image_patches"] = stack.pop("image_patches")
-    return {**shape, "source": stack}, [note for note in notes if note != without]
+    return {**shape, "source_stack": stack}, [note for note in notes if note != without]
 
 
 def _without(name: str) -> str:
@@ -432,7 +432,7 @@ def _text(content: Mapping[str, Any], ignored: Iterable[str]) -> tuple[dict[str,
         known = _known(model_type)
         shape, notes = _shape(content, known, ignored)
         if "stack" in layout(known):
-            shape["source"] = _shape(content, known, ignored, lines=encoder(known))[0]
+            shape["source_stack"] = _shape(content, known, ignored, lines=encoder(known))[0]
         return shape, notes + layout(known).get("notes", [])
     within = next((name for name in tables()["within"] if name in content), None)
     if within is None and "hidden_size" in content:

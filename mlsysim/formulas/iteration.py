@@ -579,7 +579,7 @@ def operators() -> tuple[Formula, ...]:
         *mixers.CACHED,
         *mixer_times.SHARDED,
         mixers.cache_per_rank,
-        parameter_counts.source_projections,
+        *mixers.CROSSED,
         *sources.OF_REQUEST,
         sources.source_time,
         *collectives.REACHED,

@@ -11,9 +11,9 @@ from typing import Any
 
 from mlsysim.formulas.mixers import SHAPE, Matrices, elements, summed
 from mlsysim.symbolic import Example, Formula, Max, Source, when
-from mlsysim.symbols.mixers import P_mix, a_kv, d_h, d_v_h, n_N
+from mlsysim.symbols.mixers import P_mix, n_N
 from mlsysim.symbols.parameters import P_attn, P_emb, P_exp, P_ffn, P_head, P_norm, P_rt, P_sh
-from mlsysim.symbols.sources import L_x, P_src, P_xs, h_src
+from mlsysim.symbols.sources import P_src, P_xs
 from mlsysim.symbols.workload import (
     E,
     L,
@@ -138,16 +138,6 @@ head_parameters = Formula(
 )
 
 
-source_projections = Formula(
-    P_xs,
-    L_x * when(h_src > 0, h_src, h) * a_kv * (d_h + d_v_h),
-    title="Elements of the matrices of keys and values of a source",
-    source=Source("vaswani2017", "section 3.2.3"),
-    assumes="Each layer that attends to the source projects it for itself, once a request.",
-    example=Example({L_x: 6, a_kv: 8, d_h: 64, d_v_h: 64, h_src: 0, h: 512}, "3145728", derived="6 * 2 * 512 * 512"),
-)
-
-
 def everything(experts: Any) -> Any:
     """Embeddings, layers and head with so many experts counted in each layer that has experts."""
     sparse = P_rt + P_sh + experts * P_exp
@@ -202,7 +192,6 @@ FORMULAS = (
     router_parameters,
     embedding_parameters,
     head_parameters,
-    source_projections,
     counted_parameters,
     counted_active_parameters,
 )

@@ -96,7 +96,7 @@ class ServingCapacityModel(PerformanceModel):
                     *mixers.DECODED,
                     *mixers.CACHED,
                     mixers.mixer_matrices,
-                    parameter_counts.source_projections,
+                    *mixers.CROSSED,
                     *sources.OF_REQUEST,
                     *mixer_times.WHOLE,
                     *continuous_batching.FORMULAS,

@@ -253,7 +253,7 @@ SOURCE_REQUIREMENTS = (
         s_src, (s_src > 0) | Eq(L_x, 0) | (n_im > 0), "must be above 0 where {cross_layers} attend to a source"
     ),
     Requirement(s_src, Eq(s_src, 0) | (L_x > 0) | (w_src > 0), "must be 0 where nothing reads a source"),
-    Requirement(n_im, Eq(n_im, 0) | (w_src > 0), "must be 0 for a model without a tower, which its source describes"),
+    Requirement(n_im, Eq(n_im, 0) | (w_src > 0), "must be 0 for a model without a tower (source_stack of its entry)"),
     Requirement(s_im, Eq(n_im, 0) | (s_im > 0), "must be above 0 where requests have {images}"),
 )
 #: What an engine does not do with them.
@@ -335,8 +335,8 @@ COUNTED = Counted(
     ),
     {**OPTIONAL_SHAPE, "sliding_window": 0},
     {
-        "source_parameters": ("parameters", "source"),
-        **{formula.name: (formula.name, "source") for formula in sources.OF_STACK},
+        "source_parameters": ("parameters", "source_stack"),
+        **{formula.name: (formula.name, "source_stack") for formula in sources.OF_STACK},
     },
 )
 #: What a reader must know where a group is larger than what fast links join.

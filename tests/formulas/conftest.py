@@ -284,7 +284,9 @@ def mixed(point: dict[str, float], rng: random.Random) -> None:
 def beside(point: dict[str, float]) -> None:
     """What a request has beside its text, and what reads it."""
     if "cross_layers" in point:
-        point["cross_layers"] = 0.0 if point.get("kv_lora_rank") else min(point["cross_layers"], point.get("layers", 9.0))
+        point["cross_layers"] = (
+            0.0 if point.get("kv_lora_rank") else min(point["cross_layers"], point.get("layers", 9.0))
+        )
     if "source_tokens" in point and "images" in point:
         point["images"] = math.floor(point["images"]) if point.get("source_token_flops") else 0.0
         if point["images"]:

@@ -85,7 +85,7 @@ def reading(x, tokens):
 def model(text, source, cross):
     inner = TransformerWorkload(name="source", **source)
     other = {"cross_layers": cross, "source_hidden_dim": source["hidden_dim"]} if cross else {}
-    return TransformerWorkload(name="text", **text, source=inner, **other)
+    return TransformerWorkload(name="text", **text, source_stack=inner, **other)
 
 
 @pytest.mark.parametrize("seed", DRAWS)
