@@ -103,7 +103,6 @@ class _ParameterCountInputs(TypedDict, total=False):
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
-    lookup_parameters: float | str | Quantity[Any]
     learned_positions: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
@@ -127,8 +126,6 @@ class _ParameterCountInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
-    shared_cache_layers: float | str | Quantity[Any]
-    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -146,14 +143,11 @@ class _ParameterCountInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
-    compressed_layers: float | str | Quantity[Any]
-    heavily_compressed_layers: float | str | Quantity[Any]
-    index_compression: float | str | Quantity[Any]
-    heavy_compression: float | str | Quantity[Any]
-    o_lora_rank: float | str | Quantity[Any]
-    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
 class _ParameterCountResult(Result):
     active_experts_per_token: float
     active_parameters: float
@@ -163,10 +157,9 @@ class _ParameterCountResult(Result):
     attention_sinks: float
     block_norms: float
     blockless_layers: float
-    compressed_attention_parameters: float
-    compressed_layers: float
     conv_channels: float
     conv_kernel: float
+    cross_layers: float
     embedding_parameters: float
     expert_bias: float
     expert_ffn_dim: float
@@ -183,10 +176,7 @@ class _ParameterCountResult(Result):
     head_parameters: float
     heads: float
     heads_in_window: float
-    heavily_compressed_layers: float
-    heavy_compression: float
     hidden_dim: float
-    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -196,7 +186,6 @@ class _ParameterCountResult(Result):
     kv_lora_rank: float
     layers: float
     learned_positions: float
-    lookup_parameters: float
     mixer_parameters: float
     mixerless_layers: float
     mlp_bias: float
@@ -205,8 +194,6 @@ class _ParameterCountResult(Result):
     norm_bias: float
     norm_parameters: float
     norms_per_layer: float
-    o_groups: float
-    o_lora_rank: float
     parallel_layers: float
     parameters: float
     q_lora_rank: float
@@ -217,15 +204,16 @@ class _ParameterCountResult(Result):
     router_bias: float
     router_parameters: float
     sandwich_norm: float
-    shared_cache_layers: float
     shared_expert_parameters: float
     shared_ffn_dim: float
     sliding_head_dim: float
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
-    sliding_shared_layers: float
     sliding_v_head_dim: float
+    source_hidden_dim: float
+    source_parameters: float
+    source_projections: float
     state_gates: float
     state_heads: float
     state_key_dim: float
@@ -311,7 +299,6 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
-    lookup_parameters: float | str | Quantity[Any]
     learned_positions: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
@@ -335,8 +322,6 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
-    shared_cache_layers: float | str | Quantity[Any]
-    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -354,16 +339,12 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
-    compressed_layers: float | str | Quantity[Any]
-    heavily_compressed_layers: float | str | Quantity[Any]
-    index_compression: float | str | Quantity[Any]
-    heavy_compression: float | str | Quantity[Any]
-    o_lora_rank: float | str | Quantity[Any]
-    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
-    state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     recipe: str | _catalog.Recipe
@@ -400,14 +381,12 @@ class _TrainingMemoryResult(Result):
     capacity_factor: float
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
-    compressed_attention_parameters: float
-    compressed_attention_parameters_per_rank: float
-    compressed_layers: float
     compute_dtype: str
     conv_channels: float
     conv_kernel: float
     core_width_per_rank: float
     cp_size: float
+    cross_layers: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
     dp_replicate_size: float
@@ -466,13 +445,10 @@ class _TrainingMemoryResult(Result):
     heads: float
     heads_in_window: float
     heads_per_rank: float
-    heavily_compressed_layers: float
-    heavy_compression: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
     hot_rank_factor: float
     in_flight_micro_batches: float
-    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -495,7 +471,6 @@ class _TrainingMemoryResult(Result):
     learned_positions: float
     least_dropped_share: float
     local_micro_batch: float
-    lookup_parameters: float
     lora_rank: float
     lora_target_modules: str
     loss_buffer: Quantity[Any]
@@ -523,8 +498,6 @@ class _TrainingMemoryResult(Result):
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
     norms_per_layer: float
-    o_groups: float
-    o_lora_rank: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
     optimizer_state: Quantity[Any]
@@ -563,7 +536,6 @@ class _TrainingMemoryResult(Result):
     seq_len: Quantity[Any]
     sequence_parallel: float
     sequence_shards: float
-    shared_cache_layers: float
     shared_edges_per_rank: float
     shared_expert_parameters: float
     shared_ffn_dim: float
@@ -573,8 +545,10 @@ class _TrainingMemoryResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
-    sliding_shared_layers: float
     sliding_v_head_dim: float
+    source_hidden_dim: float
+    source_parameters: float
+    source_projections: float
     stage_activations: Quantity[Any]
     stages_per_rank: float
     state_chunk: Quantity[Any]
@@ -584,7 +558,6 @@ class _TrainingMemoryResult(Result):
     state_key_heads: float
     state_layers: float
     state_matrices: float
-    state_matrix_width: float
     state_parameters: float
     state_parameters_per_rank: float
     state_scalars: float
@@ -674,6 +647,7 @@ class _ServingInputs(TypedDict, total=False):
     kv_page_size: float | str | Quantity[Any]
     attention_mask: str
     congestion_factor: float | str | Quantity[Any]
+    images: float | str | Quantity[Any]
     duration: float | str | Quantity[Any]
     idle_power_fraction: float | str | Quantity[Any]
     host_power_fraction: float | str | Quantity[Any]
@@ -694,7 +668,6 @@ class _ServingInputs(TypedDict, total=False):
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
-    lookup_parameters: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
     mlp_bias: bool | str
@@ -715,8 +688,6 @@ class _ServingInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
-    shared_cache_layers: float | str | Quantity[Any]
-    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -734,25 +705,27 @@ class _ServingInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
-    compressed_layers: float | str | Quantity[Any]
-    heavily_compressed_layers: float | str | Quantity[Any]
-    index_compression: float | str | Quantity[Any]
-    heavy_compression: float | str | Quantity[Any]
-    o_lora_rank: float | str | Quantity[Any]
-    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    bidirectional: bool | str
     state_element_bytes: float | str | Quantity[Any]
     mixer_bytes: float | str | Quantity[Any]
     dense_bytes: float | str | Quantity[Any]
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
+    source_tokens: float | str | Quantity[Any]
+    image_patches: float | str | Quantity[Any]
+    source_token_flops: float | str | Quantity[Any]
+    source_pair_flops: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -825,6 +798,7 @@ class _ServingResult(Result):
     between_prompts_cv: float
     between_stop_probability: float
     between_stopping_prompts: float
+    bidirectional: float
     blockless_layers: float
     bunch_size: Quantity[Any]
     burst_stall: Quantity[Any]
@@ -931,9 +905,6 @@ class _ServingResult(Result):
     combine_fabric_bytes: Quantity[Any]
     combine_link_bytes: Quantity[Any]
     combine_time: Quantity[Any]
-    compressed_attention_parameters: float
-    compressed_attention_parameters_per_rank: float
-    compressed_layers: float
     compute_bound_batch: Quantity[Any]
     compute_dtype: str
     computed_prompt_tokens: Quantity[Any]
@@ -949,6 +920,8 @@ class _ServingResult(Result):
     cost_per_output_token: Quantity[Any]
     cost_per_token: Quantity[Any]
     counted_rate: Quantity[Any]
+    cross_attention_flops: Quantity[Any]
+    cross_layers: float
     decode_attention_flops: Quantity[Any]
     decode_attention_time: Quantity[Any]
     decode_batch: Quantity[Any]
@@ -991,7 +964,6 @@ class _ServingResult(Result):
     energy: Quantity[Any]
     energy_per_token: Quantity[Any]
     engine_slots: Quantity[Any]
-    entry_key_width: float
     ep_ranks_per_node: float
     ep_size: float
     ep_stride: float
@@ -1051,15 +1023,14 @@ class _ServingResult(Result):
     heads: float
     heads_in_window: float
     heads_per_rank: float
-    heavily_compressed_layers: float
-    heavy_compression: float
     hidden_dim: float
     host_layer_time: Quantity[Any]
     host_power_fraction: float
     host_time: Quantity[Any]
     hot_rank_factor: float
     idle_power_fraction: float
-    index_compression: float
+    image_patches: Quantity[Any]
+    images: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -1107,7 +1078,6 @@ class _ServingResult(Result):
     logit_weight_bytes: Quantity[Any]
     lone_tpot: Quantity[Any]
     longest_iteration_part: Quantity[Any]
-    lookup_parameters: float
     lora_expert_pairs: float
     lora_expert_parameters: float
     lora_layer_tax: Quantity[Any]
@@ -1147,8 +1117,6 @@ class _ServingResult(Result):
     num_redundant_experts: float
     num_replicas: float
     num_speculative_tokens: float
-    o_groups: float
-    o_lora_rank: float
     osl: Quantity[Any]
     osl_cv: float
     others_kept_share: float
@@ -1159,7 +1127,6 @@ class _ServingResult(Result):
     passed_weight_bytes: Quantity[Any]
     peak_flops: Quantity[Any]
     peak_seq_len: Quantity[Any]
-    picked_entry_width: float
     poisson_wait: Quantity[Any]
     poisson_wait_scale: Quantity[Any]
     port_bandwidth: Quantity[Any]
@@ -1255,9 +1222,6 @@ class _ServingResult(Result):
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
     reached_node_bandwidth: Quantity[Any]
-    read_entry_width: float
-    read_width: float
-    read_width_in_window: float
     rental_price: Quantity[Any]
     replica_capacity: Quantity[Any]
     replica_concurrency: Quantity[Any]
@@ -1288,7 +1252,6 @@ class _ServingResult(Result):
     sequence_overhead: Quantity[Any]
     served_weights: Quantity[Any]
     serving_bottleneck: str
-    shared_cache_layers: float
     shared_edges_per_rank: float
     shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
@@ -1302,7 +1265,6 @@ class _ServingResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
-    sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slo_attainment: float
@@ -1317,6 +1279,16 @@ class _ServingResult(Result):
     slot_wait_probability: float
     slots: float
     slots_taken: float
+    source_cache_per_request: Quantity[Any]
+    source_flops: Quantity[Any]
+    source_hidden_dim: float
+    source_pair_flops: Quantity[Any]
+    source_parameters: float
+    source_projections: float
+    source_time: Quantity[Any]
+    source_token_flops: Quantity[Any]
+    source_tokens: Quantity[Any]
+    source_tokens_per_request: Quantity[Any]
     stage_send_time: Quantity[Any]
     state_bytes_per_request: Quantity[Any]
     state_chunk: Quantity[Any]
@@ -1416,6 +1388,7 @@ class _ServingCapacityInputs(TypedDict, total=False):
     service_time_cv: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
     attention_mask: str
+    images: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
     hidden_dim: float | str | Quantity[Any]
@@ -1432,7 +1405,6 @@ class _ServingCapacityInputs(TypedDict, total=False):
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
-    lookup_parameters: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
     mlp_bias: bool | str
@@ -1453,8 +1425,6 @@ class _ServingCapacityInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
-    shared_cache_layers: float | str | Quantity[Any]
-    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -1472,25 +1442,27 @@ class _ServingCapacityInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
-    compressed_layers: float | str | Quantity[Any]
-    heavily_compressed_layers: float | str | Quantity[Any]
-    index_compression: float | str | Quantity[Any]
-    heavy_compression: float | str | Quantity[Any]
-    o_lora_rank: float | str | Quantity[Any]
-    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    bidirectional: bool | str
     state_element_bytes: float | str | Quantity[Any]
     mixer_bytes: float | str | Quantity[Any]
     dense_bytes: float | str | Quantity[Any]
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
+    source_tokens: float | str | Quantity[Any]
+    image_patches: float | str | Quantity[Any]
+    source_token_flops: float | str | Quantity[Any]
+    source_pair_flops: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
@@ -1516,17 +1488,18 @@ class _ServingCapacityResult(Result):
     attention_parameters: float
     attention_sinks: float
     base_request_latency: Quantity[Any]
+    bidirectional: float
     blockless_layers: float
     bottleneck: str
     bytes_per_element: Quantity[Any]
     cache_width: float
     cache_width_in_window: float
     chunked_attention: float
-    compressed_attention_parameters: float
-    compressed_layers: float
     compute_dtype: str
     conv_channels: float
     conv_kernel: float
+    cross_attention_flops: Quantity[Any]
+    cross_layers: float
     decode_attention_flops: Quantity[Any]
     decode_share: float
     decode_step_time: Quantity[Any]
@@ -1535,7 +1508,6 @@ class _ServingCapacityResult(Result):
     dispatch_tax: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
-    entry_key_width: float
     estimated_p99_latency: Quantity[Any]
     exclusive_work: Quantity[Any]
     expert_bias: float
@@ -1559,10 +1531,9 @@ class _ServingCapacityResult(Result):
     head_dim_in_window: float
     heads: float
     heads_in_window: float
-    heavily_compressed_layers: float
-    heavy_compression: float
     hidden_dim: float
-    index_compression: float
+    image_patches: Quantity[Any]
+    images: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -1590,7 +1561,6 @@ class _ServingCapacityResult(Result):
     layers: float
     light_load_p99: Quantity[Any]
     logit_flops: Quantity[Any]
-    lookup_parameters: float
     max_batch_size: Quantity[Any]
     max_replicas: float
     mean_batch: float
@@ -1606,8 +1576,6 @@ class _ServingCapacityResult(Result):
     moe_layers: float
     mtp_layers: float
     norm_bias: float
-    o_groups: float
-    o_lora_rank: float
     offered_load: float
     output_tokens: Quantity[Any]
     own_share: float
@@ -1617,7 +1585,6 @@ class _ServingCapacityResult(Result):
     peak_flops: Quantity[Any]
     peak_seq_len: Quantity[Any]
     per_replica_qps_capacity: float
-    picked_entry_width: float
     precision: str
     prefill_flops: Quantity[Any]
     prefill_load: float
@@ -1634,9 +1601,6 @@ class _ServingCapacityResult(Result):
     qps: float
     qps_capacity: float
     queue_wait_p99: Quantity[Any]
-    read_entry_width: float
-    read_width: float
-    read_width_in_window: float
     replica_arrival_rate: Quantity[Any]
     replicas: float
     required_replicas: float
@@ -1657,7 +1621,6 @@ class _ServingCapacityResult(Result):
     seq_len: Quantity[Any]
     served_weights: Quantity[Any]
     service_time_cv: float
-    shared_cache_layers: float
     shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
     shared_ffn_dim: float
@@ -1668,10 +1631,18 @@ class _ServingCapacityResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
-    sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slot_wait: Quantity[Any]
+    source_cache_per_request: Quantity[Any]
+    source_flops: Quantity[Any]
+    source_hidden_dim: float
+    source_pair_flops: Quantity[Any]
+    source_parameters: float
+    source_projections: float
+    source_token_flops: Quantity[Any]
+    source_tokens: Quantity[Any]
+    source_tokens_per_request: Quantity[Any]
     state_bytes_per_request: Quantity[Any]
     state_chunk: Quantity[Any]
     state_element_bytes: Quantity[Any]
@@ -1749,6 +1720,7 @@ class _IterationInputs(TypedDict, total=False):
     max_batch_size: float | str | Quantity[Any]
     attention_mask: str
     congestion_factor: float | str | Quantity[Any]
+    images: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
     hidden_dim: float | str | Quantity[Any]
@@ -1765,7 +1737,6 @@ class _IterationInputs(TypedDict, total=False):
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
-    lookup_parameters: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
     mlp_bias: bool | str
@@ -1786,8 +1757,6 @@ class _IterationInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
-    shared_cache_layers: float | str | Quantity[Any]
-    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -1805,25 +1774,27 @@ class _IterationInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
-    compressed_layers: float | str | Quantity[Any]
-    heavily_compressed_layers: float | str | Quantity[Any]
-    index_compression: float | str | Quantity[Any]
-    heavy_compression: float | str | Quantity[Any]
-    o_lora_rank: float | str | Quantity[Any]
-    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    bidirectional: bool | str
     state_element_bytes: float | str | Quantity[Any]
     mixer_bytes: float | str | Quantity[Any]
     dense_bytes: float | str | Quantity[Any]
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
+    source_tokens: float | str | Quantity[Any]
+    image_patches: float | str | Quantity[Any]
+    source_token_flops: float | str | Quantity[Any]
+    source_pair_flops: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -1875,6 +1846,7 @@ class _IterationResult(Result):
     attention_parameters_per_rank: float
     attention_peak_flops: Quantity[Any]
     attention_sinks: float
+    bidirectional: float
     blockless_layers: float
     c10_lora_log_rank: float
     c10_loras: float
@@ -1929,9 +1901,6 @@ class _IterationResult(Result):
     combine_fabric_bytes: Quantity[Any]
     combine_link_bytes: Quantity[Any]
     combine_time: Quantity[Any]
-    compressed_attention_parameters: float
-    compressed_attention_parameters_per_rank: float
-    compressed_layers: float
     compute_dtype: str
     computed_time: Quantity[Any]
     congestion_factor: float
@@ -1939,6 +1908,8 @@ class _IterationResult(Result):
     conv_channels: float
     conv_kernel: float
     core_width_per_rank: float
+    cross_attention_flops: Quantity[Any]
+    cross_layers: float
     decode_attention_flops: Quantity[Any]
     decode_attention_time: Quantity[Any]
     decode_requests: Quantity[Any]
@@ -1956,7 +1927,6 @@ class _IterationResult(Result):
     dp_attention_size: float
     efficiency: float
     embedding_bytes: Quantity[Any]
-    entry_key_width: float
     ep_ranks_per_node: float
     ep_size: float
     ep_stride: float
@@ -1991,13 +1961,12 @@ class _IterationResult(Result):
     heads: float
     heads_in_window: float
     heads_per_rank: float
-    heavily_compressed_layers: float
-    heavy_compression: float
     hidden_dim: float
     host_layer_time: Quantity[Any]
     host_time: Quantity[Any]
     hot_rank_factor: float
-    index_compression: float
+    image_patches: Quantity[Any]
+    images: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -2029,7 +1998,6 @@ class _IterationResult(Result):
     link_efficiency: float
     logit_weight_bytes: Quantity[Any]
     longest_iteration_part: Quantity[Any]
-    lookup_parameters: float
     lora_expert_pairs: float
     lora_expert_parameters: float
     lora_layer_tax: Quantity[Any]
@@ -2063,8 +2031,6 @@ class _IterationResult(Result):
     num_loras: float
     num_redundant_experts: float
     num_speculative_tokens: float
-    o_groups: float
-    o_lora_rank: float
     output_tokens: Quantity[Any]
     output_tokens_per_second: Quantity[Any]
     oversubscription: float
@@ -2072,7 +2038,6 @@ class _IterationResult(Result):
     parameters: float
     passed_weight_bytes: Quantity[Any]
     peak_flops: Quantity[Any]
-    picked_entry_width: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     precision: str
@@ -2094,9 +2059,6 @@ class _IterationResult(Result):
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
     reached_node_bandwidth: Quantity[Any]
-    read_entry_width: float
-    read_width: float
-    read_width_in_window: float
     replica_weights: Quantity[Any]
     request_groups: float
     router_bias: float
@@ -2116,7 +2078,6 @@ class _IterationResult(Result):
     seq_len: Quantity[Any]
     sequence_overhead: Quantity[Any]
     served_weights: Quantity[Any]
-    shared_cache_layers: float
     shared_edges_per_rank: float
     shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
@@ -2128,9 +2089,18 @@ class _IterationResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
-    sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
+    source_cache_per_request: Quantity[Any]
+    source_flops: Quantity[Any]
+    source_hidden_dim: float
+    source_pair_flops: Quantity[Any]
+    source_parameters: float
+    source_projections: float
+    source_time: Quantity[Any]
+    source_token_flops: Quantity[Any]
+    source_tokens: Quantity[Any]
+    source_tokens_per_request: Quantity[Any]
     stage_send_time: Quantity[Any]
     state_bytes_per_request: Quantity[Any]
     state_chunk: Quantity[Any]
@@ -2370,7 +2340,6 @@ class _DistributedInputs(TypedDict, total=False):
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
-    lookup_parameters: float | str | Quantity[Any]
     learned_positions: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
@@ -2394,8 +2363,6 @@ class _DistributedInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
-    shared_cache_layers: float | str | Quantity[Any]
-    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -2413,21 +2380,18 @@ class _DistributedInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
-    compressed_layers: float | str | Quantity[Any]
-    heavily_compressed_layers: float | str | Quantity[Any]
-    index_compression: float | str | Quantity[Any]
-    heavy_compression: float | str | Quantity[Any]
-    o_lora_rank: float | str | Quantity[Any]
-    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
-    state_matrix_width: float | str | Quantity[Any]
+    bidirectional: bool | str
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
@@ -2509,6 +2473,7 @@ class _DistributedResult(Result):
     backward_share: float
     batch_size: float
     besides_launch_time: Quantity[Any]
+    bidirectional: float
     block_norms: float
     blockless_layers: float
     bubble_fraction: float
@@ -2528,9 +2493,6 @@ class _DistributedResult(Result):
     combine_time: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
-    compressed_attention_parameters: float
-    compressed_attention_parameters_per_rank: float
-    compressed_layers: float
     compute_dtype: str
     compute_time: Quantity[Any]
     computing_share: float
@@ -2551,6 +2513,7 @@ class _DistributedResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
+    cross_layers: float
     delta_rule: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
@@ -2700,8 +2663,6 @@ class _DistributedResult(Result):
     heads: float
     heads_in_window: float
     heads_per_rank: float
-    heavily_compressed_layers: float
-    heavy_compression: float
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
@@ -2712,7 +2673,6 @@ class _DistributedResult(Result):
     hot_rank_factor: float
     idle_power_fraction: float
     in_flight_micro_batches: float
-    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -2749,7 +2709,6 @@ class _DistributedResult(Result):
     local_micro_batch: float
     logit_flops: Quantity[Any]
     longest_part_time: Quantity[Any]
-    lookup_parameters: float
     lora_rank: float
     lora_target_modules: str
     loss_buffer: Quantity[Any]
@@ -2792,8 +2751,6 @@ class _DistributedResult(Result):
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
     norms_per_layer: float
-    o_groups: float
-    o_lora_rank: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
     optimizer_state: Quantity[Any]
@@ -2806,7 +2763,6 @@ class _DistributedResult(Result):
     parameters_per_rank: float
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
-    picked_entry_width: float
     pipeline_schedule: str
     pipeline_split: str
     port_bandwidth: Quantity[Any]
@@ -2831,7 +2787,6 @@ class _DistributedResult(Result):
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
     reached_node_bandwidth: Quantity[Any]
-    read_entry_width: float
     recompute_activation_func: float
     recompute_layernorm: float
     recompute_mla_up_proj: float
@@ -2884,7 +2839,6 @@ class _DistributedResult(Result):
     seq_len: Quantity[Any]
     sequence_parallel: float
     sequence_shards: float
-    shared_cache_layers: float
     shared_edges_per_rank: float
     shared_expert_parameters: float
     shared_ffn_dim: float
@@ -2895,12 +2849,14 @@ class _DistributedResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
-    sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
+    source_hidden_dim: float
+    source_parameters: float
+    source_projections: float
     stage_activations: Quantity[Any]
     stage_time: Quantity[Any]
     stage_wait_time: Quantity[Any]
@@ -2912,7 +2868,6 @@ class _DistributedResult(Result):
     state_key_heads: float
     state_layers: float
     state_matrices: float
-    state_matrix_width: float
     state_operations: Quantity[Any]
     state_parameters: float
     state_parameters_per_rank: float
@@ -3066,7 +3021,6 @@ class _ExpertParallelInputs(TypedDict, total=False):
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
-    lookup_parameters: float | str | Quantity[Any]
     learned_positions: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
@@ -3090,8 +3044,6 @@ class _ExpertParallelInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
-    shared_cache_layers: float | str | Quantity[Any]
-    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -3109,21 +3061,18 @@ class _ExpertParallelInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
-    compressed_layers: float | str | Quantity[Any]
-    heavily_compressed_layers: float | str | Quantity[Any]
-    index_compression: float | str | Quantity[Any]
-    heavy_compression: float | str | Quantity[Any]
-    o_lora_rank: float | str | Quantity[Any]
-    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
-    state_matrix_width: float | str | Quantity[Any]
+    bidirectional: bool | str
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
@@ -3213,6 +3162,7 @@ class _ExpertParallelResult(Result):
     batch_size: float
     besides_launch_time: Quantity[Any]
     besides_time: Quantity[Any]
+    bidirectional: float
     block_norms: float
     blockless_layers: float
     break_even_bandwidth: Quantity[Any]
@@ -3239,9 +3189,6 @@ class _ExpertParallelResult(Result):
     combine_time: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
-    compressed_attention_parameters: float
-    compressed_attention_parameters_per_rank: float
-    compressed_layers: float
     compute_dtype: str
     compute_pool: Quantity[Any]
     compute_time: Quantity[Any]
@@ -3265,6 +3212,7 @@ class _ExpertParallelResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
+    cross_layers: float
     delta_rule: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
@@ -3430,8 +3378,6 @@ class _ExpertParallelResult(Result):
     heads: float
     heads_in_window: float
     heads_per_rank: float
-    heavily_compressed_layers: float
-    heavy_compression: float
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
@@ -3444,7 +3390,6 @@ class _ExpertParallelResult(Result):
     hot_rank_factor: float
     idle_power_fraction: float
     in_flight_micro_batches: float
-    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -3482,7 +3427,6 @@ class _ExpertParallelResult(Result):
     local_micro_batch: float
     logit_flops: Quantity[Any]
     longest_part_time: Quantity[Any]
-    lookup_parameters: float
     lora_rank: float
     lora_target_modules: str
     loss_buffer: Quantity[Any]
@@ -3526,8 +3470,6 @@ class _ExpertParallelResult(Result):
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
     norms_per_layer: float
-    o_groups: float
-    o_lora_rank: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
     optimizer_state: Quantity[Any]
@@ -3541,7 +3483,6 @@ class _ExpertParallelResult(Result):
     parameters_per_rank: float
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
-    picked_entry_width: float
     pipeline_schedule: str
     pipeline_split: str
     port_bandwidth: Quantity[Any]
@@ -3566,7 +3507,6 @@ class _ExpertParallelResult(Result):
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
     reached_node_bandwidth: Quantity[Any]
-    read_entry_width: float
     recompute_activation_func: float
     recompute_layernorm: float
     recompute_mla_up_proj: float
@@ -3627,7 +3567,6 @@ class _ExpertParallelResult(Result):
     seq_len: Quantity[Any]
     sequence_parallel: float
     sequence_shards: float
-    shared_cache_layers: float
     shared_edges_per_rank: float
     shared_expert_parameters: float
     shared_ffn_dim: float
@@ -3639,12 +3578,14 @@ class _ExpertParallelResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
-    sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
+    source_hidden_dim: float
+    source_parameters: float
+    source_projections: float
     split_traffic_time: Quantity[Any]
     stage_activations: Quantity[Any]
     stage_time: Quantity[Any]
@@ -3657,7 +3598,6 @@ class _ExpertParallelResult(Result):
     state_key_heads: float
     state_layers: float
     state_matrices: float
-    state_matrix_width: float
     state_operations: Quantity[Any]
     state_parameters: float
     state_parameters_per_rank: float
@@ -3822,6 +3762,7 @@ class _EconomicsInputs(TypedDict, total=False):
     max_replicas: float | str | Quantity[Any]
     service_time_cv: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
+    images: float | str | Quantity[Any]
     request_rate: float | str | Quantity[Any]
     concurrency: float | str | Quantity[Any]
     isl: float | str | Quantity[Any]
@@ -3883,7 +3824,6 @@ class _EconomicsInputs(TypedDict, total=False):
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
-    lookup_parameters: float | str | Quantity[Any]
     learned_positions: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
@@ -3907,8 +3847,6 @@ class _EconomicsInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
-    shared_cache_layers: float | str | Quantity[Any]
-    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -3926,21 +3864,18 @@ class _EconomicsInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
-    compressed_layers: float | str | Quantity[Any]
-    heavily_compressed_layers: float | str | Quantity[Any]
-    index_compression: float | str | Quantity[Any]
-    heavy_compression: float | str | Quantity[Any]
-    o_lora_rank: float | str | Quantity[Any]
-    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
-    state_matrix_width: float | str | Quantity[Any]
+    bidirectional: bool | str
     moe_layer_interval: float | str | Quantity[Any]
     state_element_bytes: float | str | Quantity[Any]
     mixer_bytes: float | str | Quantity[Any]
@@ -3948,6 +3883,10 @@ class _EconomicsInputs(TypedDict, total=False):
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
+    source_tokens: float | str | Quantity[Any]
+    image_patches: float | str | Quantity[Any]
+    source_token_flops: float | str | Quantity[Any]
+    source_pair_flops: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
@@ -4064,6 +4003,7 @@ class _EconomicsResult(Result):
     between_prompts_cv: float
     between_stop_probability: float
     between_stopping_prompts: float
+    bidirectional: float
     block_norms: float
     blockless_layers: float
     bottleneck: str
@@ -4180,9 +4120,6 @@ class _EconomicsResult(Result):
     combine_time: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
-    compressed_attention_parameters: float
-    compressed_attention_parameters_per_rank: float
-    compressed_layers: float
     compute_bound_batch: Quantity[Any]
     compute_dtype: str
     compute_time: Quantity[Any]
@@ -4214,6 +4151,8 @@ class _EconomicsResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
+    cross_attention_flops: Quantity[Any]
+    cross_layers: float
     decode_attention_flops: Quantity[Any]
     decode_attention_time: Quantity[Any]
     decode_batch: Quantity[Any]
@@ -4311,7 +4250,6 @@ class _EconomicsResult(Result):
     energy_cost: Quantity[Any]
     energy_per_token: Quantity[Any]
     engine_slots: Quantity[Any]
-    entry_key_width: float
     ep_exposed_time: Quantity[Any]
     ep_overlap: float
     ep_ranks_per_node: float
@@ -4437,8 +4375,6 @@ class _EconomicsResult(Result):
     heads: float
     heads_in_window: float
     heads_per_rank: float
-    heavily_compressed_layers: float
-    heavy_compression: float
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
@@ -4450,8 +4386,9 @@ class _EconomicsResult(Result):
     hot_product_flops: Quantity[Any]
     hot_rank_factor: float
     idle_power_fraction: float
+    image_patches: Quantity[Any]
+    images: float
     in_flight_micro_batches: float
-    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -4528,7 +4465,6 @@ class _EconomicsResult(Result):
     lone_tpot: Quantity[Any]
     longest_iteration_part: Quantity[Any]
     longest_part_time: Quantity[Any]
-    lookup_parameters: float
     lora_expert_pairs: float
     lora_expert_parameters: float
     lora_layer_tax: Quantity[Any]
@@ -4600,8 +4536,6 @@ class _EconomicsResult(Result):
     num_redundant_experts: float
     num_replicas: float
     num_speculative_tokens: float
-    o_groups: float
-    o_lora_rank: float
     offered_load: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
@@ -4623,7 +4557,6 @@ class _EconomicsResult(Result):
     peak_flops: Quantity[Any]
     peak_seq_len: Quantity[Any]
     per_replica_qps_capacity: float
-    picked_entry_width: float
     pipeline_schedule: str
     pipeline_split: str
     poisson_wait: Quantity[Any]
@@ -4736,9 +4669,6 @@ class _EconomicsResult(Result):
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
     reached_node_bandwidth: Quantity[Any]
-    read_entry_width: float
-    read_width: float
-    read_width_in_window: float
     recompute_activation_func: float
     recompute_layernorm: float
     recompute_mla_up_proj: float
@@ -4814,7 +4744,6 @@ class _EconomicsResult(Result):
     served_weights: Quantity[Any]
     service_time_cv: float
     serving_bottleneck: str
-    shared_cache_layers: float
     shared_edges_per_rank: float
     shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
@@ -4830,7 +4759,6 @@ class _EconomicsResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
-    sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slo_attainment: float
@@ -4849,6 +4777,16 @@ class _EconomicsResult(Result):
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
+    source_cache_per_request: Quantity[Any]
+    source_flops: Quantity[Any]
+    source_hidden_dim: float
+    source_pair_flops: Quantity[Any]
+    source_parameters: float
+    source_projections: float
+    source_time: Quantity[Any]
+    source_token_flops: Quantity[Any]
+    source_tokens: Quantity[Any]
+    source_tokens_per_request: Quantity[Any]
     stage_activations: Quantity[Any]
     stage_send_time: Quantity[Any]
     stage_time: Quantity[Any]
@@ -4863,7 +4801,6 @@ class _EconomicsResult(Result):
     state_key_heads: float
     state_layers: float
     state_matrices: float
-    state_matrix_width: float
     state_operations: Quantity[Any]
     state_parameters: float
     state_parameters_per_rank: float
@@ -5092,6 +5029,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     osl_cv: float | str | Quantity[Any]
     burstiness: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
+    images: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     active_parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
@@ -5109,7 +5047,6 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
-    lookup_parameters: float | str | Quantity[Any]
     learned_positions: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
@@ -5133,8 +5070,6 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
-    shared_cache_layers: float | str | Quantity[Any]
-    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -5152,21 +5087,18 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
-    compressed_layers: float | str | Quantity[Any]
-    heavily_compressed_layers: float | str | Quantity[Any]
-    index_compression: float | str | Quantity[Any]
-    heavy_compression: float | str | Quantity[Any]
-    o_lora_rank: float | str | Quantity[Any]
-    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
-    state_matrix_width: float | str | Quantity[Any]
+    bidirectional: bool | str
     moe_layer_interval: float | str | Quantity[Any]
     state_element_bytes: float | str | Quantity[Any]
     mixer_bytes: float | str | Quantity[Any]
@@ -5174,6 +5106,10 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
+    source_tokens: float | str | Quantity[Any]
+    image_patches: float | str | Quantity[Any]
+    source_token_flops: float | str | Quantity[Any]
+    source_pair_flops: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -5288,6 +5224,7 @@ class _MemoryExpansionResult(Result):
     between_prompts_cv: float
     between_stop_probability: float
     between_stopping_prompts: float
+    bidirectional: float
     block_norms: float
     blocking_link_traffic: Quantity[Any]
     blockless_layers: float
@@ -5401,9 +5338,6 @@ class _MemoryExpansionResult(Result):
     combine_time: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
-    compressed_attention_parameters: float
-    compressed_attention_parameters_per_rank: float
-    compressed_layers: float
     compute_dtype: str
     compute_time: Quantity[Any]
     computed_prompt_tokens: Quantity[Any]
@@ -5428,6 +5362,8 @@ class _MemoryExpansionResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
+    cross_attention_flops: Quantity[Any]
+    cross_layers: float
     decode_attention_flops: Quantity[Any]
     decode_batch: Quantity[Any]
     decode_iteration_time: Quantity[Any]
@@ -5507,7 +5443,6 @@ class _MemoryExpansionResult(Result):
     empty_share: float
     end_layers: float
     engine_slots: Quantity[Any]
-    entry_key_width: float
     ep_exposed_time: Quantity[Any]
     ep_overlap: float
     ep_ranks_per_node: float
@@ -5626,8 +5561,6 @@ class _MemoryExpansionResult(Result):
     heads: float
     heads_in_window: float
     heads_per_rank: float
-    heavily_compressed_layers: float
-    heavy_compression: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
     host_layer_time: Quantity[Any]
@@ -5636,8 +5569,9 @@ class _MemoryExpansionResult(Result):
     host_wait_time: Quantity[Any]
     hot_product_flops: Quantity[Any]
     hot_rank_factor: float
+    image_patches: Quantity[Any]
+    images: float
     in_flight_micro_batches: float
-    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -5705,7 +5639,6 @@ class _MemoryExpansionResult(Result):
     logit_weight_bytes: Quantity[Any]
     lone_tpot: Quantity[Any]
     longest_segment: str
-    lookup_parameters: float
     lora_expert_parameters: float
     lora_layer_tax: Quantity[Any]
     lora_memory: Quantity[Any]
@@ -5769,8 +5702,6 @@ class _MemoryExpansionResult(Result):
     num_redundant_experts: float
     num_replicas: float
     num_speculative_tokens: float
-    o_groups: float
-    o_lora_rank: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
     optimizer_offload: float
@@ -5791,7 +5722,6 @@ class _MemoryExpansionResult(Result):
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
     peak_seq_len: Quantity[Any]
-    picked_entry_width: float
     pipeline_schedule: str
     pipeline_split: str
     poisson_wait: Quantity[Any]
@@ -5888,9 +5818,6 @@ class _MemoryExpansionResult(Result):
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
     reached_node_bandwidth: Quantity[Any]
-    read_entry_width: float
-    read_width: float
-    read_width_in_window: float
     recompute_activation_func: float
     recompute_layernorm: float
     recompute_mla_up_proj: float
@@ -5962,7 +5889,6 @@ class _MemoryExpansionResult(Result):
     sequence_shards: float
     served_weights: Quantity[Any]
     serving_bottleneck: str
-    shared_cache_layers: float
     shared_edges_per_rank: float
     shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
@@ -5977,7 +5903,6 @@ class _MemoryExpansionResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
-    sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slo_attainment: float
@@ -5996,6 +5921,15 @@ class _MemoryExpansionResult(Result):
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
+    source_cache_per_request: Quantity[Any]
+    source_flops: Quantity[Any]
+    source_hidden_dim: float
+    source_pair_flops: Quantity[Any]
+    source_parameters: float
+    source_projections: float
+    source_token_flops: Quantity[Any]
+    source_tokens: Quantity[Any]
+    source_tokens_per_request: Quantity[Any]
     stage_activations: Quantity[Any]
     stage_time: Quantity[Any]
     stage_wait_time: Quantity[Any]
@@ -6010,7 +5944,6 @@ class _MemoryExpansionResult(Result):
     state_key_heads: float
     state_layers: float
     state_matrices: float
-    state_matrix_width: float
     state_operations: Quantity[Any]
     state_parameters: float
     state_parameters_per_rank: float
@@ -6333,8 +6266,6 @@ class _ModelsLanguage(_catalog.Group):
     DeepSeek_V3_2: _catalog.SparseTransformerWorkload
     DeepSeek_V2: _catalog.SparseTransformerWorkload
     DeepSeek_V2_Lite: _catalog.SparseTransformerWorkload
-    DeepSeek_V4_Pro: _catalog.SparseTransformerWorkload
-    DeepSeek_V4_Flash: _catalog.SparseTransformerWorkload
     DeepSpeedMoE_1_3B_MoE_128: _catalog.SparseTransformerWorkload
     DeepSpeedMoE_2_4B_MoE_128: _catalog.SparseTransformerWorkload
     DeepSpeedMoE_8B_MoE_128: _catalog.SparseTransformerWorkload
@@ -6354,7 +6285,6 @@ class _ModelsLanguage(_catalog.Group):
     Gemma3_4B: _catalog.TransformerWorkload
     Gemma3_12B: _catalog.TransformerWorkload
     Gemma3_27B: _catalog.TransformerWorkload
-    Gemma3n_E4B: _catalog.TransformerWorkload
     Gemma4_26B_A4B: _catalog.SparseTransformerWorkload
     Gemma4_31B: _catalog.TransformerWorkload
     GLM_4_5: _catalog.SparseTransformerWorkload

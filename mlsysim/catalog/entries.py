@@ -479,7 +479,7 @@ class TransformerWorkload(Entry):
         Parameters that later layers share with earlier ones, so that they are stored once; 0 where left out.
     bidirectional : Value, optional
         Yes where tokens see those behind them as well, and none is decoded; no where left out.
-    source : TransformerWorkload, optional
+    source_stack : TransformerWorkload, optional
         What reads a source beside the text: an encoder, or the tower of a vision-language model with its projector.
     cross_layers, source_hidden_dim : Value, optional
         Layers that attend to the source beside their own mixer, and its width where it is another; 0 where left out.
@@ -587,7 +587,7 @@ class TransformerWorkload(Entry):
     further_vectors: Count | None = None
     reused_parameters: Count | None = None
     bidirectional: Flag | None = None
-    source: TransformerWorkload | None = None
+    source_stack: TransformerWorkload | None = None
     cross_layers: Count | None = None
     source_hidden_dim: Count | None = None
     source_tokens: Count | None = None
@@ -682,7 +682,7 @@ class TransformerWorkload(Entry):
     @property
     def unanswered(self) -> Mapping[str, tuple[float | None, str]]:
         """See :attr:`Entry.unanswered`; a measured model has costs, and no matrices by name."""
-        return (_UNMEASURED if self.measured_by else {}) | (_OF_SOURCES if self.source else {})
+        return (_UNMEASURED if self.measured_by else {}) | (_OF_SOURCES if self.source_stack else {})
 
     def word_of(self, name: str) -> Choice | None:
         """See :meth:`Entry.word_of`."""
@@ -859,7 +859,7 @@ _UNMEASURED: dict[str, tuple[float | None, str]] = {
 
 #: Of models with a second stack.
 _OF_SOURCES: dict[str, tuple[float | None, str]] = {
-    "activation_checkpointing": (
+    "optimizer": (
         None, "has an encoder or a tower, whose training is not counted; its text is, read with --ignore vision_config"
     ),
 }  # fmt: skip

@@ -312,7 +312,7 @@ def workload(path: str | Path, *, ignore: str | Iterable[str] = (), **fields: An
         shape, notes = _read(content, ignored)
         said = {"source": str(file), "date": "", "kind": "user"}
         kinds, sparse = shape.pop("kinds", []), shape.pop("sparse", [])
-        stack = {name: {"value": value, **said} for name, value in shape.pop("source", {}).items()}
+        stack = {name: {"value": value, **said} for name, value in shape.pop("source_stack", {}).items()}
         given = {name: {"value": value, **said} for name, value in shape.items()}
         table, source, more = _formats(content, file)
         notes += more
@@ -324,7 +324,7 @@ def workload(path: str | Path, *, ignore: str | Iterable[str] = (), **fields: An
         kind = SparseTransformerWorkload if "experts" in given else TransformerWorkload
         name = _name(content, file)
         if stack:
-            given["source"] = TransformerWorkload(**{"name": f"source of {name}", **stack})
+            given["source_stack"] = TransformerWorkload(**{"name": f"what reads the source of {name}", **stack})
         return kind(**{"name": name, **given, **fields})
     except CatalogError as error:
         raise CatalogError(f"{file}: {error}") from None
@@ -433,7 +433,7 @@ def _read(content: Mapping[str, Any], ignored: Iterable[str]) -> tuple[dict[str,
         return shape, [f"{without} {error}." if note == without else note for note in notes]
     if "image_patches" in stack:
         shape["image_patches"] = stack.pop("image_patches")
-    return {**shape, "source": stack}, [note for note in notes if note != without]
+    return {**shape, "source_stack": stack}, [note for note in notes if note != without]
 
 
 def _without(name: str) -> str:
@@ -469,7 +469,7 @@ def _text(content: Mapping[str, Any], ignored: Iterable[str]) -> tuple[dict[str,
         known = _known(model_type)
         shape, notes = _shape(content, known, ignored)
         if "stack" in layout(known):
-            shape["source"] = _shape(content, known, ignored, lines=encoder(known))[0]
+            shape["source_stack"] = _shape(content, known, ignored, lines=encoder(known))[0]
         return shape, notes + layout(known).get("notes", [])
     within = next((name for name in tables()["within"] if name in content), None)
     if within is None and "hidden_size" in content:

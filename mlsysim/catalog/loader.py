@@ -297,10 +297,8 @@ class Catalog:
                     fields[field] = self._referred(content, field)
                 elif refers and isinstance(content, list):
                     fields[field] = tuple(self._referred(each, field) for each in content)
-                elif field == "source" and isinstance(content, dict):
-                    said = {name: content[name] for name in _FREE_TEXT if name in content}
-                    told = _with_provenance({k: v for k, v in content.items() if k not in said}, inherited)
-                    fields[field] = TransformerWorkload(**{"name": f"source of {fields['name']}", **told, **said})
+                elif field == "source_stack" and isinstance(content, dict):
+                    fields[field] = _stack(content, inherited, fields["name"])
                 elif field not in _FREE_TEXT:
                     fields[field] = _with_provenance(content, inherited)
             if kind is Recipe:
@@ -415,6 +413,14 @@ def _class_of(path: str) -> type[Entry]:
     if group not in classes:
         raise CatalogError(f"{path}: {UnknownNameError('group of Systems', group, classes)}")
     return classes[group]
+
+
+def _stack(content: Mapping[str, Any], inherited: Mapping[str, Any], name: str) -> TransformerWorkload:
+    """What reads the source of a model of this name."""
+    said = {"name": f"what reads the source of {name}"} | {key: content[key] for key in _FREE_TEXT if key in content}
+    own = {key: content[key] for key in _PROVENANCE if key in content}
+    values = {key: value for key, value in content.items() if key not in said and key not in own}
+    return TransformerWorkload(**said, **_with_provenance(values, {**inherited, **own}))
 
 
 def _with_provenance(content: Any, inherited: Mapping[str, Any]) -> Any:

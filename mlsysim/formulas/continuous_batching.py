@@ -173,9 +173,9 @@ stored_weights = Formula(
     title="Weights one replica keeps in memory, in the formats of its checkpoint",
     source=Source("lin2024", "section 5.1"),
     variant=NAME,
-    assumes="Embeddings, head, encoders and towers keep 16 bit beside narrower weights; norms and routers are taken as "
-    "other weights. "
-    "Matrices of mixers, blocks, experts and head may have formats of their own, and all else that of the weights.",
+    assumes="Embedding, head, encoders and towers keep 16 bit beside narrower weights; norms and routers are taken as "
+    "the other weights. Matrices of mixers, blocks, experts and head may have formats of their own, and all else that "
+    "of the weights.",
     accuracy="Checkpoints of gpt-oss to the byte, DeepSeek-V3 within 0.002%, a 4-bit one of Llama-3.1-8B within 1%.",
     example=Example(
         {

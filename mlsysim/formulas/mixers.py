@@ -121,7 +121,7 @@ from mlsysim.symbols.mixers import (
 )
 from mlsysim.symbols.parameters import P_attn
 from mlsysim.symbols.serving import kv_token
-from mlsysim.symbols.sources import L_x, bidirectional, kappa_x
+from mlsysim.symbols.sources import L_x, P_xs, bidirectional, h_src, kappa_x, s_all, w_x
 from mlsysim.symbols.step import f_mask, s_reach, w_attn
 from mlsysim.symbols.trained import K_attn, R_ad, R_attn, U_attn, lora_targets
 from mlsysim.symbols.training import P_attn_r, a_kv_r, t
@@ -135,6 +135,7 @@ LATENT = Source("deepseek2024v2", "section 2.1")
 FACTORS = Source("shazeer2018", "section 3")
 AUTOGRAD = Source("korthikanti2023", "section 4.1")
 LORA = Source("hu2022", "section 4.1")
+VASWANI = Source("vaswani2017", "section 3.2.3")
 SHAPE = "Every stored tensor once; buffers such as rotary tables are not parameters."
 COUNTED = "Equal, tensor for tensor, to PyTorch and transformers models split the same way (docs/validation.md)."
 HOOKS = "Within 0.2% of the saved tensors of PyTorch layers: plain, dropout, Llama, Qwen3, Mixtral, DeepSeek-V3."
@@ -156,6 +157,8 @@ UNCOMPRESSED = {y_sp: 0, y_hc: 0, m_ix: 0, m_hc: 0}
 ONE_HEAD = {a: 1}
 #: One whose layers all read everything.
 READS_ALL = {window: 0, chunked: 0, k_ix: 0, **ONE_HEAD, **UNCOMPRESSED}
+#: One whose layers with a window reach 64 tokens.
+NEAR_64 = {window: 64}
 
 
 def summed(matrices: Matrices, number: Callable[[Any, Any], Any]) -> Any:
@@ -361,6 +364,10 @@ def picked(tokens: Any) -> Any:
 ENTRY_WORK = 4 * a * flop / token**2
 
 
+#: Arithmetic of attention with a window per token, where the sequence is longer and nothing is masked.
+WITHIN = w_win * window
+
+
 def scored(tokens: Any) -> Any:
     """The same, mean over work."""
     return read(tokens, w_dec, w_near, w_ix, w_dec, ENTRY_WORK)
@@ -516,6 +523,15 @@ compressed_attention_parameters_per_rank = Formula(
     source=MEGATRON,
     assumes="Heads and their groups are split; what has no heads is held by all ranks, compressors and indexers too.",
     example=Example({**COMPRESSED, t: 1}, "299894912", derived="299894912"),
+)
+
+source_projections = Formula(
+    P_xs,
+    L_x * when(h_src > 0, h_src, h) * a_kv * (d_h + d_v_h),
+    title="Elements of the matrices of keys and values of a source",
+    source=VASWANI,
+    assumes="Each layer that attends to the source projects it for itself, once a request.",
+    example=Example({L_x: 6, a_kv: 8, d_h: 64, d_v_h: 64, h_src: 0, h: 512}, "3145728", derived="6 * 2 * 512 * 512"),
 )
 
 mixer_parameters = Formula(
@@ -976,6 +992,14 @@ decode_attention_work = Formula(
     ),
 )
 
+cross_work = Formula(
+    w_x,
+    2 * L_x * a * (d_h + d_v_h) * flop / token**2,
+    title="Arithmetic of cross-attention, per pair of tokens",
+    source=VASWANI,
+    example=Example({L_x: 6, a: 8, d_h: 64, d_v_h: 64}, "12288 FLOP/token^2", derived="6 * 4 * 8 * 64"),
+)
+
 #: Numbers of a chunk that products of matrices make per token and head: of pairs, and of the state.
 _pairs = Q_st * (when(delta > 0, 3, 1) * N_st + when(delta > 0, 2, 1) * D_st) / token
 _states = when(delta > 0, 3, 2) * N_st * D_st
@@ -1075,6 +1099,21 @@ state_bytes = Formula(
 def _of_token(heads: Heads) -> Any:
     """Numbers of the keys and values of a token."""
     return heads.kv * (heads.keys + heads.values)
+
+
+source_cache = Formula(
+    kappa_x,
+    L_x * a_kv * (d_h + d_v_h) * q_kv / token * s_all,
+    title="Keys and values of the sources of one request",
+    source=VASWANI,
+    assumes="They are kept as long as the request, and no token is added.",
+    convention="All layers, one replica.",
+    example=Example(
+        {L_x: 32, a_kv: 20, d_h: 64, d_v_h: 64, q_kv: 2, s_all: 1500},
+        "245.76 MB/request",
+        derived="32 * 2 * 20 * 64 * 2 * 1500 / 1e6",
+    ),
+)
 
 
 def _cached(ways: Any) -> Any:
@@ -1326,6 +1365,7 @@ WHOLE = (
     state_parameters,
     indexer_parameters,
     compressed_attention_parameters,
+    source_projections,
     mixer_parameters,
     attention_parameters,
 )
@@ -1359,6 +1399,8 @@ COMPUTED = (
 )
 #: What they compute in decoding.
 DECODED = (near_decode_work, decode_attention_work)
+#: What layers that attend to a source compute, and keep of it.
+CROSSED = (cross_work, source_cache)
 #: What a training step needs beside that.
 TRAINED = (key_value_width, repeated_elements, expanding_elements, product_widths, *COMPUTED)
 #: What a request keeps.
@@ -1383,6 +1425,7 @@ FORMULAS = (
     *ADAPTED,
     *COMPUTED,
     *DECODED,
+    *CROSSED,
     kv_bytes_by_width,
     *CACHED,
     cache_per_rank,

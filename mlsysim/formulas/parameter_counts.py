@@ -11,9 +11,9 @@ from typing import Any
 
 from mlsysim.formulas.mixers import SHAPE, Matrices, elements, summed
 from mlsysim.symbolic import Example, Formula, Max, Source, when
-from mlsysim.symbols.mixers import P_mix, a_kv, d_h, d_v_h, n_N
+from mlsysim.symbols.mixers import P_mix, n_N
 from mlsysim.symbols.parameters import P_attn, P_emb, P_exp, P_ffn, P_head, P_norm, P_rt, P_sh
-from mlsysim.symbols.sources import L_x, P_src, P_xs, h_src
+from mlsysim.symbols.sources import P_src, P_xs
 from mlsysim.symbols.workload import (
     E,
     L,
@@ -153,8 +153,8 @@ embedding_parameters = Formula(
     V * h_V + n_pos * h + 2 * h * r_V + P_lk,
     title="Parameters of the embeddings",
     source=Source("brown2020", "section 2.1"),
-    assumes="With the projections to the width of the model and back, where there are some, and tables that layers look "
-    "up of their own (Gemma 3n).",
+    assumes="With projections to the width of the model and back where there are some, and tables that layers look up "
+    "(Gemma 3n).",
     convention=SHAPE,
     example=Example(
         {V: 50257, h: 768, h_V: 768, r_V: 0, n_pos: 1024, P_lk: 0}, "39383808", derived="(50257 + 1024) * 768"
@@ -169,16 +169,6 @@ head_parameters = Formula(
     assumes="None where head and embedding are one matrix.",
     convention=SHAPE,
     example=Example({V: 128256, h_V: 4096, tied: 0}, "525336576", derived="128256 * 4096"),
-)
-
-
-source_projections = Formula(
-    P_xs,
-    L_x * when(h_src > 0, h_src, h) * a_kv * (d_h + d_v_h),
-    title="Elements of the matrices of keys and values of a source",
-    source=Source("vaswani2017", "section 3.2.3"),
-    assumes="Each layer that attends to the source projects it for itself, once a request.",
-    example=Example({L_x: 6, a_kv: 8, d_h: 64, d_v_h: 64, h_src: 0, h: 512}, "3145728", derived="6 * 2 * 512 * 512"),
 )
 
 
@@ -197,8 +187,8 @@ counted_parameters = Formula(
     source=Source("kaplan2020", "table 1"),
     variant="counted",
     assumes="Two norms per layer, four where they stand behind its blocks too, and one after the last. A layer for "
-    "predicting one more token is as wide as the others. What several layers share is stored once. What reads a source, "
-    "and its keys and values, count as well. Kaplan et al. leave embeddings, norms and biases out; here nothing is.",
+    "predicting one more token is as wide as the others. What several layers share is stored once. What reads a source "
+    "counts, with its keys and values. Kaplan et al. leave embeddings, norms and biases out; here nothing is.",
     convention=SHAPE,
     example=Example(
         {P_mix: 32 * 41943040, M_x: 0, b_x: 0, P_re: 0, P_src: 0, P_xs: 0, L_nb: 0, L: 32, L_moe: 0, E: 1, L_mtp: 0,
@@ -238,7 +228,6 @@ FORMULAS = (
     embedding_width,
     embedding_parameters,
     head_parameters,
-    source_projections,
     counted_parameters,
     counted_active_parameters,
 )

@@ -1,6 +1,6 @@
 """Sources beside the text
 
-A *stack* is layers of one width that see the same tokens. Beside its text a model may have a second one, which reads a
+A stack is layers of one width that see the same tokens. Beside its text a model may have a second one, which reads a
 source: an encoder, to which layers of the decoder attend, or a tower whose patches become tokens of the prompt. A stack
 is counted by the same formulas as a model, once; the text then sees three numbers of it: parameters, and forward
 arithmetic per token and per pair of tokens of the source. Sources are read before the prompt, and never again.
@@ -8,18 +8,15 @@ arithmetic per token and per pair of tokens of the source. Sources are read befo
 
 from __future__ import annotations
 
-from mlsysim.formulas.parameter_counts import source_projections
+from mlsysim.formulas.mixers import NEAR_64, WITHIN
 from mlsysim.symbolic import Example, Formula, Max, Source, flop, request, token
 from mlsysim.symbols.batching import attention_flops
-from mlsysim.symbols.formats import q_kv
 from mlsysim.symbols.hardware import eta
 from mlsysim.symbols.iteration import F_16, h_c, n_pro_r
-from mlsysim.symbols.mixers import a, a_kv, d_h, d_v_h, w_win, window
+from mlsysim.symbols.mixers import w_win
 from mlsysim.symbols.sources import (
-    L_x,
     P_xs,
     c_src,
-    kappa_x,
     n_im,
     phi_src,
     s_all,
@@ -33,18 +30,17 @@ from mlsysim.symbols.step import w_lin
 from mlsysim.symbols.training import t
 from mlsysim.symbols.workload import s
 
-VASWANI = Source("vaswani2017", "section 3.2.3")
 VISION = Source("dosovitskiy2021", "section 3.1")
 
 source_token_work = Formula(
     w_src,
-    w_lin + w_win * window,
+    w_lin + WITHIN,
     title="Arithmetic of a stack per token of a source",
     source=VISION,
     assumes="The products of its layers, its embedding of patches and its projector among them, and attention within "
     "a window. The logits of a stack are not computed.",
     convention="Of the stack that reads the source.",
-    example=Example({w_lin: 0.8e9, w_win: 28672, window: 64}, "0.801835 GFLOP/token", derived="0.8 + 28672 * 64 / 1e9"),
+    example=Example({w_lin: 0.8e9, w_win: 28672, **NEAR_64}, "0.801835 GFLOP/token", derived="0.8 + 28672 * 64 / 1e9"),
 )
 
 source_pair_work = Formula(
@@ -55,14 +51,6 @@ source_pair_work = Formula(
     assumes="Every token sees all tokens of the same source, but in layers with a window.",
     convention="Of the stack that reads the source.",
     example=Example({attention_flops: 124416, w_win: 0}, "124416 FLOP/token^2", derived="124416"),
-)
-
-cross_work = Formula(
-    w_x,
-    2 * L_x * a * (d_h + d_v_h) * flop / token**2,
-    title="Arithmetic of cross-attention, per pair of tokens",
-    source=VASWANI,
-    example=Example({L_x: 6, a: 8, d_h: 64, d_v_h: 64}, "12288 FLOP/token^2", derived="6 * 4 * 8 * 64"),
 )
 
 request_sources = Formula(
@@ -87,27 +75,13 @@ source_work = Formula(
     ),
 )
 
-source_cache = Formula(
-    kappa_x,
-    L_x * a_kv * (d_h + d_v_h) * q_kv / token * s_all,
-    title="Keys and values of the sources of one request",
-    source=VASWANI,
-    assumes="They are kept as long as the request, and no token is added.",
-    convention="All layers, one replica.",
-    example=Example(
-        {L_x: 32, a_kv: 20, d_h: 64, d_v_h: 64, q_kv: 2, s_all: 1500},
-        "245.76 MB/request",
-        derived="32 * 2 * 20 * 64 * 2 * 1500 / 1e6",
-    ),
-)
-
 source_time = Formula(
     t_src,
     n_pro_r * (phi_src + s * (1 - h_c) * w_x * s_all) / (t * F_16 * eta),
     title="Sources of the prompts",
     source=VISION,
-    assumes="Encoders and towers compute at 16 bit, split over the tensor-parallel ranks, and before the prompt. Images of "
-    "a cached prefix are read again.",
+    assumes="Encoders and towers compute at 16 bit, split over tensor-parallel ranks, and before the prompt. Images "
+    "of a cached prefix are read again.",
     example=Example(
         {n_pro_r: 2, phi_src: 10, s: 1000, h_c: 0, w_x: 0, s_all: 8192, t: 2, F_16: 1000, eta: 0.5},
         "20 ms",
@@ -118,13 +92,11 @@ source_time = Formula(
 FORMULAS = (
     source_token_work,
     source_pair_work,
-    cross_work,
     request_sources,
     source_work,
-    source_cache,
     source_time,
 )
 #: What a stack says of itself to the text that reads what it makes.
 OF_STACK = (source_token_work, source_pair_work)
 #: What a request needs of its sources.
-OF_REQUEST = (source_projections, cross_work, request_sources, source_work, source_cache)
+OF_REQUEST = (request_sources, source_work)

@@ -99,6 +99,7 @@ class ServingCapacityModel(PerformanceModel):
                     *mixers.DECODED,
                     *mixers.CACHED,
                     mixers.mixer_matrices,
+                    *mixers.CROSSED,
                     *sources.OF_REQUEST,
                     *mixer_times.WHOLE,
                     *continuous_batching.FORMULAS,

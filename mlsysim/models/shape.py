@@ -299,12 +299,11 @@ WINDOW_REQUIREMENTS = (
 
 #: Requests say what an encoder or a tower reads.
 SOURCE_REQUIREMENTS = (
-    Requirement(L_x, Eq(L_x, 0) | Eq(r_kv, 0), "must be 0 with latent attention ({kv_lora_rank})"),
     Requirement(
         s_src, (s_src > 0) | Eq(L_x, 0) | (n_im > 0), "must be above 0 where {cross_layers} attend to a source"
     ),
     Requirement(s_src, Eq(s_src, 0) | (L_x > 0) | (w_src > 0), "must be 0 where nothing reads a source"),
-    Requirement(n_im, Eq(n_im, 0) | (w_src > 0), "must be 0 for a model without a tower, which its source describes"),
+    Requirement(n_im, Eq(n_im, 0) | (w_src > 0), "must be 0 for a model without a tower (source_stack of its entry)"),
     Requirement(s_im, Eq(n_im, 0) | (s_im > 0), "must be above 0 where requests have {images}"),
 )
 #: What an engine does not do with them.
@@ -328,7 +327,7 @@ TEXT_ALONE = (
 DECODES = Requirement(
     bidirectional,
     Eq(bidirectional, 0),
-    "must be False here, where tokens are decoded: ServingCapacityModel counts sequences, IterationModel batches of them",
+    "must be False here, where tokens are decoded: ServingCapacityModel counts sequences, IterationModel batches",
 )
 ANSWERS_AT_ONCE = Requirement(
     n_out, Eq(bidirectional, 0) | Eq(n_out, 1), "must be 1 where {bidirectional}: a token sees those behind it"
@@ -388,6 +387,8 @@ KIND_REQUIREMENTS = (
         Requirement(count, (count > 0) | Eq(sum(shape), 0), f"must be above 0 where they have {_named(shape)}")
         for count, shape in SHAPES.items()
     ),
+    Requirement(L_x, L_x <= L, "must be at most {layers}"),
+    Requirement(L_x, Eq(L_x, 0) | Eq(r_kv, 0), "must be 0 with latent attention ({kv_lora_rank})"),
 )
 
 SHAPE_REQUIREMENTS = (
@@ -424,8 +425,8 @@ COUNTED = Counted(
     ),
     {**OPTIONAL_SHAPE, "sliding_window": 0},
     {
-        "source_parameters": ("parameters", "source"),
-        **{formula.name: (formula.name, "source") for formula in sources.OF_STACK},
+        "source_parameters": ("parameters", "source_stack"),
+        **{formula.name: (formula.name, "source_stack") for formula in sources.OF_STACK},
     },
 )
 #: What a reader must know where a group is larger than what fast links join.

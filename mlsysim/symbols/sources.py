@@ -4,7 +4,7 @@ from mlsysim.symbolic import flag, integer, nonnegative, variable
 
 bidirectional = variable(
     "bidirectional",
-    r"\beta_{\leftrightarrow}",
+    r"\beta_{\mathrm{bi}}",
     "count",
     "Whether tokens see those behind them as well: encoders, towers and diffusion transformers, which decode nothing.",
     flag(),

@@ -23,6 +23,8 @@ def tensors(model, experts):
     yield number("learned_positions") * width
     yield norm
     yield number("further_matrices") + number("further_vectors") + number("lookup_parameters")
+    if model.source_stack is not None:
+        yield from tensors(model.source_stack, 0)
     # Which layers have what does not matter to the sum, only how many.
     for layer in range(layers):
         yield number("block_norms", 2) * (1 + number("sandwich_norm")) * norm
@@ -70,6 +72,11 @@ def tensors(model, experts):
         yield queries * value * width + number("attention_output_bias") * width
         yield (1 if shared else 2) * head * number("qk_norm")
         yield queries * number("attention_sinks")
+    for _ in range(number("cross_layers")):
+        head, groups = number("head_dim", width // heads), number("kv_heads", heads)
+        read = number("source_hidden_dim") or width
+        yield 2 * width * heads * head + 2 * read * groups * head + norm
+        yield number("qkv_bias") * (heads + 2 * groups) * head + number("attention_output_bias") * width
 
 
 @pytest.fixture(scope="session")

@@ -327,7 +327,8 @@ REFUSED = {
         "feed_forward_proj='gated-relu' is a shape that is not known, only ",
     ),
     "positions that an encoder does not add": (
-        decoder("bert", 12, 768, 12, None, 3072, 30522, max_position_embeddings=512, position_embedding_type="relative_key"),
+        decoder("bert", 12, 768, 12, None, 3072, 30522, max_position_embeddings=512,
+                position_embedding_type="relative_key"),
         "position_embedding_type='relative_key' is a shape that is not known, only absolute is",
     ),
     "an unknown type": (

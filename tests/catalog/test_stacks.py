@@ -1,14 +1,15 @@
-"""Encoders, encoder-decoders and models with a tower: what their files give is what transformers builds, all stacks of it."""
+"""Encoders, encoder-decoders and models with a tower: all stacks that transformers builds of a file are counted."""
 
 import json
 
 import pytest
 
 from mlsysim import ParameterCountModel, ServingCapacityModel, TransformerWorkload
+from mlsysim.catalog import builtin
 from mlsysim.catalog.huggingface import class_defaults, tables
 
-#: Parameters of types as their classes are, counted by transformers 5.23 on the meta device: encoders with the head that
-#: predicts masked words, encoder-decoders with what they add to logits.
+#: Parameters of types as their classes are, counted by transformers 5.23 on the meta device: encoders with the head
+#: that predicts masked words, encoder-decoders with what they add to logits.
 TYPES = {
     "bert": 109_514_298,
     "roberta": 124_696_665,
@@ -105,6 +106,24 @@ TOWERS = {
 }  # fmt: skip
 
 
+#: Entries of the catalog: those of a type or file above, and the models' own tables (Whisper 1.55 B, DiT 675 M).
+ENTRIES = {
+    "BERT_base": 109_514_298,
+    "ModernBERT_base": 149_655_232,
+    "T5_small": 60_506_624,
+    "Whisper_large_v3": 1_543_490_560,
+    "Qwen3_VL_8B_Instruct": 8_767_123_696,
+    "LLaVA_1_5_7B": 7_063_427_072,
+    "DiT_XL_2": 675_129_632,
+}
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_an_entry_of_the_catalog_has_all_of_its_stacks(name, total):
+    model = builtin().find("model", name)
+    assert count(model).canonical("parameters") == total(model) == ENTRIES[name]
+
+
 @pytest.fixture
 def read(tmp_path):
     """A model out of a file of these fields, which gives all sizes that its class has."""
@@ -151,7 +170,7 @@ def test_a_tower_is_counted_with_what_joins_it(read, name):
 )
 def test_a_tower_that_cannot_be_counted_is_left_out_with_a_note(read, model_type, tower, more, note):
     model = read(model_type=model_type, text_config={}, vision_config=tower, **more)
-    assert model.source is None
+    assert model.source_stack is None
     assert model.layers.note.startswith("Without what vision_config describes: the language model alone. ")
     assert note in model.layers.note
 

@@ -308,6 +308,7 @@ def mixed(point: dict[str, float], rng: random.Random) -> None:
             point |= {name: 0.0 for name in point if name.startswith(names) and name not in GIVEN}
     if point.get("index_layers"):
         point |= {name: point[name] or 64.0 for name in {"index_heads", "index_head_dim", "index_topk"} & set(point)}
+    beside(point)
     if "cache_width" in point:
         of_indexers = point.get("index_layers", 0.0) * point.get("index_head_dim", 0.0)
         point["cache_width"] += 1.0 + point.get("cache_width_in_window", 0.0) + of_indexers
@@ -318,6 +319,28 @@ def mixed(point: dict[str, float], rng: random.Random) -> None:
     if {"decode_attention_flops", "sliding_attention_flops"} <= set(point):
         scored = point["sliding_attention_flops"] + point.get("indexer_flops", 0.0)
         point["decode_attention_flops"] += scored + 1.0
+
+
+def beside(point: dict[str, float]) -> None:
+    """What a request has beside its text, and what reads it."""
+    if "cross_layers" in point:
+        point["cross_layers"] = (
+            0.0 if point.get("kv_lora_rank") else min(point["cross_layers"], point.get("layers", 9.0))
+        )
+    if "source_tokens" in point and "images" in point:
+        point["images"] = math.floor(point["images"]) if point.get("source_token_flops") else 0.0
+        if point["images"]:
+            point |= {name: point[name] or 64.0 for name in {"image_patches"} & set(point)}
+        if point.get("cross_layers"):
+            point["source_tokens"] = point["source_tokens"] or 64.0
+        elif not point.get("source_token_flops"):
+            point["source_tokens"] = 0.0
+        if point["images"] or point["source_tokens"]:
+            point |= dict.fromkeys({"pp_size"} & set(point), 1.0)
+    if point.get("cross_layers"):
+        point |= dict.fromkeys({"num_loras"} & set(point), 0.0)
+    if {"output_tokens", "decode_requests"} & set(point):
+        point |= dict.fromkeys({"bidirectional"} & set(point), 0.0)
 
 
 def serving_layout(point: dict[str, float], rng: random.Random) -> None:

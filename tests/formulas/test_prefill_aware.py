@@ -13,7 +13,7 @@ import pytest
 
 from formulas import plain_formats as formats
 from mlsysim.models import ServingCapacityModel
-from mlsysim.models.shape import NO_WINDOW, OPTIONAL_PASS_SHAPE, STATE_DEFAULTS
+from mlsysim.models.shape import NO_SOURCES, NO_WINDOW, OPTIONAL_PASS_SHAPE, STATE_DEFAULTS
 
 LABELS = ("Memory", "Base Latency", "Capacity", "Tail Latency", "Feasible")
 Z99 = 2.326348
@@ -311,6 +311,7 @@ def draw(rng):
     x = {
         **OPTIONAL_PASS_SHAPE,
         **NO_WINDOW,
+        **NO_SOURCES,
         **STATE_DEFAULTS,
         "scan_efficiency": 0.3,
         "scan_chunk_time": 2e-7,

@@ -205,6 +205,7 @@ def test_every_variable_of_a_formula_is_in_the_vocabulary():
 FAMILIES = (
     "workload",
     "mixers",
+    "sources",
     "formats",
     "parameters",
     "hardware",

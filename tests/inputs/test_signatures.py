@@ -54,6 +54,7 @@ TENSORS = {
     **dict.fromkeys(("index_layers", "index_heads", "index_head_dim"), 0),
     **dict.fromkeys(("compressed_layers", "heavily_compressed_layers", "index_compression", "heavy_compression"), 0),
     **dict.fromkeys(("o_lora_rank", "o_groups", "further_matrices", "further_vectors", "reused_parameters"), 0),
+    **dict.fromkeys(("cross_layers", "source_hidden_dim", "source_parameters"), 0),
 }
 
 NO_PRODUCTS = (
@@ -133,6 +134,7 @@ EXPECTED = {
             "service_time_cv": 1.0,
             "kv_page_size": 16,
             "attention_mask": "causal",
+            "images": 0,
             "parameters": None,
             **{name: value for name, value in TENSORS.items() if name not in NO_PRODUCTS},
             "gated": False,
@@ -144,8 +146,10 @@ EXPECTED = {
             "state_operations": 0,
             "state_chunk": 0,
             "delta_rule": False,
+            "bidirectional": False,
             "state_element_bytes": 4,
             **dict.fromkeys(WEIGHT_PARTS, 0.0),
+            **dict.fromkeys(("source_tokens", "image_patches", "source_token_flops", "source_pair_flops"), 0),
             "memory_capacity": None,
             "memory_bandwidth": None,
             "peak_flops": None,
@@ -208,7 +212,9 @@ FIRST = {"solve": [], "sweep": [], "sensitivity": ["output"], "function": ["outp
 VERBS = [(model, verb) for model in EXPECTED for verb in FIRST]
 UNITS = {
     "seq_len": "token",
-    **dict.fromkeys(("sliding_window", "index_topk", "state_chunk"), "token"),
+    **dict.fromkeys(("sliding_window", "index_topk", "state_chunk", "source_tokens", "image_patches"), "token"),
+    "source_token_flops": "FLOP/token",
+    "source_pair_flops": "FLOP/token^2",
     "state_operations": "FLOP/token",
     "state_element_bytes": "byte",
     **dict.fromkeys(WEIGHT_PARTS, "byte"),

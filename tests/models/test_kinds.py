@@ -443,6 +443,8 @@ def test_tokens_travel_at_the_width_of_experts():
 def test_a_dense_model_has_no_width_of_experts():
     with pytest.raises(InputError, match="expert_input_dim=64: must be 0 where moe_layers=0"):
         COUNT.solve("Llama3_8B", expert_input_dim=64)
+
+
 def test_a_form_that_takes_all_layers_to_be_alike_says_so():
     asked = {"qps": 1, "target_p99_latency_ms": 60_000}
     simple, exact = ServingCapacityModel("first_order"), ServingCapacityModel("prefill_aware")
