@@ -218,8 +218,8 @@ def compress_ratios(config: Any, layers: int, _: int) -> list[str]:
     named = config.get("compress_ratios")
     if named is None:
         return [PICKED if layer % 2 and layer > 1 else COMPRESSED for layer in range(layers)]
-    ratios = _numbers("compress_ratios", named, "ratios of all layers")[:layers]
-    if len(ratios) < layers or not set(ratios) <= set(kinds):
+    ratios = named[:layers] if isinstance(named, list) else []
+    if len(ratios) < layers or any(type(ratio) is not int or ratio not in kinds for ratio in ratios):
         raise CatalogError(f"compress_ratios={quoted(named)} must be 0, 4 or 128 for each layer")
     return [kinds[ratio] for ratio in ratios]
 
