@@ -6361,8 +6361,23 @@ class _ModelsLanguage(_catalog.Group):
     Qwen3_VL_235B_A22B: _catalog.SparseTransformerWorkload
     SmolLM3_3B: _catalog.TransformerWorkload
     Step_3_5_Flash: _catalog.SparseTransformerWorkload
+class _ModelsEncoders(_catalog.Group):
+    BERT_base: _catalog.TransformerWorkload
+    ModernBERT_base: _catalog.TransformerWorkload
+class _ModelsEncoderDecoders(_catalog.Group):
+    T5_small: _catalog.TransformerWorkload
+    Whisper_large_v3: _catalog.TransformerWorkload
+class _ModelsVisionLanguage(_catalog.Group):
+    Qwen3_VL_8B_Instruct: _catalog.TransformerWorkload
+    LLaVA_1_5_7B: _catalog.TransformerWorkload
+class _ModelsDiffusion(_catalog.Group):
+    DiT_XL_2: _catalog.TransformerWorkload
 class _Models(_catalog.Group):
     Language: _ModelsLanguage
+    Encoders: _ModelsEncoders
+    EncoderDecoders: _ModelsEncoderDecoders
+    VisionLanguage: _ModelsVisionLanguage
+    Diffusion: _ModelsDiffusion
 Models: _Models
 class _SystemsMemories(_catalog.Group):
     HBM: _catalog.MemoryKind

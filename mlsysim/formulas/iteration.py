@@ -292,14 +292,14 @@ decode_attention_time = Formula(
         z_kv
         * (kv_rank * read(K_dec * request) + 2 * sigma_st * request / t + kappa_x * request / t)
         / (eta_kv * B_mem),
-        (1 + gamma_s) * w_dec * scored(K_dec * request) * token / (t * F_16 * eta_pre)
-        + (1 + gamma_s) * w_x * s_all * request * token / (t * F_16 * eta_pre),
-    ),
+        (1 + gamma_s) * w_dec * scored(K_dec * request) * token / (t * F_16 * eta_pre),
+    )
+    + n_dec_r * (1 + gamma_s) * w_x * s_all * token / (t * F_16 * eta_pre),
     title="Attention of the decoding requests",
     source=Source("pope2023", "section 2"),
     assumes="The cache of every request is read once, up to the window where a layer has one; tokens drafted for it "
-    "share the reading. Keys and values of a source are read, the state of a recurrent mixer is read and written; the "
-    "start of its kernel, about 4 µs, is part of the time per layer.",
+    "share the reading. Keys and values of a source are read as well, their arithmetic follows. The state of a recurrent "
+    "mixer is read and written; the start of its kernel, about 4 µs, is part of the time per layer.",
     accuracy=mixer_times.DECODED,
     example=Example(
         {w_near: 0, w_ix: 0, n_dec_r: 64, gamma_s: 0, K_dec: 2000, z_kv: 1, kv_rank: 160, eta_kv: 0.85, B_mem: 3350,
