@@ -163,3 +163,46 @@ memory_utilization = variable(
     "memory_utilization", r"\rho_M", "count", "Memory needed over memory there is.", positive()
 )
 feasible = variable("feasible", r"\mathrm{feasible}", "", "Whether the configuration meets its limits.", boolean())
+
+update_buffer = variable(
+    "update_buffer",
+    r"\mathrm{update}",
+    "",
+    "What an update needs beside its states: none, fused kernels nothing, foreach a list as long as all parameters.",
+    choice("none", "fused", "foreach"),
+)
+gradients_at_loss = variable(
+    "gradients_at_loss",
+    r"\beta_{\mathrm{G}}",
+    "count",
+    "Whether gradients have a buffer all the time; without, they are there at a loss only while micro-batches are summed.",
+    flag(),
+)
+optimizer_in_backward = variable(
+    "optimizer_in_backward",
+    r"\beta_{\mathrm{ob}}",
+    "count",
+    "Whether each weight is updated as soon as its gradient is there, which is then freed.",
+    flag(),
+)
+optimizer_device = variable(
+    "optimizer_device",
+    r"\mathrm{states\ on}",
+    "",
+    "Where the optimizer state is kept: on the accelerator, or on the host.",
+    choice("accelerator", "host"),
+)
+optimizer_instances = variable(
+    "optimizer_instances",
+    r"n_{\mathrm{inst}}",
+    "count",
+    "Copies of the sharded optimizer state among data-parallel ranks.",
+    integer(1),
+)
+workspace = variable(
+    "workspace",
+    r"C_{\mathrm{work}}",
+    "GB",
+    "Workspaces of libraries that stay allocated on a rank: of cuBLAS, of Transformer Engine.",
+    nonnegative(),
+)
