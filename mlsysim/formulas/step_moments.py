@@ -138,8 +138,8 @@ loss_memory = Formula(
     ),
     title="Memory at the loss",
     source=MOMENTS,
-    assumes="All activations of a micro-batch are kept, those of the head and its loss beside them, and under ZeRO-3 the "
-    "gradient of the head before its reduction.",
+    assumes="All activations of a micro-batch are kept, those of the head and its loss beside them, and under ZeRO-3 "
+    "the gradient of the head before its reduction.",
     convention=RANK,
     accuracy="The peak of all 195 rows of Megatron-LM's own tests, median 0.5%.",
     example=Example(
@@ -283,7 +283,6 @@ def of_ranks(formulas: Iterable[Formula], own: Any, variant: str) -> tuple[Formu
     )
 
 
-_second = when(p > 2, M_2nd)
 _asked = {place: Eq(peak_rank, label(peak_rank, place)) for place in ("first", "last")}
 
 binding_rank = Formula(
@@ -305,15 +304,14 @@ binding_rank = Formula(
     ),
 )
 
+#: The most of the ranks, or the one that is asked.
+FULLEST_RANK: Any = Piecewise(
+    (M_r, Or(p <= 1, DUALPIPE, *_asked.values())), (Max(M_1st, when(p > 2, M_2nd), M_last), True)
+)
+
 total_memory = Formula(
     M,
-    Max(
-        Piecewise(
-            (M_r, Or(p <= 1, DUALPIPE, *_asked.values())),
-            (Max(M_1st, _second, M_last), True),
-        ),
-        M_end,
-    ),
+    Max(FULLEST_RANK, M_end),
     title="Training memory of the fullest rank at its peak",
     source=ZERO,
     variant=NAME,

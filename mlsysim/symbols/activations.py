@@ -414,4 +414,6 @@ M_upd = variable("update_memory", r"M_{\mathrm{upd}}", "GB", "Memory of a rank i
 M_r = variable("rank_memory", r"M_{\mathrm{r}}", "GB", "Memory of the rank that is described, at its peak.", positive())
 M_1st = variable("first_rank_memory", r"M_{1}", "GB", "Memory of the rank of the first pipeline stage.", positive())
 M_2nd = variable("second_rank_memory", r"M_{2}", "GB", "Memory of the rank of the second pipeline stage.", positive())
-M_last = variable("last_rank_memory", r"M_{\mathrm{last}}", "GB", "Memory of the rank of the last pipeline stage.", positive())
+M_last = variable(
+    "last_rank_memory", r"M_{\mathrm{last}}", "GB", "Memory of the rank of the last pipeline stage.", positive()
+)
