@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Ne, Piecewise, Rational, ceiling
+from sympy import And, Ne, Or, Piecewise, Rational, ceiling
 
 from mlsysim.formats import STORED
 from mlsysim.formulas.mixers import EAGER, FLASH, normalised
@@ -107,6 +107,7 @@ from mlsysim.symbols.training import (
     ell_moe,
     ell_r,
     f,
+    gradients_at_loss,
     m,
     n_mb,
     n_tok,
@@ -562,15 +563,16 @@ loss_buffer = Formula(
     A_loss,
     n_tok * ((c_loss + 4 * byte * L_mtp_r) * V_r / token + x_norm)
     + k_def * n_tok * q_a * (V_r + h / sigma) / token
-    + when(WHOLE_LOGITS, 0, q_g * f_w * V_r * h),
+    + when(WHOLE_LOGITS, 0, q_g * f_w * V_r * h * (1 + when(Or(gradients_at_loss > 0, n_mb > 1), 0, 1))),
     title="Logits, their softmax and its gradient",
     source=Source("liang2024", "section 2.2.1"),
     assumes="The input and output of the last norm beside. Each further loss keeps a softmax in fp32. Gradients of the "
-    "head that are put off keep their inputs. A loss in chunks sums a gradient of the head.",
+    "head that are put off keep their inputs. A loss in chunks sums a gradient of "
+    "the head beside the one that is there, or beside a new one.",
     accuracy="Of 12 bytes per token and row of the vocabulary the peak PyTorch reaches.",
     example=Example(
         {c_loss: 12, n_tok: 1024, V_r: 6283, x_norm: 4100, L_mtp_r: 0, k_def: 0, q_a: 2, h: 1024, sigma: 1,
-         loss_kernel: "eager", q_g: 4, f_w: 1},
+         loss_kernel: "eager", q_g: 4, f_w: 1, gradients_at_loss: 1, n_mb: 1},
         "81.404 MB",
         derived="1024 * (12 * 6283 + 4100) / 1e6",
     ),
