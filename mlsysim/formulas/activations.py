@@ -451,7 +451,7 @@ stage_activations = Formula(
     example=Example(
         {L_nb: 0, n_tok: 4096, ell_r: 4, ell_moe: 1, L: 61, L_moe: 58, moe_interval: 1, x_dense: 373392,
          x_sparse: 603860, mask: 0, h: 7168, sigma: 1, p: 16, rank: "first"},
-        "7.0620 GB",
+        "7.0617 GB",
         derived="4096 * (3 * 373392 + 603860) / 1e9",
     ),
 )  # fmt: skip
@@ -460,7 +460,7 @@ per_operator_activations = Formula(
     A,
     when(
         offload_act > 0,
-        A_stage / Max(1, ell_r),
+        A_stage / ell_r,
         n_fly * A_stage + L_mtp_r * n_tok * (when(L_moe > 0, x_sparse, x_dense) + 2 * x_norm + 2 * x_in),
     ),
     title="Activations, operator by operator",

@@ -257,6 +257,21 @@ rank_memory = Formula(
     example=Example({M_comp: 71.51, M_ag: 16.0, M_rs: 15.255}, "102.77 GB", derived="71.51 + 16 + 15.255"),
 )
 
+_POOLS = (
+    gathered_edge,
+    gathered_block,
+    gathered_experts,
+    gathers_behind,
+    accumulated_weights,
+    gather_pool,
+    reduction_pool,
+    edge_gradient,
+    loss_pool,
+    compute_pool,
+    rank_memory,
+)
+first_rank, second_rank, last_rank = step_moments.of_ranks((*step_moments.leading(), *_POOLS), M_r, "fsdp")
+
 total_memory = Formula(
     M,
     FULLEST_RANK,
@@ -397,17 +412,10 @@ longest_part = Formula(
 )  # fmt: skip
 
 FORMULAS = (
-    gathered_edge,
-    gathered_block,
-    gathered_experts,
-    gathers_behind,
-    accumulated_weights,
-    gather_pool,
-    reduction_pool,
-    edge_gradient,
-    loss_pool,
-    compute_pool,
-    rank_memory,
+    *_POOLS,
+    first_rank,
+    second_rank,
+    last_rank,
     total_memory,
     usable_memory,
     reported_memory,
@@ -420,6 +428,3 @@ FORMULAS = (
     longest_part_time,
     longest_part,
 )
-
-#: What leads to the memory of one rank.
-RANKS = step_moments.of_ranks((*step_moments.LEADING, *FORMULAS[: FORMULAS.index(rank_memory) + 1]), M_r, "fsdp")

@@ -152,6 +152,10 @@ local_rank_memory = Formula(
     ),
 )  # fmt: skip
 
+first_rank, second_rank, last_rank = step_moments.of_ranks(
+    (*step_moments.leading(), staging, peak_activations, local_rank_memory), M_r, NAME
+)
+
 local_memory = Formula(
     M_near_need,
     FULLEST_RANK,
@@ -310,6 +314,9 @@ FORMULAS = (
     staging,
     peak_activations,
     local_rank_memory,
+    first_rank,
+    second_rank,
+    last_rank,
     local_memory,
     remote_memory,
     traffic,
@@ -320,6 +327,3 @@ FORMULAS = (
     update,
     step,
 )
-
-#: The memory of each rank of an offloaded step.
-RANKS = step_moments.of_ranks((*step_moments.LEADING, staging, peak_activations, local_rank_memory), M_r, NAME)

@@ -234,7 +234,7 @@ fullest_stage = Formula(
 
 layers_of_rank = Formula(
     ell_r,
-    Piecewise((_own_first, ON_FIRST), (_own_last, ON_LAST), (_between, True)),
+    Max(1, Piecewise((_own_first, ON_FIRST), (_own_last, ON_LAST), (_between, True))),
     title="Layers of one rank",
     source=Source("narayanan2021", "section 2.2"),
     assumes="Stages hold equally many but for ends that say otherwise; where they cannot, each is taken as full as the "

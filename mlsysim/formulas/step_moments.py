@@ -173,7 +173,7 @@ layer_memory = Formula(
     + A_bwd
     + Max(
         A + Max(G_at, Min(G, q_g * (T_unit + when(ON_LAST, _head_gradient)))),
-        A / Max(1, ell_r) + G,
+        A / ell_r + G,
     ),
     title="Memory in the backward pass of a layer",
     source=MOMENTS,
@@ -280,6 +280,26 @@ def of_ranks(formulas: Iterable[Formula], own: Any, variant: str) -> tuple[Formu
     )
 
 
+def leading() -> tuple[Formula, ...]:
+    """Formulas that lead to the memory of one rank at each moment."""
+    return (
+        *mixers.SAVED,
+        *rank_parameters.FORMULAS,
+        *trained_parameters.FORMULAS,
+        *optimizer_states.FORMULAS,
+        *routed_activations.FORMULAS,
+        *activations.PER_OPERATOR_FORMULAS,
+        gradients_at_loss_bytes,
+        resident_memory,
+        loss_memory,
+        head_memory,
+        layer_memory,
+        update_memory,
+    )
+
+
+first_rank, second_rank, last_rank = of_ranks((*leading(), rank_memory), M_r, NAME)
+
 _asked = {place: Eq(peak_rank, label(peak_rank, place)) for place in ("first", "last")}
 
 binding_rank = Formula(
@@ -321,25 +341,20 @@ total_memory = Formula(
     ),
 )
 
-_OWN = (
+FORMULAS = (
     gradients_at_loss_bytes,
     resident_memory,
+    memory_after_step,
     loss_memory,
     head_memory,
     layer_memory,
     update_memory,
+    rank_memory,
+    binding_moment,
+    peak_activations,
+    first_rank,
+    second_rank,
+    last_rank,
+    binding_rank,
+    total_memory,
 )
-#: What leads to the memory of one rank.
-LEADING = (
-    *mixers.SAVED,
-    *rank_parameters.FORMULAS,
-    *trained_parameters.FORMULAS,
-    *optimizer_states.FORMULAS,
-    *routed_activations.FORMULAS,
-    *activations.PER_OPERATOR_FORMULAS,
-    *_OWN,
-)
-BESIDE = (memory_after_step, binding_moment, peak_activations)
-ranks = of_ranks((*LEADING, rank_memory), M_r, NAME)
-
-FORMULAS = (*_OWN, rank_memory, *BESIDE, *ranks, binding_rank, total_memory)

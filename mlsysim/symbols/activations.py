@@ -382,7 +382,7 @@ P_ends = variable(
 )
 S_mem = variable(
     "resident_memory",
-    r"S",
+    r"M_{\mathrm{held}}",
     "GB",
     "What a rank holds all the time, gradients left out: weights, optimizer state, workspaces, buffers.",
     positive(),

@@ -137,9 +137,7 @@ r_dp = variable(
 )
 n_etp = variable("etp_ranks", r"n_{\mathrm{etp}}", "count", "Ranks of one expert-tensor-parallel group.", integer(1))
 ell = variable("layers_per_stage", r"\ell", "count", "Layers of the fullest pipeline stage.", integer(1))
-ell_r = variable(
-    "layers_of_rank", r"\ell_{\mathrm{r}}", "count", "Layers of the rank that is described.", integer(0), not_above=ell
-)
+ell_r = variable("layers_of_rank", r"\ell_{\mathrm{r}}", "count", "Layers of the rank that is described.", integer(1))
 ell_moe = variable(
     "moe_layers_per_stage",
     r"\ell_{\mathrm{moe}}",
@@ -169,7 +167,7 @@ feasible = variable("feasible", r"\mathrm{feasible}", "", "Whether the configura
 
 update_buffer = variable(
     "update_buffer",
-    r"\mathrm{update}",
+    r"\mathrm{update\ by}",
     "",
     "What an update needs beside its states: none, fused kernels nothing, foreach a list as long as all parameters.",
     choice("none", "fused", "foreach"),
