@@ -26,8 +26,8 @@ from mlsysim.symbols.activations import (
     M_last,
     M_r,
     V_r,
+    b_last,
     peak_rank,
-    rank,
     schedule,
 )
 from mlsysim.symbols.formats import q_a, q_u
@@ -123,9 +123,7 @@ peak_activations = Formula(
     source=OFFLOAD,
     variant=NAME,
     assumes="Checkpoints kept remote leave local memory; the buffers stay.",
-    example=Example(
-        {omega_ck: 0.5, A: 8, A_bwd: 3, p: 1, rank: "first", A_loss: 9}, "13.0 GB", derived="0.5 * 8 + max(3, 9)"
-    ),
+    example=Example({omega_ck: 0.5, A: 8, A_bwd: 3, b_last: 1, A_loss: 9}, "13.0 GB", derived="0.5 * 8 + max(3, 9)"),
 )
 
 local_rank_memory = Formula(

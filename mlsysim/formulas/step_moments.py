@@ -43,6 +43,7 @@ from mlsysim.symbols.activations import (
     M_upd,
     S_mem,
     V_r,
+    b_last,
     loaded_mask,
     loss_kernel,
     peak_moment,
@@ -140,7 +141,7 @@ loss_memory = Formula(
     convention=RANK,
     accuracy="The peak of all 195 rows of Megatron-LM's own tests, median 0.5%.",
     example=Example(
-        {rank: "last", p: 1, S_mem: 15.0, C_buf: 0.5, W_gather: 1.5, G_at: 2.0, A: 1.1,
+        {b_last: 1, S_mem: 15.0, C_buf: 0.5, W_gather: 1.5, G_at: 2.0, A: 1.1,
          A_loss: 12.7, loaded_mask: 0, m: 1, s: 4096, Z: 1, n_z: 8,
          n_g["edp"]: 8, q_a: 2, f_w: 1, V_r: 128256, h: 4096},
         "32.80 GB",
@@ -159,7 +160,7 @@ head_memory = Formula(
     assumes="Gradients of logits and of what the head reads are alive.",
     convention=RANK,
     example=Example(
-        {rank: "last", p: 1, loss_kernel: "eager", S_mem: 15.0, C_buf: 0.5, W_gather: 1.5,
+        {b_last: 1, loss_kernel: "eager", S_mem: 15.0, C_buf: 0.5, W_gather: 1.5,
          G_at: 2.0, G: 2.0, q_g: 2, f_w: 1, A: 1.1, q_a: 2,
          n_tok: 8192, V_r: 128256, h: 4096, sigma: 1, loaded_mask: 0, m: 1, s: 8192},
         "22.268 GB",
@@ -170,7 +171,7 @@ head_memory = Formula(
 layer_memory = Formula(
     M_lay,
     _passing
-    + A_bwd
+    + Max(0, A_bwd)
     + Max(
         A + Max(G_at, Min(G, q_g * (T_unit + when(ON_LAST, _head_gradient)))),
         A / ell_r + G,
@@ -182,7 +183,7 @@ layer_memory = Formula(
     convention=RANK,
     example=Example(
         {S_mem: 15.0, C_buf: 0.5, W_gather: 1.5, A_bwd: 1.6,
-         A: 2.2, G_at: 2.0, G: 2.0, q_g: 2, T_unit: 218112000, p: 2, rank: "first", f_w: 1,
+         A: 2.2, G_at: 2.0, G: 2.0, q_g: 2, T_unit: 218112000, b_last: 0, f_w: 1,
          V_r: 128256, h: 4096, ell_r: 16, loaded_mask: 0, m: 1, s: 8192},
         "22.80 GB",
         derived="17.0 + 1.6 + 2.2 + 2.0",
@@ -314,10 +315,13 @@ binding_rank = Formula(
     ),
     title="The rank that is described",
     source=SPLIT,
+    variant=NAME,
     assumes="That of the first or the last stage if it is asked; else of these and of the second stage the one that "
     "holds the most. Without a pipeline there is one, with DualPipe one between the ends.",
     example=Example(
-        {p: 4, schedule: "1f1b", peak_rank: "fullest", M_1st: 30.0, M_2nd: 26.0, M_last: 31.0}, "last", derived="31"
+        {p: 4, schedule: "1f1b", peak_rank: "fullest", M_1st: 30.0, M_2nd: 26.0, M_last: 31.0},
+        "last",
+        derived="31.0 >= max(30.0, 26.0)",
     ),
 )
 

@@ -359,6 +359,20 @@ rank = variable(
     "Pipeline stage of the rank that is described: the one that is asked, or the one that holds the most.",
     choice("first", "between", "last"),
 )
+b_first = variable(
+    "holds_first_stage",
+    r"\beta_{\mathrm{first}}",
+    "count",
+    "Whether the rank that is described holds the first stage, with the embedding.",
+    flag(),
+)
+b_last = variable(
+    "holds_last_stage",
+    r"\beta_{\mathrm{last}}",
+    "count",
+    "Whether that rank holds the last stage, with head and loss.",
+    flag(),
+)
 peak_moment = variable(
     "peak_moment",
     r"\mathrm{moment}",

@@ -536,7 +536,9 @@ def of_rank(x, place):
     moments = {
         "loss_memory": passing + there + activations + loss + (q * of_head if gathers else 0) if on_last else 0,
         "head_memory": passing + activations + head if on_last and not chunked else 0,
-        "layer_memory": passing + backward + max(activations + max(there, made), activations / deepest + gradients),
+        "layer_memory": passing
+        + max(0, backward)
+        + max(activations + max(there, made), activations / deepest + gradients),
         "update_memory": always + gradients + update,
     }
     most = max(moments.values())
