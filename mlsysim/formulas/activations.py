@@ -161,7 +161,7 @@ def in_flight(alternating: Any, layers: Any) -> Any:
             by_label(schedule, {"1f1b": alternating, "gpipe": n_mb, "zb1p": alternating, "dualpipe": p + 1}),
             1,
         )
-        + when(And(two > 0, _one_end), 1 / Max(1, layers)),
+        + when(And(two > 0, _one_end), 1 / layers),
     )
 
 
@@ -434,7 +434,7 @@ moe_layer_activation = Formula(
 
 def of_layers(experts: Any) -> Any:
     """Bytes per token of a rank with so many layers with experts."""
-    return Max(0, ell_r - experts) * x_dense + experts * x_sparse
+    return (ell_r - experts) * x_dense + experts * x_sparse
 
 
 stage_activations = Formula(

@@ -159,9 +159,9 @@ G = variable("gradients", "G", "GB", "Gradients held by one rank.", nonnegative(
 O = variable("optimizer_state", "O", "GB", "Optimizer state held by one rank.", nonnegative())
 A = variable("activations", "A", "GB", "Activations kept by one rank for the backward pass.", nonnegative())
 C_buf = variable("communication_buffers", "C", "GB", "Buffers of the collectives on one rank.", nonnegative())
-M = variable("total_memory", "M", "GB", "Memory one rank needs.", positive())
+M = variable("total_memory", "M", "GB", "Memory one rank needs.", nonnegative())
 memory_utilization = variable(
-    "memory_utilization", r"\rho_M", "count", "Memory needed over memory there is.", positive()
+    "memory_utilization", r"\rho_M", "count", "Memory needed over memory there is.", nonnegative()
 )
 feasible = variable("feasible", r"\mathrm{feasible}", "", "Whether the configuration meets its limits.", boolean())
 
