@@ -15,6 +15,7 @@ from mlsysim.catalog.entries import (
     Milliseconds,
     Seconds,
 )
+from mlsysim.catalog.value import Choice
 
 
 class Stack(Entry):
@@ -82,10 +83,19 @@ class Stack(Entry):
     gpu_memory_utilization, kv_memory_fraction, workspace_memory : Value, optional
         Share of the memory an engine uses, share of what weights leave of it that the KV cache takes, and what each
         accelerator keeps for its work.
+    loss_kernel, update_buffer, gradient_dtype, attention_kernel, elementwise_kernels, residual_dtype, \
+    routing_weights, optimizer_device : Choice, optional
+        How a training step is computed, in the labels of these arguments.
+    gradients_at_loss, optimizer_in_backward, activation_offload, loaded_mask : Value, optional
+        What a training step keeps, yes or no.
+    loss_chunks, vocab_multiple, workspace : Value, optional
+        Chunks of a loss in chunks, what a rank pads its rows of the vocabulary to, and what libraries keep allocated.
     """
 
     what: ClassVar[str] = "stack"
-    flags: ClassVar[frozenset[str]] = frozenset({"grouped_experts"})
+    flags: ClassVar[frozenset[str]] = frozenset(
+        {"grouped_experts", "gradients_at_loss", "optimizer_in_backward", "activation_offload", "loaded_mask"}
+    )
 
     devices: tuple[Accelerator, ...] = ()
     efficiency: Count | None = None
@@ -129,3 +139,18 @@ class Stack(Entry):
     gpu_memory_utilization: Count | None = None
     kv_memory_fraction: Count | None = None
     workspace_memory: Bytes | None = None
+    loss_kernel: Choice | None = None
+    loss_chunks: Count | None = None
+    update_buffer: Choice | None = None
+    gradients_at_loss: Flag | None = None
+    gradient_dtype: Choice | None = None
+    optimizer_in_backward: Flag | None = None
+    optimizer_device: Choice | None = None
+    activation_offload: Flag | None = None
+    attention_kernel: Choice | None = None
+    elementwise_kernels: Choice | None = None
+    residual_dtype: Choice | None = None
+    routing_weights: Choice | None = None
+    workspace: Bytes | None = None
+    loaded_mask: Flag | None = None
+    vocab_multiple: Count | None = None

@@ -24,6 +24,7 @@ from mlsysim.formulas import (
 )
 from mlsysim.inputs.declaration import Caveat, Foundation
 from mlsysim.inputs.slot import Slot
+from mlsysim.models import stack
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.recipe import RECIPE
 from mlsysim.models.shape import (
@@ -36,7 +37,6 @@ from mlsysim.models.shape import (
     WINDOW,
     WINDOW_REQUIREMENTS,
 )
-from mlsysim.models.stack import stack_slot
 from mlsysim.models.training_memory import (
     EXPERT_RANKS,
     EXPERT_RANKS_WORDS,
@@ -151,7 +151,7 @@ class DistributedModel(PerformanceModel):
             ),
             extras=("tdp",),
         ),
-        "stack": stack_slot(
+        "stack": stack.stack_slot(
             (
                 "efficiency",
                 "attention_efficiency",
@@ -176,6 +176,7 @@ class DistributedModel(PerformanceModel):
                 "expert_operations",
                 "grouped_experts",
                 "captured_share",
+                *stack.MEMORY,
             )
         ),
         **RECIPE,

@@ -16,6 +16,7 @@ from mlsysim.formulas import (
     parameter_counts,
     rank_parameters,
     routed_activations,
+    step_moments,
     trained_parameters,
     training_memory,
 )
@@ -39,9 +40,10 @@ from mlsysim.models.shape import (
     TEXT_ALONE,
     divides,
 )
+from mlsysim.models.stack import MEMORY, stack_slot
 from mlsysim.optimizers import OPTIMIZERS
 from mlsysim.symbolic import Max, Mod, Requirement, System, label, swapped
-from mlsysim.symbols.activations import schedule, selective_policy, v_chunks
+from mlsysim.symbols.activations import L_first, L_last, peak_rank, schedule, selective_policy, v_chunks
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.mixers import L_c, L_st, a, r_kv
 from mlsysim.symbols.routing import c_f, pad
@@ -79,6 +81,7 @@ PER_OPERATOR = swapped(
         *moe_routing.CAPACITIES,
         *routed_activations.FORMULAS,
         *activations.PER_OPERATOR_FORMULAS,
+        *step_moments.FORMULAS,
     ),
     dropped=("activation_bytes", "bytes_per_element"),
 )
@@ -92,6 +95,21 @@ CHUNK_REQUIREMENTS = (
     Requirement(p, ~DUALPIPE | (Eq(Mod(p, 2), 0)), "must be even with DualPipe"),
     Requirement(
         g, ~DUALPIPE | (Eq(Mod(g, 2), 0) & (g >= 2 * p)), "must be even, and at least twice {pp_size} with DualPipe"
+    ),
+)
+#: Ends of a pipeline that have other numbers of layers than the stages between.
+END_REQUIREMENTS = (
+    Requirement(L_first, Eq(L_first, 0) | (p > 1), "must be 0 without a pipeline ({pp_size})"),
+    Requirement(L_last, Eq(L_last, 0) | (p > 1), "must be 0 without a pipeline ({pp_size})"),
+    Requirement(
+        L_first,
+        (L_first + L_last < L) | (Eq(p, 2) & Eq(L_first + L_last, L)),
+        "and {layers_last_stage} must leave layers of {layers} to the stages between",
+    ),
+    Requirement(
+        peak_rank,
+        ~DUALPIPE | Eq(peak_rank, label(peak_rank, "fullest")),
+        "must be fullest with DualPipe, whose ranks hold two stages",
     ),
 )
 #: A forward and a backward pass at a time need two micro-batches, and a stage with chunks of its own for each.
@@ -134,6 +152,25 @@ ENDS = Requirement(
     ~DUALPIPE | And(FULL, *_PER_PARAMETER),
     "must be another with adapters and with states by the shapes of matrices (muon, adafactor)",
 )
+#: What lives at the moments of a step unless a call or a stack says otherwise.
+LIVE: dict[str, Any] = {
+    "peak_rank": "fullest",
+    "loss_kernel": "eager",
+    "loss_chunks": 8,
+    "vocab_multiple": 1,
+    "gradients_at_loss": True,
+    "update_buffer": "none",
+    "optimizer_in_backward": False,
+    "optimizer_device": "accelerator",
+    "activation_offload": False,
+    "residual_dtype": "as_precision",
+    "workspace": 0.0,
+    "loaded_mask": False,
+    "deferred_head_gradients": 0,
+    "layers_first_stage": 0,
+    "layers_last_stage": 0,
+    "microbatch_group": 0,
+}
 #: How tokens are spread over experts unless a call says otherwise.
 ROUTED: dict[str, Any] = {"routing_imbalance_factor": 1.0, "capacity_factor": 0.0, "pad_to_capacity": False}
 CAPACITY = Requirement(pad, Eq(pad, 0) | (c_f > 0), "must be False where experts take what comes ({capacity_factor})")
@@ -159,6 +196,7 @@ LAYOUT_REQUIREMENTS = (
     Requirement(p, Eq(p, 1) | Eq(P_re, 0), "must be 1 where layers share {reused_parameters}"),
     Requirement(c_cp, Eq(c_cp, 1) | Eq(L_c, 0), "must be 1 where {compressed_layers} read entries of the sequence"),
     *CHUNK_REQUIREMENTS,
+    *END_REQUIREMENTS,
     *PAIR_REQUIREMENTS,
     *SHAPE_REQUIREMENTS,
     *TEXT_ALONE,
@@ -248,6 +286,7 @@ class TrainingMemoryModel(PerformanceModel):
             TransformerWorkload, ("parameters", *SHAPE, "state_chunk", *SAVED, "moe_layer_interval"), counted=COUNTED
         ),
         "hardware": Slot(Accelerator, ("memory_capacity",)),
+        "stack": stack_slot(MEMORY),
         **RECIPE,
     }
     keywords = (
@@ -294,6 +333,7 @@ class TrainingMemoryModel(PerformanceModel):
         "expert_row_padding",
         "gathered_layers",
         "reserved_memory",
+        *LIVE,
     )
     defaults = {
         "seq_len": 2048,
@@ -333,6 +373,7 @@ class TrainingMemoryModel(PerformanceModel):
         "expert_row_padding": 0,
         "gathered_layers": 2,
         "reserved_memory": 0.0,
+        **LIVE,
         **OPTIONAL_SHAPE,
         "state_chunk": 0,
         **SAVED_DEFAULTS,
