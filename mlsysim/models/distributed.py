@@ -26,7 +26,7 @@ from mlsysim.inputs.declaration import Caveat, Foundation
 from mlsysim.inputs.slot import Slot
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.recipe import RECIPE
-from mlsysim.models.shape import BEYOND_NODE, COUNTED, NO_WINDOW, SHAPE, WINDOW, WINDOW_REQUIREMENTS
+from mlsysim.models.shape import BEYOND_NODE, COUNTED, NO_WINDOW, SHAPE, UNCROSSED, WINDOW, WINDOW_REQUIREMENTS
 from mlsysim.models.stack import stack_slot
 from mlsysim.models.training_memory import (
     EXPERT_RANKS,
@@ -103,6 +103,7 @@ class DistributedModel(PerformanceModel):
     foundations = (Foundation(TrainingMemoryModel, "per_operator", {name: name for name in MEMORY}),)
     savings = {"activation_checkpointing": ("none", "total_memory")}
     variants = {"per_operator": DISTRIBUTED}
+    uncrossed = UNCROSSED
     slots = {
         "model": Slot(
             TransformerWorkload,

@@ -25,6 +25,7 @@ from mlsysim.models.shape import (
     SHARED_MIXERS,
     STATE,
     STATE_DEFAULTS,
+    UNCROSSED,
     WINDOW,
     WINDOW_REQUIREMENTS,
     divides,
@@ -167,6 +168,7 @@ class IterationModel(PerformanceModel):
             "at an infinite rate of requests.",
         ),
     }
+    uncrossed = UNCROSSED
     slots = {
         "model": Slot(
             TransformerWorkload,

@@ -26,7 +26,7 @@ from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.distributed import DistributedModel
 from mlsysim.models.serving import ServingModel
-from mlsysim.models.shape import NO_WINDOW, OPTIONAL_SHAPE, SHAPE_REQUIREMENTS, WINDOW_REQUIREMENTS, divides
+from mlsysim.models.shape import NO_WINDOW, OPTIONAL_SHAPE, SHAPE_REQUIREMENTS, UNCROSSED, WINDOW_REQUIREMENTS, divides
 from mlsysim.models.stack import stack_slot
 from mlsysim.models.training_memory import CAPACITY, COUNTED_STATES, FINETUNING, PER_OPERATOR, ROOM, ROUTED
 from mlsysim.symbolic import Formula, Mod, Requirement, System, label, swapped, variable_of
@@ -306,6 +306,7 @@ class MemoryExpansionModel(PerformanceModel):
         ),
         **_SERVING,
     }
+    uncrossed = UNCROSSED
     slots = {
         "model": Slot(
             TransformerWorkload,

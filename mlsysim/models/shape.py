@@ -11,7 +11,8 @@ from mlsysim.formulas import mixers, parameter_counts
 from mlsysim.inputs.declaration import Caveat
 from mlsysim.inputs.slot import Counted
 from mlsysim.symbolic import Max, Mod, Requirement, label, variable_of, when
-from mlsysim.symbols.hardware import n_node
+from mlsysim.symbols.hardware import n_fleet, n_node
+from mlsysim.symbols.iteration import d_a
 from mlsysim.symbols.mixers import (
     C_st,
     H_k,
@@ -37,7 +38,7 @@ from mlsysim.symbols.mixers import (
     window,
 )
 from mlsysim.symbols.trained import lora_targets
-from mlsysim.symbols.training import t
+from mlsysim.symbols.training import p, t
 from mlsysim.symbols.workload import E, L, L_moe, L_nb, d_e, d_ff, expert_bias, k
 
 #: Inputs that describe a transformer tensor by tensor.
@@ -269,6 +270,23 @@ BEYOND_NODE = Caveat(
     "tensor parallelism over {tp_size} ranks leaves a node of {accelerators_per_node}: each of its collectives "
     "goes over the fabric",
 )
+_ALONE = "must be 1, as {wanted} is not given: there is one device then, and nothing crosses its links"
+_NODE = "must be at most {{accelerators_per_node}}, as {wanted} is not given: nothing leaves a node then"
+
+
+def _uncrossed(wanted: str, fabric: bool) -> tuple[Requirement, ...]:
+    engine = t * p * d_a
+    if fabric:
+        return (Requirement(n_fleet, n_fleet <= n_node, _NODE.format(wanted=wanted)),)
+    text = _ALONE.format(wanted=wanted)
+    return (Requirement(n_fleet, Eq(n_fleet, 1), text), Requirement(t, Eq(engine, 1), text))
+
+
+#: Links whose speed is not asked for in layouts that use none.
+UNCROSSED = {
+    name: _uncrossed(name, name.startswith("fabric"))
+    for name in ("node_bandwidth", "fabric_bandwidth", "fabric_latency")
+}
 
 
 def prefill_caveats(tokens: Any, where: Any = true) -> tuple[Caveat, ...]:
