@@ -26,6 +26,7 @@ from mlsysim.symbolic import (
     Min,
     SlotsBusy,
     Source,
+    byte,
     evaluated_at,
     label,
     request,
@@ -70,7 +71,22 @@ from mlsysim.symbols.batching import (
 )
 from mlsysim.symbols.formats import M_mix, q_e, q_er, q_exp, q_ffn, q_head, q_mix, q_sh, q_w
 from mlsysim.symbols.hardware import B_mem, F, M_cap, eta, tau_dispatch, tau_layer
-from mlsysim.symbols.iteration import M_kv, M_work, eta_kv, f_kv, n_kv, u_gpu, w_dec
+from mlsysim.symbols.iteration import (
+    M_com,
+    M_drv,
+    M_kv,
+    M_run,
+    M_work,
+    eta_kv,
+    f_kv,
+    m_col,
+    m_row,
+    n_kv,
+    n_smp,
+    q_smp,
+    u_gpu,
+    w_dec,
+)
 from mlsysim.symbols.mixers import sigma_st, t_each, w_ix, w_near, w_scan
 from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.serving import (
@@ -100,7 +116,7 @@ from mlsysim.symbols.serving import (
 )
 from mlsysim.symbols.step import eta_mem, w_attn, w_head, w_lin
 from mlsysim.symbols.training import feasible
-from mlsysim.symbols.workload import E, L, L_moe, L_mtp, L_nb, P, V, d_ff, d_sh, gated, h, k, s, tied
+from mlsysim.symbols.workload import E, L, L_moe, L_mtp, L_nb, P, V, d_e, d_ff, d_sh, gated, h, k, s, tied
 
 NAME = "prefill_aware"
 ORCA = Source("yu2022", "section 3")
@@ -253,9 +269,17 @@ def reading(experts: Any) -> Any:
     return (W_s - q_er * L_moe * (E - experts) * P_exp) / (eta_mem * B_mem)
 
 
+def _padded(size: Any, multiple: Any) -> Any:
+    return when(multiple > 0, ceiling(size / Max(1, multiple)) * multiple / Max(1, size), 1)
+
+
 def cache_memory(weights: Any, ranks: Any = 1) -> Any:
     """Memory for keys and values: of the share an engine takes (vLLM), or of what weights leave (TensorRT-LLM)."""
-    return f_kv * (u_gpu * ranks * (M_cap - M_work) - weights)
+    usable = when(M_drv > 0, M_drv, M_cap) - M_work
+    exchanging = 0 if ranks == 1 else when(ranks > 1, M_com, 0)
+    padded = _padded(h, m_row) * _padded(d_e, m_col) - 1
+    beside = weights + when(q_er < byte, q_er * L_moe * E * P_exp * padded, 0)
+    return f_kv * (u_gpu * ranks * usable - beside - ranks * (M_run + exchanging + q_smp * n_smp * V))
 
 
 kv_memory = Formula(
@@ -264,11 +288,16 @@ kv_memory = Formula(
     title="Memory for keys and values of a replica",
     source=Source("kwon2023", "section 4"),
     variant=NAME,
-    assumes="Engines take a share of the memory (vLLM), or a share of what weights leave of it (TensorRT-LLM).",
+    assumes="Engines take a share of the memory (vLLM), or a share of what weights leave of it (TensorRT-LLM). "
+    "Sampling has the logits of all its requests whole, and is the peak of the largest step.",
     example=Example(
-        {f_kv: 1, u_gpu: 0.9, M_cap: 85.9, M_work: 0, W_s: 16.06}, "61.25 GB", derived="0.9 * 85.9 - 16.06"
+        {f_kv: 1, u_gpu: 0.95, M_cap: 85.9, M_drv: 85.06, M_work: 0, W_s: 65.25, M_run: 0.5, q_smp: 26, n_smp: 1024,
+         V: 201088, q_er: 0.5325, L_moe: 36, E: 128, P_exp: 24891840, h: 2880, m_row: 256, d_e: 2880, m_col: 128},
+        "4.1835 GB",
+        derived="0.95 * 85.06 - 65.25 - 0.5325 * 36 * 128 * 24891840 / 1e9 * (3072 * 2944 / 2880**2 - 1) - 0.5 "
+        "- 26 * 1024 * 201088 / 1e9",
     ),
-)
+)  # fmt: skip
 
 active_batch_size = Formula(
     B_a,

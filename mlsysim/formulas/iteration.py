@@ -40,7 +40,10 @@ from mlsysim.symbols.iteration import (
     F_16,
     E_red,
     K_dec,
+    M_com,
+    M_drv,
     M_kv,
+    M_run,
     M_work,
     N_exp,
     N_it,
@@ -57,11 +60,15 @@ from mlsysim.symbols.iteration import (
     gamma_s,
     h_c,
     kv_rank,
+    m_col,
+    m_row,
     n_dec,
     n_dec_r,
     n_kv,
     n_pro,
     n_pro_r,
+    n_smp,
+    q_smp,
     t_act,
     t_big,
     t_cpu,
@@ -446,13 +453,16 @@ kv_memory = Formula(
     title="Memory for keys and values of all ranks",
     source=Source("kwon2023", "section 4"),
     variant="engine",
-    assumes="Engines take a share of the memory (vLLM), or a share of what weights leave of it (TensorRT-LLM).",
+    assumes="Engines take a share of the memory (vLLM), or a share of what weights leave of it (TensorRT-LLM). "
+    "Sampling has the logits of all its requests whole, and is the peak of the largest step.",
     example=Example(
-        {f_kv: 0.9, u_gpu: 1, t: 2, p: 1, d_a: 1, M_cap: 85.9, M_work: 2, W_rep: 72.65, M_lo: 0},
-        "85.635 GB",
-        derived="0.9 * (2 * (85.9 - 2) - 72.65)",
+        {f_kv: 0.9, u_gpu: 1, t: 2, p: 1, d_a: 1, M_cap: 85.9, M_drv: 0, M_work: 2, W_rep: 72.65, M_lo: 0, M_run: 0.5,
+         M_com: 1.5, q_smp: 0, n_smp: 0, V: 128256, q_er: 2, L_moe: 0, E: 1, P_exp: 0, h: 4096, m_row: 0, d_e: 0,
+         m_col: 0},
+        "82.035 GB",
+        derived="0.9 * (2 * (85.9 - 2 - 0.5 - 1.5) - 72.65)",
     ),
-)
+)  # fmt: skip
 
 cache_tokens = Formula(
     n_kv,

@@ -41,7 +41,7 @@ from mlsysim.symbols.mixers import a
 from mlsysim.symbols.training import e, p, t
 from mlsysim.symbols.workload import E, L, L_moe, d_e, d_ff, d_sh, s
 
-_DEVICE = ("memory_bandwidth", "peak_flops", "attention_peak_flops", "memory_capacity")
+_DEVICE = ("memory_bandwidth", "peak_flops", "attention_peak_flops", "memory_capacity", "driver_memory")
 _LINKS = ("node_bandwidth", "switch_reduces", "direct_mesh")
 _FABRIC = ("fabric_bandwidth", "fabric_latency", "oversubscription", "accelerators_per_pod")
 _PARTS = (
@@ -84,6 +84,7 @@ ENGINE_DEFAULTS = {
     "attention_mask": "causal",
     "congestion_factor": 1.0,
     "accelerators_per_node": 8,
+    "driver_memory": 0,
     "accelerators_per_pod": 0,
     "switch_reduces": 0.0,
     "direct_mesh": 0,
@@ -205,6 +206,12 @@ class IterationModel(PerformanceModel):
                 "gpu_memory_utilization",
                 "kv_memory_fraction",
                 "workspace_memory",
+                "runtime_memory",
+                "communication_memory",
+                "sampled_requests",
+                "sampling_bytes",
+                "expert_hidden_multiple",
+                "expert_width_multiple",
             )
         ),
     }

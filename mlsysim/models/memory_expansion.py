@@ -330,7 +330,7 @@ class MemoryExpansionModel(PerformanceModel):
                 "direct_mesh",
                 "unified",
             ),
-            extras=("memory_capacity", "remote_capacity", "local_price", "remote_price"),
+            extras=("memory_capacity", "driver_memory", "remote_capacity", "local_price", "remote_price"),
         ),
         "fleet": Slot(
             Fleet,

@@ -123,7 +123,7 @@ class ServingCapacityModel(PerformanceModel):
             ("parameters", *PASS_SHAPE, *WINDOW, *STATE, *CHECKPOINT),
             counted=COUNTED,
         ),
-        "hardware": Slot(Accelerator, ("memory_capacity", "memory_bandwidth", "peak_flops")),
+        "hardware": Slot(Accelerator, ("memory_capacity", "driver_memory", "memory_bandwidth", "peak_flops")),
         "stack": stack_slot(
             (
                 "efficiency",
@@ -136,6 +136,11 @@ class ServingCapacityModel(PerformanceModel):
                 "gpu_memory_utilization",
                 "kv_memory_fraction",
                 "workspace_memory",
+                "runtime_memory",
+                "sampled_requests",
+                "sampling_bytes",
+                "expert_hidden_multiple",
+                "expert_width_multiple",
             )
         ),
     }
@@ -168,6 +173,7 @@ class ServingCapacityModel(PerformanceModel):
         "attention_mask": "causal",
         "gated": False,
         "shared_ffn_dim": 0,
+        "driver_memory": 0,
         "router_bias": False,
         **OPTIONAL_PASS_SHAPE,
         **NO_WINDOW,

@@ -255,6 +255,53 @@ M_work = variable(
     "workspace_memory", r"M_{\mathrm{ws}}", "GB", "Memory of each accelerator that an engine keeps for its work.",
     nonnegative(),
 )  # fmt: skip
+M_drv = variable(
+    "driver_memory",
+    r"M_{\mathrm{drv}}",
+    "GB",
+    "Memory of one accelerator that its driver gives to programs; 0: all that it shows.",
+    nonnegative(),
+)
+M_run = variable(
+    "runtime_memory",
+    r"M_{\mathrm{run}}",
+    "GB",
+    "Memory of each accelerator that an engine holds beside weights, logits and caches: contexts, libraries, "
+    "activations of a layer, captured graphs.",
+    nonnegative(),
+)
+M_com = variable(
+    "communication_memory",
+    r"M_{\mathrm{com}}",
+    "GB",
+    "Memory of each of several accelerators for buffers of their exchanges.",
+    nonnegative(),
+)
+m_row = variable(
+    "expert_hidden_multiple",
+    r"m_{\mathrm{row}}",
+    "count",
+    "Multiple that kernels pad the hidden size of 4-bit experts to; 0: they pad none.",
+    integer(0),
+)
+m_col = variable(
+    "expert_width_multiple",
+    r"m_{\mathrm{col}}",
+    "count",
+    "Multiple that kernels pad the width of 4-bit experts to; 0: they pad none.",
+    integer(0),
+)
+n_smp = variable(
+    "sampled_requests",
+    r"n_{\mathrm{smp}}",
+    "count",
+    "Requests whose next tokens are sampled in the largest step that an engine keeps memory for.",
+    nonnegative(),
+)
+q_smp = variable(
+    "sampling_bytes", r"q_{\mathrm{smp}}", "byte", "Memory that sampling takes of each logit of a request.",
+    nonnegative(),
+)  # fmt: skip
 M_kv = variable(
     "kv_memory",
     r"M_{\kappa}",
