@@ -707,6 +707,7 @@ class _ServingInputs(TypedDict, total=False):
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
@@ -737,6 +738,12 @@ class _ServingInputs(TypedDict, total=False):
     gpu_memory_utilization: float | str | Quantity[Any]
     kv_memory_fraction: float | str | Quantity[Any]
     workspace_memory: float | str | Quantity[Any]
+    runtime_memory: float | str | Quantity[Any]
+    communication_memory: float | str | Quantity[Any]
+    sampled_requests: float | str | Quantity[Any]
+    sampling_bytes: float | str | Quantity[Any]
+    expert_hidden_multiple: float | str | Quantity[Any]
+    expert_width_multiple: float | str | Quantity[Any]
     rental_price: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
@@ -881,6 +888,7 @@ class _ServingResult(Result):
     combine_fabric_bytes: Quantity[Any]
     combine_link_bytes: Quantity[Any]
     combine_time: Quantity[Any]
+    communication_memory: Quantity[Any]
     compute_bound_batch: Quantity[Any]
     compute_dtype: str
     computed_prompt_tokens: Quantity[Any]
@@ -922,6 +930,7 @@ class _ServingResult(Result):
     dp_attention_size: float
     draft_cost: float
     draft_time: Quantity[Any]
+    driver_memory: Quantity[Any]
     duration: Quantity[Any]
     e2e_attainment: float
     e2e_mean: Quantity[Any]
@@ -950,9 +959,11 @@ class _ServingResult(Result):
     expert_ffn_dim: float
     expert_group_loras: float
     expert_group_tokens: Quantity[Any]
+    expert_hidden_multiple: float
     expert_parameters: float
     expert_product_time: Quantity[Any]
     expert_weight_bytes: Quantity[Any]
+    expert_width_multiple: float
     experts: float
     fabric_bandwidth: Quantity[Any]
     fabric_efficiency: float
@@ -1208,7 +1219,10 @@ class _ServingResult(Result):
     routing_imbalance_factor: float
     run_requests: Quantity[Any]
     run_tokens: Quantity[Any]
+    runtime_memory: Quantity[Any]
+    sampled_requests: float
     sampled_tokens: Quantity[Any]
+    sampling_bytes: Quantity[Any]
     saturated_iteration_time: Quantity[Any]
     scan_chunk_time: Quantity[Any]
     scan_efficiency: float
@@ -1417,6 +1431,7 @@ class _ServingCapacityInputs(TypedDict, total=False):
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
@@ -1429,6 +1444,11 @@ class _ServingCapacityInputs(TypedDict, total=False):
     gpu_memory_utilization: float | str | Quantity[Any]
     kv_memory_fraction: float | str | Quantity[Any]
     workspace_memory: float | str | Quantity[Any]
+    runtime_memory: float | str | Quantity[Any]
+    sampled_requests: float | str | Quantity[Any]
+    sampling_bytes: float | str | Quantity[Any]
+    expert_hidden_multiple: float | str | Quantity[Any]
+    expert_width_multiple: float | str | Quantity[Any]
     stack: str | _catalog.Stack
 class _ServingCapacityResult(Result):
     active_batch_size: Quantity[Any]
@@ -1456,6 +1476,7 @@ class _ServingCapacityResult(Result):
     delta_rule: float
     dense_bytes: Quantity[Any]
     dispatch_tax: Quantity[Any]
+    driver_memory: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
     estimated_p99_latency: Quantity[Any]
@@ -1463,8 +1484,10 @@ class _ServingCapacityResult(Result):
     expert_bias: float
     expert_bytes: Quantity[Any]
     expert_ffn_dim: float
+    expert_hidden_multiple: float
     expert_parameters: float
     expert_weight_bytes: Quantity[Any]
+    expert_width_multiple: float
     experts: float
     feasible: bool
     ffn_dim: float
@@ -1557,6 +1580,9 @@ class _ServingCapacityResult(Result):
     routed_flops: Quantity[Any]
     router_bias: float
     router_parameters: float
+    runtime_memory: Quantity[Any]
+    sampled_requests: float
+    sampling_bytes: Quantity[Any]
     scan_chunk_time: Quantity[Any]
     scan_efficiency: float
     scan_flops: Quantity[Any]
@@ -1729,6 +1755,7 @@ class _IterationInputs(TypedDict, total=False):
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
@@ -1758,6 +1785,12 @@ class _IterationInputs(TypedDict, total=False):
     gpu_memory_utilization: float | str | Quantity[Any]
     kv_memory_fraction: float | str | Quantity[Any]
     workspace_memory: float | str | Quantity[Any]
+    runtime_memory: float | str | Quantity[Any]
+    communication_memory: float | str | Quantity[Any]
+    sampled_requests: float | str | Quantity[Any]
+    sampling_bytes: float | str | Quantity[Any]
+    expert_hidden_multiple: float | str | Quantity[Any]
+    expert_width_multiple: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
 class _IterationResult(Result):
@@ -1830,6 +1863,7 @@ class _IterationResult(Result):
     combine_fabric_bytes: Quantity[Any]
     combine_link_bytes: Quantity[Any]
     combine_time: Quantity[Any]
+    communication_memory: Quantity[Any]
     compute_dtype: str
     computed_time: Quantity[Any]
     congestion_factor: float
@@ -1852,6 +1886,7 @@ class _IterationResult(Result):
     dispatch_link_bytes: Quantity[Any]
     dispatch_time: Quantity[Any]
     dp_attention_size: float
+    driver_memory: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
     ep_ranks_per_node: float
@@ -1866,9 +1901,11 @@ class _IterationResult(Result):
     expert_ffn_dim: float
     expert_group_loras: float
     expert_group_tokens: Quantity[Any]
+    expert_hidden_multiple: float
     expert_parameters: float
     expert_product_time: Quantity[Any]
     expert_weight_bytes: Quantity[Any]
+    expert_width_multiple: float
     experts: float
     fabric_bandwidth: Quantity[Any]
     fabric_efficiency: float
@@ -1989,7 +2026,10 @@ class _IterationResult(Result):
     router_bias: float
     router_parameters: float
     routing_imbalance_factor: float
+    runtime_memory: Quantity[Any]
+    sampled_requests: float
     sampled_tokens: Quantity[Any]
+    sampling_bytes: Quantity[Any]
     scan_chunk_time: Quantity[Any]
     scan_efficiency: float
     scan_flops: Quantity[Any]
@@ -3703,6 +3743,7 @@ class _EconomicsInputs(TypedDict, total=False):
     infrastructure_fraction: float | str | Quantity[Any]
     amortization: float | str | Quantity[Any]
     maintenance_rate: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     active_parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
@@ -3819,11 +3860,17 @@ class _EconomicsInputs(TypedDict, total=False):
     gpu_memory_utilization: float | str | Quantity[Any]
     kv_memory_fraction: float | str | Quantity[Any]
     workspace_memory: float | str | Quantity[Any]
+    runtime_memory: float | str | Quantity[Any]
+    sampled_requests: float | str | Quantity[Any]
+    sampling_bytes: float | str | Quantity[Any]
+    expert_hidden_multiple: float | str | Quantity[Any]
+    expert_width_multiple: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     host_layer_time: float | str | Quantity[Any]
     iteration_overhead: float | str | Quantity[Any]
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
+    communication_memory: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
     recipe: str | _catalog.Recipe
@@ -4007,6 +4054,7 @@ class _EconomicsResult(Result):
     combine_time: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
+    communication_memory: Quantity[Any]
     compute_bound_batch: Quantity[Any]
     compute_dtype: str
     compute_time: Quantity[Any]
@@ -4089,6 +4137,7 @@ class _EconomicsResult(Result):
     dp_tree_time: Quantity[Any]
     draft_cost: float
     draft_time: Quantity[Any]
+    driver_memory: Quantity[Any]
     dropout_activation: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
     duration: Quantity[Any]
@@ -4167,6 +4216,7 @@ class _EconomicsResult(Result):
     expert_ffn_dim: float
     expert_group_loras: float
     expert_group_tokens: Quantity[Any]
+    expert_hidden_multiple: float
     expert_launch_time: Quantity[Any]
     expert_operations: float
     expert_parameters: float
@@ -4179,6 +4229,7 @@ class _EconomicsResult(Result):
     expert_time: Quantity[Any]
     expert_vectors_per_rank: float
     expert_weight_bytes: Quantity[Any]
+    expert_width_multiple: float
     experts: float
     exposed_backward_traffic: Quantity[Any]
     exposed_edge_traffic: Quantity[Any]
@@ -4601,7 +4652,10 @@ class _EconomicsResult(Result):
     rows_per_expert: Quantity[Any]
     run_requests: Quantity[Any]
     run_tokens: Quantity[Any]
+    runtime_memory: Quantity[Any]
+    sampled_requests: float
     sampled_tokens: Quantity[Any]
+    sampling_bytes: Quantity[Any]
     sandwich_norm: float
     saturated_iteration_time: Quantity[Any]
     saved_bytes: Quantity[Any]
@@ -4985,6 +5039,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     direct_mesh: float | str | Quantity[Any]
     unified: bool | str
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     remote_capacity: float | str | Quantity[Any]
     local_price: float | str | Quantity[Any]
     remote_price: float | str | Quantity[Any]
@@ -5027,6 +5082,12 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     gpu_memory_utilization: float | str | Quantity[Any]
     kv_memory_fraction: float | str | Quantity[Any]
     workspace_memory: float | str | Quantity[Any]
+    runtime_memory: float | str | Quantity[Any]
+    communication_memory: float | str | Quantity[Any]
+    sampled_requests: float | str | Quantity[Any]
+    sampling_bytes: float | str | Quantity[Any]
+    expert_hidden_multiple: float | str | Quantity[Any]
+    expert_width_multiple: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
 class _MemoryExpansionResult(Result):
@@ -5201,6 +5262,7 @@ class _MemoryExpansionResult(Result):
     combine_time: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
+    communication_memory: Quantity[Any]
     compute_dtype: str
     compute_time: Quantity[Any]
     computed_prompt_tokens: Quantity[Any]
@@ -5267,6 +5329,7 @@ class _MemoryExpansionResult(Result):
     dp_tree_time: Quantity[Any]
     draft_cost: float
     draft_time: Quantity[Any]
+    driver_memory: Quantity[Any]
     dropout_activation: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
     e2e_attainment: float
@@ -5331,6 +5394,7 @@ class _MemoryExpansionResult(Result):
     expert_bytes: Quantity[Any]
     expert_edges_per_rank: float
     expert_ffn_dim: float
+    expert_hidden_multiple: float
     expert_launch_time: Quantity[Any]
     expert_operations: float
     expert_parameters: float
@@ -5343,6 +5407,7 @@ class _MemoryExpansionResult(Result):
     expert_time: Quantity[Any]
     expert_vectors_per_rank: float
     expert_weight_bytes: Quantity[Any]
+    expert_width_multiple: float
     experts: float
     exposed_backward_traffic: Quantity[Any]
     exposed_edge_traffic: Quantity[Any]
@@ -5727,6 +5792,9 @@ class _MemoryExpansionResult(Result):
     routing_weight_bytes: Quantity[Any]
     routing_weights: str
     rows_per_expert: Quantity[Any]
+    runtime_memory: Quantity[Any]
+    sampled_requests: float
+    sampling_bytes: Quantity[Any]
     sandwich_norm: float
     saturated_iteration_time: Quantity[Any]
     saved_bytes: Quantity[Any]
@@ -6077,21 +6145,70 @@ class _HardwareCloud(_catalog.Group):
     L40S: _catalog.Accelerator
     V100: _catalog.Accelerator
     V100_16GB: _catalog.Accelerator
+    T4: _catalog.Accelerator
+    P100: _catalog.Accelerator
+    A2: _catalog.Accelerator
+    A30: _catalog.Accelerator
+    A40: _catalog.Accelerator
+    A800: _catalog.Accelerator
+    L20: _catalog.Accelerator
+    L2: _catalog.Accelerator
+    GH200_96GB: _catalog.Accelerator
+    GH200_144GB: _catalog.Accelerator
     MI300X: _catalog.Accelerator
     MI325X: _catalog.Accelerator
     MI355X: _catalog.Accelerator
     MI250X: _catalog.Accelerator
+    MI210: _catalog.Accelerator
+    MI300A_128GB: _catalog.Accelerator
     Trainium2: _catalog.Accelerator
+    Trainium1: _catalog.Accelerator
+    Inferentia2: _catalog.Accelerator
+    Trainium3: _catalog.Accelerator
     TPU_v4: _catalog.Accelerator
     TPU_v5e: _catalog.Accelerator
     TPU_v5p: _catalog.Accelerator
     TPU_v6e: _catalog.Accelerator
+    TPU7x: _catalog.Accelerator
     Gaudi2: _catalog.Accelerator
     Gaudi3: _catalog.Accelerator
 class _HardwareWorkstation(_catalog.Group):
     RTX_4090: _catalog.Accelerator
+    GB10: _catalog.Accelerator
+    M1_Max: _catalog.Accelerator
+    M1_Ultra: _catalog.Accelerator
+    M2_Max: _catalog.Accelerator
+    M2_Ultra: _catalog.Accelerator
+    M3_Max: _catalog.Accelerator
+    M3_Ultra: _catalog.Accelerator
+    M4_Max: _catalog.Accelerator
+    RTX_3060: _catalog.Accelerator
+    RTX_3060_Ti: _catalog.Accelerator
+    RTX_3070: _catalog.Accelerator
+    RTX_3080: _catalog.Accelerator
+    RTX_3080_Ti: _catalog.Accelerator
+    RTX_3090: _catalog.Accelerator
+    RTX_3090_Ti: _catalog.Accelerator
+    RTX_4060: _catalog.Accelerator
+    RTX_4060_Ti_16GB: _catalog.Accelerator
+    RTX_4070: _catalog.Accelerator
+    RTX_4070_Super: _catalog.Accelerator
+    RTX_4070_Ti: _catalog.Accelerator
+    RTX_4070_Ti_Super: _catalog.Accelerator
+    RTX_4080: _catalog.Accelerator
+    RTX_4080_Super: _catalog.Accelerator
+    RTX_5060_Ti_16GB: _catalog.Accelerator
+    RTX_5070: _catalog.Accelerator
+    RTX_5070_Ti: _catalog.Accelerator
+    RTX_5080: _catalog.Accelerator
+    RTX_5090: _catalog.Accelerator
+    RTX_A6000: _catalog.Accelerator
+    RTX_6000_Ada: _catalog.Accelerator
+    RTX_PRO_6000: _catalog.Accelerator
 class _HardwareEdge(_catalog.Group):
     Jetson_AGX_Orin: _catalog.Accelerator
+    Jetson_Orin_Nano: _catalog.Accelerator
+    Jetson_Thor: _catalog.Accelerator
 class _Hardware(_catalog.Group):
     Cloud: _HardwareCloud
     Workstation: _HardwareWorkstation
@@ -6263,6 +6380,7 @@ class _SystemsNodes(_catalog.Group):
     Grand_Teton_H100: _catalog.Node
 class _SystemsFabrics(_catalog.Group):
     Ethernet_100G_TCP: _catalog.Fabric
+    PCIe_4_x16: _catalog.Fabric
     PCIe_5_x16: _catalog.Fabric
     InfiniBand_HDR: _catalog.Fabric
     InfiniBand_NDR: _catalog.Fabric
@@ -6292,6 +6410,9 @@ class _Stacks(_catalog.Group):
     TensorRT_LLM_A100: _catalog.Stack
     DistServe_A100: _catalog.Stack
     vLLM_2023_A100: _catalog.Stack
+    vLLM_2024: _catalog.Stack
+    vLLM_2025: _catalog.Stack
+    SGLang_2025: _catalog.Stack
     Megatron_LM_A100: _catalog.Stack
     DeepSpeed_A100: _catalog.Stack
     torchtitan_A100: _catalog.Stack
