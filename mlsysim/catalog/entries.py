@@ -205,7 +205,8 @@ class Entry(pydantic.BaseModel):
 
     def word_of(self, name: str) -> Choice | None:
         """The label this entry gives a formula's input that is a choice, or None if it has none."""
-        return None
+        found = getattr(self, name, None)
+        return found if isinstance(found, Choice) else None
 
     def text(self, name: str, digits: int = 6) -> str:
         """One of :meth:`values` for a reader: a number with its unit, or yes or no."""

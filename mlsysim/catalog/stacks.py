@@ -16,6 +16,7 @@ from mlsysim.catalog.entries import (
     Milliseconds,
     Seconds,
 )
+from mlsysim.catalog.value import Choice
 
 
 class Stack(Entry):
@@ -89,10 +90,19 @@ class Stack(Entry):
         Requests sampled at once in the step that memory is kept for, and bytes that this takes of each of their logits.
     expert_hidden_multiple, expert_width_multiple : Value, optional
         Multiples that kernels pad the hidden size and the width of 4-bit experts to; 0 where they pad none.
+    loss_kernel, update_buffer, gradient_dtype, attention_kernel, elementwise_kernels, residual_dtype, \
+    routing_weights, optimizer_device : Choice, optional
+        How a training step is computed, in the labels of these arguments.
+    gradients_at_loss, optimizer_in_backward, activation_offload, loaded_mask : Value, optional
+        What a training step keeps, yes or no.
+    loss_chunks, vocab_multiple, workspace : Value, optional
+        Chunks of a loss in chunks, what a rank pads its rows of the vocabulary to, and what libraries keep allocated.
     """
 
     what: ClassVar[str] = "stack"
-    flags: ClassVar[frozenset[str]] = frozenset({"grouped_experts"})
+    flags: ClassVar[frozenset[str]] = frozenset(
+        {"grouped_experts", "gradients_at_loss", "optimizer_in_backward", "activation_offload", "loaded_mask"}
+    )
 
     devices: tuple[Accelerator, ...] = ()
     efficiency: Count | None = None
@@ -142,3 +152,18 @@ class Stack(Entry):
     sampling_bytes: ElementBytes | None = None
     expert_hidden_multiple: Count | None = None
     expert_width_multiple: Count | None = None
+    loss_kernel: Choice | None = None
+    loss_chunks: Count | None = None
+    update_buffer: Choice | None = None
+    gradients_at_loss: Flag | None = None
+    gradient_dtype: Choice | None = None
+    optimizer_in_backward: Flag | None = None
+    optimizer_device: Choice | None = None
+    activation_offload: Flag | None = None
+    attention_kernel: Choice | None = None
+    elementwise_kernels: Choice | None = None
+    residual_dtype: Choice | None = None
+    routing_weights: Choice | None = None
+    workspace: Bytes | None = None
+    loaded_mask: Flag | None = None
+    vocab_multiple: Count | None = None

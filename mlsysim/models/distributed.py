@@ -24,10 +24,10 @@ from mlsysim.formulas import (
 )
 from mlsysim.inputs.declaration import Caveat, Foundation
 from mlsysim.inputs.slot import Slot
+from mlsysim.models import stack
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.recipe import RECIPE
 from mlsysim.models.shape import BEYOND_NODE, COUNTED, NO_WINDOW, SHAPE, UNCROSSED, WINDOW, WINDOW_REQUIREMENTS
-from mlsysim.models.stack import stack_slot
 from mlsysim.models.training_memory import (
     EXPERT_RANKS,
     EXPERT_RANKS_WORDS,
@@ -143,7 +143,7 @@ class DistributedModel(PerformanceModel):
             ),
             extras=("tdp",),
         ),
-        "stack": stack_slot(
+        "stack": stack.stack_slot(
             (
                 "efficiency",
                 "attention_efficiency",
@@ -168,6 +168,7 @@ class DistributedModel(PerformanceModel):
                 "expert_operations",
                 "grouped_experts",
                 "captured_share",
+                *stack.MEMORY,
             )
         ),
         **RECIPE,

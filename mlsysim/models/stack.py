@@ -20,3 +20,23 @@ def stack_slot(provides: Iterable[str]) -> Slot:
         Inputs of the model that a stack gives.
     """
     return Slot(Stack, tuple(dict.fromkeys(provides)), default=GENERIC)
+
+
+#: What a stack says of the memory of a training step.
+MEMORY = (
+    "loss_kernel",
+    "loss_chunks",
+    "update_buffer",
+    "gradients_at_loss",
+    "gradient_dtype",
+    "optimizer_in_backward",
+    "optimizer_device",
+    "activation_offload",
+    "attention_kernel",
+    "elementwise_kernels",
+    "residual_dtype",
+    "routing_weights",
+    "workspace",
+    "loaded_mask",
+    "vocab_multiple",
+)

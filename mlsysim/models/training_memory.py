@@ -16,6 +16,7 @@ from mlsysim.formulas import (
     parameter_counts,
     rank_parameters,
     routed_activations,
+    step_moments,
     trained_parameters,
     training_memory,
 )
@@ -36,6 +37,7 @@ from mlsysim.models.shape import (
     SHARED_MIXERS,
     divides,
 )
+from mlsysim.models.stack import MEMORY, stack_slot
 from mlsysim.optimizers import OPTIMIZERS
 from mlsysim.symbolic import Max, Mod, Requirement, System, label, swapped
 from mlsysim.symbols.activations import schedule, selective_policy, v_chunks
@@ -76,6 +78,7 @@ PER_OPERATOR = swapped(
         *moe_routing.CAPACITIES,
         *routed_activations.FORMULAS,
         *activations.PER_OPERATOR_FORMULAS,
+        *step_moments.FORMULAS,
     ),
     dropped=("activation_bytes", "bytes_per_element"),
 )
@@ -131,6 +134,25 @@ ENDS = Requirement(
     ~DUALPIPE | And(FULL, *_PER_PARAMETER),
     "must be another with adapters and with states by the shapes of matrices (muon, adafactor)",
 )
+#: What lives at the moments of a step unless a call or a stack says otherwise.
+LIVE: dict[str, Any] = {
+    "peak_rank": "fullest",
+    "loss_kernel": "eager",
+    "loss_chunks": 8,
+    "vocab_multiple": 1,
+    "gradients_at_loss": True,
+    "update_buffer": "none",
+    "optimizer_in_backward": False,
+    "optimizer_device": "accelerator",
+    "activation_offload": False,
+    "residual_dtype": "as_precision",
+    "workspace": 0.0,
+    "loaded_mask": False,
+    "deferred_head_gradients": 0,
+    "layers_first_stage": 0,
+    "layers_last_stage": 0,
+    "microbatch_group": 0,
+}
 #: How tokens are spread over experts unless a call says otherwise.
 ROUTED: dict[str, Any] = {"routing_imbalance_factor": 1.0, "capacity_factor": 0.0, "pad_to_capacity": False}
 CAPACITY = Requirement(pad, Eq(pad, 0) | (c_f > 0), "must be False where experts take what comes ({capacity_factor})")
@@ -242,6 +264,7 @@ class TrainingMemoryModel(PerformanceModel):
             TransformerWorkload, ("parameters", *SHAPE, "state_chunk", "moe_layer_interval"), counted=COUNTED
         ),
         "hardware": Slot(Accelerator, ("memory_capacity",)),
+        "stack": stack_slot(MEMORY),
         **RECIPE,
     }
     keywords = (
@@ -288,6 +311,7 @@ class TrainingMemoryModel(PerformanceModel):
         "expert_row_padding",
         "gathered_layers",
         "reserved_memory",
+        *LIVE,
     )
     defaults = {
         "seq_len": 2048,
@@ -327,6 +351,7 @@ class TrainingMemoryModel(PerformanceModel):
         "expert_row_padding": 0,
         "gathered_layers": 2,
         "reserved_memory": 0.0,
+        **LIVE,
         **OPTIONAL_SHAPE,
         "state_chunk": 0,
     }

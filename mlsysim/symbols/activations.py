@@ -1,6 +1,8 @@
 """Symbols of what a layer keeps for its backward pass, operator by operator."""
 
+from mlsysim.formats import ACTIVATION_FORMATS
 from mlsysim.symbolic import choice, flag, integer, nonnegative, positive, variable
+from mlsysim.symbols.formats import AS_PRECISION
 
 sequence_parallel = variable(
     "sequence_parallel",
@@ -25,8 +27,9 @@ attention_kernel = variable(
     "attention_kernel",
     r"\mathrm{attention}",
     "",
-    "How attention is computed: flash recomputes the score matrix, eager keeps it.",
-    choice("flash", "eager"),
+    "How attention is computed: flash recomputes the score matrix, eager keeps it; in Transformer Engine fused (cuDNN) "
+    "and flash_te recompute it, the second keeping its output twice, and unfused keeps it at 16 bit.",
+    choice("flash", "eager", "fused", "flash_te", "unfused"),
 )
 elementwise_kernels = variable(
     "elementwise_kernels",
@@ -179,9 +182,9 @@ routing_weights = variable(
     "routing_weights",
     r"\mathrm{weights}",
     "",
-    "What a router weighs: the tokens that come back from experts, in the format of activations or in fp32, or those "
-    "that go to them, in fp32.",
-    choice("after", "after_fp32", "before_fp32"),
+    "What a router weighs: the tokens that come back from experts, in the format of activations or in fp32, those "
+    "that go to them, in fp32, or the activations within them.",
+    choice("after", "after_fp32", "before_fp32", "in_activation"),
 )
 q_rw = variable(
     "routing_weight_bytes",
@@ -258,4 +261,159 @@ A_peak = variable(
     "GB",
     "Activations and the buffers of the backward pass or of the loss, at the higher of their two peaks.",
     nonnegative(),
+)
+
+loss_kernel = variable(
+    "loss_kernel",
+    r"\mathrm{loss}",
+    "",
+    "How the loss is computed: eager in PyTorch, whose 16-bit logits may stay referenced, compiled, fast (foak), "
+    "Megatron-LM's in place or fused, in chunks of tokens, or fused with the head so that logits are never whole.",
+    choice(
+        "eager", "eager_referenced", "compiled", "fast", "megatron", "megatron_fused", "chunked", "fused_linear"
+    ),
+)  # fmt: skip
+loss_chunks = variable("loss_chunks", r"c_{\mathrm{loss}}", "count", "Chunks of a loss in chunks.", integer(1))
+c_loss = variable(
+    "logit_bytes",
+    r"c_{\ell}",
+    "byte",
+    "Bytes alive at the loss for each token and row of the vocabulary.",
+    nonnegative(),
+)
+V_r = variable(
+    "vocabulary_rows",
+    r"V_{\mathrm{r}}",
+    "count",
+    "Rows of the vocabulary on one rank, padded ones among them.",
+    integer(1),
+)
+vocab_multiple = variable(
+    "vocab_multiple",
+    r"n_{\mathrm{pad}}",
+    "count",
+    "Number that the rows of the vocabulary on one rank are padded to a multiple of; 1 without padding.",
+    integer(1),
+)
+q_res = variable("residual_bytes", r"q_{\mathrm{res}}", "byte", "Bytes of one number between two layers.", positive())
+residual_dtype = variable(
+    "residual_dtype",
+    r"\mathrm{residuals\ in}",
+    "",
+    "Format of the hidden states that a layer hands on to the next.",
+    choice(AS_PRECISION, *ACTIVATION_FORMATS),
+)
+offload_act = variable(
+    "activation_offload",
+    r"\omega_{\mathrm{in}}",
+    "count",
+    "Whether activations that are kept for the backward pass wait on the host.",
+    flag(),
+)
+loaded_mask = variable(
+    "loaded_mask",
+    r"\beta_{\mathrm{mask}}",
+    "count",
+    "Whether a mask of a byte for each pair of tokens is loaded with every micro-batch.",
+    flag(),
+)
+k_def = variable(
+    "deferred_head_gradients",
+    r"k_{\mathrm{def}}",
+    "count",
+    "Micro-batches whose gradients of the head are put off to the end of the step.",
+    integer(0),
+)
+microbatch_group = variable(
+    "microbatch_group",
+    r"g_{\mathrm{mb}}",
+    "count",
+    "Micro-batches that pass one chunk of interleaved stages in a row; 0 for as many as stages.",
+    integer(0),
+)
+L_first = variable(
+    "layers_first_stage",
+    r"L_{\mathrm{first}}",
+    "count",
+    "Layers of the first pipeline stage; 0 where it has as many as the others.",
+    integer(0),
+)
+L_last = variable(
+    "layers_last_stage",
+    r"L_{\mathrm{last}}",
+    "count",
+    "Layers of the last pipeline stage; 0 where it has as many as the others.",
+    integer(0),
+)
+peak_rank = variable(
+    "peak_rank",
+    r"\mathrm{rank\ asked}",
+    "",
+    "Rank whose memory is asked: of the first or the last pipeline stage, or the fullest of all.",
+    choice("fullest", "first", "last"),
+)
+rank = variable(
+    "binding_rank",
+    r"\mathrm{rank}",
+    "",
+    "Pipeline stage of the rank that is described: the one that is asked, or the one that holds the most.",
+    choice("first", "between", "last"),
+)
+peak_moment = variable(
+    "peak_moment",
+    r"\mathrm{moment}",
+    "",
+    "When that rank holds the most: at the loss, in the backward pass of the head or of a layer, or in the update.",
+    choice("Loss", "Head", "Layer", "Update"),
+)
+L_mtp_r = variable(
+    "mtp_layers_of_rank",
+    r"L_{\mathrm{mtp,r}}",
+    "count",
+    "Layers of that rank that predict further tokens.",
+    integer(0),
+)
+P_ends = variable(
+    "end_edge_parameters",
+    r"P_{\mathrm{ends}}",
+    "count",
+    "Parameters of that rank outside the layers: embedding, head, last norm.",
+    nonnegative(),
+)
+S_mem = variable(
+    "resident_memory",
+    r"S",
+    "GB",
+    "What a rank holds all the time, gradients left out: weights, optimizer state, workspaces, buffers.",
+    positive(),
+)
+M_after = variable(
+    "memory_after_step",
+    r"M_{\mathrm{after}}",
+    "GB",
+    "What is allocated on a rank after a step.",
+    positive(),
+)
+G_at = variable(
+    "gradients_at_loss_bytes", r"G_{\mathrm{loss}}", "GB", "Gradients that are there at the loss.", nonnegative()
+)
+M_loss = variable(
+    "loss_memory", r"M_{\mathrm{loss}}", "GB", "Memory of a rank at the loss; 0 on a rank without one.", nonnegative()
+)
+M_hd = variable(
+    "head_memory",
+    r"M_{\mathrm{hd}}",
+    "GB",
+    "Memory of a rank in the backward pass of the head; 0 on a rank without one.",
+    nonnegative(),
+)
+M_lay = variable(
+    "layer_memory", r"M_{\mathrm{lay}}", "GB", "Memory of a rank in the backward pass of a layer.", positive()
+)
+M_upd = variable("update_memory", r"M_{\mathrm{upd}}", "GB", "Memory of a rank in the update.", positive())
+M_r = variable("rank_memory", r"M_{\mathrm{r}}", "GB", "Memory of the rank that is described, at its peak.", positive())
+M_1st = variable("first_rank_memory", r"M_{1}", "GB", "Memory of the rank of the first pipeline stage.", positive())
+M_2nd = variable("second_rank_memory", r"M_{2}", "GB", "Memory of the rank of the second pipeline stage.", positive())
+M_last = variable(
+    "last_rank_memory", r"M_{\mathrm{last}}", "GB", "Memory of the rank of the last pipeline stage.", positive()
 )

@@ -1,7 +1,7 @@
 """Symbols of a training step and of its memory."""
 
 from mlsysim.optimizers import OPTIMIZERS
-from mlsysim.symbolic import between, boolean, choice, integer, nonnegative, positive, variable
+from mlsysim.symbolic import between, boolean, choice, flag, integer, nonnegative, positive, variable
 
 b = variable("batch_size", "b", "count", "Sequences per step, over all ranks.", integer(1))
 t = variable("tp_size", "t", "count", "Tensor-parallel ranks.", integer(1))
@@ -137,13 +137,16 @@ r_dp = variable(
 )
 n_etp = variable("etp_ranks", r"n_{\mathrm{etp}}", "count", "Ranks of one expert-tensor-parallel group.", integer(1))
 ell = variable("layers_per_stage", r"\ell", "count", "Layers of the fullest pipeline stage.", integer(1))
+ell_r = variable(
+    "layers_of_rank", r"\ell_{\mathrm{r}}", "count", "Layers of the rank that is described.", integer(0), not_above=ell
+)
 ell_moe = variable(
     "moe_layers_per_stage",
     r"\ell_{\mathrm{moe}}",
     "count",
-    "Layers with experts on the stage that holds the most.",
+    "Layers with experts of the rank that is described.",
     integer(0),
-    not_above=ell,
+    not_above=ell_r,
 )
 c_act = variable(
     "activation_bytes",
@@ -163,3 +166,39 @@ memory_utilization = variable(
     "memory_utilization", r"\rho_M", "count", "Memory needed over memory there is.", positive()
 )
 feasible = variable("feasible", r"\mathrm{feasible}", "", "Whether the configuration meets its limits.", boolean())
+
+update_buffer = variable(
+    "update_buffer",
+    r"\mathrm{update}",
+    "",
+    "What an update needs beside its states: none, fused kernels nothing, foreach a list as long as all parameters.",
+    choice("none", "fused", "foreach"),
+)
+gradients_at_loss = variable(
+    "gradients_at_loss",
+    r"\beta_{\mathrm{G}}",
+    "count",
+    "Whether gradients have a buffer all the time; else they are there at a loss only while micro-batches are summed.",
+    flag(),
+)
+optimizer_in_backward = variable(
+    "optimizer_in_backward",
+    r"\beta_{\mathrm{ob}}",
+    "count",
+    "Whether each weight is updated as soon as its gradient is there, which is then freed.",
+    flag(),
+)
+optimizer_device = variable(
+    "optimizer_device",
+    r"\mathrm{states\ on}",
+    "",
+    "Where the optimizer state is kept: on the accelerator, or on the host.",
+    choice("accelerator", "host"),
+)
+workspace = variable(
+    "workspace",
+    r"C_{\mathrm{work}}",
+    "GB",
+    "Workspaces of libraries that stay allocated on a rank: of cuBLAS, of Transformer Engine.",
+    nonnegative(),
+)
