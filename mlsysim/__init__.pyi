@@ -21,6 +21,9 @@ from mlsysim.catalog import Node as Node
 from mlsysim.catalog import SparseTransformerWorkload as SparseTransformerWorkload
 from mlsysim.catalog import Traffic as Traffic
 from mlsysim.catalog import TransformerWorkload as TransformerWorkload
+from mlsysim.catalog.run_configs import from_megatron_config as from_megatron_config
+from mlsysim.catalog.run_configs import from_torchtitan_toml as from_torchtitan_toml
+from mlsysim.catalog.run_configs import from_trainer_arguments as from_trainer_arguments
 from mlsysim.catalog import load_catalog as load_catalog
 from mlsysim.models import CollectiveModel as _CollectiveModel
 from mlsysim.models import DistributedModel as _DistributedModel
@@ -84,7 +87,7 @@ from mlsysim.study.proofs.verification import Verification as Verification
 from mlsysim.units import Q_ as Q_
 from mlsysim.units import ureg as ureg
 
-__all__ = ['Accelerator', 'Catalog', 'CollectiveModel', 'DistributedModel', 'EconomicsModel', 'Example', 'ExpertParallelModel', 'Fabric', 'Fleet', 'Formula', 'Hardware', 'Index', 'IterationModel', 'KernelModel', 'LeastInteger', 'MemoryDesign', 'MemoryExpansionModel', 'MemoryKind', 'MoERoutingModel', 'Models', 'Node', 'ParameterCountModel', 'PerformanceModel', 'Q_', 'Recipe', 'Recipes', 'Reference', 'Rent', 'Requirement', 'Result', 'Root', 'ServingCapacityModel', 'ServingModel', 'Slot', 'Solution', 'Source', 'SparseTransformerWorkload', 'Stacks', 'System', 'Systems', 'Traffic', 'TrainingMemoryModel', 'TransformerWorkload', 'UnitSymbol', 'Variant', 'Verification', '__version__', 'add_reference', 'at_least', 'between', 'boolean', 'by_label', 'by_member', 'byte', 'choice', 'compare', 'derived', 'distributions', 'dropped_tokens', 'evaluated_at', 'expert_loads', 'family', 'flag', 'flop', 'integer', 'label', 'linked', 'load_catalog', 'nonnegative', 'positive', 'request', 'routing_imbalance', 'sharded', 'swapped', 'token', 'total', 'ureg', 'variable', 'verify', 'when']
+__all__ = ['Accelerator', 'Catalog', 'CollectiveModel', 'DistributedModel', 'EconomicsModel', 'Example', 'ExpertParallelModel', 'Fabric', 'Fleet', 'Formula', 'Hardware', 'Index', 'IterationModel', 'KernelModel', 'LeastInteger', 'MemoryDesign', 'MemoryExpansionModel', 'MemoryKind', 'MoERoutingModel', 'Models', 'Node', 'ParameterCountModel', 'PerformanceModel', 'Q_', 'Recipe', 'Recipes', 'Reference', 'Rent', 'Requirement', 'Result', 'Root', 'ServingCapacityModel', 'ServingModel', 'Slot', 'Solution', 'Source', 'SparseTransformerWorkload', 'Stacks', 'System', 'Systems', 'Traffic', 'TrainingMemoryModel', 'TransformerWorkload', 'UnitSymbol', 'Variant', 'Verification', '__version__', 'add_reference', 'at_least', 'between', 'boolean', 'by_label', 'by_member', 'byte', 'choice', 'compare', 'derived', 'distributions', 'dropped_tokens', 'evaluated_at', 'expert_loads', 'family', 'flag', 'flop', 'from_megatron_config', 'from_torchtitan_toml', 'from_trainer_arguments', 'integer', 'label', 'linked', 'load_catalog', 'nonnegative', 'positive', 'request', 'routing_imbalance', 'sharded', 'swapped', 'token', 'total', 'ureg', 'variable', 'verify', 'when']
 __version__: str
 
 class _ParameterCountInputs(TypedDict, total=False):
@@ -276,6 +279,22 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     expert_row_padding: float | str | Quantity[Any]
     gathered_layers: float | str | Quantity[Any]
     reserved_memory: float | str | Quantity[Any]
+    peak_rank: str
+    loss_kernel: str
+    loss_chunks: float | str | Quantity[Any]
+    vocab_multiple: float | str | Quantity[Any]
+    gradients_at_loss: bool | str
+    update_buffer: str
+    optimizer_in_backward: bool | str
+    optimizer_device: str
+    activation_offload: bool | str
+    residual_dtype: str
+    workspace: float | str | Quantity[Any]
+    loaded_mask: bool | str
+    deferred_head_gradients: float | str | Quantity[Any]
+    layers_first_stage: float | str | Quantity[Any]
+    layers_last_stage: float | str | Quantity[Any]
+    microbatch_group: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
     hidden_dim: float | str | Quantity[Any]
@@ -337,11 +356,13 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     state_chunk: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    stack: str | _catalog.Stack
     recipe: str | _catalog.Recipe
 class _TrainingMemoryResult(Result):
     activation_bytes: Quantity[Any]
     activation_checkpointing: str
     activation_dtype: str
+    activation_offload: float
     activations: Quantity[Any]
     active_experts_per_token: float
     active_parameters: float
@@ -365,6 +386,7 @@ class _TrainingMemoryResult(Result):
     attention_vectors_per_rank: float
     backward_buffer: Quantity[Any]
     batch_size: float
+    binding_rank: str
     block_norms: float
     blockless_layers: float
     bytes_per_element: Quantity[Any]
@@ -376,6 +398,7 @@ class _TrainingMemoryResult(Result):
     conv_kernel: float
     core_width_per_rank: float
     cp_size: float
+    deferred_head_gradients: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
     dp_replicate_size: float
@@ -388,6 +411,7 @@ class _TrainingMemoryResult(Result):
     embedding_bytes: Quantity[Any]
     embedding_parameters: float
     end_activations: Quantity[Any]
+    end_edge_parameters: float
     end_expert_parameters: float
     end_layers: float
     end_memory: Quantity[Any]
@@ -414,6 +438,7 @@ class _TrainingMemoryResult(Result):
     ffn_parameters_per_rank: float
     ffn_tensors: float
     finetuning: str
+    first_rank_memory: Quantity[Any]
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
     further_matrices: float
@@ -428,8 +453,11 @@ class _TrainingMemoryResult(Result):
     gradient_bytes: Quantity[Any]
     gradient_dtype: str
     gradients: Quantity[Any]
+    gradients_at_loss: float
+    gradients_at_loss_bytes: Quantity[Any]
     head_dim: float
     head_dim_in_window: float
+    head_memory: Quantity[Any]
     head_parameters: float
     heads: float
     heads_in_window: float
@@ -453,24 +481,36 @@ class _TrainingMemoryResult(Result):
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    last_rank_memory: Quantity[Any]
     layer_experts_per_rank: float
     layer_input: Quantity[Any]
+    layer_memory: Quantity[Any]
     layers: float
+    layers_first_stage: float
+    layers_last_stage: float
+    layers_of_rank: float
     layers_per_stage: float
     learned_positions: float
     least_dropped_share: float
+    loaded_mask: float
     local_micro_batch: float
+    logit_bytes: Quantity[Any]
     lora_rank: float
     lora_target_modules: str
     loss_buffer: Quantity[Any]
+    loss_chunks: float
+    loss_kernel: str
+    loss_memory: Quantity[Any]
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
     mean_rank_factor: float
+    memory_after_step: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_utilization: float
     micro_batch_tokens: Quantity[Any]
     micro_batches: float
+    microbatch_group: float
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixerless_layers: float
@@ -482,6 +522,7 @@ class _TrainingMemoryResult(Result):
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
     mtp_layers: float
+    mtp_layers_of_rank: float
     norm_activation: Quantity[Any]
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
@@ -489,12 +530,16 @@ class _TrainingMemoryResult(Result):
     norms_per_layer: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
+    optimizer_device: str
+    optimizer_in_backward: float
     optimizer_state: Quantity[Any]
     pad_to_capacity: float
     parallel_layers: float
     parameters: float
     parameters_per_rank: float
     peak_activations: Quantity[Any]
+    peak_moment: str
+    peak_rank: str
     pipeline_schedule: str
     pp_size: float
     precision: str
@@ -507,11 +552,15 @@ class _TrainingMemoryResult(Result):
     qkv_bias: float
     query_value_width_per_rank: float
     query_width_per_rank: float
+    rank_memory: Quantity[Any]
     recompute_activation_func: float
     recompute_layernorm: float
     recompute_mla_up_proj: float
     recomputed_activation: Quantity[Any]
     reserved_memory: Quantity[Any]
+    resident_memory: Quantity[Any]
+    residual_bytes: Quantity[Any]
+    residual_dtype: str
     routed_buffer: Quantity[Any]
     router_bias: float
     router_parameters: float
@@ -521,6 +570,7 @@ class _TrainingMemoryResult(Result):
     sandwich_norm: float
     saved_bytes: Quantity[Any]
     saved_dtype: str
+    second_rank_memory: Quantity[Any]
     selective_policy: str
     seq_len: Quantity[Any]
     sequence_parallel: float
@@ -560,16 +610,21 @@ class _TrainingMemoryResult(Result):
     two_batch_overlap: float
     unbounded_attention_layers: float
     up_projection_activation: Quantity[Any]
+    update_buffer: str
+    update_memory: Quantity[Any]
     v_head_dim: float
     value_dim: float
     value_dim_in_window: float
     value_projections: float
     vector_parameters_per_rank: float
+    vocab_multiple: float
     vocab_size: float
+    vocabulary_rows: float
     weight_bytes: Quantity[Any]
     weight_dtype: str
     weight_gradient_share: float
     weights: Quantity[Any]
+    workspace: Quantity[Any]
     zero_ranks: float
     zero_stage: float
 class TrainingMemoryModel(_TrainingMemoryModel):
@@ -2264,6 +2319,22 @@ class _DistributedInputs(TypedDict, total=False):
     expert_row_padding: float | str | Quantity[Any]
     gathered_layers: float | str | Quantity[Any]
     reserved_memory: float | str | Quantity[Any]
+    peak_rank: str
+    loss_kernel: str
+    loss_chunks: float | str | Quantity[Any]
+    vocab_multiple: float | str | Quantity[Any]
+    gradients_at_loss: bool | str
+    update_buffer: str
+    optimizer_in_backward: bool | str
+    optimizer_device: str
+    activation_offload: bool | str
+    residual_dtype: str
+    workspace: float | str | Quantity[Any]
+    loaded_mask: bool | str
+    deferred_head_gradients: float | str | Quantity[Any]
+    layers_first_stage: float | str | Quantity[Any]
+    layers_last_stage: float | str | Quantity[Any]
+    microbatch_group: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -2389,6 +2460,7 @@ class _DistributedResult(Result):
     accelerators_per_pod: float
     activation_checkpointing: str
     activation_dtype: str
+    activation_offload: float
     activations: Quantity[Any]
     active_experts_per_token: float
     active_parameters: float
@@ -2424,6 +2496,7 @@ class _DistributedResult(Result):
     backward_share: float
     batch_size: float
     besides_launch_time: Quantity[Any]
+    binding_rank: str
     block_norms: float
     blockless_layers: float
     bubble_fraction: float
@@ -2463,6 +2536,7 @@ class _DistributedResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
+    deferred_head_gradients: float
     delta_rule: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
@@ -2519,6 +2593,7 @@ class _DistributedResult(Result):
     embedding_bytes: Quantity[Any]
     embedding_parameters: float
     end_activations: Quantity[Any]
+    end_edge_parameters: float
     end_expert_parameters: float
     end_layers: float
     end_memory: Quantity[Any]
@@ -2579,6 +2654,7 @@ class _DistributedResult(Result):
     ffn_tensors: float
     fill_share: float
     finetuning: str
+    first_rank_memory: Quantity[Any]
     fleet_size: float
     flop_convention: str
     forward_exposed_exchange: Quantity[Any]
@@ -2602,12 +2678,15 @@ class _DistributedResult(Result):
     gradient_dtype: str
     gradient_reduction_time: Quantity[Any]
     gradients: Quantity[Any]
+    gradients_at_loss: float
+    gradients_at_loss_bytes: Quantity[Any]
     grid_carbon: Quantity[Any]
     grouped_experts: float
     hardware_flops: Quantity[Any]
     head_dim: float
     head_dim_in_window: float
     head_layers: float
+    head_memory: Quantity[Any]
     head_parameters: float
     heads: float
     heads_in_window: float
@@ -2642,31 +2721,42 @@ class _DistributedResult(Result):
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
     layer_experts_per_rank: float
     layer_hiding_time: Quantity[Any]
     layer_input: Quantity[Any]
     layer_launch_time: Quantity[Any]
+    layer_memory: Quantity[Any]
     layer_operations: float
     layer_time: Quantity[Any]
     layers: float
+    layers_first_stage: float
+    layers_last_stage: float
+    layers_of_rank: float
     layers_per_stage: float
     learned_positions: float
     least_dropped_share: float
     link_efficiency: float
+    loaded_mask: float
     local_micro_batch: float
+    logit_bytes: Quantity[Any]
     logit_flops: Quantity[Any]
     longest_part_time: Quantity[Any]
     lora_rank: float
     lora_target_modules: str
     loss_buffer: Quantity[Any]
+    loss_chunks: float
+    loss_kernel: str
+    loss_memory: Quantity[Any]
     loss_time: Quantity[Any]
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
     mean_compute_time: Quantity[Any]
     mean_rank_factor: float
+    memory_after_step: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
@@ -2678,6 +2768,7 @@ class _DistributedResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    microbatch_group: float
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixer_product_widths: float
@@ -2691,6 +2782,7 @@ class _DistributedResult(Result):
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
     mtp_layers: float
+    mtp_layers_of_rank: float
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
@@ -2702,6 +2794,8 @@ class _DistributedResult(Result):
     norms_per_layer: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
+    optimizer_device: str
+    optimizer_in_backward: float
     optimizer_state: Quantity[Any]
     optimizer_time: Quantity[Any]
     other_stage_layers: float
@@ -2712,6 +2806,8 @@ class _DistributedResult(Result):
     parameters_per_rank: float
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
+    peak_moment: str
+    peak_rank: str
     pipeline_schedule: str
     pipeline_split: str
     port_bandwidth: Quantity[Any]
@@ -2732,6 +2828,7 @@ class _DistributedResult(Result):
     qkv_bias: float
     query_value_width_per_rank: float
     query_width_per_rank: float
+    rank_memory: Quantity[Any]
     ranks_per_token: float
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
@@ -2760,6 +2857,9 @@ class _DistributedResult(Result):
     rep_tree_time: Quantity[Any]
     repeated_matrix_elements: float
     reserved_memory: Quantity[Any]
+    resident_memory: Quantity[Any]
+    residual_bytes: Quantity[Any]
+    residual_dtype: str
     rest_time: Quantity[Any]
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
@@ -2783,6 +2883,7 @@ class _DistributedResult(Result):
     score_time: Quantity[Any]
     scored_pair_flops: Quantity[Any]
     scores_share: float
+    second_rank_memory: Quantity[Any]
     selective_policy: str
     send_time: Quantity[Any]
     seq_len: Quantity[Any]
@@ -2866,13 +2967,17 @@ class _DistributedResult(Result):
     unbounded_attention_layers: float
     up_projection_activation: Quantity[Any]
     up_projection_elements: float
+    update_buffer: str
+    update_memory: Quantity[Any]
     updated_parameters_per_rank: float
     v_head_dim: float
     value_dim: float
     value_dim_in_window: float
     value_projections: float
     vector_parameters_per_rank: float
+    vocab_multiple: float
     vocab_size: float
+    vocabulary_rows: float
     weight_bytes: Quantity[Any]
     weight_dtype: str
     weight_gather_time: Quantity[Any]
@@ -2882,6 +2987,7 @@ class _DistributedResult(Result):
     widening_traffic: Quantity[Any]
     width_vectors: float
     window_reach: Quantity[Any]
+    workspace: Quantity[Any]
     zero_ranks: float
     zero_stage: float
 class DistributedModel(_DistributedModel):
@@ -2935,6 +3041,22 @@ class _ExpertParallelInputs(TypedDict, total=False):
     expert_row_padding: float | str | Quantity[Any]
     gathered_layers: float | str | Quantity[Any]
     reserved_memory: float | str | Quantity[Any]
+    peak_rank: str
+    loss_kernel: str
+    loss_chunks: float | str | Quantity[Any]
+    vocab_multiple: float | str | Quantity[Any]
+    gradients_at_loss: bool | str
+    update_buffer: str
+    optimizer_in_backward: bool | str
+    optimizer_device: str
+    activation_offload: bool | str
+    residual_dtype: str
+    workspace: float | str | Quantity[Any]
+    loaded_mask: bool | str
+    deferred_head_gradients: float | str | Quantity[Any]
+    layers_first_stage: float | str | Quantity[Any]
+    layers_last_stage: float | str | Quantity[Any]
+    microbatch_group: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -3064,6 +3186,7 @@ class _ExpertParallelResult(Result):
     accumulated_weights: Quantity[Any]
     activation_checkpointing: str
     activation_dtype: str
+    activation_offload: float
     activations: Quantity[Any]
     active_experts_per_token: float
     active_parameters: float
@@ -3104,6 +3227,7 @@ class _ExpertParallelResult(Result):
     batch_size: float
     besides_launch_time: Quantity[Any]
     besides_time: Quantity[Any]
+    binding_rank: str
     block_norms: float
     blockless_layers: float
     break_even_bandwidth: Quantity[Any]
@@ -3153,6 +3277,7 @@ class _ExpertParallelResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
+    deferred_head_gradients: float
     delta_rule: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
@@ -3211,6 +3336,7 @@ class _ExpertParallelResult(Result):
     embedding_bytes: Quantity[Any]
     embedding_parameters: float
     end_activations: Quantity[Any]
+    end_edge_parameters: float
     end_expert_parameters: float
     end_layers: float
     end_memory: Quantity[Any]
@@ -3274,6 +3400,7 @@ class _ExpertParallelResult(Result):
     ffn_tensors: float
     fill_share: float
     finetuning: str
+    first_rank_memory: Quantity[Any]
     fixed_exchange_time: Quantity[Any]
     fixed_expert_time: Quantity[Any]
     fleet_size: float
@@ -3307,6 +3434,8 @@ class _ExpertParallelResult(Result):
     gradient_dtype: str
     gradient_reduction_time: Quantity[Any]
     gradients: Quantity[Any]
+    gradients_at_loss: float
+    gradients_at_loss_bytes: Quantity[Any]
     grid_carbon: Quantity[Any]
     grouped_experts: float
     growing_traffic_time: Quantity[Any]
@@ -3314,6 +3443,7 @@ class _ExpertParallelResult(Result):
     head_dim: float
     head_dim_in_window: float
     head_layers: float
+    head_memory: Quantity[Any]
     head_parameters: float
     heads: float
     heads_in_window: float
@@ -3350,26 +3480,36 @@ class _ExpertParallelResult(Result):
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
     layer_experts_per_rank: float
     layer_hiding_time: Quantity[Any]
     layer_input: Quantity[Any]
     layer_launch_time: Quantity[Any]
+    layer_memory: Quantity[Any]
     layer_operations: float
     layer_time: Quantity[Any]
     layers: float
+    layers_first_stage: float
+    layers_last_stage: float
+    layers_of_rank: float
     layers_per_stage: float
     learned_positions: float
     least_dropped_share: float
     link_efficiency: float
     live_memory: Quantity[Any]
+    loaded_mask: float
     local_micro_batch: float
+    logit_bytes: Quantity[Any]
     logit_flops: Quantity[Any]
     longest_part_time: Quantity[Any]
     lora_rank: float
     lora_target_modules: str
     loss_buffer: Quantity[Any]
+    loss_chunks: float
+    loss_kernel: str
+    loss_memory: Quantity[Any]
     loss_pool: Quantity[Any]
     loss_time: Quantity[Any]
     master_bytes: Quantity[Any]
@@ -3377,6 +3517,7 @@ class _ExpertParallelResult(Result):
     matrix_edges_per_rank: float
     mean_compute_time: Quantity[Any]
     mean_rank_factor: float
+    memory_after_step: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
@@ -3388,6 +3529,7 @@ class _ExpertParallelResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    microbatch_group: float
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixer_product_widths: float
@@ -3401,6 +3543,7 @@ class _ExpertParallelResult(Result):
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
     mtp_layers: float
+    mtp_layers_of_rank: float
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
@@ -3412,6 +3555,8 @@ class _ExpertParallelResult(Result):
     norms_per_layer: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
+    optimizer_device: str
+    optimizer_in_backward: float
     optimizer_state: Quantity[Any]
     optimizer_time: Quantity[Any]
     other_stage_layers: float
@@ -3423,6 +3568,8 @@ class _ExpertParallelResult(Result):
     parameters_per_rank: float
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
+    peak_moment: str
+    peak_rank: str
     pipeline_schedule: str
     pipeline_split: str
     port_bandwidth: Quantity[Any]
@@ -3443,6 +3590,7 @@ class _ExpertParallelResult(Result):
     qkv_bias: float
     query_value_width_per_rank: float
     query_width_per_rank: float
+    rank_memory: Quantity[Any]
     ranks_per_token: float
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
@@ -3476,6 +3624,9 @@ class _ExpertParallelResult(Result):
     repeated_matrix_elements: float
     reported_memory: Quantity[Any]
     reserved_memory: Quantity[Any]
+    resident_memory: Quantity[Any]
+    residual_bytes: Quantity[Any]
+    residual_dtype: str
     rest_time: Quantity[Any]
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
@@ -3502,6 +3653,7 @@ class _ExpertParallelResult(Result):
     score_time: Quantity[Any]
     scored_pair_flops: Quantity[Any]
     scores_share: float
+    second_rank_memory: Quantity[Any]
     selective_policy: str
     send_time: Quantity[Any]
     seq_len: Quantity[Any]
@@ -3607,6 +3759,8 @@ class _ExpertParallelResult(Result):
     unsplit_traffic_time: Quantity[Any]
     up_projection_activation: Quantity[Any]
     up_projection_elements: float
+    update_buffer: str
+    update_memory: Quantity[Any]
     updated_parameters_per_rank: float
     usable_memory: Quantity[Any]
     v_head_dim: float
@@ -3614,7 +3768,9 @@ class _ExpertParallelResult(Result):
     value_dim_in_window: float
     value_projections: float
     vector_parameters_per_rank: float
+    vocab_multiple: float
     vocab_size: float
+    vocabulary_rows: float
     weight_bytes: Quantity[Any]
     weight_dtype: str
     weight_gather_time: Quantity[Any]
@@ -3624,6 +3780,7 @@ class _ExpertParallelResult(Result):
     widening_traffic: Quantity[Any]
     width_vectors: float
     window_reach: Quantity[Any]
+    workspace: Quantity[Any]
     zero_ranks: float
     zero_stage: float
 class ExpertParallelModel(_ExpertParallelModel):
@@ -3677,6 +3834,22 @@ class _EconomicsInputs(TypedDict, total=False):
     expert_row_padding: float | str | Quantity[Any]
     gathered_layers: float | str | Quantity[Any]
     reserved_memory: float | str | Quantity[Any]
+    peak_rank: str
+    loss_kernel: str
+    loss_chunks: float | str | Quantity[Any]
+    vocab_multiple: float | str | Quantity[Any]
+    gradients_at_loss: bool | str
+    update_buffer: str
+    optimizer_in_backward: bool | str
+    optimizer_device: str
+    activation_offload: bool | str
+    residual_dtype: str
+    workspace: float | str | Quantity[Any]
+    loaded_mask: bool | str
+    deferred_head_gradients: float | str | Quantity[Any]
+    layers_first_stage: float | str | Quantity[Any]
+    layers_last_stage: float | str | Quantity[Any]
+    microbatch_group: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -3884,6 +4057,7 @@ class _EconomicsResult(Result):
     acceptance_rate: float
     activation_checkpointing: str
     activation_dtype: str
+    activation_offload: float
     activation_time: Quantity[Any]
     activations: Quantity[Any]
     active_batch_size: Quantity[Any]
@@ -3938,6 +4112,7 @@ class _EconomicsResult(Result):
     between_prompts_cv: float
     between_stop_probability: float
     between_stopping_prompts: float
+    binding_rank: str
     block_norms: float
     blockless_layers: float
     bottleneck: str
@@ -4097,6 +4272,7 @@ class _EconomicsResult(Result):
     decode_step_time: Quantity[Any]
     decode_time: Quantity[Any]
     decode_workers: float
+    deferred_head_gradients: float
     delta_rule: float
     dense_bytes: Quantity[Any]
     dense_layer_activation: Quantity[Any]
@@ -4176,6 +4352,7 @@ class _EconomicsResult(Result):
     embedding_parameters: float
     empty_share: float
     end_activations: Quantity[Any]
+    end_edge_parameters: float
     end_expert_parameters: float
     end_layers: float
     end_memory: Quantity[Any]
@@ -4254,6 +4431,7 @@ class _EconomicsResult(Result):
     first_gap_time: Quantity[Any]
     first_long_share: float
     first_prompts_cv: float
+    first_rank_memory: Quantity[Any]
     first_stall: Quantity[Any]
     first_stop_probability: float
     first_stopping_prompts: float
@@ -4297,6 +4475,8 @@ class _EconomicsResult(Result):
     gradient_dtype: str
     gradient_reduction_time: Quantity[Any]
     gradients: Quantity[Any]
+    gradients_at_loss: float
+    gradients_at_loss_bytes: Quantity[Any]
     grid_carbon: Quantity[Any]
     grouped_experts: float
     half_prompt_time: Quantity[Any]
@@ -4306,6 +4486,7 @@ class _EconomicsResult(Result):
     head_dim: float
     head_dim_in_window: float
     head_layers: float
+    head_memory: Quantity[Any]
     head_parameters: float
     head_time: Quantity[Any]
     heads: float
@@ -4373,6 +4554,7 @@ class _EconomicsResult(Result):
     largest_layer_trained_parameters: float
     last_piece: Quantity[Any]
     last_piece_time: Quantity[Any]
+    last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
     latency_skewness: float
@@ -4382,10 +4564,14 @@ class _EconomicsResult(Result):
     layer_hiding_time: Quantity[Any]
     layer_input: Quantity[Any]
     layer_launch_time: Quantity[Any]
+    layer_memory: Quantity[Any]
     layer_operations: float
     layer_tax: Quantity[Any]
     layer_time: Quantity[Any]
     layers: float
+    layers_first_stage: float
+    layers_last_stage: float
+    layers_of_rank: float
     layers_per_stage: float
     learned_positions: float
     least_dropped_share: float
@@ -4393,7 +4579,9 @@ class _EconomicsResult(Result):
     left_tokens: Quantity[Any]
     light_load_p99: Quantity[Any]
     link_efficiency: float
+    loaded_mask: float
     local_micro_batch: float
+    logit_bytes: Quantity[Any]
     logit_flops: Quantity[Any]
     logit_weight_bytes: Quantity[Any]
     lone_tpot: Quantity[Any]
@@ -4412,6 +4600,9 @@ class _EconomicsResult(Result):
     lora_time: Quantity[Any]
     lora_zipf: float
     loss_buffer: Quantity[Any]
+    loss_chunks: float
+    loss_kernel: str
+    loss_memory: Quantity[Any]
     loss_time: Quantity[Any]
     lost_bunch_share: float
     maintenance_cost: Quantity[Any]
@@ -4430,6 +4621,7 @@ class _EconomicsResult(Result):
     mean_latency: Quantity[Any]
     mean_prompt_time: Quantity[Any]
     mean_rank_factor: float
+    memory_after_step: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
@@ -4441,6 +4633,7 @@ class _EconomicsResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    microbatch_group: float
     mixer_bytes: Quantity[Any]
     mixer_matrix_elements: float
     mixer_parameters: float
@@ -4456,6 +4649,7 @@ class _EconomicsResult(Result):
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
     mtp_layers: float
+    mtp_layers_of_rank: float
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
@@ -4473,6 +4667,8 @@ class _EconomicsResult(Result):
     offered_load: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
+    optimizer_device: str
+    optimizer_in_backward: float
     optimizer_state: Quantity[Any]
     optimizer_time: Quantity[Any]
     osl: Quantity[Any]
@@ -4489,6 +4685,8 @@ class _EconomicsResult(Result):
     passed_weight_bytes: Quantity[Any]
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
+    peak_moment: str
+    peak_rank: str
     peak_seq_len: Quantity[Any]
     per_replica_qps_capacity: float
     pipeline_schedule: str
@@ -4598,6 +4796,7 @@ class _EconomicsResult(Result):
     r8_first_score: float
     r8_kept_share: float
     rank_decode_requests: Quantity[Any]
+    rank_memory: Quantity[Any]
     rank_prompts: Quantity[Any]
     ranks_per_token: float
     reachable_nodes: float
@@ -4641,6 +4840,9 @@ class _EconomicsResult(Result):
     reserved_memory: Quantity[Any]
     residence_time: Quantity[Any]
     residence_variance: Quantity[Any]
+    resident_memory: Quantity[Any]
+    residual_bytes: Quantity[Any]
+    residual_dtype: str
     rest_time: Quantity[Any]
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
@@ -4672,6 +4874,7 @@ class _EconomicsResult(Result):
     scored_pair_flops: Quantity[Any]
     scores_share: float
     second_batch_estimate: float
+    second_rank_memory: Quantity[Any]
     selective_policy: str
     send_time: Quantity[Any]
     seq_len: Quantity[Any]
@@ -4816,6 +5019,8 @@ class _EconomicsResult(Result):
     uneven_stage_time: Quantity[Any]
     up_projection_activation: Quantity[Any]
     up_projection_elements: float
+    update_buffer: str
+    update_memory: Quantity[Any]
     updated_parameters_per_rank: float
     utilization: float
     v_head_dim: float
@@ -4824,7 +5029,9 @@ class _EconomicsResult(Result):
     value_projections: float
     varied_prompt_time: Quantity[Any]
     vector_parameters_per_rank: float
+    vocab_multiple: float
     vocab_size: float
+    vocabulary_rows: float
     wait_decay: float
     wait_probability: float
     waiting_tokens: Quantity[Any]
@@ -4840,6 +5047,7 @@ class _EconomicsResult(Result):
     width_vectors: float
     window_reach: Quantity[Any]
     worker_overhead: Quantity[Any]
+    workspace: Quantity[Any]
     workspace_memory: Quantity[Any]
     zero_ranks: float
     zero_stage: float
@@ -4909,6 +5117,22 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     expert_row_padding: float | str | Quantity[Any]
     gathered_layers: float | str | Quantity[Any]
     reserved_memory: float | str | Quantity[Any]
+    peak_rank: str
+    loss_kernel: str
+    loss_chunks: float | str | Quantity[Any]
+    vocab_multiple: float | str | Quantity[Any]
+    gradients_at_loss: bool | str
+    update_buffer: str
+    optimizer_in_backward: bool | str
+    optimizer_device: str
+    activation_offload: bool | str
+    residual_dtype: str
+    workspace: float | str | Quantity[Any]
+    loaded_mask: bool | str
+    deferred_head_gradients: float | str | Quantity[Any]
+    layers_first_stage: float | str | Quantity[Any]
+    layers_last_stage: float | str | Quantity[Any]
+    microbatch_group: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -5099,6 +5323,7 @@ class _MemoryExpansionResult(Result):
     acceptance_rate: float
     activation_checkpointing: str
     activation_dtype: str
+    activation_offload: float
     activation_passes: float
     activation_traffic: Quantity[Any]
     activations: Quantity[Any]
@@ -5149,6 +5374,7 @@ class _MemoryExpansionResult(Result):
     between_prompts_cv: float
     between_stop_probability: float
     between_stopping_prompts: float
+    binding_rank: str
     block_norms: float
     blocking_link_traffic: Quantity[Any]
     blockless_layers: float
@@ -5291,6 +5517,7 @@ class _MemoryExpansionResult(Result):
     decode_batch: Quantity[Any]
     decode_iteration_time: Quantity[Any]
     decode_workers: float
+    deferred_head_gradients: float
     delta_rule: float
     dense_bytes: Quantity[Any]
     dense_layer_activation: Quantity[Any]
@@ -5365,6 +5592,7 @@ class _MemoryExpansionResult(Result):
     embedding_bytes: Quantity[Any]
     embedding_parameters: float
     empty_share: float
+    end_edge_parameters: float
     end_layers: float
     engine_slots: Quantity[Any]
     ep_exposed_time: Quantity[Any]
@@ -5434,6 +5662,7 @@ class _MemoryExpansionResult(Result):
     first_gap_time: Quantity[Any]
     first_long_share: float
     first_prompts_cv: float
+    first_rank_memory: Quantity[Any]
     first_stall: Quantity[Any]
     first_stop_probability: float
     first_stopping_prompts: float
@@ -5476,6 +5705,7 @@ class _MemoryExpansionResult(Result):
     gradient_passes: float
     gradient_reduction_time: Quantity[Any]
     gradients: Quantity[Any]
+    gradients_at_loss: float
     gradients_offload: float
     grouped_experts: float
     half_prompt_time: Quantity[Any]
@@ -5538,6 +5768,7 @@ class _MemoryExpansionResult(Result):
     largest_layer_trained_parameters: float
     last_piece: Quantity[Any]
     last_piece_time: Quantity[Any]
+    last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
     latency_skewness: float
@@ -5551,14 +5782,19 @@ class _MemoryExpansionResult(Result):
     layer_tax: Quantity[Any]
     layer_time: Quantity[Any]
     layers: float
+    layers_first_stage: float
+    layers_last_stage: float
+    layers_of_rank: float
     layers_per_stage: float
     learned_positions: float
     left_tokens: Quantity[Any]
     link_bandwidth: Quantity[Any]
     link_efficiency: float
+    loaded_mask: float
     local_memory: Quantity[Any]
     local_micro_batch: float
     local_price: Quantity[Any]
+    logit_bytes: Quantity[Any]
     logit_flops: Quantity[Any]
     logit_weight_bytes: Quantity[Any]
     lone_tpot: Quantity[Any]
@@ -5573,6 +5809,8 @@ class _MemoryExpansionResult(Result):
     lora_target_modules: str
     lora_zipf: float
     loss_buffer: Quantity[Any]
+    loss_chunks: float
+    loss_kernel: str
     loss_time: Quantity[Any]
     lost_bunch_share: float
     master_bytes: Quantity[Any]
@@ -5593,6 +5831,7 @@ class _MemoryExpansionResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    microbatch_group: float
     mixer_bytes: Quantity[Any]
     mixer_matrix_elements: float
     mixer_parameters: float
@@ -5612,6 +5851,7 @@ class _MemoryExpansionResult(Result):
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
     mtp_layers: float
+    mtp_layers_of_rank: float
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
@@ -5628,6 +5868,8 @@ class _MemoryExpansionResult(Result):
     num_speculative_tokens: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
+    optimizer_device: str
+    optimizer_in_backward: float
     optimizer_offload: float
     optimizer_passes: float
     optimizer_state: Quantity[Any]
@@ -5645,6 +5887,7 @@ class _MemoryExpansionResult(Result):
     passed_weight_bytes: Quantity[Any]
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
+    peak_rank: str
     peak_seq_len: Quantity[Any]
     pipeline_schedule: str
     pipeline_split: str
@@ -5738,6 +5981,7 @@ class _MemoryExpansionResult(Result):
     r8_ended_share: float
     r8_first_score: float
     r8_kept_share: float
+    rank_memory: Quantity[Any]
     ranks_per_token: float
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
@@ -5783,6 +6027,8 @@ class _MemoryExpansionResult(Result):
     request_groups: float
     request_rate: Quantity[Any]
     reserved_memory: Quantity[Any]
+    residual_bytes: Quantity[Any]
+    residual_dtype: str
     rest_time: Quantity[Any]
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
@@ -5808,6 +6054,7 @@ class _MemoryExpansionResult(Result):
     score_time: Quantity[Any]
     scored_pair_flops: Quantity[Any]
     scores_share: float
+    second_rank_memory: Quantity[Any]
     selective_policy: str
     send_time: Quantity[Any]
     seq_len: Quantity[Any]
@@ -5928,6 +6175,7 @@ class _MemoryExpansionResult(Result):
     unified: float
     up_projection_activation: Quantity[Any]
     up_projection_elements: float
+    update_buffer: str
     update_place: str
     update_slowdown: float
     update_traffic: Quantity[Any]
@@ -5938,7 +6186,9 @@ class _MemoryExpansionResult(Result):
     value_projections: float
     varied_prompt_time: Quantity[Any]
     vector_parameters_per_rank: float
+    vocab_multiple: float
     vocab_size: float
+    vocabulary_rows: float
     wait_decay: float
     waiting_tokens: Quantity[Any]
     weight_bytes: Quantity[Any]
@@ -5956,6 +6206,7 @@ class _MemoryExpansionResult(Result):
     window_reach: Quantity[Any]
     worker_overhead: Quantity[Any]
     working_buffer: Quantity[Any]
+    workspace: Quantity[Any]
     workspace_memory: Quantity[Any]
     zero_ranks: float
     zero_stage: float
@@ -6413,6 +6664,12 @@ class _Stacks(_catalog.Group):
     vLLM_2024: _catalog.Stack
     vLLM_2025: _catalog.Stack
     SGLang_2025: _catalog.Stack
+    Megatron_LM: _catalog.Stack
+    torchtitan: _catalog.Stack
+    DeepSpeed: _catalog.Stack
+    torchtune: _catalog.Stack
+    HF_Trainer: _catalog.Stack
+    unsloth: _catalog.Stack
     Megatron_LM_A100: _catalog.Stack
     DeepSpeed_A100: _catalog.Stack
     torchtitan_A100: _catalog.Stack
