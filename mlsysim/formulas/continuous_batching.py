@@ -87,7 +87,7 @@ from mlsysim.symbols.iteration import (
     u_gpu,
     w_dec,
 )
-from mlsysim.symbols.mixers import sigma_st, t_each, w_ix, w_near, w_scan
+from mlsysim.symbols.mixers import sigma_st, t_each, w_ix, w_near, w_scan, y_K_w
 from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.serving import (
     T99,
@@ -312,12 +312,15 @@ active_batch_size = Formula(
 
 kv_cache_tokens = Formula(
     n_kv,
-    Max(0, M_kv / kv_token),
+    Max(0, when(y_K_w > 0, M_kv * (s + n_out) / (kv_request * request), M_kv / kv_token)),
     title="Tokens whose keys and values fit beside the weights of a replica",
     source=Source("kwon2023", "section 4"),
     variant=NAME,
+    assumes="Layers with a window keep no more than it. Requests are as long as their prompts and answers.",
     example=Example(
-        {M_kv: 61.25, kv_token: 131.072}, "467300 token", derived="61.25 / 131.072e-6",
+        {M_kv: 61.25, kv_token: 131.072, y_K_w: 0, s: 1000, n_out: 1000, kv_request: 0.2},
+        "467300 token",
+        derived="61.25 / 131.072e-6",
     ),
 )  # fmt: skip
 

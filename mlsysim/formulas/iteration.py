@@ -62,6 +62,7 @@ from mlsysim.symbols.iteration import (
     kv_rank,
     m_col,
     m_row,
+    n_all,
     n_dec,
     n_dec_r,
     n_kv,
@@ -96,7 +97,7 @@ from mlsysim.symbols.iteration import (
 )
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.lora import M_lo, t_lo
-from mlsysim.symbols.mixers import P_mix_r, sigma_st, t_each, t_scan, w_ix, w_near, w_pair, y_core
+from mlsysim.symbols.mixers import P_mix_r, sigma_st, t_each, t_scan, w_ix, w_near, w_pair, y_core, y_K_w
 from mlsysim.symbols.parameters import P_exp, P_rt
 from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.serving import B_max, n_out
@@ -465,23 +466,36 @@ kv_memory = Formula(
 )  # fmt: skip
 
 cache_tokens = Formula(
-    n_kv,
+    n_all,
     Max(0, M_kv / (t * kv_rank)),
+    title="Tokens that fit beside the weights if every layer keeps them",
+    source=Source("kwon2023", "section 4"),
+    example=Example({M_kv: 85.635, t: 2, kv_rank: 80}, "535218.75 token", derived="85.635 / (2 * 80e-6)"),
+)
+
+held_tokens = Formula(
+    n_kv,
+    when(y_K_w > 0, n_all * ((s + n_out) / kept(s + n_out, t * kv_rank)), n_all),
     title="Tokens whose keys and values fit beside the weights",
     source=Source("kwon2023", "section 4"),
     variant="engine",
-    example=Example({M_kv: 85.635, t: 2, kv_rank: 80}, "535218.75 token", derived="85.635 / (2 * 80e-6)"),
+    assumes="Layers with a window keep no more than it. Requests are as long as their prompts and answers.",
+    example=Example(
+        {n_all: 500000, s: 1000, n_out: 1000, t: 2, kv_rank: 80, **windowed(40, 1000)},
+        "666666.67 token",
+        derived="500000 * 2000 / (2000 / 2 + 1000 / 2)",
+    ),
 )
 
 saturated_batch = Formula(
     n_dec,
-    Min(B_max, n_kv * (request / token) / (kept(s + n_out, t * kv_rank) / token)),
+    Min(B_max, n_all * (request / token) / (kept(s + n_out, t * kv_rank) / token)),
     title="Requests that decode together when requests never run out",
     source=ORCA,
     variant="saturated",
     assumes="Room is kept for the whole answer; no request is put off half way.",
     example=Example(
-        {t: 2, kv_rank: 80, B_max: 4096, n_kv: 500000, s: 1000, n_out: 1000, **windowed(0, 0)},
+        {t: 2, kv_rank: 80, B_max: 4096, n_all: 500000, s: 1000, n_out: 1000, **windowed(0, 0)},
         "250 request",
         derived="min(4096, 500000 / 2000)",
     ),
@@ -542,6 +556,7 @@ FORMULAS = (
     binding_part,
     kv_memory,
     cache_tokens,
+    held_tokens,
     saturated_batch,
     saturated_context,
     saturated_prompts,

@@ -36,7 +36,7 @@ from mlsysim.symbols.iteration import (
     kv_rank,
     m_col,
     m_row,
-    n_kv,
+    n_all,
     n_smp,
     q_smp,
     u_gpu,
@@ -135,7 +135,7 @@ _cache = t * kv_rank
 _far = ACCELERATORS * M_far - W_rem
 
 cache_tokens = Formula(
-    n_kv,
+    n_all,
     when(
         And(M_kv >= 0, _far >= 0),
         Min(
@@ -144,7 +144,7 @@ cache_tokens = Formula(
         ),
         0,
     ),
-    title="Tokens whose keys and values fit beside the weights of two tiers",
+    title="Tokens that fit beside the weights of two tiers if every layer keeps them",
     source=INFERENCE,
     variant=NAME,
     assumes="Each token has the same share of its cache in either tier.",

@@ -64,6 +64,7 @@ _ENGINE = (
     replica_layout.replica_weights,
     iteration.kv_memory,
     iteration.cache_tokens,
+    iteration.held_tokens,
     varied_lengths.mean_context,
     mixers.mixer_matrices,
     continuous_batching.stored_weights,

@@ -310,7 +310,18 @@ M_kv = variable(
     Domain(),
 )
 n_kv = variable(
-    "kv_cache_tokens", r"n_{\kappa}", "token", "Tokens whose keys and values fit beside the weights.", nonnegative()
+    "kv_cache_tokens",
+    r"n_{\kappa}",
+    "token",
+    "Tokens whose keys and values fit beside the weights, in requests of the length that is asked.",
+    nonnegative(),
+)
+n_all = variable(
+    "cache_tokens_of_all_layers",
+    r"n_{\kappa,\mathrm{all}}",
+    "token",
+    "Tokens that fit if every layer keeps them, also those with a window.",
+    nonnegative(),
 )
 R_gen = variable(
     "output_tokens_per_second", r"R_{\mathrm{out}}", "token/s", "Tokens generated per second, one replica.",

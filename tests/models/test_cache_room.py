@@ -111,3 +111,21 @@ def test_bad_inputs_are_named(name, value, said):
     with pytest.raises((InputError, UnitError), match=name) as refused:
         _room("A10", **{name: value})
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("model", ["gpt_oss_20B", "Gemma3_12B", "Llama3_1_8B"])
+def test_tokens_and_slots_agree_where_layers_have_windows(model):
+    """Tokens over the length of a request are the slots, with and without windows, and whoever is asked."""
+    length = {"seq_len": 4096, "output_tokens": 512}
+    many = {"max_batch_size": 10**6, "precision": "fp8"}
+    found = FULL.solve(model, "H200", **length, **many)
+    assert found.canonical("kv_cache_tokens") / 4608 == pytest.approx(found.canonical("decode_requests"), rel=1e-12)
+    capacity = ServingCapacityModel("prefill_aware").solve(
+        model, "H200", qps=1, target_p99_latency_ms=60_000, kv_page_size=1, **length, **many
+    )
+    assert capacity.canonical("kv_cache_tokens") == pytest.approx(found.canonical("kv_cache_tokens"), rel=1e-12)
+    assert capacity.canonical("active_batch_size") == int(found.canonical("decode_requests"))
+    served = ServingModel("colocated").solve(model, "H200", isl=4096, osl=512, request_rate=0.1, precision="fp8")
+    assert served.canonical("kv_cache_tokens") == found.canonical("kv_cache_tokens")
+    if model != "Llama3_1_8B":
+        assert found.canonical("kv_cache_tokens") > 1.2 * found.canonical("cache_tokens_of_all_layers")
