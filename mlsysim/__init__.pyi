@@ -913,6 +913,7 @@ class _ServingResult(Result):
     c9_other_lora_share: float
     c9_prefixes: float
     cache_bound_batch: Quantity[Any]
+    cache_tokens_of_all_layers: Quantity[Any]
     cache_width: float
     cache_width_in_window: float
     cached_prefixes: float
@@ -1907,6 +1908,7 @@ class _IterationResult(Result):
     c9_lora_log_rank: float
     c9_loras: float
     c9_other_lora_share: float
+    cache_tokens_of_all_layers: Quantity[Any]
     cache_width: float
     cache_width_in_window: float
     cached_prompt_share: float
@@ -4193,6 +4195,7 @@ class _EconomicsResult(Result):
     c9_other_lora_share: float
     c9_prefixes: float
     cache_bound_batch: Quantity[Any]
+    cache_tokens_of_all_layers: Quantity[Any]
     cache_width: float
     cache_width_in_window: float
     cached_prefixes: float
@@ -5452,6 +5455,7 @@ class _MemoryExpansionResult(Result):
     c9_loras: float
     c9_other_lora_share: float
     c9_prefixes: float
+    cache_tokens_of_all_layers: Quantity[Any]
     cache_width: float
     cache_width_in_window: float
     cached_prefixes: float
