@@ -15,7 +15,7 @@ from mlsysim.models.shape import (
     BEYOND_NODE,
     CHECKPOINT,
     CHECKPOINT_DEFAULTS,
-    COUNTED,
+    COUNTED_SERVED,
     LATENT_ADAPTERS,
     NO_WINDOW,
     OPTIONAL_PASS_SHAPE,
@@ -174,7 +174,7 @@ class IterationModel(PerformanceModel):
         "model": Slot(
             TransformerWorkload,
             ("parameters", *PASS_SHAPE, *WINDOW, *STATE, *CHECKPOINT),
-            counted=COUNTED,
+            counted=COUNTED_SERVED,
         ),
         "hardware": Slot(
             Accelerator,

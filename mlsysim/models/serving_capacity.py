@@ -23,7 +23,7 @@ from mlsysim.models.shape import (
     ATTENDS,
     CHECKPOINT,
     CHECKPOINT_DEFAULTS,
-    COUNTED,
+    COUNTED_SERVED,
     KIND_REQUIREMENTS,
     NO_WINDOW,
     OPTIONAL_PASS_SHAPE,
@@ -121,7 +121,7 @@ class ServingCapacityModel(PerformanceModel):
         "model": Slot(
             TransformerWorkload,
             ("parameters", *PASS_SHAPE, *WINDOW, *STATE, *CHECKPOINT),
-            counted=COUNTED,
+            counted=COUNTED_SERVED,
         ),
         "hardware": Slot(Accelerator, ("memory_capacity", "driver_memory", "memory_bandwidth", "peak_flops")),
         "stack": stack_slot(

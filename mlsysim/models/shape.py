@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sympy import And, Eq, Ne, true
@@ -264,6 +265,8 @@ SHAPE_REQUIREMENTS = (
 
 #: Parameters of a transformer that gives no count of them.
 COUNTED = Counted(("parameters", "active_parameters"), (*mixers.STORED, *parameter_counts.FORMULAS), OPTIONAL_SHAPE)
+#: The same of weights that are served, which are not those of a name: 7B are 6.74 billion.
+COUNTED_SERVED = replace(COUNTED, rounding=0.015)
 #: What a reader must know where a group is larger than what fast links join.
 BEYOND_NODE = Caveat(
     t > n_node,
