@@ -22,6 +22,7 @@ TOPICS = (
     "optimizer_states",
     "routed_activations",
     "activations",
+    "step_moments",
     "roofline",
     "transformer_flops",
     "serving_capacity",

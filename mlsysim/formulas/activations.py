@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Ne, Piecewise, Rational, ceiling
+from sympy import And, Ne, Or, Piecewise, Rational, ceiling
 
 from mlsysim.formats import STORED
 from mlsysim.formulas.mixers import EAGER, FLASH, normalised
@@ -44,6 +44,8 @@ from mlsysim.symbols.activations import (
     P_end_s,
     V_r,
     attention_kernel,
+    b_first,
+    b_last,
     c_loss,
     elementwise_kernels,
     k_def,
@@ -61,7 +63,6 @@ from mlsysim.symbols.activations import (
     r_act,
     r_norm,
     r_up,
-    rank,
     residual_dtype,
     schedule,
     selective_policy,
@@ -107,6 +108,7 @@ from mlsysim.symbols.training import (
     ell_moe,
     ell_r,
     f,
+    gradients_at_loss,
     m,
     n_mb,
     n_tok,
@@ -159,7 +161,7 @@ def in_flight(alternating: Any, layers: Any) -> Any:
             by_label(schedule, {"1f1b": alternating, "gpipe": n_mb, "zb1p": alternating, "dualpipe": p + 1}),
             1,
         )
-        + when(And(two > 0, _one_end), 1 / Max(1, layers)),
+        + when(And(two > 0, _one_end), 1 / layers),
     )
 
 
@@ -201,7 +203,7 @@ in_flight_of_rank = Formula(
     "held for both.",
     accuracy="Equal to a schedule simulated operation by operation, in whole chunks; DualPipe as its authors count it.",
     example=Example(
-        {rank: "first", microbatch_group: 0, two: 0, ell_r: 4, p: 8, n_mb: 64, v_chunks: 3, schedule: "1f1b"},
+        {b_first: 1, b_last: 0, microbatch_group: 0, two: 0, ell_r: 4, p: 8, n_mb: 64, v_chunks: 3, schedule: "1f1b"},
         "10.33",
         Source("korthikanti2023", "section 4.2.3"),
     ),
@@ -432,7 +434,7 @@ moe_layer_activation = Formula(
 
 def of_layers(experts: Any) -> Any:
     """Bytes per token of a rank with so many layers with experts."""
-    return Max(0, ell_r - experts) * x_dense + experts * x_sparse
+    return (ell_r - experts) * x_dense + experts * x_sparse
 
 
 stage_activations = Formula(
@@ -449,8 +451,8 @@ stage_activations = Formula(
     "has the dropout mask of the embedding.",
     example=Example(
         {L_nb: 0, n_tok: 4096, ell_r: 4, ell_moe: 1, L: 61, L_moe: 58, moe_interval: 1, x_dense: 373392,
-         x_sparse: 603860, mask: 0, h: 7168, sigma: 1, p: 16, rank: "first"},
-        "7.0620 GB",
+         x_sparse: 603860, mask: 0, h: 7168, sigma: 1, b_first: 1},
+        "7.0617 GB",
         derived="4096 * (3 * 373392 + 603860) / 1e9",
     ),
 )  # fmt: skip
@@ -459,7 +461,7 @@ per_operator_activations = Formula(
     A,
     when(
         offload_act > 0,
-        A_stage / Max(1, ell_r),
+        A_stage / ell_r,
         n_fly * A_stage + L_mtp_r * n_tok * (when(L_moe > 0, x_sparse, x_dense) + 2 * x_norm + 2 * x_in),
     ),
     title="Activations, operator by operator",
@@ -562,15 +564,16 @@ loss_buffer = Formula(
     A_loss,
     n_tok * ((c_loss + 4 * byte * L_mtp_r) * V_r / token + x_norm)
     + k_def * n_tok * q_a * (V_r + h / sigma) / token
-    + when(WHOLE_LOGITS, 0, q_g * f_w * V_r * h),
+    + when(WHOLE_LOGITS, 0, q_g * f_w * V_r * h * (1 + when(Or(gradients_at_loss > 0, n_mb > 1), 0, 1))),
     title="Logits, their softmax and its gradient",
     source=Source("liang2024", "section 2.2.1"),
     assumes="The input and output of the last norm beside. Each further loss keeps a softmax in fp32. Gradients of the "
-    "head that are put off keep their inputs. A loss in chunks sums a gradient of the head.",
+    "head that are put off keep their inputs. A loss in chunks sums a gradient of "
+    "the head beside the one that is there, or beside a new one.",
     accuracy="Of 12 bytes per token and row of the vocabulary the peak PyTorch reaches.",
     example=Example(
         {c_loss: 12, n_tok: 1024, V_r: 6283, x_norm: 4100, L_mtp_r: 0, k_def: 0, q_a: 2, h: 1024, sigma: 1,
-         loss_kernel: "eager", q_g: 4, f_w: 1},
+         loss_kernel: "eager", q_g: 4, f_w: 1, gradients_at_loss: 1, n_mb: 1},
         "81.404 MB",
         derived="1024 * (12 * 6283 + 4100) / 1e6",
     ),

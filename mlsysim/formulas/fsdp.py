@@ -19,7 +19,7 @@ from mlsysim.formulas.step_moments import FULLEST_RANK
 from mlsysim.formulas.step_time import PARTS, binding, longest
 from mlsysim.formulas.trained_parameters import ON_LAST
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, label, token, when
-from mlsysim.symbols.activations import A_bwd, A_loss, M_1st, M_2nd, M_last, M_r, V_r, peak_rank, rank, schedule
+from mlsysim.symbols.activations import A_bwd, A_loss, M_1st, M_2nd, M_last, M_r, V_r, b_last, peak_rank, schedule
 from mlsysim.symbols.formats import q_a, q_u
 from mlsysim.symbols.fsdp import (
     A_frag,
@@ -237,7 +237,7 @@ compute_pool = Formula(
     accuracy=TRACED,
     example=Example(
         {W: 15.2554, O: 30.5109, G: 15.2554, M_rs: 15.2554, A: 1.6106, A_frag: 23.307, G_edge: 0.8276,
-         A_bwd: 2.08, C_buf: 0.33, workspace: 0, p: 1, rank: "first"},
+         A_bwd: 2.08, C_buf: 0.33, workspace: 0, b_last: 1},
         "71.51 GB",
         derived="15.2554 + 30.5109 + 1.6106 + 23.307 + 0.8276",
     ),
@@ -256,6 +256,21 @@ rank_memory = Formula(
     "fitted; what it reports with four ranks is all the device has (docs/expert_parallel.md).",
     example=Example({M_comp: 71.51, M_ag: 16.0, M_rs: 15.255}, "102.77 GB", derived="71.51 + 16 + 15.255"),
 )
+
+_POOLS = (
+    gathered_edge,
+    gathered_block,
+    gathered_experts,
+    gathers_behind,
+    accumulated_weights,
+    gather_pool,
+    reduction_pool,
+    edge_gradient,
+    loss_pool,
+    compute_pool,
+    rank_memory,
+)
+first_rank, second_rank, last_rank = step_moments.of_ranks((*step_moments.leading(), *_POOLS), M_r, "fsdp")
 
 total_memory = Formula(
     M,
@@ -303,7 +318,7 @@ live_memory = Formula(
     convention=RANK,
     example=Example(
         {W: 15.2554, O: 30.5109, G: 15.2554, M_rs: 15.2554, A: 1.6106, A_loss: 19.997, G_edge: 0.8276, Z: 3,
-         U_edge: 0.8276, M_ag: 16.0, A_bwd: 2.08, C_buf: 0.33, workspace: 0, p: 1, rank: "first"},
+         U_edge: 0.8276, M_ag: 16.0, A_bwd: 2.08, C_buf: 0.33, workspace: 0, b_last: 1},
         "79.43 GB",
         derived="max(15.2554 + 30.5109 + 1.6106 + 19.997 + 2 * 0.8276, 2 * 15.2554 + 30.5109 + 16 + 2.08 + 0.33)",
     ),
@@ -397,17 +412,10 @@ longest_part = Formula(
 )  # fmt: skip
 
 FORMULAS = (
-    gathered_edge,
-    gathered_block,
-    gathered_experts,
-    gathers_behind,
-    accumulated_weights,
-    gather_pool,
-    reduction_pool,
-    edge_gradient,
-    loss_pool,
-    compute_pool,
-    rank_memory,
+    *_POOLS,
+    first_rank,
+    second_rank,
+    last_rank,
     total_memory,
     usable_memory,
     reported_memory,
@@ -420,6 +428,3 @@ FORMULAS = (
     longest_part_time,
     longest_part,
 )
-
-#: What leads to the memory of one rank.
-RANKS = step_moments.of_ranks((*step_moments.LEADING, *FORMULAS[: FORMULAS.index(rank_memory) + 1]), M_r, "fsdp")

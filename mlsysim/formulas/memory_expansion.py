@@ -80,7 +80,7 @@ from mlsysim.symbols.training import (
     W,
     Z,
     e,
-    ell,
+    ell_r,
     ell_moe,
     feasible,
     n_mb,
@@ -156,12 +156,12 @@ expert_slices = Formula(
 
 checkpoints = Formula(
     C_ck,
-    ell * n_tok * x_in,
+    ell_r * n_tok * x_in,
     title="Activation checkpoints",
     source=Source("rajbhandari2021", "section 3, equation 3"),
     assumes="The input of every layer, the same on all tensor-parallel ranks.",
     convention="One micro-batch, one rank; GB = 1e9 bytes.",
-    example=Example({ell: 24, n_tok: 4096, x_in: 8192}, "0.80531 GB", derived="24 * 4096 * 8192 / 1e9"),
+    example=Example({ell_r: 24, n_tok: 4096, x_in: 8192}, "0.80531 GB", derived="24 * 4096 * 8192 / 1e9"),
 )
 
 recomputed = Formula(
@@ -297,7 +297,7 @@ moe_layer_time = Formula(
 
 def _all_layers(dense: Any, sparse: Any) -> Any:
     """A sum over the layers of a stage, of both kinds."""
-    return plain_layers(ell, ell_moe) * dense + ell_moe * sparse
+    return plain_layers(ell_r, ell_moe) * dense + ell_moe * sparse
 
 
 layered_computing = Formula(
@@ -309,7 +309,7 @@ layered_computing = Formula(
     assumes="Forward, recomputation, and twice as much backward. No logits, no embedding.",
     accuracy="Equal to the arithmetic of the plain training step with full recomputation, less its logits.",
     example=Example(
-        {L: 32, L_nb: 0, n_mb: 8, ell: 24, ell_moe: 12, t_fd: 0.5, t_fs: 0.9},
+        {L: 32, L_nb: 0, n_mb: 8, ell_r: 24, ell_moe: 12, t_fd: 0.5, t_fs: 0.9},
         "537.6 ms",
         derived="4 * 8 * (12 * 0.5 + 12 * 0.9)",
     ),
@@ -379,7 +379,7 @@ exposed_local = Formula(
             L: 32,
             L_nb: 0,
             n_mb: 8,
-            ell: 24,
+            ell_r: 24,
             ell_moe: 12,
             Q_d: 1.6,
             Q_s: 1.2,
@@ -397,12 +397,12 @@ exposed_local = Formula(
 
 activation_traffic = Formula(
     V_act,
-    omega_act * n_pass_act * ell * A_rec,
+    omega_act * n_pass_act * ell_r * A_rec,
     title="Remote traffic of recomputed activations",
     source=HEO,
     assumes="Each layer pushes what it recomputes and pops it for its backward pass.",
     convention="One micro-batch, one rank.",
-    example=Example({omega_act: 1, n_pass_act: 2, ell: 24, A_rec: 0.1}, "4.800 GB", derived="2 * 24 * 0.1"),
+    example=Example({omega_act: 1, n_pass_act: 2, ell_r: 24, A_rec: 0.1}, "4.800 GB", derived="2 * 24 * 0.1"),
 )
 
 _gradient_traffic = omega_g * n_pass_g * G * q_a / q_g
@@ -467,7 +467,7 @@ unhidden_fetches = Formula(
     "before it was from 15% shorter to 11% longer. The published 1.48 asks for no prefetching.",
     convention="One micro-batch, one rank.",
     example=Example(
-        {L: 32, L_nb: 0, ell: 2, ell_moe: 1, P_kd: 2e7, P_ks: 1.2e8, t_fd: 1, t_fs: 2, omega_w: 1, n_pass_w: 4,
+        {L: 32, L_nb: 0, ell_r: 2, ell_moe: 1, P_kd: 2e7, P_ks: 1.2e8, t_fd: 1, t_fs: 2, omega_w: 1, n_pass_w: 4,
          q_w: 2, omega_ck: 1,
          n_pass_ck: 3, n_tok: 4000, x_in: 10000, n_share: 1, B_far: 100, eta_pre: 0.5, Q_d: 1, Q_s: 1, B_mem: 2000,
          eta_mem: 0.5},
@@ -503,7 +503,7 @@ _exchange = ((q_disp + q_comb) * chi * gamma_r * k / t * (e - 1) / e + q_a * (t 
 
 blocking_traffic = Formula(
     X_block,
-    3 * ((2 * ell - ell_moe) * _reduction + ell_moe * _exchange),
+    3 * ((2 * ell_r - ell_moe) * _reduction + ell_moe * _exchange),
     title="Link traffic nothing hides",
     source=Source("shoeybi2019", "section 3"),
     assumes="Forward, recomputation and backward each: two all-reduces of the hidden states per layer; of a layer with "
@@ -512,7 +512,7 @@ blocking_traffic = Formula(
     convention="One micro-batch, one rank.",
     example=Example(
         {
-            ell: 24,
+            ell_r: 24,
             ell_moe: 12,
             t: 4,
             e: 8,
@@ -577,7 +577,7 @@ exposed_communication = Formula(
     "recomputation and backward pass, and beside what is fetched from remote memory: links and the port to it work at "
     "once. The rest blocks.",
     example=Example(
-        {L: 32, L_nb: 0, n_mb: 8, X_block: 9, beta: 100, ell: 24, ell_moe: 12, z_d: 0.2, t_fd: 1, z_s: 0.1, t_fs: 2,
+        {L: 32, L_nb: 0, n_mb: 8, X_block: 9, beta: 100, ell_r: 24, ell_moe: 12, z_d: 0.2, t_fd: 1, z_s: 0.1, t_fs: 2,
          Q_d: 1.5, Q_s: 1,
          B_mem: 1000, eta_mem: 1, omega_w: 0, n_pass_w: 4, q_w: 2, P_kd: 2e7, P_ks: 1.2e8, omega_ck: 1, n_pass_ck: 3,
          n_tok: 1000, x_in: 10000, n_share: 1, B_far: 100, eta_pre: 0},

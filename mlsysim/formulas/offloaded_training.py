@@ -26,8 +26,8 @@ from mlsysim.symbols.activations import (
     M_last,
     M_r,
     V_r,
+    b_last,
     peak_rank,
-    rank,
     schedule,
 )
 from mlsysim.symbols.formats import q_a, q_u
@@ -123,9 +123,7 @@ peak_activations = Formula(
     source=OFFLOAD,
     variant=NAME,
     assumes="Checkpoints kept remote leave local memory; the buffers stay.",
-    example=Example(
-        {omega_ck: 0.5, A: 8, A_bwd: 3, p: 1, rank: "first", A_loss: 9}, "13.0 GB", derived="0.5 * 8 + max(3, 9)"
-    ),
+    example=Example({omega_ck: 0.5, A: 8, A_bwd: 3, b_last: 1, A_loss: 9}, "13.0 GB", derived="0.5 * 8 + max(3, 9)"),
 )
 
 local_rank_memory = Formula(
@@ -151,6 +149,10 @@ local_rank_memory = Formula(
         derived="0.5 * 16 + 0.25 * 32 + 0.1 * 96 + 1 + 2 + 10 + 2 + 1.4",
     ),
 )  # fmt: skip
+
+first_rank, second_rank, last_rank = step_moments.of_ranks(
+    (*step_moments.leading(), staging, peak_activations, local_rank_memory), M_r, NAME
+)
 
 local_memory = Formula(
     M_near_need,
@@ -310,6 +312,9 @@ FORMULAS = (
     staging,
     peak_activations,
     local_rank_memory,
+    first_rank,
+    second_rank,
+    last_rank,
     local_memory,
     remote_memory,
     traffic,
@@ -320,6 +325,3 @@ FORMULAS = (
     update,
     step,
 )
-
-#: The memory of each rank of an offloaded step.
-RANKS = step_moments.of_ranks((*step_moments.LEADING, staging, peak_activations, local_rank_memory), M_r, NAME)

@@ -23,6 +23,8 @@ from mlsysim.symbols.activations import (
     L_mtp_r,
     P_ends,
     V_r,
+    b_first,
+    b_last,
     n_s,
     rank,
     schedule,
@@ -222,6 +224,22 @@ _own_first, _own_last = when(L_first > 0, L_first, _between), when(L_last > 0, L
 #: Layers of one chunk of a stage, and those of the first stage.
 _chunk, _chunk_before = ceiling(ell_r / v_chunks), ceiling(_own_first / v_chunks)
 
+holds_first = Formula(
+    b_first,
+    when(Or(p <= 1, Eq(rank, label(rank, "first"))), 1),
+    title="Whether a rank holds the first stage",
+    source=Source("narayanan2021", "section 2.2"),
+    example=Example({p: 4, rank: "last"}, "0", derived="0"),
+)
+
+holds_last = Formula(
+    b_last,
+    when(Or(p <= 1, Eq(rank, label(rank, "last"))), 1),
+    title="Whether a rank holds the last stage",
+    source=Source("narayanan2021", "section 2.2"),
+    example=Example({p: 4, rank: "last"}, "1", derived="1"),
+)
+
 fullest_stage = Formula(
     ell,
     Max(1, _own_first, _own_last, _between),
@@ -234,12 +252,12 @@ fullest_stage = Formula(
 
 layers_of_rank = Formula(
     ell_r,
-    Piecewise((_own_first, ON_FIRST), (_own_last, ON_LAST), (_between, True)),
+    Max(1, Piecewise((_own_first, ON_FIRST), (_own_last, ON_LAST), (_between, True))),
     title="Layers of one rank",
     source=Source("narayanan2021", "section 2.2"),
     assumes="Stages hold equally many but for ends that say otherwise; where they cannot, each is taken as full as the "
     "fullest.",
-    example=Example({rank: "last", L: 61, p: 16, L_first: 3, L_last: 2}, "2", derived="2"),
+    example=Example({b_first: 0, b_last: 1, L: 61, p: 16, L_first: 3, L_last: 2}, "2", derived="2"),
 )
 
 prediction_layers_of_rank = Formula(
@@ -248,7 +266,7 @@ prediction_layers_of_rank = Formula(
     title="Layers of one rank that predict further tokens",
     source=Source("deepseek2024", "section 2.2"),
     assumes="They stand on the last stage.",
-    example=Example({p: 16, rank: "last", L_mtp: 1}, "1", derived="1"),
+    example=Example({b_last: 1, L_mtp: 1}, "1", derived="1"),
 )
 
 moe_layers_per_stage = Formula(
@@ -278,7 +296,8 @@ moe_layers_per_stage = Formula(
     "many as it can of the larger kind of layer, before ZeRO shards it.",
     example=Example(
         {
-            rank: "first",
+            b_first: 1,
+            b_last: 0,
             L_nb: 0,
             v_chunks: 1,
             P_ffn_r: 396361728,
@@ -311,7 +330,7 @@ edge_parameters_of_rank = Formula(
     "where it predicts further tokens.",
     accuracy=COUNTED,
     example=Example(
-        {rank: "first", V_r: 6283, h: 12288, p: 8, n_pos: 2048, P_norm: 24576, tied: 1, L_mtp: 0},
+        {b_first: 1, b_last: 0, V_r: 6283, h: 12288, p: 8, n_pos: 2048, P_norm: 24576, tied: 1, L_mtp: 0},
         "102371328",
         derived="6283 * 12288 + 2048 * 12288",
     ),
@@ -522,6 +541,8 @@ FORMULAS = (
     layer_experts_per_rank,
     vocabulary_rows,
     edge_parameters_per_rank,
+    holds_first,
+    holds_last,
     fullest_stage,
     layers_of_rank,
     prediction_layers_of_rank,

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Eq, Not, Or
+from sympy import And, Eq, Not
 
 from mlsysim.formulas.mixers import edges
 from mlsysim.formulas.parameter_counts import block_matrices, block_vectors, norms, plain_layers, summed
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, label, sharded, when
-from mlsysim.symbols.activations import L_mtp_r, V_r, n_s, rank
+from mlsysim.symbols.activations import L_mtp_r, V_r, b_first, b_last, n_s
 from mlsysim.symbols.formats import q_a, q_c, q_w
 from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.mixers import n_N
@@ -87,8 +87,8 @@ RANK = "The rank that holds the most."
 #: Where weights are trained themselves, without adapters.
 FULL: Any = Eq(finetuning, label(finetuning, "full"))
 #: Whether the rank that is described holds the first stage of a pipeline, or the last.
-ON_FIRST: Any = Or(p <= 1, Eq(rank, label(rank, "first")))
-ON_LAST: Any = Or(p <= 1, Eq(rank, label(rank, "last")))
+ON_FIRST: Any = b_first > 0
+ON_LAST: Any = b_last > 0
 #: Where every product of a layer has an adapter.
 EVERYWHERE = Eq(lora_targets, label(lora_targets, "all_linear"))
 #: Where frozen weights are kept narrower than their products are computed.
@@ -188,7 +188,7 @@ matrix_edges = Formula(
     example=Example(
         {L: 32, L_nb: 0, ell_r: 32, L_mtp_r: 0, R_attn: 26624, ell_moe: 0, R_ff: 55296, h: 4096, t: 1, E: 1, R_sh: 0,
          L_moe: 0,
-         p: 1, rank: "first", V_r: 128256, n_pos: 0, tied: 0},
+         p: 1, b_first: 1, b_last: 1, V_r: 128256, n_pos: 0, tied: 0},
         "2886144",
         derived="32 * (26624 + 55296) + 2 * (128256 + 4096)",
     ),

@@ -137,6 +137,7 @@ layers_per_stage = Formula(
     ceiling(L / p),
     title="Layers of the fullest pipeline stage",
     source=TUTORIAL,
+    variant="first_order",
     convention="The stage that holds the most.",
     example=Example({L: 32, p: 1}, "32", TUTORIAL),
 )

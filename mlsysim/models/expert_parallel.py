@@ -37,7 +37,7 @@ _ONE_POOL = (
 )
 FULLY_SHARDED = swapped(
     System(DISTRIBUTED),
-    (*unsplit_experts.FORMULAS, *break_even.FORMULAS, *token_counts.FORMULAS, *fsdp.FORMULAS, *fsdp.RANKS),
+    (*unsplit_experts.FORMULAS, *break_even.FORMULAS, *token_counts.FORMULAS, *fsdp.FORMULAS),
     dropped=_ONE_POOL,
 )
 _STEP = DistributedModel

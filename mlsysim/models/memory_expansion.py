@@ -91,7 +91,7 @@ _OFFLOADED = (
 
 def _offloaded(policies: tuple[Formula, ...]) -> tuple[Formula, ...]:
     """The plain training step with its state in two tiers."""
-    ours = (*policies, *offloaded_training.FORMULAS, *offloaded_training.RANKS, memory_expansion.fits_both, *_PRICE)
+    ours = (*policies, *offloaded_training.FORMULAS, memory_expansion.fits_both, *_PRICE)
     return _needed(swapped(_STEP.system, ours), _OFFLOADED)
 
 

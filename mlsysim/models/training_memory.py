@@ -40,7 +40,7 @@ from mlsysim.models.shape import (
 from mlsysim.models.stack import MEMORY, stack_slot
 from mlsysim.optimizers import OPTIMIZERS
 from mlsysim.symbolic import Max, Mod, Requirement, System, label, swapped
-from mlsysim.symbols.activations import schedule, selective_policy, v_chunks
+from mlsysim.symbols.activations import L_first, L_last, peak_rank, schedule, selective_policy, v_chunks
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.mixers import L_st, a, r_kv
 from mlsysim.symbols.routing import c_f, pad
@@ -92,6 +92,21 @@ CHUNK_REQUIREMENTS = (
     Requirement(p, ~DUALPIPE | (Eq(Mod(p, 2), 0)), "must be even with DualPipe"),
     Requirement(
         g, ~DUALPIPE | (Eq(Mod(g, 2), 0) & (g >= 2 * p)), "must be even, and at least twice {pp_size} with DualPipe"
+    ),
+)
+#: Ends of a pipeline that have other numbers of layers than the stages between.
+END_REQUIREMENTS = (
+    Requirement(L_first, Eq(L_first, 0) | (p > 1), "must be 0 without a pipeline ({pp_size})"),
+    Requirement(L_last, Eq(L_last, 0) | (p > 1), "must be 0 without a pipeline ({pp_size})"),
+    Requirement(
+        L_first,
+        (L_first + L_last < L) | (Eq(p, 2) & Eq(L_first + L_last, L)),
+        "and {layers_last_stage} must leave layers of {layers} to the stages between",
+    ),
+    Requirement(
+        peak_rank,
+        ~DUALPIPE | Eq(peak_rank, label(peak_rank, "fullest")),
+        "must be fullest with DualPipe, whose ranks hold two stages",
     ),
 )
 #: A forward and a backward pass at a time need two micro-batches, and a stage with chunks of its own for each.
@@ -176,6 +191,7 @@ LAYOUT_REQUIREMENTS = (
     *SHARED_MIXERS,
     Requirement(c_cp, Eq(c_cp, 1) | Eq(L_st, 0), "must be 1 where {state_layers} pass their state along the sequence"),
     *CHUNK_REQUIREMENTS,
+    *END_REQUIREMENTS,
     *PAIR_REQUIREMENTS,
     *SHAPE_REQUIREMENTS,
     CAPACITY,

@@ -359,6 +359,20 @@ rank = variable(
     "Pipeline stage of the rank that is described: the one that is asked, or the one that holds the most.",
     choice("first", "between", "last"),
 )
+b_first = variable(
+    "holds_first_stage",
+    r"\beta_{\mathrm{first}}",
+    "count",
+    "Whether the rank that is described holds the first stage, with the embedding.",
+    flag(),
+)
+b_last = variable(
+    "holds_last_stage",
+    r"\beta_{\mathrm{end}}",
+    "count",
+    "Whether that rank holds the last stage, with head and loss.",
+    flag(),
+)
 peak_moment = variable(
     "peak_moment",
     r"\mathrm{moment}",
@@ -382,7 +396,7 @@ P_ends = variable(
 )
 S_mem = variable(
     "resident_memory",
-    r"S",
+    r"M_{\mathrm{held}}",
     "GB",
     "What a rank holds all the time, gradients left out: weights, optimizer state, workspaces, buffers.",
     positive(),
@@ -411,9 +425,13 @@ M_lay = variable(
     "layer_memory", r"M_{\mathrm{lay}}", "GB", "Memory of a rank in the backward pass of a layer.", positive()
 )
 M_upd = variable("update_memory", r"M_{\mathrm{upd}}", "GB", "Memory of a rank in the update.", positive())
-M_r = variable("rank_memory", r"M_{\mathrm{r}}", "GB", "Memory of the rank that is described, at its peak.", positive())
-M_1st = variable("first_rank_memory", r"M_{1}", "GB", "Memory of the rank of the first pipeline stage.", positive())
-M_2nd = variable("second_rank_memory", r"M_{2}", "GB", "Memory of the rank of the second pipeline stage.", positive())
+M_r = variable(
+    "rank_memory", r"M_{\mathrm{r}}", "GB", "Memory of the rank that is described, at its peak.", nonnegative()
+)
+M_1st = variable("first_rank_memory", r"M_{1}", "GB", "Memory of the rank of the first pipeline stage.", nonnegative())
+M_2nd = variable(
+    "second_rank_memory", r"M_{2}", "GB", "Memory of the rank of the second pipeline stage.", nonnegative()
+)
 M_last = variable(
-    "last_rank_memory", r"M_{\mathrm{last}}", "GB", "Memory of the rank of the last pipeline stage.", positive()
+    "last_rank_memory", r"M_{\mathrm{last}}", "GB", "Memory of the rank of the last pipeline stage.", nonnegative()
 )

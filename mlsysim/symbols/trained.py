@@ -60,7 +60,7 @@ R_d = variable(
     r"R_{\mathrm{d}}",
     N_COUNT,
     "Rows and columns of all matrices of one rank but experts, added up.",
-    positive(),
+    nonnegative(),
 )
 R_s = variable(
     "expert_edges_per_rank",

@@ -137,9 +137,7 @@ r_dp = variable(
 )
 n_etp = variable("etp_ranks", r"n_{\mathrm{etp}}", "count", "Ranks of one expert-tensor-parallel group.", integer(1))
 ell = variable("layers_per_stage", r"\ell", "count", "Layers of the fullest pipeline stage.", integer(1))
-ell_r = variable(
-    "layers_of_rank", r"\ell_{\mathrm{r}}", "count", "Layers of the rank that is described.", integer(0), not_above=ell
-)
+ell_r = variable("layers_of_rank", r"\ell_{\mathrm{r}}", "count", "Layers of the rank that is described.", integer(1))
 ell_moe = variable(
     "moe_layers_per_stage",
     r"\ell_{\mathrm{moe}}",
@@ -161,15 +159,15 @@ G = variable("gradients", "G", "GB", "Gradients held by one rank.", nonnegative(
 O = variable("optimizer_state", "O", "GB", "Optimizer state held by one rank.", nonnegative())
 A = variable("activations", "A", "GB", "Activations kept by one rank for the backward pass.", nonnegative())
 C_buf = variable("communication_buffers", "C", "GB", "Buffers of the collectives on one rank.", nonnegative())
-M = variable("total_memory", "M", "GB", "Memory one rank needs.", positive())
+M = variable("total_memory", "M", "GB", "Memory one rank needs.", nonnegative())
 memory_utilization = variable(
-    "memory_utilization", r"\rho_M", "count", "Memory needed over memory there is.", positive()
+    "memory_utilization", r"\rho_M", "count", "Memory needed over memory there is.", nonnegative()
 )
 feasible = variable("feasible", r"\mathrm{feasible}", "", "Whether the configuration meets its limits.", boolean())
 
 update_buffer = variable(
     "update_buffer",
-    r"\mathrm{update}",
+    r"\mathrm{update\ by}",
     "",
     "What an update needs beside its states: none, fused kernels nothing, foreach a list as long as all parameters.",
     choice("none", "fused", "foreach"),

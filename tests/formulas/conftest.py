@@ -212,6 +212,16 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         point |= dict.fromkeys({"gradient_accumulation_steps"} & set(point), 2 * point["pp_size"])
     if point.get("pp_size") == 1 or point.get("pipeline_schedule") in (1, 2, 3):
         point |= dict.fromkeys({"interleaved_stages"} & set(point), 1.0)
+    if point.get("pipeline_schedule") == 3:  # ranks that hold both ends
+        point |= dict.fromkeys({"peak_rank", "finetuning", "optimizer"} & set(point), 0.0)
+    if {"layers", "pp_size"} <= set(point):  # stages of one layer at least, and chunks of as many
+        stages, ends = point["pp_size"], {"layers_first_stage", "layers_last_stage"} & set(point)
+        few = max(1.0, point["layers"] // stages) if stages > 2 else 0.0
+        point |= {name: min(point[name], few) for name in ends}
+        chunks = {"interleaved_stages"} & set(point)
+        point |= {name: min(point[name], math.ceil(point["layers"] / stages)) for name in chunks}
+    if point.get("moe_layers", 1) == 0 or point.get("experts") == 1:
+        point |= dict.fromkeys({"expert_bias"} & set(point), 0.0)
     if point.get("capacity_factor") == 0:
         point |= dict.fromkeys({"pad_to_capacity"} & set(point), 0.0)
     if point.get("pad_to_capacity") and {"experts", "active_experts_per_token"} <= set(point):

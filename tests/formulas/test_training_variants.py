@@ -31,6 +31,28 @@ def micro_batch(x):
     return size, up(x["batch_size"], x["dp_size"] * size)
 
 
+def stages(x):
+    """Layers of the first stage, of those between, and of the last."""
+    first, last, p = x["layers_first_stage"], x["layers_last_stage"], x["pp_size"]
+    between = up(x["layers"] - first - last, max(1, p - (first > 0) - (last > 0)))
+    return {"first": max(1, first or between), "between": max(1, between), "last": max(1, last or between)}
+
+
+def in_flight_of(x, place):
+    """Micro-batches that the rank of one stage holds at once."""
+    p, v, there = x["pp_size"], x["interleaved_stages"], micro_batch(x)[1]
+    if x["pipeline_schedule"] == "dualpipe":
+        return min(there, p + 1)
+    one_layer = x["two_batch_overlap"] / stages(x)[place]
+    if p == 1:
+        return min(there, 1 + one_layer)
+    if x["pipeline_schedule"] == "gpipe":
+        return there
+    behind = p - {"first": 1, "between": min(2, p), "last": p}[place]
+    chunks = 1 + behind if v == 1 else (v - 1) * min(x["microbatch_group"] or p, there) + 1 + 2 * behind
+    return min(there, chunks / v + one_layer)
+
+
 def in_flight(x):
     p, v, there = x["pp_size"], x["interleaved_stages"], micro_batch(x)[1]
     if x["pipeline_schedule"] == "dualpipe":
@@ -77,7 +99,7 @@ def expert_rows(x):
 
 def weighed(x, q):
     """Bytes of a token that are kept for the gradient of its routing weight."""
-    if x["recompute_activation_func"]:
+    if x["recompute_activation_func"] or x["routing_weights"] == "in_activation":
         return 0
     return q if x["routing_weights"] == "after" else 4
 
@@ -90,6 +112,8 @@ def routed_buffers(x, q, inner):
     forward, backward, weighing = came + ordered + back + sent, 2 * rows * width * q, 3 * kept * own
     if x["routing_weights"] == "before_fp32":
         return max(forward, backward, weighing - rows * (read * h + inner * width))
+    if x["routing_weights"] == "in_activation":
+        return max(forward, backward)
     return max(forward - kept * own, backward - kept * own, weighing)
 
 
@@ -268,10 +292,14 @@ def attention_saves(x, q):
     given = formats.bytes_of(x, "attention", "saved_dtype")
     # What attention gives: once where it is kept narrow, else once more as the next product reads it.
     result = given if given < q else q + (read if read < q else 0)
+    engine, split = x["attention_kernel"] in ENGINE, x["tp_size"] if x["sequence_parallel"] else 1
     if latent:
         outside = norm_saves(x, q, x["kv_lora_rank"]) + (norm_saves(x, q, x["q_lora_rank"]) if x["q_lora_rank"] else 0)
-        outside += 0 if eager else q * rope
-        queries, keys, expanded, output = nope + rope, nope + rope, nope + value, value
+        if engine:
+            outside = (outside + q * rope) / split + q * rope
+        else:
+            outside += 0 if eager else q * rope
+        queries, keys, expanded, output = nope + rope, nope + rope, (0 if engine else nope) + value, value
         assembled = q * heads * (queries + keys + expanded)
         if x["recompute_mla_up_proj"]:
             outside, assembled = q * (x["q_lora_rank"] + x["kv_lora_rank"] + rope), 0
@@ -282,11 +310,24 @@ def attention_saves(x, q):
             outside += q * (x["gate_width"] // x["tp_size"] + value * heads)
         if x["qk_norm"]:
             outside += (heads + kv) * (q * width + (4 * width if eager else 0) + 4)
-    if x["attention_kernel"] == "flash":
-        return outside, 4 * heads
+    if x["attention_kernel"] in FLASH:
+        again = x["attention_kernel"] == "flash_te" and micro_batch(x)[0] > 1
+        return outside, (4 + (q * value if again else 0)) * heads
     rows = heads * x["seq_len"]
     repeated = 0 if latent else q * (width + value) * (heads - kv)
-    return outside, rows * q + rows * 4 + rows * x["dropout_mask_bytes"] + repeated
+    mask = x["dropout_mask_bytes"]
+    if engine:
+        return outside, (rows * q + (rows * q + rows * mask if mask else 0)) / x["cp_size"] + repeated
+    return outside, rows * q + rows * 4 + rows * mask + repeated
+
+
+#: Kernels that keep no scores, and those of Transformer Engine.
+FLASH, ENGINE = ("flash", "fused", "flash_te"), ("fused", "flash_te", "unfused")
+
+
+def residual_bytes(x, q):
+    """Bytes of a number that a layer hands on."""
+    return q if x["residual_dtype"] == "as_precision" else formats.STORED[x["residual_dtype"]]
 
 
 def layer_saves(x, q, sparse):
@@ -303,13 +344,16 @@ def layer_saves(x, q, sparse):
         inner = (2 if x["gated"] else 1) * formats.bytes_of(x, "saved", "saved_dtype")
     if sparse:
         own = mean_rank(x) * k * weighed(x, q) * h
-        routed = expert_rows(x) * (read * h + inner * x["expert_ffn_dim"] / t) + own
+        twice = x["routing_weights"] == "in_activation" and not again and not x["gated"]
+        routed = expert_rows(x) * (read * h + (inner + (q if twice else 0)) * x["expert_ffn_dim"] / t) + own
         block = routed + inner * x["shared_ffn_dim"] / t + 4 * x["experts"] + 4 * k + 4 * k + 4
     else:
         block = inner * x["ffn_dim"] / t
-    rest = x["block_norms"] * norm_saves(x, q, h) / split + outside + 2 * x["dropout_mask_bytes"] * h / split
-    entry = q * h / split
-    norms = x["block_norms"] * (q * h if x["recompute_layernorm"] else norm_saves(x, q, h)) / split
+    wide = residual_bytes(x, q)
+    norm = norm_saves(x, q, h) + max(0, wide - q) * h
+    rest = x["block_norms"] * norm / split + outside + 2 * x["dropout_mask_bytes"] * h / split
+    entry = wide * h / split
+    norms = x["block_norms"] * (wide * h if x["recompute_layernorm"] else norm) / split
     less = norms + kept_outside + 2 * x["dropout_mask_bytes"] * h / split
     heads, kv, width = x["heads"] // t, up(x["kv_heads"], t), x["head_dim"]
     value = x["v_head_dim"] or width
@@ -329,15 +373,51 @@ def outside(x, tensors, kept, edges):
     return state_of(x, tensors, kept) - state_of(copies, tensors, kept) + state_of(copies, [(edges,)], kept)
 
 
+#: Bytes of one row of the vocabulary at the loss of a token.
+LOGITS = {
+    "eager": 12, "compiled": 14, "fast": 8, "megatron": 6, "megatron_fused": 10, "fused_linear": 1 / 2
+}  # fmt: skip
+
+
+def moment_bytes(x, kept):
+    """Bytes of one moment of a trained number; 0 without any."""
+    number = 4 if kept < 4 and x["master_weights"] else max(kept, 2)
+    own = {"adam_fp32": 4, "adam_8bit": 1 + 4 / 2048, "adam_bf16": 2, "sgd": 0, "none": 0, "adafactor": 0}
+    return own.get(x["optimizer"], number)
+
+
 def per_operator(x):
+    """The fullest rank, or the one that is asked."""
+    p, asked = x["pp_size"], x["peak_rank"]
+    ranks = {place: of_rank(x, place) for place in ("first", "between", "last")}
+    own = {place: rank["rank_memory"] for place, rank in ranks.items() if place != "between" or p > 2}
+    place = "first"
+    if x["pipeline_schedule"] == "dualpipe":
+        place = "between"
+    elif p > 1:
+        place = max(own, key=lambda each: (own[each], -["first", "last", "between"].index(each)))
+        place = place if asked == "fullest" else asked
+    found = ranks[place]
+    total = max(found["rank_memory"], found.pop("both_ends"))
+    return {
+        **found,
+        "total_memory": total,
+        "memory_utilization": total / x["memory_capacity"],
+        "feasible": total <= x["memory_capacity"],
+    }
+
+
+def of_rank(x, place):
+    """What the rank of one stage holds."""
     wide, q, _, slope = bytes_kept(x)
     if x["finetuning"] == "qlora" and x["weight_dtype"] == "as_precision":
         wide = formats.STORED["nf4"]
     e, t, p, Z = x["ep_size"], x["tp_size"], x["pp_size"], x["zero_stage"]
     d = x["dp_size"] * x["cp_size"] // x["dp_replicate_size"]
     L, L_moe, h, s = x["layers"], x["moe_layers"], x["hidden_dim"], x["seq_len"] / x["cp_size"]
-    m, deepest = micro_batch(x)[0], up(L, p)
-    rows = up(x["vocab_size"], t)
+    m, deepest = micro_batch(x)[0], stages(x)[place]
+    rows = x["vocab_multiple"] * up(x["vocab_size"], x["vocab_multiple"] * t)
+    on_first, on_last = p == 1 or place == "first", p == 1 or place == "last"
 
     plain_layer, _ = layer_weights(x, t, 0, False)
     sparse_layer, experts = layer_weights(x, t, x["experts"] // e, True)
@@ -346,19 +426,24 @@ def per_operator(x):
     most = min(L_moe, up(deepest, every))
     plain_is_larger = size(plain_layer) > size(sparse_layer) + size(experts)
     both = x["pipeline_schedule"] == "dualpipe"
-    sparse_layers = min(L_moe, fewest) if plain_is_larger and not both else most
+    if every == 1:  # those without experts are the first ones
+        v, plain = x["interleaved_stages"], L - L_moe
+        chunk, before = up(deepest, v), up(stages(x)["first"], v)
+        own = min(plain, chunk) if on_first else min(chunk, max(0, plain - before))
+        own = max(0, plain - L + chunk) if on_last and not on_first else own
+        fewest = most = min(L_moe, max(0, deepest - own))
+    sparse_layers = min(deepest, min(L_moe, fewest) if plain_is_larger else most)
     positions, norm = [(x["learned_positions"], h)], norm_weights(x)
     if p > 1:
-        edges = rows * h + max(size(positions), size(norm))
-        tables = 1
+        ends = rows * h + max(size(positions), size(norm))
+        tables = on_first + on_last
+        positions = positions if on_first else []
+        edges = rows * h * tables + size(positions) + (size(norm) if on_last else 0)
     else:
         tables = 1 if x["tied_embeddings"] else 2
-        edges = rows * h * tables + size(positions) + size(norm)
-    ends = edges
-    if both:  # two stages between the ends
-        edges = 0
-    stages = 2 if both else 1
-    layers = (stages * (deepest - sparse_layers), stages * sparse_layers)
+        edges = ends = rows * h * tables + size(positions) + size(norm)
+    held_stages = 2 if both else 1
+    layers = (held_stages * (deepest - sparse_layers), held_stages * sparse_layers)
     dense = layers[0] * size(plain_layer) + layers[1] * size(sparse_layer) + edges
     routed = layers[1] * size(experts)
 
@@ -402,11 +487,18 @@ def per_operator(x):
             adapted.append(size(per_layer[1][0]) + (size(per_layer[1][1]) if d > e else 0))
         trained_unit = max(adapted)
     gradients = held(slope * trained[0], slope * trained[1], 2)
-    optimizer = held(*state, 1)
+    if x["optimizer_in_backward"]:
+        gradients = min(gradients, slope * rows * h)
+    on_device = x["optimizer_device"] == "accelerator"
+    optimizer = on_device * held(*state, 1)
+    moment = moment_bytes(x, wide if full else max(q, 2)) if x["update_buffer"] == "foreach" else 0
+    update = held(moment * trained[0], moment * trained[1], 1)
 
     product = formats.bytes_of(x, "product", "compute_dtype")
     sent = min(wide, max(product, 2))  # a shard that is kept wider than products is cast before it travels
-    gathered = sent * min(x["gathered_layers"], deepest) * unit + max(sent, 2) * rows * h if Z >= 3 and d > 1 else 0
+    gathers = Z >= 3 and d > 1
+    whole = min(x["gathered_layers"], max(stages(x).values())) + 1 / d
+    gathered = sent * whole * unit + (1 + 1 / d) * max(sent, 2) * rows * h if gathers else 0
     if not full and wide < product:
         value = x["head_dim"] if x["kv_lora_rank"] else x["v_head_dim"] or x["head_dim"]
         columns = max(x["heads"] * x["head_dim"] + x["gate_width"], x["heads"] * value)
@@ -414,19 +506,44 @@ def per_operator(x):
         gathered += product * h * max(widths) / t
     split = t if x["sequence_parallel"] else 1
     buffers = (q * trained_unit if Z >= 2 and d > 1 else 0) + (2 * m * s * h * q / split if p > 1 else 0)
+    buffers += m * s * h * q if x["sequence_parallel"] and t > 1 else 0
 
     all_dense, kept_dense, beside_dense = layer_saves(x, q, False)
     all_sparse, kept_sparse, beside_sparse = layer_saves(x, q, True)
-    stage = max(m * s * ((deepest - n) * kept_dense + n * kept_sparse) for n in (most, fewest))
-    fly = in_flight(x)
+    stage = max(m * s * (max(0, deepest - n) * kept_dense + n * kept_sparse) for n in (most, fewest))
+    stage += m * s * x["dropout_mask_bytes"] * h / split if on_first else 0
+    fly = in_flight_of(x, place)
+    activations = stage / deepest if x["activation_offload"] else fly * stage
     kinds = [(all_dense, kept_dense, beside_dense)] if L_moe < L else []
     if L_moe:
         kinds.append((all_sparse, kept_sparse, beside_sparse))
     largest, kept, beside = (max(kind) for kind in zip(*kinds, strict=True))
-    backward = m * s * (largest - kept + q * h / split + beside)
-    loss = m * s * (12 * rows + norm_saves(x, q, h) / split)
-    peak = max(fly * stage + backward, stage + (0 if both else loss))
-    total = weights + gradients + optimizer + buffers + gathered + peak + x["reserved_memory"]
+    beside = max(beside, 0 if x["attention_kernel"] in FLASH else 2 * q * x["heads"] / t * x["seq_len"] / x["cp_size"])
+    wide_entry = residual_bytes(x, q)
+    backward = m * s * (largest - kept + wide_entry * h / split + beside)
+    kernel, steady = x["loss_kernel"], x["gradients_at_loss"] or micro_batch(x)[1] > 1
+    logit = {**LOGITS, "eager_referenced": 12 + q, "chunked": q + 4 / x["loss_chunks"]}[kernel]
+    loss = m * s * (logit * rows + (norm_saves(x, q, h) + max(0, wide_entry - q) * h) / split)
+    loss += x["deferred_head_gradients"] * m * s * q * (rows + h / split)
+    of_head = (x["trainable_fraction"] if full else 0) * rows * h
+    chunked = kernel in ("chunked", "fused_linear")
+    loss += slope * of_head * (1 if steady else 2) if chunked else 0
+    there = gradients if steady else 0
+    always = weights + optimizer + x["workspace"] + x["reserved_memory"]
+    passing = always + buffers + gathered + (m * x["seq_len"] ** 2 if x["loaded_mask"] else 0)
+    made = min(gradients, slope * (trained_unit + (of_head if on_last else 0)))
+    head = m * s * q * (rows + h / split) + max(there, min(gradients, slope * of_head))
+    moments = {
+        "loss_memory": passing + there + activations + loss + (q * of_head if gathers else 0) if on_last else 0,
+        "head_memory": passing + activations + head if on_last and not chunked else 0,
+        "layer_memory": passing
+        + max(0, backward)
+        + max(activations + max(there, made), activations / deepest + gradients),
+        "update_memory": always + gradients + update,
+    }
+    most = max(moments.values())
+    peak = max(0, most - always - buffers - gathered - gradients)
+    total_of_end = 0
     if both:
         # Layer by layer: what the ends hold, those without experts first.
         left = max(0, L - (p - 2) * deepest)
@@ -435,7 +552,8 @@ def per_operator(x):
         of_kind = {False: (size(plain_layer), 0), True: (size(sparse_layer), size(experts))}
         own, split_own = (sum(of_kind[kind][part] for kind in kinds) for part in (0, 1))
         own += 2 * ends
-        of_states = [(wide_weight, 3), (slope * f, 2), (f * state_of(x, [(1,)], wide_weight), 1)]
+        states = f * state_of(x, [(1,)], wide_weight) * on_device
+        of_states = [(wide_weight, 3), (slope * f, 2), (states, 1)]
         total_of_end = sum(
             each * (own / (d if at <= Z else 1) + split_own / (d / e if at <= Z else 1)) for each, at in of_states
         )
@@ -443,8 +561,7 @@ def per_operator(x):
         rows_of = {False: kept_dense, True: kept_sparse}
         in_first = min(micro_batch(x)[1], p) * sum(rows_of[kind] for kind in first)
         in_last = (left - len(first)) * rows_of[L_moe > 0]
-        total_of_end += m * s * (in_first + in_last) + loss + buffers + x["reserved_memory"]
-        total = max(total, total_of_end)
+        total_of_end += m * s * (in_first + in_last) + loss + buffers + x["reserved_memory"] + x["workspace"]
     return {
         "parameters": whole_model(x, x["experts"]),
         "active_parameters": whole_model(x, x["active_experts_per_token"]),
@@ -467,13 +584,13 @@ def per_operator(x):
         "expert_rows_per_token": expert_rows(x),
         "in_flight_micro_batches": fly,
         "stage_activations": stage,
-        "activations": fly * stage,
+        "activations": activations,
         "backward_buffer": backward,
         "loss_buffer": loss,
         "peak_activations": peak,
-        "total_memory": total,
-        "memory_utilization": total / x["memory_capacity"],
-        "feasible": total <= x["memory_capacity"],
+        **moments,
+        "rank_memory": most,
+        "both_ends": total_of_end,
     }
 
 
@@ -532,6 +649,30 @@ def draw_korthikanti(r):
     }
 
 
+def draw_live(r, x):
+    """What lives at the moments of a step."""
+    both, p = x["pipeline_schedule"] == "dualpipe", x["pp_size"]
+    few = max(1, x["layers"] // p) if p > 2 and not both and x["interleaved_stages"] == 1 else 0
+    return {
+        "peak_rank": "fullest" if both else r.choice(["fullest", "fullest", "first", "last"]),
+        "loss_kernel": r.choice([*LOGITS, "eager_referenced", "chunked"]),
+        "loss_chunks": r.choice([1, 8]),
+        "vocab_multiple": r.choice([1, 128]),
+        "gradients_at_loss": r.randint(0, 1),
+        "update_buffer": r.choice(["none", "fused", "foreach"]),
+        "optimizer_in_backward": r.choice([0, 0, 1]),
+        "optimizer_device": r.choice(["accelerator", "accelerator", "host"]),
+        "activation_offload": r.choice([0, 0, 1]),
+        "residual_dtype": r.choice(["as_precision", "fp32"]),
+        "workspace": r.choice([0.0, 1e8]),
+        "loaded_mask": r.randint(0, 1),
+        "deferred_head_gradients": r.choice([0, 0, 3]),
+        "layers_first_stage": r.choice([0, r.randint(1, few)]) if few else 0,
+        "layers_last_stage": r.choice([0, r.randint(1, few)]) if few else 0,
+        "microbatch_group": r.choice([0, 5]),
+    }
+
+
 def draw_per_operator(r):
     x = draw_run(r)
     e, L = x["ep_size"], x["layers"]
@@ -562,12 +703,13 @@ def draw_per_operator(r):
         **formats.draw(r, "compute_dtype", "saved_dtype"),
         "dp_replicate_size": r.choice([n for n in (1, 1, 2, 3, 5) if x["dp_size"] % (e * n) == 0]),
         **{f"recompute_{name}": r.randint(0, 1) for name in ("layernorm", "mla_up_proj", "activation_func")},
-        "attention_kernel": r.choice(["flash", "eager"]),
+        "attention_kernel": r.choice([*FLASH, "eager", "unfused"]),
+        **draw_live(r, x),
         "elementwise_kernels": r.choice(["fused", "eager"]),
         "selective_policy": r.choice(["core_attention", "alternate_matmuls"]) if plain else "core_attention",
         "dropout_mask_bytes": r.choice([0.0, 1.0, r.random()]),
         **draw_routing(r),
-        "routing_weights": r.choice(["after", "after_fp32", "before_fp32"]),
+        "routing_weights": r.choice(["after", "after_fp32", "before_fp32", "in_activation"]),
         "expert_row_padding": r.choice([0, 8, 16]),
         "gathered_layers": r.randint(1, 5),
         "reserved_memory": r.choice([0.0, 10 ** r.uniform(8, 10)]),
@@ -643,7 +785,7 @@ def test_the_draws_are_inputs_the_model_accepts(case):
     for place, point in enumerate(points[:60]):
         typed = {k: v for k, v in point.items() if k in model.arguments}
         typed |= {"memory_capacity": f"{point['memory_capacity']!r} byte"}
-        typed |= {k: f"{point[k]!r} byte" for k in ("reserved_memory",) if k in typed}
+        typed |= {k: f"{point[k]!r} byte" for k in ("reserved_memory", "workspace") if k in typed}
         found = model.solve(**typed).canonical("total_memory")
         assert found == pytest.approx(expected["total_memory"][place], rel=1e-12)
 
