@@ -22,6 +22,9 @@ _HOME = {
     "SparseTransformerWorkload": "mlsysim.catalog",
     "Traffic": "mlsysim.catalog",
     "TransformerWorkload": "mlsysim.catalog",
+    "from_megatron_config": "mlsysim.catalog.run_configs",
+    "from_torchtitan_toml": "mlsysim.catalog.run_configs",
+    "from_trainer_arguments": "mlsysim.catalog.run_configs",
     "load_catalog": "mlsysim.catalog",
     "CollectiveModel": "mlsysim.models",
     "DistributedModel": "mlsysim.models",
@@ -170,6 +173,9 @@ __all__ = [
     "family",
     "flag",
     "flop",
+    "from_megatron_config",
+    "from_torchtitan_toml",
+    "from_trainer_arguments",
     "integer",
     "label",
     "linked",
@@ -205,6 +211,7 @@ if TYPE_CHECKING:
         TransformerWorkload,
         load_catalog,
     )
+    from mlsysim.catalog.run_configs import from_megatron_config, from_torchtitan_toml, from_trainer_arguments
     from mlsysim.inputs.axes import derived, linked
     from mlsysim.inputs.slot import Slot
     from mlsysim.inputs.variant import Variant

@@ -21,6 +21,9 @@ from mlsysim.catalog import Node as Node
 from mlsysim.catalog import SparseTransformerWorkload as SparseTransformerWorkload
 from mlsysim.catalog import Traffic as Traffic
 from mlsysim.catalog import TransformerWorkload as TransformerWorkload
+from mlsysim.catalog.run_configs import from_megatron_config as from_megatron_config
+from mlsysim.catalog.run_configs import from_torchtitan_toml as from_torchtitan_toml
+from mlsysim.catalog.run_configs import from_trainer_arguments as from_trainer_arguments
 from mlsysim.catalog import load_catalog as load_catalog
 from mlsysim.models import CollectiveModel as _CollectiveModel
 from mlsysim.models import DistributedModel as _DistributedModel
@@ -84,7 +87,7 @@ from mlsysim.study.proofs.verification import Verification as Verification
 from mlsysim.units import Q_ as Q_
 from mlsysim.units import ureg as ureg
 
-__all__ = ['Accelerator', 'Catalog', 'CollectiveModel', 'DistributedModel', 'EconomicsModel', 'Example', 'ExpertParallelModel', 'Fabric', 'Fleet', 'Formula', 'Hardware', 'Index', 'IterationModel', 'KernelModel', 'LeastInteger', 'MemoryDesign', 'MemoryExpansionModel', 'MemoryKind', 'MoERoutingModel', 'Models', 'Node', 'ParameterCountModel', 'PerformanceModel', 'Q_', 'Recipe', 'Recipes', 'Reference', 'Rent', 'Requirement', 'Result', 'Root', 'ServingCapacityModel', 'ServingModel', 'Slot', 'Solution', 'Source', 'SparseTransformerWorkload', 'Stacks', 'System', 'Systems', 'Traffic', 'TrainingMemoryModel', 'TransformerWorkload', 'UnitSymbol', 'Variant', 'Verification', '__version__', 'add_reference', 'at_least', 'between', 'boolean', 'by_label', 'by_member', 'byte', 'choice', 'compare', 'derived', 'distributions', 'dropped_tokens', 'evaluated_at', 'expert_loads', 'family', 'flag', 'flop', 'integer', 'label', 'linked', 'load_catalog', 'nonnegative', 'positive', 'request', 'routing_imbalance', 'sharded', 'swapped', 'token', 'total', 'ureg', 'variable', 'verify', 'when']
+__all__ = ['Accelerator', 'Catalog', 'CollectiveModel', 'DistributedModel', 'EconomicsModel', 'Example', 'ExpertParallelModel', 'Fabric', 'Fleet', 'Formula', 'Hardware', 'Index', 'IterationModel', 'KernelModel', 'LeastInteger', 'MemoryDesign', 'MemoryExpansionModel', 'MemoryKind', 'MoERoutingModel', 'Models', 'Node', 'ParameterCountModel', 'PerformanceModel', 'Q_', 'Recipe', 'Recipes', 'Reference', 'Rent', 'Requirement', 'Result', 'Root', 'ServingCapacityModel', 'ServingModel', 'Slot', 'Solution', 'Source', 'SparseTransformerWorkload', 'Stacks', 'System', 'Systems', 'Traffic', 'TrainingMemoryModel', 'TransformerWorkload', 'UnitSymbol', 'Variant', 'Verification', '__version__', 'add_reference', 'at_least', 'between', 'boolean', 'by_label', 'by_member', 'byte', 'choice', 'compare', 'derived', 'distributions', 'dropped_tokens', 'evaluated_at', 'expert_loads', 'family', 'flag', 'flop', 'from_megatron_config', 'from_torchtitan_toml', 'from_trainer_arguments', 'integer', 'label', 'linked', 'load_catalog', 'nonnegative', 'positive', 'request', 'routing_imbalance', 'sharded', 'swapped', 'token', 'total', 'ureg', 'variable', 'verify', 'when']
 __version__: str
 
 class _ParameterCountInputs(TypedDict, total=False):
@@ -145,9 +148,6 @@ class _ParameterCountInputs(TypedDict, total=False):
     index_head_dim: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
-    cross_layers: float | str | Quantity[Any]
-    source_hidden_dim: float | str | Quantity[Any]
-    source_parameters: float | str | Quantity[Any]
 class _ParameterCountResult(Result):
     active_experts_per_token: float
     active_parameters: float
@@ -159,7 +159,6 @@ class _ParameterCountResult(Result):
     blockless_layers: float
     conv_channels: float
     conv_kernel: float
-    cross_layers: float
     embedding_parameters: float
     expert_bias: float
     expert_ffn_dim: float
@@ -211,9 +210,6 @@ class _ParameterCountResult(Result):
     sliding_kv_heads: float
     sliding_layers: float
     sliding_v_head_dim: float
-    source_hidden_dim: float
-    source_parameters: float
-    source_projections: float
     state_gates: float
     state_heads: float
     state_key_dim: float
@@ -283,6 +279,22 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     expert_row_padding: float | str | Quantity[Any]
     gathered_layers: float | str | Quantity[Any]
     reserved_memory: float | str | Quantity[Any]
+    peak_rank: str
+    loss_kernel: str
+    loss_chunks: float | str | Quantity[Any]
+    vocab_multiple: float | str | Quantity[Any]
+    gradients_at_loss: bool | str
+    update_buffer: str
+    optimizer_in_backward: bool | str
+    optimizer_device: str
+    activation_offload: bool | str
+    residual_dtype: str
+    workspace: float | str | Quantity[Any]
+    loaded_mask: bool | str
+    deferred_head_gradients: float | str | Quantity[Any]
+    layers_first_stage: float | str | Quantity[Any]
+    layers_last_stage: float | str | Quantity[Any]
+    microbatch_group: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
     hidden_dim: float | str | Quantity[Any]
@@ -341,17 +353,16 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     index_head_dim: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
-    cross_layers: float | str | Quantity[Any]
-    source_hidden_dim: float | str | Quantity[Any]
-    source_parameters: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    stack: str | _catalog.Stack
     recipe: str | _catalog.Recipe
 class _TrainingMemoryResult(Result):
     activation_bytes: Quantity[Any]
     activation_checkpointing: str
     activation_dtype: str
+    activation_offload: float
     activations: Quantity[Any]
     active_experts_per_token: float
     active_parameters: float
@@ -375,6 +386,7 @@ class _TrainingMemoryResult(Result):
     attention_vectors_per_rank: float
     backward_buffer: Quantity[Any]
     batch_size: float
+    binding_rank: str
     block_norms: float
     blockless_layers: float
     bytes_per_element: Quantity[Any]
@@ -386,7 +398,7 @@ class _TrainingMemoryResult(Result):
     conv_kernel: float
     core_width_per_rank: float
     cp_size: float
-    cross_layers: float
+    deferred_head_gradients: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
     dp_replicate_size: float
@@ -399,6 +411,7 @@ class _TrainingMemoryResult(Result):
     embedding_bytes: Quantity[Any]
     embedding_parameters: float
     end_activations: Quantity[Any]
+    end_edge_parameters: float
     end_expert_parameters: float
     end_layers: float
     end_memory: Quantity[Any]
@@ -425,6 +438,7 @@ class _TrainingMemoryResult(Result):
     ffn_parameters_per_rank: float
     ffn_tensors: float
     finetuning: str
+    first_rank_memory: Quantity[Any]
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
     further_matrices: float
@@ -439,8 +453,11 @@ class _TrainingMemoryResult(Result):
     gradient_bytes: Quantity[Any]
     gradient_dtype: str
     gradients: Quantity[Any]
+    gradients_at_loss: float
+    gradients_at_loss_bytes: Quantity[Any]
     head_dim: float
     head_dim_in_window: float
+    head_memory: Quantity[Any]
     head_parameters: float
     heads: float
     heads_in_window: float
@@ -464,24 +481,36 @@ class _TrainingMemoryResult(Result):
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    last_rank_memory: Quantity[Any]
     layer_experts_per_rank: float
     layer_input: Quantity[Any]
+    layer_memory: Quantity[Any]
     layers: float
+    layers_first_stage: float
+    layers_last_stage: float
+    layers_of_rank: float
     layers_per_stage: float
     learned_positions: float
     least_dropped_share: float
+    loaded_mask: float
     local_micro_batch: float
+    logit_bytes: Quantity[Any]
     lora_rank: float
     lora_target_modules: str
     loss_buffer: Quantity[Any]
+    loss_chunks: float
+    loss_kernel: str
+    loss_memory: Quantity[Any]
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
     mean_rank_factor: float
+    memory_after_step: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_utilization: float
     micro_batch_tokens: Quantity[Any]
     micro_batches: float
+    microbatch_group: float
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixerless_layers: float
@@ -493,6 +522,7 @@ class _TrainingMemoryResult(Result):
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
     mtp_layers: float
+    mtp_layers_of_rank: float
     norm_activation: Quantity[Any]
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
@@ -500,12 +530,16 @@ class _TrainingMemoryResult(Result):
     norms_per_layer: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
+    optimizer_device: str
+    optimizer_in_backward: float
     optimizer_state: Quantity[Any]
     pad_to_capacity: float
     parallel_layers: float
     parameters: float
     parameters_per_rank: float
     peak_activations: Quantity[Any]
+    peak_moment: str
+    peak_rank: str
     pipeline_schedule: str
     pp_size: float
     precision: str
@@ -518,11 +552,15 @@ class _TrainingMemoryResult(Result):
     qkv_bias: float
     query_value_width_per_rank: float
     query_width_per_rank: float
+    rank_memory: Quantity[Any]
     recompute_activation_func: float
     recompute_layernorm: float
     recompute_mla_up_proj: float
     recomputed_activation: Quantity[Any]
     reserved_memory: Quantity[Any]
+    resident_memory: Quantity[Any]
+    residual_bytes: Quantity[Any]
+    residual_dtype: str
     routed_buffer: Quantity[Any]
     router_bias: float
     router_parameters: float
@@ -532,6 +570,7 @@ class _TrainingMemoryResult(Result):
     sandwich_norm: float
     saved_bytes: Quantity[Any]
     saved_dtype: str
+    second_rank_memory: Quantity[Any]
     selective_policy: str
     seq_len: Quantity[Any]
     sequence_parallel: float
@@ -546,9 +585,6 @@ class _TrainingMemoryResult(Result):
     sliding_kv_heads: float
     sliding_layers: float
     sliding_v_head_dim: float
-    source_hidden_dim: float
-    source_parameters: float
-    source_projections: float
     stage_activations: Quantity[Any]
     stages_per_rank: float
     state_chunk: Quantity[Any]
@@ -574,16 +610,21 @@ class _TrainingMemoryResult(Result):
     two_batch_overlap: float
     unbounded_attention_layers: float
     up_projection_activation: Quantity[Any]
+    update_buffer: str
+    update_memory: Quantity[Any]
     v_head_dim: float
     value_dim: float
     value_dim_in_window: float
     value_projections: float
     vector_parameters_per_rank: float
+    vocab_multiple: float
     vocab_size: float
+    vocabulary_rows: float
     weight_bytes: Quantity[Any]
     weight_dtype: str
     weight_gradient_share: float
     weights: Quantity[Any]
+    workspace: Quantity[Any]
     zero_ranks: float
     zero_stage: float
 class TrainingMemoryModel(_TrainingMemoryModel):
@@ -647,7 +688,6 @@ class _ServingInputs(TypedDict, total=False):
     kv_page_size: float | str | Quantity[Any]
     attention_mask: str
     congestion_factor: float | str | Quantity[Any]
-    images: float | str | Quantity[Any]
     duration: float | str | Quantity[Any]
     idle_power_fraction: float | str | Quantity[Any]
     host_power_fraction: float | str | Quantity[Any]
@@ -706,30 +746,23 @@ class _ServingInputs(TypedDict, total=False):
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
-    cross_layers: float | str | Quantity[Any]
-    source_hidden_dim: float | str | Quantity[Any]
-    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
-    bidirectional: bool | str
     state_element_bytes: float | str | Quantity[Any]
     mixer_bytes: float | str | Quantity[Any]
     dense_bytes: float | str | Quantity[Any]
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
-    source_tokens: float | str | Quantity[Any]
-    image_patches: float | str | Quantity[Any]
-    source_token_flops: float | str | Quantity[Any]
-    source_pair_flops: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
@@ -760,6 +793,12 @@ class _ServingInputs(TypedDict, total=False):
     gpu_memory_utilization: float | str | Quantity[Any]
     kv_memory_fraction: float | str | Quantity[Any]
     workspace_memory: float | str | Quantity[Any]
+    runtime_memory: float | str | Quantity[Any]
+    communication_memory: float | str | Quantity[Any]
+    sampled_requests: float | str | Quantity[Any]
+    sampling_bytes: float | str | Quantity[Any]
+    expert_hidden_multiple: float | str | Quantity[Any]
+    expert_width_multiple: float | str | Quantity[Any]
     rental_price: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
@@ -798,7 +837,6 @@ class _ServingResult(Result):
     between_prompts_cv: float
     between_stop_probability: float
     between_stopping_prompts: float
-    bidirectional: float
     blockless_layers: float
     bunch_size: Quantity[Any]
     burst_stall: Quantity[Any]
@@ -875,6 +913,7 @@ class _ServingResult(Result):
     c9_other_lora_share: float
     c9_prefixes: float
     cache_bound_batch: Quantity[Any]
+    cache_tokens_of_all_layers: Quantity[Any]
     cache_width: float
     cache_width_in_window: float
     cached_prefixes: float
@@ -905,6 +944,7 @@ class _ServingResult(Result):
     combine_fabric_bytes: Quantity[Any]
     combine_link_bytes: Quantity[Any]
     combine_time: Quantity[Any]
+    communication_memory: Quantity[Any]
     compute_bound_batch: Quantity[Any]
     compute_dtype: str
     computed_prompt_tokens: Quantity[Any]
@@ -920,8 +960,6 @@ class _ServingResult(Result):
     cost_per_output_token: Quantity[Any]
     cost_per_token: Quantity[Any]
     counted_rate: Quantity[Any]
-    cross_attention_flops: Quantity[Any]
-    cross_layers: float
     decode_attention_flops: Quantity[Any]
     decode_attention_time: Quantity[Any]
     decode_batch: Quantity[Any]
@@ -948,6 +986,7 @@ class _ServingResult(Result):
     dp_attention_size: float
     draft_cost: float
     draft_time: Quantity[Any]
+    driver_memory: Quantity[Any]
     duration: Quantity[Any]
     e2e_attainment: float
     e2e_mean: Quantity[Any]
@@ -976,9 +1015,11 @@ class _ServingResult(Result):
     expert_ffn_dim: float
     expert_group_loras: float
     expert_group_tokens: Quantity[Any]
+    expert_hidden_multiple: float
     expert_parameters: float
     expert_product_time: Quantity[Any]
     expert_weight_bytes: Quantity[Any]
+    expert_width_multiple: float
     experts: float
     fabric_bandwidth: Quantity[Any]
     fabric_efficiency: float
@@ -1029,8 +1070,6 @@ class _ServingResult(Result):
     host_time: Quantity[Any]
     hot_rank_factor: float
     idle_power_fraction: float
-    image_patches: Quantity[Any]
-    images: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -1236,7 +1275,10 @@ class _ServingResult(Result):
     routing_imbalance_factor: float
     run_requests: Quantity[Any]
     run_tokens: Quantity[Any]
+    runtime_memory: Quantity[Any]
+    sampled_requests: float
     sampled_tokens: Quantity[Any]
+    sampling_bytes: Quantity[Any]
     saturated_iteration_time: Quantity[Any]
     scan_chunk_time: Quantity[Any]
     scan_efficiency: float
@@ -1279,16 +1321,6 @@ class _ServingResult(Result):
     slot_wait_probability: float
     slots: float
     slots_taken: float
-    source_cache_per_request: Quantity[Any]
-    source_flops: Quantity[Any]
-    source_hidden_dim: float
-    source_pair_flops: Quantity[Any]
-    source_parameters: float
-    source_projections: float
-    source_time: Quantity[Any]
-    source_token_flops: Quantity[Any]
-    source_tokens: Quantity[Any]
-    source_tokens_per_request: Quantity[Any]
     stage_send_time: Quantity[Any]
     state_bytes_per_request: Quantity[Any]
     state_chunk: Quantity[Any]
@@ -1388,7 +1420,6 @@ class _ServingCapacityInputs(TypedDict, total=False):
     service_time_cv: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
     attention_mask: str
-    images: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
     hidden_dim: float | str | Quantity[Any]
@@ -1443,27 +1474,20 @@ class _ServingCapacityInputs(TypedDict, total=False):
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
-    cross_layers: float | str | Quantity[Any]
-    source_hidden_dim: float | str | Quantity[Any]
-    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
-    bidirectional: bool | str
     state_element_bytes: float | str | Quantity[Any]
     mixer_bytes: float | str | Quantity[Any]
     dense_bytes: float | str | Quantity[Any]
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
-    source_tokens: float | str | Quantity[Any]
-    image_patches: float | str | Quantity[Any]
-    source_token_flops: float | str | Quantity[Any]
-    source_pair_flops: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
@@ -1476,6 +1500,11 @@ class _ServingCapacityInputs(TypedDict, total=False):
     gpu_memory_utilization: float | str | Quantity[Any]
     kv_memory_fraction: float | str | Quantity[Any]
     workspace_memory: float | str | Quantity[Any]
+    runtime_memory: float | str | Quantity[Any]
+    sampled_requests: float | str | Quantity[Any]
+    sampling_bytes: float | str | Quantity[Any]
+    expert_hidden_multiple: float | str | Quantity[Any]
+    expert_width_multiple: float | str | Quantity[Any]
     stack: str | _catalog.Stack
 class _ServingCapacityResult(Result):
     active_batch_size: Quantity[Any]
@@ -1488,7 +1517,6 @@ class _ServingCapacityResult(Result):
     attention_parameters: float
     attention_sinks: float
     base_request_latency: Quantity[Any]
-    bidirectional: float
     blockless_layers: float
     bottleneck: str
     bytes_per_element: Quantity[Any]
@@ -1498,14 +1526,13 @@ class _ServingCapacityResult(Result):
     compute_dtype: str
     conv_channels: float
     conv_kernel: float
-    cross_attention_flops: Quantity[Any]
-    cross_layers: float
     decode_attention_flops: Quantity[Any]
     decode_share: float
     decode_step_time: Quantity[Any]
     delta_rule: float
     dense_bytes: Quantity[Any]
     dispatch_tax: Quantity[Any]
+    driver_memory: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
     estimated_p99_latency: Quantity[Any]
@@ -1513,8 +1540,10 @@ class _ServingCapacityResult(Result):
     expert_bias: float
     expert_bytes: Quantity[Any]
     expert_ffn_dim: float
+    expert_hidden_multiple: float
     expert_parameters: float
     expert_weight_bytes: Quantity[Any]
+    expert_width_multiple: float
     experts: float
     feasible: bool
     ffn_dim: float
@@ -1532,8 +1561,6 @@ class _ServingCapacityResult(Result):
     heads: float
     heads_in_window: float
     hidden_dim: float
-    image_patches: Quantity[Any]
-    images: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -1609,6 +1636,9 @@ class _ServingCapacityResult(Result):
     routed_flops: Quantity[Any]
     router_bias: float
     router_parameters: float
+    runtime_memory: Quantity[Any]
+    sampled_requests: float
+    sampling_bytes: Quantity[Any]
     scan_chunk_time: Quantity[Any]
     scan_efficiency: float
     scan_flops: Quantity[Any]
@@ -1634,15 +1664,6 @@ class _ServingCapacityResult(Result):
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slot_wait: Quantity[Any]
-    source_cache_per_request: Quantity[Any]
-    source_flops: Quantity[Any]
-    source_hidden_dim: float
-    source_pair_flops: Quantity[Any]
-    source_parameters: float
-    source_projections: float
-    source_token_flops: Quantity[Any]
-    source_tokens: Quantity[Any]
-    source_tokens_per_request: Quantity[Any]
     state_bytes_per_request: Quantity[Any]
     state_chunk: Quantity[Any]
     state_element_bytes: Quantity[Any]
@@ -1720,7 +1741,6 @@ class _IterationInputs(TypedDict, total=False):
     max_batch_size: float | str | Quantity[Any]
     attention_mask: str
     congestion_factor: float | str | Quantity[Any]
-    images: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
     hidden_dim: float | str | Quantity[Any]
@@ -1775,30 +1795,23 @@ class _IterationInputs(TypedDict, total=False):
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
-    cross_layers: float | str | Quantity[Any]
-    source_hidden_dim: float | str | Quantity[Any]
-    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
-    bidirectional: bool | str
     state_element_bytes: float | str | Quantity[Any]
     mixer_bytes: float | str | Quantity[Any]
     dense_bytes: float | str | Quantity[Any]
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
-    source_tokens: float | str | Quantity[Any]
-    image_patches: float | str | Quantity[Any]
-    source_token_flops: float | str | Quantity[Any]
-    source_pair_flops: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
@@ -1828,6 +1841,12 @@ class _IterationInputs(TypedDict, total=False):
     gpu_memory_utilization: float | str | Quantity[Any]
     kv_memory_fraction: float | str | Quantity[Any]
     workspace_memory: float | str | Quantity[Any]
+    runtime_memory: float | str | Quantity[Any]
+    communication_memory: float | str | Quantity[Any]
+    sampled_requests: float | str | Quantity[Any]
+    sampling_bytes: float | str | Quantity[Any]
+    expert_hidden_multiple: float | str | Quantity[Any]
+    expert_width_multiple: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
 class _IterationResult(Result):
@@ -1846,7 +1865,6 @@ class _IterationResult(Result):
     attention_parameters_per_rank: float
     attention_peak_flops: Quantity[Any]
     attention_sinks: float
-    bidirectional: float
     blockless_layers: float
     c10_lora_log_rank: float
     c10_loras: float
@@ -1890,6 +1908,7 @@ class _IterationResult(Result):
     c9_lora_log_rank: float
     c9_loras: float
     c9_other_lora_share: float
+    cache_tokens_of_all_layers: Quantity[Any]
     cache_width: float
     cache_width_in_window: float
     cached_prompt_share: float
@@ -1901,6 +1920,7 @@ class _IterationResult(Result):
     combine_fabric_bytes: Quantity[Any]
     combine_link_bytes: Quantity[Any]
     combine_time: Quantity[Any]
+    communication_memory: Quantity[Any]
     compute_dtype: str
     computed_time: Quantity[Any]
     congestion_factor: float
@@ -1908,8 +1928,6 @@ class _IterationResult(Result):
     conv_channels: float
     conv_kernel: float
     core_width_per_rank: float
-    cross_attention_flops: Quantity[Any]
-    cross_layers: float
     decode_attention_flops: Quantity[Any]
     decode_attention_time: Quantity[Any]
     decode_requests: Quantity[Any]
@@ -1925,6 +1943,7 @@ class _IterationResult(Result):
     dispatch_link_bytes: Quantity[Any]
     dispatch_time: Quantity[Any]
     dp_attention_size: float
+    driver_memory: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
     ep_ranks_per_node: float
@@ -1939,9 +1958,11 @@ class _IterationResult(Result):
     expert_ffn_dim: float
     expert_group_loras: float
     expert_group_tokens: Quantity[Any]
+    expert_hidden_multiple: float
     expert_parameters: float
     expert_product_time: Quantity[Any]
     expert_weight_bytes: Quantity[Any]
+    expert_width_multiple: float
     experts: float
     fabric_bandwidth: Quantity[Any]
     fabric_efficiency: float
@@ -1965,8 +1986,6 @@ class _IterationResult(Result):
     host_layer_time: Quantity[Any]
     host_time: Quantity[Any]
     hot_rank_factor: float
-    image_patches: Quantity[Any]
-    images: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -2064,7 +2083,10 @@ class _IterationResult(Result):
     router_bias: float
     router_parameters: float
     routing_imbalance_factor: float
+    runtime_memory: Quantity[Any]
+    sampled_requests: float
     sampled_tokens: Quantity[Any]
+    sampling_bytes: Quantity[Any]
     scan_chunk_time: Quantity[Any]
     scan_efficiency: float
     scan_flops: Quantity[Any]
@@ -2091,16 +2113,6 @@ class _IterationResult(Result):
     sliding_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
-    source_cache_per_request: Quantity[Any]
-    source_flops: Quantity[Any]
-    source_hidden_dim: float
-    source_pair_flops: Quantity[Any]
-    source_parameters: float
-    source_projections: float
-    source_time: Quantity[Any]
-    source_token_flops: Quantity[Any]
-    source_tokens: Quantity[Any]
-    source_tokens_per_request: Quantity[Any]
     stage_send_time: Quantity[Any]
     state_bytes_per_request: Quantity[Any]
     state_chunk: Quantity[Any]
@@ -2309,6 +2321,22 @@ class _DistributedInputs(TypedDict, total=False):
     expert_row_padding: float | str | Quantity[Any]
     gathered_layers: float | str | Quantity[Any]
     reserved_memory: float | str | Quantity[Any]
+    peak_rank: str
+    loss_kernel: str
+    loss_chunks: float | str | Quantity[Any]
+    vocab_multiple: float | str | Quantity[Any]
+    gradients_at_loss: bool | str
+    update_buffer: str
+    optimizer_in_backward: bool | str
+    optimizer_device: str
+    activation_offload: bool | str
+    residual_dtype: str
+    workspace: float | str | Quantity[Any]
+    loaded_mask: bool | str
+    deferred_head_gradients: float | str | Quantity[Any]
+    layers_first_stage: float | str | Quantity[Any]
+    layers_last_stage: float | str | Quantity[Any]
+    microbatch_group: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -2382,16 +2410,12 @@ class _DistributedInputs(TypedDict, total=False):
     index_head_dim: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
-    cross_layers: float | str | Quantity[Any]
-    source_hidden_dim: float | str | Quantity[Any]
-    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
-    bidirectional: bool | str
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
@@ -2438,6 +2462,7 @@ class _DistributedResult(Result):
     accelerators_per_pod: float
     activation_checkpointing: str
     activation_dtype: str
+    activation_offload: float
     activations: Quantity[Any]
     active_experts_per_token: float
     active_parameters: float
@@ -2473,7 +2498,7 @@ class _DistributedResult(Result):
     backward_share: float
     batch_size: float
     besides_launch_time: Quantity[Any]
-    bidirectional: float
+    binding_rank: str
     block_norms: float
     blockless_layers: float
     bubble_fraction: float
@@ -2513,7 +2538,7 @@ class _DistributedResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
-    cross_layers: float
+    deferred_head_gradients: float
     delta_rule: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
@@ -2570,6 +2595,7 @@ class _DistributedResult(Result):
     embedding_bytes: Quantity[Any]
     embedding_parameters: float
     end_activations: Quantity[Any]
+    end_edge_parameters: float
     end_expert_parameters: float
     end_layers: float
     end_memory: Quantity[Any]
@@ -2630,6 +2656,7 @@ class _DistributedResult(Result):
     ffn_tensors: float
     fill_share: float
     finetuning: str
+    first_rank_memory: Quantity[Any]
     fleet_size: float
     flop_convention: str
     forward_exposed_exchange: Quantity[Any]
@@ -2653,12 +2680,15 @@ class _DistributedResult(Result):
     gradient_dtype: str
     gradient_reduction_time: Quantity[Any]
     gradients: Quantity[Any]
+    gradients_at_loss: float
+    gradients_at_loss_bytes: Quantity[Any]
     grid_carbon: Quantity[Any]
     grouped_experts: float
     hardware_flops: Quantity[Any]
     head_dim: float
     head_dim_in_window: float
     head_layers: float
+    head_memory: Quantity[Any]
     head_parameters: float
     heads: float
     heads_in_window: float
@@ -2693,31 +2723,42 @@ class _DistributedResult(Result):
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
     layer_experts_per_rank: float
     layer_hiding_time: Quantity[Any]
     layer_input: Quantity[Any]
     layer_launch_time: Quantity[Any]
+    layer_memory: Quantity[Any]
     layer_operations: float
     layer_time: Quantity[Any]
     layers: float
+    layers_first_stage: float
+    layers_last_stage: float
+    layers_of_rank: float
     layers_per_stage: float
     learned_positions: float
     least_dropped_share: float
     link_efficiency: float
+    loaded_mask: float
     local_micro_batch: float
+    logit_bytes: Quantity[Any]
     logit_flops: Quantity[Any]
     longest_part_time: Quantity[Any]
     lora_rank: float
     lora_target_modules: str
     loss_buffer: Quantity[Any]
+    loss_chunks: float
+    loss_kernel: str
+    loss_memory: Quantity[Any]
     loss_time: Quantity[Any]
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
     mean_compute_time: Quantity[Any]
     mean_rank_factor: float
+    memory_after_step: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
@@ -2729,6 +2770,7 @@ class _DistributedResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    microbatch_group: float
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixer_product_widths: float
@@ -2742,6 +2784,7 @@ class _DistributedResult(Result):
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
     mtp_layers: float
+    mtp_layers_of_rank: float
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
@@ -2753,6 +2796,8 @@ class _DistributedResult(Result):
     norms_per_layer: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
+    optimizer_device: str
+    optimizer_in_backward: float
     optimizer_state: Quantity[Any]
     optimizer_time: Quantity[Any]
     other_stage_layers: float
@@ -2763,6 +2808,8 @@ class _DistributedResult(Result):
     parameters_per_rank: float
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
+    peak_moment: str
+    peak_rank: str
     pipeline_schedule: str
     pipeline_split: str
     port_bandwidth: Quantity[Any]
@@ -2783,6 +2830,7 @@ class _DistributedResult(Result):
     qkv_bias: float
     query_value_width_per_rank: float
     query_width_per_rank: float
+    rank_memory: Quantity[Any]
     ranks_per_token: float
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
@@ -2811,6 +2859,9 @@ class _DistributedResult(Result):
     rep_tree_time: Quantity[Any]
     repeated_matrix_elements: float
     reserved_memory: Quantity[Any]
+    resident_memory: Quantity[Any]
+    residual_bytes: Quantity[Any]
+    residual_dtype: str
     rest_time: Quantity[Any]
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
@@ -2834,6 +2885,7 @@ class _DistributedResult(Result):
     score_time: Quantity[Any]
     scored_pair_flops: Quantity[Any]
     scores_share: float
+    second_rank_memory: Quantity[Any]
     selective_policy: str
     send_time: Quantity[Any]
     seq_len: Quantity[Any]
@@ -2854,9 +2906,6 @@ class _DistributedResult(Result):
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
-    source_hidden_dim: float
-    source_parameters: float
-    source_projections: float
     stage_activations: Quantity[Any]
     stage_time: Quantity[Any]
     stage_wait_time: Quantity[Any]
@@ -2920,13 +2969,17 @@ class _DistributedResult(Result):
     unbounded_attention_layers: float
     up_projection_activation: Quantity[Any]
     up_projection_elements: float
+    update_buffer: str
+    update_memory: Quantity[Any]
     updated_parameters_per_rank: float
     v_head_dim: float
     value_dim: float
     value_dim_in_window: float
     value_projections: float
     vector_parameters_per_rank: float
+    vocab_multiple: float
     vocab_size: float
+    vocabulary_rows: float
     weight_bytes: Quantity[Any]
     weight_dtype: str
     weight_gather_time: Quantity[Any]
@@ -2936,6 +2989,7 @@ class _DistributedResult(Result):
     widening_traffic: Quantity[Any]
     width_vectors: float
     window_reach: Quantity[Any]
+    workspace: Quantity[Any]
     zero_ranks: float
     zero_stage: float
 class DistributedModel(_DistributedModel):
@@ -2989,6 +3043,22 @@ class _ExpertParallelInputs(TypedDict, total=False):
     expert_row_padding: float | str | Quantity[Any]
     gathered_layers: float | str | Quantity[Any]
     reserved_memory: float | str | Quantity[Any]
+    peak_rank: str
+    loss_kernel: str
+    loss_chunks: float | str | Quantity[Any]
+    vocab_multiple: float | str | Quantity[Any]
+    gradients_at_loss: bool | str
+    update_buffer: str
+    optimizer_in_backward: bool | str
+    optimizer_device: str
+    activation_offload: bool | str
+    residual_dtype: str
+    workspace: float | str | Quantity[Any]
+    loaded_mask: bool | str
+    deferred_head_gradients: float | str | Quantity[Any]
+    layers_first_stage: float | str | Quantity[Any]
+    layers_last_stage: float | str | Quantity[Any]
+    microbatch_group: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -3063,16 +3133,12 @@ class _ExpertParallelInputs(TypedDict, total=False):
     index_head_dim: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
-    cross_layers: float | str | Quantity[Any]
-    source_hidden_dim: float | str | Quantity[Any]
-    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
-    bidirectional: bool | str
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
@@ -3122,6 +3188,7 @@ class _ExpertParallelResult(Result):
     accumulated_weights: Quantity[Any]
     activation_checkpointing: str
     activation_dtype: str
+    activation_offload: float
     activations: Quantity[Any]
     active_experts_per_token: float
     active_parameters: float
@@ -3162,7 +3229,7 @@ class _ExpertParallelResult(Result):
     batch_size: float
     besides_launch_time: Quantity[Any]
     besides_time: Quantity[Any]
-    bidirectional: float
+    binding_rank: str
     block_norms: float
     blockless_layers: float
     break_even_bandwidth: Quantity[Any]
@@ -3212,7 +3279,7 @@ class _ExpertParallelResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
-    cross_layers: float
+    deferred_head_gradients: float
     delta_rule: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
@@ -3271,6 +3338,7 @@ class _ExpertParallelResult(Result):
     embedding_bytes: Quantity[Any]
     embedding_parameters: float
     end_activations: Quantity[Any]
+    end_edge_parameters: float
     end_expert_parameters: float
     end_layers: float
     end_memory: Quantity[Any]
@@ -3334,6 +3402,7 @@ class _ExpertParallelResult(Result):
     ffn_tensors: float
     fill_share: float
     finetuning: str
+    first_rank_memory: Quantity[Any]
     fixed_exchange_time: Quantity[Any]
     fixed_expert_time: Quantity[Any]
     fleet_size: float
@@ -3367,6 +3436,8 @@ class _ExpertParallelResult(Result):
     gradient_dtype: str
     gradient_reduction_time: Quantity[Any]
     gradients: Quantity[Any]
+    gradients_at_loss: float
+    gradients_at_loss_bytes: Quantity[Any]
     grid_carbon: Quantity[Any]
     grouped_experts: float
     growing_traffic_time: Quantity[Any]
@@ -3374,6 +3445,7 @@ class _ExpertParallelResult(Result):
     head_dim: float
     head_dim_in_window: float
     head_layers: float
+    head_memory: Quantity[Any]
     head_parameters: float
     heads: float
     heads_in_window: float
@@ -3410,26 +3482,36 @@ class _ExpertParallelResult(Result):
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
     layer_experts_per_rank: float
     layer_hiding_time: Quantity[Any]
     layer_input: Quantity[Any]
     layer_launch_time: Quantity[Any]
+    layer_memory: Quantity[Any]
     layer_operations: float
     layer_time: Quantity[Any]
     layers: float
+    layers_first_stage: float
+    layers_last_stage: float
+    layers_of_rank: float
     layers_per_stage: float
     learned_positions: float
     least_dropped_share: float
     link_efficiency: float
     live_memory: Quantity[Any]
+    loaded_mask: float
     local_micro_batch: float
+    logit_bytes: Quantity[Any]
     logit_flops: Quantity[Any]
     longest_part_time: Quantity[Any]
     lora_rank: float
     lora_target_modules: str
     loss_buffer: Quantity[Any]
+    loss_chunks: float
+    loss_kernel: str
+    loss_memory: Quantity[Any]
     loss_pool: Quantity[Any]
     loss_time: Quantity[Any]
     master_bytes: Quantity[Any]
@@ -3437,6 +3519,7 @@ class _ExpertParallelResult(Result):
     matrix_edges_per_rank: float
     mean_compute_time: Quantity[Any]
     mean_rank_factor: float
+    memory_after_step: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
@@ -3448,6 +3531,7 @@ class _ExpertParallelResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    microbatch_group: float
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixer_product_widths: float
@@ -3461,6 +3545,7 @@ class _ExpertParallelResult(Result):
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
     mtp_layers: float
+    mtp_layers_of_rank: float
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
@@ -3472,6 +3557,8 @@ class _ExpertParallelResult(Result):
     norms_per_layer: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
+    optimizer_device: str
+    optimizer_in_backward: float
     optimizer_state: Quantity[Any]
     optimizer_time: Quantity[Any]
     other_stage_layers: float
@@ -3483,6 +3570,8 @@ class _ExpertParallelResult(Result):
     parameters_per_rank: float
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
+    peak_moment: str
+    peak_rank: str
     pipeline_schedule: str
     pipeline_split: str
     port_bandwidth: Quantity[Any]
@@ -3503,6 +3592,7 @@ class _ExpertParallelResult(Result):
     qkv_bias: float
     query_value_width_per_rank: float
     query_width_per_rank: float
+    rank_memory: Quantity[Any]
     ranks_per_token: float
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
@@ -3536,6 +3626,9 @@ class _ExpertParallelResult(Result):
     repeated_matrix_elements: float
     reported_memory: Quantity[Any]
     reserved_memory: Quantity[Any]
+    resident_memory: Quantity[Any]
+    residual_bytes: Quantity[Any]
+    residual_dtype: str
     rest_time: Quantity[Any]
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
@@ -3562,6 +3655,7 @@ class _ExpertParallelResult(Result):
     score_time: Quantity[Any]
     scored_pair_flops: Quantity[Any]
     scores_share: float
+    second_rank_memory: Quantity[Any]
     selective_policy: str
     send_time: Quantity[Any]
     seq_len: Quantity[Any]
@@ -3583,9 +3677,6 @@ class _ExpertParallelResult(Result):
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
-    source_hidden_dim: float
-    source_parameters: float
-    source_projections: float
     split_traffic_time: Quantity[Any]
     stage_activations: Quantity[Any]
     stage_time: Quantity[Any]
@@ -3670,6 +3761,8 @@ class _ExpertParallelResult(Result):
     unsplit_traffic_time: Quantity[Any]
     up_projection_activation: Quantity[Any]
     up_projection_elements: float
+    update_buffer: str
+    update_memory: Quantity[Any]
     updated_parameters_per_rank: float
     usable_memory: Quantity[Any]
     v_head_dim: float
@@ -3677,7 +3770,9 @@ class _ExpertParallelResult(Result):
     value_dim_in_window: float
     value_projections: float
     vector_parameters_per_rank: float
+    vocab_multiple: float
     vocab_size: float
+    vocabulary_rows: float
     weight_bytes: Quantity[Any]
     weight_dtype: str
     weight_gather_time: Quantity[Any]
@@ -3687,6 +3782,7 @@ class _ExpertParallelResult(Result):
     widening_traffic: Quantity[Any]
     width_vectors: float
     window_reach: Quantity[Any]
+    workspace: Quantity[Any]
     zero_ranks: float
     zero_stage: float
 class ExpertParallelModel(_ExpertParallelModel):
@@ -3740,6 +3836,22 @@ class _EconomicsInputs(TypedDict, total=False):
     expert_row_padding: float | str | Quantity[Any]
     gathered_layers: float | str | Quantity[Any]
     reserved_memory: float | str | Quantity[Any]
+    peak_rank: str
+    loss_kernel: str
+    loss_chunks: float | str | Quantity[Any]
+    vocab_multiple: float | str | Quantity[Any]
+    gradients_at_loss: bool | str
+    update_buffer: str
+    optimizer_in_backward: bool | str
+    optimizer_device: str
+    activation_offload: bool | str
+    residual_dtype: str
+    workspace: float | str | Quantity[Any]
+    loaded_mask: bool | str
+    deferred_head_gradients: float | str | Quantity[Any]
+    layers_first_stage: float | str | Quantity[Any]
+    layers_last_stage: float | str | Quantity[Any]
+    microbatch_group: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -3762,7 +3874,6 @@ class _EconomicsInputs(TypedDict, total=False):
     max_replicas: float | str | Quantity[Any]
     service_time_cv: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
-    images: float | str | Quantity[Any]
     request_rate: float | str | Quantity[Any]
     concurrency: float | str | Quantity[Any]
     isl: float | str | Quantity[Any]
@@ -3807,6 +3918,7 @@ class _EconomicsInputs(TypedDict, total=False):
     infrastructure_fraction: float | str | Quantity[Any]
     amortization: float | str | Quantity[Any]
     maintenance_rate: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     active_parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
@@ -3866,16 +3978,12 @@ class _EconomicsInputs(TypedDict, total=False):
     index_head_dim: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
-    cross_layers: float | str | Quantity[Any]
-    source_hidden_dim: float | str | Quantity[Any]
-    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
-    bidirectional: bool | str
     moe_layer_interval: float | str | Quantity[Any]
     state_element_bytes: float | str | Quantity[Any]
     mixer_bytes: float | str | Quantity[Any]
@@ -3883,10 +3991,6 @@ class _EconomicsInputs(TypedDict, total=False):
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
-    source_tokens: float | str | Quantity[Any]
-    image_patches: float | str | Quantity[Any]
-    source_token_flops: float | str | Quantity[Any]
-    source_pair_flops: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
@@ -3931,11 +4035,17 @@ class _EconomicsInputs(TypedDict, total=False):
     gpu_memory_utilization: float | str | Quantity[Any]
     kv_memory_fraction: float | str | Quantity[Any]
     workspace_memory: float | str | Quantity[Any]
+    runtime_memory: float | str | Quantity[Any]
+    sampled_requests: float | str | Quantity[Any]
+    sampling_bytes: float | str | Quantity[Any]
+    expert_hidden_multiple: float | str | Quantity[Any]
+    expert_width_multiple: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     host_layer_time: float | str | Quantity[Any]
     iteration_overhead: float | str | Quantity[Any]
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
+    communication_memory: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
     recipe: str | _catalog.Recipe
@@ -3949,6 +4059,7 @@ class _EconomicsResult(Result):
     acceptance_rate: float
     activation_checkpointing: str
     activation_dtype: str
+    activation_offload: float
     activation_time: Quantity[Any]
     activations: Quantity[Any]
     active_batch_size: Quantity[Any]
@@ -4003,7 +4114,7 @@ class _EconomicsResult(Result):
     between_prompts_cv: float
     between_stop_probability: float
     between_stopping_prompts: float
-    bidirectional: float
+    binding_rank: str
     block_norms: float
     blockless_layers: float
     bottleneck: str
@@ -4084,6 +4195,7 @@ class _EconomicsResult(Result):
     c9_other_lora_share: float
     c9_prefixes: float
     cache_bound_batch: Quantity[Any]
+    cache_tokens_of_all_layers: Quantity[Any]
     cache_width: float
     cache_width_in_window: float
     cached_prefixes: float
@@ -4120,6 +4232,7 @@ class _EconomicsResult(Result):
     combine_time: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
+    communication_memory: Quantity[Any]
     compute_bound_batch: Quantity[Any]
     compute_dtype: str
     compute_time: Quantity[Any]
@@ -4151,8 +4264,6 @@ class _EconomicsResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
-    cross_attention_flops: Quantity[Any]
-    cross_layers: float
     decode_attention_flops: Quantity[Any]
     decode_attention_time: Quantity[Any]
     decode_batch: Quantity[Any]
@@ -4164,6 +4275,7 @@ class _EconomicsResult(Result):
     decode_step_time: Quantity[Any]
     decode_time: Quantity[Any]
     decode_workers: float
+    deferred_head_gradients: float
     delta_rule: float
     dense_bytes: Quantity[Any]
     dense_layer_activation: Quantity[Any]
@@ -4204,6 +4316,7 @@ class _EconomicsResult(Result):
     dp_tree_time: Quantity[Any]
     draft_cost: float
     draft_time: Quantity[Any]
+    driver_memory: Quantity[Any]
     dropout_activation: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
     duration: Quantity[Any]
@@ -4242,6 +4355,7 @@ class _EconomicsResult(Result):
     embedding_parameters: float
     empty_share: float
     end_activations: Quantity[Any]
+    end_edge_parameters: float
     end_expert_parameters: float
     end_layers: float
     end_memory: Quantity[Any]
@@ -4282,6 +4396,7 @@ class _EconomicsResult(Result):
     expert_ffn_dim: float
     expert_group_loras: float
     expert_group_tokens: Quantity[Any]
+    expert_hidden_multiple: float
     expert_launch_time: Quantity[Any]
     expert_operations: float
     expert_parameters: float
@@ -4294,6 +4409,7 @@ class _EconomicsResult(Result):
     expert_time: Quantity[Any]
     expert_vectors_per_rank: float
     expert_weight_bytes: Quantity[Any]
+    expert_width_multiple: float
     experts: float
     exposed_backward_traffic: Quantity[Any]
     exposed_edge_traffic: Quantity[Any]
@@ -4318,6 +4434,7 @@ class _EconomicsResult(Result):
     first_gap_time: Quantity[Any]
     first_long_share: float
     first_prompts_cv: float
+    first_rank_memory: Quantity[Any]
     first_stall: Quantity[Any]
     first_stop_probability: float
     first_stopping_prompts: float
@@ -4361,6 +4478,8 @@ class _EconomicsResult(Result):
     gradient_dtype: str
     gradient_reduction_time: Quantity[Any]
     gradients: Quantity[Any]
+    gradients_at_loss: float
+    gradients_at_loss_bytes: Quantity[Any]
     grid_carbon: Quantity[Any]
     grouped_experts: float
     half_prompt_time: Quantity[Any]
@@ -4370,6 +4489,7 @@ class _EconomicsResult(Result):
     head_dim: float
     head_dim_in_window: float
     head_layers: float
+    head_memory: Quantity[Any]
     head_parameters: float
     head_time: Quantity[Any]
     heads: float
@@ -4386,8 +4506,6 @@ class _EconomicsResult(Result):
     hot_product_flops: Quantity[Any]
     hot_rank_factor: float
     idle_power_fraction: float
-    image_patches: Quantity[Any]
-    images: float
     in_flight_micro_batches: float
     index_head_dim: float
     index_heads: float
@@ -4439,6 +4557,7 @@ class _EconomicsResult(Result):
     largest_layer_trained_parameters: float
     last_piece: Quantity[Any]
     last_piece_time: Quantity[Any]
+    last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
     latency_skewness: float
@@ -4448,10 +4567,14 @@ class _EconomicsResult(Result):
     layer_hiding_time: Quantity[Any]
     layer_input: Quantity[Any]
     layer_launch_time: Quantity[Any]
+    layer_memory: Quantity[Any]
     layer_operations: float
     layer_tax: Quantity[Any]
     layer_time: Quantity[Any]
     layers: float
+    layers_first_stage: float
+    layers_last_stage: float
+    layers_of_rank: float
     layers_per_stage: float
     learned_positions: float
     least_dropped_share: float
@@ -4459,7 +4582,9 @@ class _EconomicsResult(Result):
     left_tokens: Quantity[Any]
     light_load_p99: Quantity[Any]
     link_efficiency: float
+    loaded_mask: float
     local_micro_batch: float
+    logit_bytes: Quantity[Any]
     logit_flops: Quantity[Any]
     logit_weight_bytes: Quantity[Any]
     lone_tpot: Quantity[Any]
@@ -4478,6 +4603,9 @@ class _EconomicsResult(Result):
     lora_time: Quantity[Any]
     lora_zipf: float
     loss_buffer: Quantity[Any]
+    loss_chunks: float
+    loss_kernel: str
+    loss_memory: Quantity[Any]
     loss_time: Quantity[Any]
     lost_bunch_share: float
     maintenance_cost: Quantity[Any]
@@ -4496,6 +4624,7 @@ class _EconomicsResult(Result):
     mean_latency: Quantity[Any]
     mean_prompt_time: Quantity[Any]
     mean_rank_factor: float
+    memory_after_step: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
@@ -4507,6 +4636,7 @@ class _EconomicsResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    microbatch_group: float
     mixer_bytes: Quantity[Any]
     mixer_matrix_elements: float
     mixer_parameters: float
@@ -4522,6 +4652,7 @@ class _EconomicsResult(Result):
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
     mtp_layers: float
+    mtp_layers_of_rank: float
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
@@ -4539,6 +4670,8 @@ class _EconomicsResult(Result):
     offered_load: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
+    optimizer_device: str
+    optimizer_in_backward: float
     optimizer_state: Quantity[Any]
     optimizer_time: Quantity[Any]
     osl: Quantity[Any]
@@ -4555,6 +4688,8 @@ class _EconomicsResult(Result):
     passed_weight_bytes: Quantity[Any]
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
+    peak_moment: str
+    peak_rank: str
     peak_seq_len: Quantity[Any]
     per_replica_qps_capacity: float
     pipeline_schedule: str
@@ -4664,6 +4799,7 @@ class _EconomicsResult(Result):
     r8_first_score: float
     r8_kept_share: float
     rank_decode_requests: Quantity[Any]
+    rank_memory: Quantity[Any]
     rank_prompts: Quantity[Any]
     ranks_per_token: float
     reachable_nodes: float
@@ -4707,6 +4843,9 @@ class _EconomicsResult(Result):
     reserved_memory: Quantity[Any]
     residence_time: Quantity[Any]
     residence_variance: Quantity[Any]
+    resident_memory: Quantity[Any]
+    residual_bytes: Quantity[Any]
+    residual_dtype: str
     rest_time: Quantity[Any]
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
@@ -4718,7 +4857,10 @@ class _EconomicsResult(Result):
     rows_per_expert: Quantity[Any]
     run_requests: Quantity[Any]
     run_tokens: Quantity[Any]
+    runtime_memory: Quantity[Any]
+    sampled_requests: float
     sampled_tokens: Quantity[Any]
+    sampling_bytes: Quantity[Any]
     sandwich_norm: float
     saturated_iteration_time: Quantity[Any]
     saved_bytes: Quantity[Any]
@@ -4735,6 +4877,7 @@ class _EconomicsResult(Result):
     scored_pair_flops: Quantity[Any]
     scores_share: float
     second_batch_estimate: float
+    second_rank_memory: Quantity[Any]
     selective_policy: str
     send_time: Quantity[Any]
     seq_len: Quantity[Any]
@@ -4777,16 +4920,6 @@ class _EconomicsResult(Result):
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
-    source_cache_per_request: Quantity[Any]
-    source_flops: Quantity[Any]
-    source_hidden_dim: float
-    source_pair_flops: Quantity[Any]
-    source_parameters: float
-    source_projections: float
-    source_time: Quantity[Any]
-    source_token_flops: Quantity[Any]
-    source_tokens: Quantity[Any]
-    source_tokens_per_request: Quantity[Any]
     stage_activations: Quantity[Any]
     stage_send_time: Quantity[Any]
     stage_time: Quantity[Any]
@@ -4889,6 +5022,8 @@ class _EconomicsResult(Result):
     uneven_stage_time: Quantity[Any]
     up_projection_activation: Quantity[Any]
     up_projection_elements: float
+    update_buffer: str
+    update_memory: Quantity[Any]
     updated_parameters_per_rank: float
     utilization: float
     v_head_dim: float
@@ -4897,7 +5032,9 @@ class _EconomicsResult(Result):
     value_projections: float
     varied_prompt_time: Quantity[Any]
     vector_parameters_per_rank: float
+    vocab_multiple: float
     vocab_size: float
+    vocabulary_rows: float
     wait_decay: float
     wait_probability: float
     waiting_tokens: Quantity[Any]
@@ -4913,6 +5050,7 @@ class _EconomicsResult(Result):
     width_vectors: float
     window_reach: Quantity[Any]
     worker_overhead: Quantity[Any]
+    workspace: Quantity[Any]
     workspace_memory: Quantity[Any]
     zero_ranks: float
     zero_stage: float
@@ -4982,6 +5120,22 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     expert_row_padding: float | str | Quantity[Any]
     gathered_layers: float | str | Quantity[Any]
     reserved_memory: float | str | Quantity[Any]
+    peak_rank: str
+    loss_kernel: str
+    loss_chunks: float | str | Quantity[Any]
+    vocab_multiple: float | str | Quantity[Any]
+    gradients_at_loss: bool | str
+    update_buffer: str
+    optimizer_in_backward: bool | str
+    optimizer_device: str
+    activation_offload: bool | str
+    residual_dtype: str
+    workspace: float | str | Quantity[Any]
+    loaded_mask: bool | str
+    deferred_head_gradients: float | str | Quantity[Any]
+    layers_first_stage: float | str | Quantity[Any]
+    layers_last_stage: float | str | Quantity[Any]
+    microbatch_group: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -5029,7 +5183,6 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     osl_cv: float | str | Quantity[Any]
     burstiness: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
-    images: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     active_parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
@@ -5089,16 +5242,12 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     index_head_dim: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
-    cross_layers: float | str | Quantity[Any]
-    source_hidden_dim: float | str | Quantity[Any]
-    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
-    bidirectional: bool | str
     moe_layer_interval: float | str | Quantity[Any]
     state_element_bytes: float | str | Quantity[Any]
     mixer_bytes: float | str | Quantity[Any]
@@ -5106,10 +5255,6 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
-    source_tokens: float | str | Quantity[Any]
-    image_patches: float | str | Quantity[Any]
-    source_token_flops: float | str | Quantity[Any]
-    source_pair_flops: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -5121,6 +5266,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     direct_mesh: float | str | Quantity[Any]
     unified: bool | str
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     remote_capacity: float | str | Quantity[Any]
     local_price: float | str | Quantity[Any]
     remote_price: float | str | Quantity[Any]
@@ -5163,6 +5309,12 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     gpu_memory_utilization: float | str | Quantity[Any]
     kv_memory_fraction: float | str | Quantity[Any]
     workspace_memory: float | str | Quantity[Any]
+    runtime_memory: float | str | Quantity[Any]
+    communication_memory: float | str | Quantity[Any]
+    sampled_requests: float | str | Quantity[Any]
+    sampling_bytes: float | str | Quantity[Any]
+    expert_hidden_multiple: float | str | Quantity[Any]
+    expert_width_multiple: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
 class _MemoryExpansionResult(Result):
@@ -5174,6 +5326,7 @@ class _MemoryExpansionResult(Result):
     acceptance_rate: float
     activation_checkpointing: str
     activation_dtype: str
+    activation_offload: float
     activation_passes: float
     activation_traffic: Quantity[Any]
     activations: Quantity[Any]
@@ -5224,7 +5377,7 @@ class _MemoryExpansionResult(Result):
     between_prompts_cv: float
     between_stop_probability: float
     between_stopping_prompts: float
-    bidirectional: float
+    binding_rank: str
     block_norms: float
     blocking_link_traffic: Quantity[Any]
     blockless_layers: float
@@ -5302,6 +5455,7 @@ class _MemoryExpansionResult(Result):
     c9_loras: float
     c9_other_lora_share: float
     c9_prefixes: float
+    cache_tokens_of_all_layers: Quantity[Any]
     cache_width: float
     cache_width_in_window: float
     cached_prefixes: float
@@ -5338,6 +5492,7 @@ class _MemoryExpansionResult(Result):
     combine_time: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
+    communication_memory: Quantity[Any]
     compute_dtype: str
     compute_time: Quantity[Any]
     computed_prompt_tokens: Quantity[Any]
@@ -5362,12 +5517,11 @@ class _MemoryExpansionResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
-    cross_attention_flops: Quantity[Any]
-    cross_layers: float
     decode_attention_flops: Quantity[Any]
     decode_batch: Quantity[Any]
     decode_iteration_time: Quantity[Any]
     decode_workers: float
+    deferred_head_gradients: float
     delta_rule: float
     dense_bytes: Quantity[Any]
     dense_layer_activation: Quantity[Any]
@@ -5406,6 +5560,7 @@ class _MemoryExpansionResult(Result):
     dp_tree_time: Quantity[Any]
     draft_cost: float
     draft_time: Quantity[Any]
+    driver_memory: Quantity[Any]
     dropout_activation: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
     e2e_attainment: float
@@ -5441,6 +5596,7 @@ class _MemoryExpansionResult(Result):
     embedding_bytes: Quantity[Any]
     embedding_parameters: float
     empty_share: float
+    end_edge_parameters: float
     end_layers: float
     engine_slots: Quantity[Any]
     ep_exposed_time: Quantity[Any]
@@ -5470,6 +5626,7 @@ class _MemoryExpansionResult(Result):
     expert_bytes: Quantity[Any]
     expert_edges_per_rank: float
     expert_ffn_dim: float
+    expert_hidden_multiple: float
     expert_launch_time: Quantity[Any]
     expert_operations: float
     expert_parameters: float
@@ -5482,6 +5639,7 @@ class _MemoryExpansionResult(Result):
     expert_time: Quantity[Any]
     expert_vectors_per_rank: float
     expert_weight_bytes: Quantity[Any]
+    expert_width_multiple: float
     experts: float
     exposed_backward_traffic: Quantity[Any]
     exposed_edge_traffic: Quantity[Any]
@@ -5508,6 +5666,7 @@ class _MemoryExpansionResult(Result):
     first_gap_time: Quantity[Any]
     first_long_share: float
     first_prompts_cv: float
+    first_rank_memory: Quantity[Any]
     first_stall: Quantity[Any]
     first_stop_probability: float
     first_stopping_prompts: float
@@ -5550,6 +5709,7 @@ class _MemoryExpansionResult(Result):
     gradient_passes: float
     gradient_reduction_time: Quantity[Any]
     gradients: Quantity[Any]
+    gradients_at_loss: float
     gradients_offload: float
     grouped_experts: float
     half_prompt_time: Quantity[Any]
@@ -5569,8 +5729,6 @@ class _MemoryExpansionResult(Result):
     host_wait_time: Quantity[Any]
     hot_product_flops: Quantity[Any]
     hot_rank_factor: float
-    image_patches: Quantity[Any]
-    images: float
     in_flight_micro_batches: float
     index_head_dim: float
     index_heads: float
@@ -5614,6 +5772,7 @@ class _MemoryExpansionResult(Result):
     largest_layer_trained_parameters: float
     last_piece: Quantity[Any]
     last_piece_time: Quantity[Any]
+    last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
     latency_skewness: float
@@ -5627,14 +5786,19 @@ class _MemoryExpansionResult(Result):
     layer_tax: Quantity[Any]
     layer_time: Quantity[Any]
     layers: float
+    layers_first_stage: float
+    layers_last_stage: float
+    layers_of_rank: float
     layers_per_stage: float
     learned_positions: float
     left_tokens: Quantity[Any]
     link_bandwidth: Quantity[Any]
     link_efficiency: float
+    loaded_mask: float
     local_memory: Quantity[Any]
     local_micro_batch: float
     local_price: Quantity[Any]
+    logit_bytes: Quantity[Any]
     logit_flops: Quantity[Any]
     logit_weight_bytes: Quantity[Any]
     lone_tpot: Quantity[Any]
@@ -5649,6 +5813,8 @@ class _MemoryExpansionResult(Result):
     lora_target_modules: str
     lora_zipf: float
     loss_buffer: Quantity[Any]
+    loss_chunks: float
+    loss_kernel: str
     loss_time: Quantity[Any]
     lost_bunch_share: float
     master_bytes: Quantity[Any]
@@ -5669,6 +5835,7 @@ class _MemoryExpansionResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    microbatch_group: float
     mixer_bytes: Quantity[Any]
     mixer_matrix_elements: float
     mixer_parameters: float
@@ -5688,6 +5855,7 @@ class _MemoryExpansionResult(Result):
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
     mtp_layers: float
+    mtp_layers_of_rank: float
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
@@ -5704,6 +5872,8 @@ class _MemoryExpansionResult(Result):
     num_speculative_tokens: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
+    optimizer_device: str
+    optimizer_in_backward: float
     optimizer_offload: float
     optimizer_passes: float
     optimizer_state: Quantity[Any]
@@ -5721,6 +5891,7 @@ class _MemoryExpansionResult(Result):
     passed_weight_bytes: Quantity[Any]
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
+    peak_rank: str
     peak_seq_len: Quantity[Any]
     pipeline_schedule: str
     pipeline_split: str
@@ -5814,6 +5985,7 @@ class _MemoryExpansionResult(Result):
     r8_ended_share: float
     r8_first_score: float
     r8_kept_share: float
+    rank_memory: Quantity[Any]
     ranks_per_token: float
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
@@ -5859,6 +6031,8 @@ class _MemoryExpansionResult(Result):
     request_groups: float
     request_rate: Quantity[Any]
     reserved_memory: Quantity[Any]
+    residual_bytes: Quantity[Any]
+    residual_dtype: str
     rest_time: Quantity[Any]
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
@@ -5868,6 +6042,9 @@ class _MemoryExpansionResult(Result):
     routing_weight_bytes: Quantity[Any]
     routing_weights: str
     rows_per_expert: Quantity[Any]
+    runtime_memory: Quantity[Any]
+    sampled_requests: float
+    sampling_bytes: Quantity[Any]
     sandwich_norm: float
     saturated_iteration_time: Quantity[Any]
     saved_bytes: Quantity[Any]
@@ -5881,6 +6058,7 @@ class _MemoryExpansionResult(Result):
     score_time: Quantity[Any]
     scored_pair_flops: Quantity[Any]
     scores_share: float
+    second_rank_memory: Quantity[Any]
     selective_policy: str
     send_time: Quantity[Any]
     seq_len: Quantity[Any]
@@ -5921,15 +6099,6 @@ class _MemoryExpansionResult(Result):
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
-    source_cache_per_request: Quantity[Any]
-    source_flops: Quantity[Any]
-    source_hidden_dim: float
-    source_pair_flops: Quantity[Any]
-    source_parameters: float
-    source_projections: float
-    source_token_flops: Quantity[Any]
-    source_tokens: Quantity[Any]
-    source_tokens_per_request: Quantity[Any]
     stage_activations: Quantity[Any]
     stage_time: Quantity[Any]
     stage_wait_time: Quantity[Any]
@@ -6010,6 +6179,7 @@ class _MemoryExpansionResult(Result):
     unified: float
     up_projection_activation: Quantity[Any]
     up_projection_elements: float
+    update_buffer: str
     update_place: str
     update_slowdown: float
     update_traffic: Quantity[Any]
@@ -6020,7 +6190,9 @@ class _MemoryExpansionResult(Result):
     value_projections: float
     varied_prompt_time: Quantity[Any]
     vector_parameters_per_rank: float
+    vocab_multiple: float
     vocab_size: float
+    vocabulary_rows: float
     wait_decay: float
     waiting_tokens: Quantity[Any]
     weight_bytes: Quantity[Any]
@@ -6038,6 +6210,7 @@ class _MemoryExpansionResult(Result):
     window_reach: Quantity[Any]
     worker_overhead: Quantity[Any]
     working_buffer: Quantity[Any]
+    workspace: Quantity[Any]
     workspace_memory: Quantity[Any]
     zero_ranks: float
     zero_stage: float
@@ -6227,21 +6400,70 @@ class _HardwareCloud(_catalog.Group):
     L40S: _catalog.Accelerator
     V100: _catalog.Accelerator
     V100_16GB: _catalog.Accelerator
+    T4: _catalog.Accelerator
+    P100: _catalog.Accelerator
+    A2: _catalog.Accelerator
+    A30: _catalog.Accelerator
+    A40: _catalog.Accelerator
+    A800: _catalog.Accelerator
+    L20: _catalog.Accelerator
+    L2: _catalog.Accelerator
+    GH200_96GB: _catalog.Accelerator
+    GH200_144GB: _catalog.Accelerator
     MI300X: _catalog.Accelerator
     MI325X: _catalog.Accelerator
     MI355X: _catalog.Accelerator
     MI250X: _catalog.Accelerator
+    MI210: _catalog.Accelerator
+    MI300A_128GB: _catalog.Accelerator
     Trainium2: _catalog.Accelerator
+    Trainium1: _catalog.Accelerator
+    Inferentia2: _catalog.Accelerator
+    Trainium3: _catalog.Accelerator
     TPU_v4: _catalog.Accelerator
     TPU_v5e: _catalog.Accelerator
     TPU_v5p: _catalog.Accelerator
     TPU_v6e: _catalog.Accelerator
+    TPU7x: _catalog.Accelerator
     Gaudi2: _catalog.Accelerator
     Gaudi3: _catalog.Accelerator
 class _HardwareWorkstation(_catalog.Group):
     RTX_4090: _catalog.Accelerator
+    GB10: _catalog.Accelerator
+    M1_Max: _catalog.Accelerator
+    M1_Ultra: _catalog.Accelerator
+    M2_Max: _catalog.Accelerator
+    M2_Ultra: _catalog.Accelerator
+    M3_Max: _catalog.Accelerator
+    M3_Ultra: _catalog.Accelerator
+    M4_Max: _catalog.Accelerator
+    RTX_3060: _catalog.Accelerator
+    RTX_3060_Ti: _catalog.Accelerator
+    RTX_3070: _catalog.Accelerator
+    RTX_3080: _catalog.Accelerator
+    RTX_3080_Ti: _catalog.Accelerator
+    RTX_3090: _catalog.Accelerator
+    RTX_3090_Ti: _catalog.Accelerator
+    RTX_4060: _catalog.Accelerator
+    RTX_4060_Ti_16GB: _catalog.Accelerator
+    RTX_4070: _catalog.Accelerator
+    RTX_4070_Super: _catalog.Accelerator
+    RTX_4070_Ti: _catalog.Accelerator
+    RTX_4070_Ti_Super: _catalog.Accelerator
+    RTX_4080: _catalog.Accelerator
+    RTX_4080_Super: _catalog.Accelerator
+    RTX_5060_Ti_16GB: _catalog.Accelerator
+    RTX_5070: _catalog.Accelerator
+    RTX_5070_Ti: _catalog.Accelerator
+    RTX_5080: _catalog.Accelerator
+    RTX_5090: _catalog.Accelerator
+    RTX_A6000: _catalog.Accelerator
+    RTX_6000_Ada: _catalog.Accelerator
+    RTX_PRO_6000: _catalog.Accelerator
 class _HardwareEdge(_catalog.Group):
     Jetson_AGX_Orin: _catalog.Accelerator
+    Jetson_Orin_Nano: _catalog.Accelerator
+    Jetson_Thor: _catalog.Accelerator
 class _Hardware(_catalog.Group):
     Cloud: _HardwareCloud
     Workstation: _HardwareWorkstation
@@ -6361,23 +6583,8 @@ class _ModelsLanguage(_catalog.Group):
     Qwen3_VL_235B_A22B: _catalog.SparseTransformerWorkload
     SmolLM3_3B: _catalog.TransformerWorkload
     Step_3_5_Flash: _catalog.SparseTransformerWorkload
-class _ModelsEncoders(_catalog.Group):
-    BERT_base: _catalog.TransformerWorkload
-    ModernBERT_base: _catalog.TransformerWorkload
-class _ModelsEncoderDecoders(_catalog.Group):
-    T5_small: _catalog.TransformerWorkload
-    Whisper_large_v3: _catalog.TransformerWorkload
-class _ModelsVisionLanguage(_catalog.Group):
-    Qwen3_VL_8B_Instruct: _catalog.TransformerWorkload
-    LLaVA_1_5_7B: _catalog.TransformerWorkload
-class _ModelsDiffusion(_catalog.Group):
-    DiT_XL_2: _catalog.TransformerWorkload
 class _Models(_catalog.Group):
     Language: _ModelsLanguage
-    Encoders: _ModelsEncoders
-    EncoderDecoders: _ModelsEncoderDecoders
-    VisionLanguage: _ModelsVisionLanguage
-    Diffusion: _ModelsDiffusion
 Models: _Models
 class _SystemsMemories(_catalog.Group):
     HBM: _catalog.MemoryKind
@@ -6428,6 +6635,7 @@ class _SystemsNodes(_catalog.Group):
     Grand_Teton_H100: _catalog.Node
 class _SystemsFabrics(_catalog.Group):
     Ethernet_100G_TCP: _catalog.Fabric
+    PCIe_4_x16: _catalog.Fabric
     PCIe_5_x16: _catalog.Fabric
     InfiniBand_HDR: _catalog.Fabric
     InfiniBand_NDR: _catalog.Fabric
@@ -6457,6 +6665,15 @@ class _Stacks(_catalog.Group):
     TensorRT_LLM_A100: _catalog.Stack
     DistServe_A100: _catalog.Stack
     vLLM_2023_A100: _catalog.Stack
+    vLLM_2024: _catalog.Stack
+    vLLM_2025: _catalog.Stack
+    SGLang_2025: _catalog.Stack
+    Megatron_LM: _catalog.Stack
+    torchtitan: _catalog.Stack
+    DeepSpeed: _catalog.Stack
+    torchtune: _catalog.Stack
+    HF_Trainer: _catalog.Stack
+    unsloth: _catalog.Stack
     Megatron_LM_A100: _catalog.Stack
     DeepSpeed_A100: _catalog.Stack
     torchtitan_A100: _catalog.Stack

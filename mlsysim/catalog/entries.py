@@ -116,6 +116,8 @@ class Entry(pydantic.BaseModel):
     gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     #: Fields that follow from one another, so that a change of one drops the others.
     alternatives: ClassVar[frozenset[str]] = frozenset()
+    #: Fields that hold of these alone, so that a change of one drops them too.
+    dependent: ClassVar[frozenset[str]] = frozenset()
 
     name: Name
     description: Text = ""
@@ -180,11 +182,12 @@ class Entry(pydantic.BaseModel):
         for name in values:
             if name not in type(self).model_fields:
                 raise UnknownNameError(f"field of {self.name}", name, type(self).model_fields)
-        implied = self.alternatives if self.alternatives.intersection(values) else frozenset()
+        implied = self.alternatives | self.dependent if self.alternatives.intersection(values) else frozenset()
         fields = {name: getattr(self, name) for name in self.model_fields_set - implied}
         tables = {name: {**fields[name], **new} for name, new in values.items() if isinstance(new, Mapping)}
         made = type(self)(**{**fields, **values, **tables})
-        marked = {name: _marked(getattr(made, name), getattr(self, name)) for name in {*values, *implied}}
+        changed = {*values, *implied.intersection(made.model_fields_set)}
+        marked = {name: _marked(getattr(made, name), getattr(self, name)) for name in changed}
         return made.model_copy(update=marked)
 
     def value_of(self, name: str, precision: str) -> Value | None:
@@ -293,6 +296,10 @@ class Fabric(Entry):
         return own.get(name) or super().value_of(name, precision)
 
 
+#: What programs get of a memory is not known of one that a call gives.
+DRIVER_GIVES_WAY: Mapping[str, tuple[str, ...]] = {"driver_memory": ("memory_capacity",)}
+
+
 class WithMemory(Entry):
     """Base of what has a memory of its own, with a ``memory_capacity``: that its driver shows, which all formulas read.
 
@@ -301,11 +308,16 @@ class WithMemory(Entry):
     datasheet_memory : Value, optional
         Memory as its maker prints it, which is 80 GB where the driver shows 79.6 GiB. Alone, it gives the capacity: the
         same number in binary units.
+    driver_memory : Value, optional
+        Memory that its driver gives to programs, of which engines take their share; all that it shows where left out.
     """
 
     alternatives: ClassVar[frozenset[str]] = frozenset({"memory_capacity", "datasheet_memory"})
+    dependent: ClassVar[frozenset[str]] = frozenset({"driver_memory"})
+    gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = DRIVER_GIVES_WAY
 
     datasheet_memory: Bytes | None = None
+    driver_memory: Bytes | None = None
 
     @pydantic.model_validator(mode="before")
     @classmethod
@@ -331,8 +343,9 @@ class Accelerator(WithMemory):
 
     Parameters
     ----------
-    memory_capacity, datasheet_memory : Value
-        Memory that its driver shows, and that its maker prints; one of them may be left out (see :class:`WithMemory`).
+    memory_capacity, datasheet_memory, driver_memory : Value
+        Memory that its driver shows, that its maker prints, and that programs get; one of the first two may be left
+        out, and the last (see :class:`WithMemory`).
     memory_bandwidth : Value
         Of that memory.
     peak_flops : dict of Value
@@ -381,6 +394,9 @@ class Accelerator(WithMemory):
     @pydantic.model_validator(mode="after")
     def _domain(self) -> Accelerator:
         _whole(self, "link_domain", 1)
+        given = self.driver_memory
+        if given is not None and given.canonical > self.memory_capacity.canonical:
+            raise ValueError(f"driver_memory: {given.text()} is more than its memory, {self.memory_capacity.text()}")
         return self
 
     def value_of(self, name: str, precision: str) -> Value | None:
@@ -881,6 +897,7 @@ def _of_dense(name: str) -> Value:
 #: What a node and a fleet pass on of the accelerators they are made of.
 OF_ACCELERATOR = (
     "memory_capacity",
+    "driver_memory",
     "memory_bandwidth",
     "peak_flops",
     "attention_peak_flops",
@@ -1026,6 +1043,7 @@ class Node(Entry):
 
     what: ClassVar[str] = "node"
     by_precision: ClassVar[frozenset[str]] = Accelerator.by_precision
+    gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = DRIVER_GIVES_WAY
 
     accelerator: Accelerator
     accelerators_per_node: Count
@@ -1064,6 +1082,7 @@ class Fleet(Entry):
 
     what: ClassVar[str] = "fleet"
     by_precision: ClassVar[frozenset[str]] = Accelerator.by_precision
+    gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = DRIVER_GIVES_WAY
 
     node: Node
     count: Count

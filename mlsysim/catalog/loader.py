@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from functools import cache, cached_property
 from importlib import resources
@@ -41,11 +41,25 @@ _TABLES = ("Hardware", "Models", "Systems", *_FLAT)
 _FREE_TEXT = ("name", "description", "architecture", "variants")
 #: Header of an entry in a file of ours, or of a table in it.
 _HEADER = re.compile(rf"^\[((?:{'|'.join(_FLAT)}|\w+\.\w+)\.\w+)", re.MULTILINE)
+
+
+def _run_of(file: str) -> Entry:
+    """A training run from the file of a framework; imported where one is read."""
+    from mlsysim.catalog.run_configs import from_file
+
+    return from_file(file)
+
+
 #: What reads an entry of a kind from a file of such an ending.
-_READ_BY = {"traffic": (".csv", Traffic.from_trace), "model": (".json", TransformerWorkload.from_hf)}
+_READ_BY: dict[str, dict[str, Callable[..., Entry]]] = {
+    "traffic": {".csv": Traffic.from_trace},
+    "model": {".json": TransformerWorkload.from_hf},
+    "recipe": dict.fromkeys((".yaml", ".yml", ".sh", ".toml", ".json"), _run_of),
+}
 _READ_FROM = {
     "traffic": "traffic is read from a CSV file of a trace",
     "model": "a model is read from a Hugging Face config.json, or from the folder that holds it",
+    "recipe": "a run is read from Megatron-LM's YAML or command line, torchtitan's TOML, or the JSON of a Trainer",
 }
 _REFERENCES = {
     "node": "Systems.Nodes",
@@ -225,11 +239,14 @@ class Catalog:
             found = self._found[what, name] = self.find(what, alike)
             return found
         if what in _READ_BY and isinstance(name, str):
-            ending, read = _READ_BY[what]
-            if name.endswith(ending) or (what == "model" and os.path.isdir(name)):
-                return read(name, ignore=self._ignored) if what == "model" else read(name)
+            readers = _READ_BY[what]
+            folder = what == "model" and os.path.isdir(name)
+            ending = next((each for each in readers if folder or name.endswith(each)), "")
+            if ending:
+                return readers[ending](name, ignore=self._ignored) if what == "model" else readers[ending](name)
             if os.path.isfile(name):
-                raise InputError(what, name, f"is a file, but its name does not end in {ending}", _READ_FROM[what])
+                endings = " or ".join(readers)
+                raise InputError(what, name, f"is a file, but its name does not end in {endings}", _READ_FROM[what])
         other = self._kind_of(name) if isinstance(name, str) else ""
         raise UnknownNameError(what, name, known, f"it is an entry for {other}" if other else "")
 

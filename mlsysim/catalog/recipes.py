@@ -55,6 +55,8 @@ class Recipe(Entry):
         For models by command, the variant that describes the run, where that is not their first.
     arguments : dict
         The rest by argument: numbers, quantities as text, words, yes and no.
+    not_read : tuple of str
+        Options of the file that it was read from which no argument expresses.
     """
 
     what: ClassVar[str] = "recipe"
@@ -65,6 +67,7 @@ class Recipe(Entry):
     stack: Stack | None = None
     variants: dict[str, str] = pydantic.Field(default_factory=dict)
     arguments: dict[str, Setting] = pydantic.Field(default_factory=dict)
+    not_read: tuple[str, ...] = ()
 
     @property
     def entries(self) -> dict[str, Entry]:

@@ -9,6 +9,7 @@ from mlsysim.catalog.entries import (
     Bytes,
     BytesPerSecond,
     Count,
+    ElementBytes,
     EnergyPerOperation,
     Entry,
     Flag,
@@ -83,6 +84,12 @@ class Stack(Entry):
     gpu_memory_utilization, kv_memory_fraction, workspace_memory : Value, optional
         Share of the memory an engine uses, share of what weights leave of it that the KV cache takes, and what each
         accelerator keeps for its work.
+    runtime_memory, communication_memory : Value, optional
+        What each accelerator holds beside weights, logits and caches; buffers of exchanges, where several share.
+    sampled_requests, sampling_bytes : Value, optional
+        Requests sampled at once in the step that memory is kept for, and bytes that this takes of each of their logits.
+    expert_hidden_multiple, expert_width_multiple : Value, optional
+        Multiples that kernels pad the hidden size and the width of 4-bit experts to; 0 where they pad none.
     loss_kernel, update_buffer, gradient_dtype, attention_kernel, elementwise_kernels, residual_dtype, \
     routing_weights, optimizer_device : Choice, optional
         How a training step is computed, in the labels of these arguments.
@@ -139,6 +146,12 @@ class Stack(Entry):
     gpu_memory_utilization: Count | None = None
     kv_memory_fraction: Count | None = None
     workspace_memory: Bytes | None = None
+    runtime_memory: Bytes | None = None
+    communication_memory: Bytes | None = None
+    sampled_requests: Count | None = None
+    sampling_bytes: ElementBytes | None = None
+    expert_hidden_multiple: Count | None = None
+    expert_width_multiple: Count | None = None
     loss_kernel: Choice | None = None
     loss_chunks: Count | None = None
     update_buffer: Choice | None = None

@@ -26,6 +26,7 @@ from mlsysim.symbolic import (
     Min,
     SlotsBusy,
     Source,
+    byte,
     evaluated_at,
     label,
     request,
@@ -70,8 +71,23 @@ from mlsysim.symbols.batching import (
 )
 from mlsysim.symbols.formats import M_mix, q_e, q_er, q_exp, q_ffn, q_head, q_mix, q_sh, q_w
 from mlsysim.symbols.hardware import B_mem, F, M_cap, eta, tau_dispatch, tau_layer
-from mlsysim.symbols.iteration import M_kv, M_work, eta_kv, f_kv, n_kv, u_gpu, w_dec
-from mlsysim.symbols.mixers import sigma_st, t_each, w_ix, w_near, w_scan
+from mlsysim.symbols.iteration import (
+    M_com,
+    M_drv,
+    M_kv,
+    M_run,
+    M_work,
+    eta_kv,
+    f_kv,
+    m_col,
+    m_row,
+    n_kv,
+    n_smp,
+    q_smp,
+    u_gpu,
+    w_dec,
+)
+from mlsysim.symbols.mixers import sigma_st, t_each, w_ix, w_near, w_scan, y_K_w
 from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.serving import (
     T99,
@@ -101,7 +117,25 @@ from mlsysim.symbols.serving import (
 from mlsysim.symbols.sources import P_src, kappa_x, phi_src, s_all, w_x
 from mlsysim.symbols.step import eta_mem, w_attn, w_head, w_lin
 from mlsysim.symbols.training import feasible
-from mlsysim.symbols.workload import E, L, L_moe, L_mtp, L_nb, P, P_lk, V, d_ff, d_sh, gated, h, h_V, k, s, tied
+from mlsysim.symbols.workload import (
+    E,
+    L,
+    L_moe,
+    L_mtp,
+    L_nb,
+    P,
+    P_lk,
+    V,
+    d_e,
+    d_ff,
+    d_sh,
+    gated,
+    h,
+    h_V,
+    k,
+    s,
+    tied,
+)
 
 NAME = "prefill_aware"
 ORCA = Source("yu2022", "section 3")
@@ -259,9 +293,17 @@ def reading(experts: Any) -> Any:
     return (W_s - q_er * L_moe * (E - experts) * P_exp) / (eta_mem * B_mem)
 
 
+def _padded(size: Any, multiple: Any) -> Any:
+    return when(multiple > 0, ceiling(size / Max(1, multiple)) * multiple / Max(1, size), 1)
+
+
 def cache_memory(weights: Any, ranks: Any = 1) -> Any:
     """Memory for keys and values: of the share an engine takes (vLLM), or of what weights leave (TensorRT-LLM)."""
-    return f_kv * (u_gpu * ranks * (M_cap - M_work) - weights)
+    usable = when(M_drv > 0, M_drv, M_cap) - M_work
+    exchanging = 0 if ranks == 1 else when(ranks > 1, M_com, 0)
+    padded = _padded(h, m_row) * _padded(d_e, m_col) - 1
+    beside = weights + when(q_er < byte, q_er * L_moe * E * P_exp * padded, 0)
+    return f_kv * (u_gpu * ranks * usable - beside - ranks * (M_run + exchanging + q_smp * n_smp * V))
 
 
 kv_memory = Formula(
@@ -270,11 +312,16 @@ kv_memory = Formula(
     title="Memory for keys and values of a replica",
     source=Source("kwon2023", "section 4"),
     variant=NAME,
-    assumes="Engines take a share of the memory (vLLM), or a share of what weights leave of it (TensorRT-LLM).",
+    assumes="Engines take a share of the memory (vLLM), or a share of what weights leave of it (TensorRT-LLM). "
+    "Sampling has the logits of all its requests whole, and is the peak of the largest step.",
     example=Example(
-        {f_kv: 1, u_gpu: 0.9, M_cap: 85.9, M_work: 0, W_s: 16.06}, "61.25 GB", derived="0.9 * 85.9 - 16.06"
+        {f_kv: 1, u_gpu: 0.95, M_cap: 85.9, M_drv: 85.06, M_work: 0, W_s: 65.25, M_run: 0.5, q_smp: 26, n_smp: 1024,
+         V: 201088, q_er: 0.5325, L_moe: 36, E: 128, P_exp: 24891840, h: 2880, m_row: 256, d_e: 2880, m_col: 128},
+        "4.1835 GB",
+        derived="0.95 * 85.06 - 65.25 - 0.5325 * 36 * 128 * 24891840 / 1e9 * (3072 * 2944 / 2880**2 - 1) - 0.5 "
+        "- 26 * 1024 * 201088 / 1e9",
     ),
-)
+)  # fmt: skip
 
 active_batch_size = Formula(
     B_a,
@@ -289,12 +336,15 @@ active_batch_size = Formula(
 
 kv_cache_tokens = Formula(
     n_kv,
-    Max(0, M_kv / kv_token),
+    Max(0, when(y_K_w > 0, M_kv * (s + n_out) / (kv_request * request), M_kv / kv_token)),
     title="Tokens whose keys and values fit beside the weights of a replica",
     source=Source("kwon2023", "section 4"),
     variant=NAME,
+    assumes="Layers with a window keep no more than it. Requests are as long as their prompts and answers.",
     example=Example(
-        {M_kv: 61.25, kv_token: 131.072}, "467300 token", derived="61.25 / 131.072e-6",
+        {M_kv: 61.25, kv_token: 131.072, y_K_w: 0, s: 1000, n_out: 1000, kv_request: 0.2},
+        "467300 token",
+        derived="61.25 / 131.072e-6",
     ),
 )  # fmt: skip
 

@@ -41,7 +41,10 @@ from mlsysim.symbols.iteration import (
     F_16,
     E_red,
     K_dec,
+    M_com,
+    M_drv,
     M_kv,
+    M_run,
     M_work,
     N_exp,
     N_it,
@@ -58,11 +61,16 @@ from mlsysim.symbols.iteration import (
     gamma_s,
     h_c,
     kv_rank,
+    m_col,
+    m_row,
+    n_all,
     n_dec,
     n_dec_r,
     n_kv,
     n_pro,
     n_pro_r,
+    n_smp,
+    q_smp,
     t_act,
     t_big,
     t_cpu,
@@ -90,7 +98,7 @@ from mlsysim.symbols.iteration import (
 )
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.lora import M_lo, t_lo
-from mlsysim.symbols.mixers import P_mix_r, sigma_st, t_each, t_scan, w_ix, w_near, w_pair, y_core
+from mlsysim.symbols.mixers import P_mix_r, sigma_st, t_each, t_scan, w_ix, w_near, w_pair, y_core, y_K_w
 from mlsysim.symbols.parameters import P_exp, P_rt
 from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.serving import B_max, n_out
@@ -453,32 +461,48 @@ kv_memory = Formula(
     title="Memory for keys and values of all ranks",
     source=Source("kwon2023", "section 4"),
     variant="engine",
-    assumes="Engines take a share of the memory (vLLM), or a share of what weights leave of it (TensorRT-LLM).",
+    assumes="Engines take a share of the memory (vLLM), or a share of what weights leave of it (TensorRT-LLM). "
+    "Sampling has the logits of all its requests whole, and is the peak of the largest step.",
     example=Example(
-        {f_kv: 0.9, u_gpu: 1, t: 2, p: 1, d_a: 1, M_cap: 85.9, M_work: 2, W_rep: 72.65, M_lo: 0},
-        "85.635 GB",
-        derived="0.9 * (2 * (85.9 - 2) - 72.65)",
+        {f_kv: 0.9, u_gpu: 1, t: 2, p: 1, d_a: 1, M_cap: 85.9, M_drv: 0, M_work: 2, W_rep: 72.65, M_lo: 0, M_run: 0.5,
+         M_com: 1.5, q_smp: 0, n_smp: 0, V: 128256, q_er: 2, L_moe: 0, E: 1, P_exp: 0, h: 4096, m_row: 0, d_e: 0,
+         m_col: 0},
+        "82.035 GB",
+        derived="0.9 * (2 * (85.9 - 2 - 0.5 - 1.5) - 72.65)",
     ),
-)
+)  # fmt: skip
 
 cache_tokens = Formula(
-    n_kv,
+    n_all,
     Max(0, M_kv / (t * kv_rank)),
+    title="Tokens that fit beside the weights if every layer keeps them",
+    source=Source("kwon2023", "section 4"),
+    example=Example({M_kv: 85.635, t: 2, kv_rank: 80}, "535218.75 token", derived="85.635 / (2 * 80e-6)"),
+)
+
+held_tokens = Formula(
+    n_kv,
+    when(y_K_w > 0, n_all * ((s + n_out) / kept(s + n_out, t * kv_rank)), n_all),
     title="Tokens whose keys and values fit beside the weights",
     source=Source("kwon2023", "section 4"),
     variant="engine",
-    example=Example({M_kv: 85.635, t: 2, kv_rank: 80}, "535218.75 token", derived="85.635 / (2 * 80e-6)"),
+    assumes="Layers with a window keep no more than it. Requests are as long as their prompts and answers.",
+    example=Example(
+        {n_all: 500000, s: 1000, n_out: 1000, t: 2, kv_rank: 80, **windowed(40, 1000)},
+        "666666.67 token",
+        derived="500000 * 2000 / (2000 / 2 + 1000 / 2)",
+    ),
 )
 
 saturated_batch = Formula(
     n_dec,
-    Min(B_max, n_kv * (request / token) / (kept(s + n_out, t * kv_rank) / token)),
+    Min(B_max, n_all * (request / token) / (kept(s + n_out, t * kv_rank) / token)),
     title="Requests that decode together when requests never run out",
     source=ORCA,
     variant="saturated",
     assumes="Room is kept for the whole answer; no request is put off half way.",
     example=Example(
-        {t: 2, kv_rank: 80, B_max: 4096, n_kv: 500000, s: 1000, n_out: 1000, **windowed(0, 0)},
+        {t: 2, kv_rank: 80, B_max: 4096, n_all: 500000, s: 1000, n_out: 1000, **windowed(0, 0)},
         "250 request",
         derived="min(4096, 500000 / 2000)",
     ),
@@ -539,6 +563,7 @@ FORMULAS = (
     binding_part,
     kv_memory,
     cache_tokens,
+    held_tokens,
     saturated_batch,
     saturated_context,
     saturated_prompts,

@@ -57,7 +57,7 @@ from mlsysim.symbols.deployment import (
     x_p,
     y_d,
 )
-from mlsysim.symbols.iteration import d_a, gamma_s, kv_rank, n_dec, n_grp, n_kv, n_pro, t_it
+from mlsysim.symbols.iteration import d_a, gamma_s, kv_rank, n_all, n_dec, n_grp, n_pro, t_it
 from mlsysim.symbols.serving import kv_token, n_out
 from mlsysim.symbols.training import p, t
 from mlsysim.symbols.varied_lengths import D_len, e_D
@@ -97,7 +97,7 @@ ROOM = PASS | {
 def prompts_held(room: frozenset[Formula]) -> Any:
     """Prompts that an engine which prefills has room for, by the formulas of what memory has room for."""
     cache = APART[t] * evaluated_at(kv_rank, APART, room)
-    return Max(0, floor(evaluated_at(n_kv, APART, room) * (request / token) / (kept(s, cache) / token)))
+    return Max(0, floor(evaluated_at(n_all, APART, room) * (request / token) / (kept(s, cache) / token)))
 
 
 prompt_tokens = Formula(
@@ -191,7 +191,7 @@ pool_prompt_interval = Formula(
 
 engine_slots = Formula(
     B_e,
-    Max(0, Min(d_a * B_seq, floor(n_kv * (request / token) / (kept(s_end + cv_out**2 * n_out, t * kv_rank) / token)))),
+    Max(0, Min(d_a * B_seq, floor(n_all * (request / token) / (kept(s_end + cv_out**2 * n_out, t * kv_rank) / token)))),
     title="Requests one engine has room for",
     source=Source("kwon2023", "section 4"),
     assumes="Room is kept for the whole answer; no request is put off half way. Requests are met in proportion to the "

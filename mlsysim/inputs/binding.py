@@ -20,13 +20,25 @@ from mlsysim.inputs.axes import Derived, DerivedInput, Linked, derived_inputs, e
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.plan import Plan, Plans
 from mlsysim.inputs.recipe import FromRecipe, Given, Origin, along_axis, given_by, name_of, recipe_argument
-from mlsysim.inputs.refusal import Reason, first_reason, gap, mask_of, outside_domain, reason_function, refuse, unmet
+from mlsysim.inputs.refusal import (
+    Reason,
+    first_reason,
+    gap,
+    mask_of,
+    met,
+    outside_domain,
+    reason_function,
+    refuse,
+    unmet,
+)
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.spellings import names_for, unknown_argument
 from mlsysim.symbolic import Requirement, System, Variable, variable_of
 from mlsysim.symbolic.family import families_among
 
 GIVEN, DEFAULT = "given", "default"
+#: Origin of a link's speed that nothing depends on.
+_UNCROSSED = "of no effect: nothing crosses it"
 
 #: Arguments that choose the peak rate, and what each is for a model without it.
 _CHOOSE_RATE = {"precision": "", "compute_dtype": "as_precision"}
@@ -350,6 +362,7 @@ class _Binder:
                 self._bind_input(name, variable)
         for entry in self.derived:
             self._need_inputs(entry)
+        self._bind_uncrossed()
         system = self._computable()
         known = {*self.values, *given}
         self._limit()
@@ -369,6 +382,17 @@ class _Binder:
             self.recipe.left_out,
             self.free,
         )
+
+    def _bind_uncrossed(self) -> None:
+        """Bind links without a value that nothing crosses to any; another layout under the same plan is refused."""
+        for name, requirements in self.model.uncrossed.items():
+            reasons = [] if name in self.values or name not in self.model.arguments else map(unmet, requirements)
+            for reason in reasons:
+                sizes = {each: self.values.get(each, np.nan) for each in reason.inputs}
+                if all(np.ndim(size) == 0 for size in sizes.values()) and met(reason, sizes):
+                    self._put(name, units.to_canonical(1.0, variable_of(name).unit), (), _UNCROSSED)
+                    self.reasons.append(reason)
+                    break
 
     def _limit(self) -> None:
         """Refuse what the entries leave unanswered, or keep the reason for the points of a grid."""

@@ -196,6 +196,9 @@ class DeclaredModel:
         What a reader must know of results.
     savings : dict
         For each argument that costs something to save something: its value without, and the output it lowers.
+    uncrossed : dict
+        For each input that says how fast links are, conditions under which nothing crosses them, so that it needs no
+        value. A condition is of the variants that take all its arguments.
     givers : dict
         For each input that catalog entries give, the arguments that take one, and their slots.
     is_chosen : bool
@@ -218,6 +221,7 @@ class DeclaredModel:
     alone: ClassVar[Alone | None] = None
     caveats: ClassVar[tuple[Caveat, ...]] = ()
     savings: ClassVar[Mapping[str, tuple[Any, str]]] = {}
+    uncrossed: ClassVar[Mapping[str, tuple[Requirement, ...]]] = {}
     givers: ClassVar[Mapping[str, tuple[tuple[str, Slot], ...]]] = {}
     defaults: Mapping[str, Any] = {}
     requirements: tuple[Requirement, ...] = ()

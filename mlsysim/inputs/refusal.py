@@ -115,6 +115,13 @@ def _error_of(missing: InputError, at: Mapping[str, float], refused: int, points
     return missing
 
 
+def met(reason: Reason, values: Mapping[str, float]) -> bool:
+    """Tell whether the condition of a reason holds at a point; it does not where an input has no value."""
+    if any(math.isnan(value) for value in values.values()):
+        return False
+    return bool(compiled_expression(reason.condition)(values)["value"])
+
+
 def refuse(reasons: Sequence[Reason], system: System, values: Mapping[str, Any]) -> None:
     """Raise the error of the first reason that any point gives.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -27,12 +28,25 @@ class Counted:
         For an input of these formulas, its value if an entry does not give it.
     parts : mapping
         Inputs that follow from an entry within the entry, by the name of the count there, and the field that holds it.
+    rounding : float
+        Share by which a published number of two digits may differ from the count; beyond it the number is a name, and
+        the count holds.
     """
 
     names: tuple[str, ...]
     formulas: tuple[Formula, ...]
     absent: Mapping[str, Any]
     parts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    rounding: float = math.inf
+
+    def replaces(self, given: Value | None, entry: Entry, name: str) -> Value | None:
+        """The count in place of no number, or of one that is a name; otherwise what is given."""
+        if given is None:
+            return self.value(entry, name)
+        if name not in self.names or given.kind == "user" or not math.isfinite(self.rounding):
+            return given
+        counted = self.value(entry, name) if given.value == float(f"{given.value:.1e}") else None
+        return given if counted is None or abs(given.value / counted.value - 1) <= self.rounding else counted
 
     def value(self, entry: Entry, name: str) -> Value | None:
         """A count that an entry does not give; None if the entry gives too little to count by."""
@@ -115,7 +129,7 @@ class Slot:
     def value(self, entry: Entry, name: str, precision: str) -> Value | None:
         """The value of an input from an entry: given or counted, and None if it is neither."""
         value = entry.value_of(name, precision)
-        return self.counted.value(entry, name) if value is None and self.counted else value
+        return self.counted.replaces(value, entry, name) if self.counted else value
 
     def fallback(self, name: str, precision: str) -> Value | None:
         """The value of an input from the default entry; None without one."""

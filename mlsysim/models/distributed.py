@@ -34,6 +34,7 @@ from mlsysim.models.shape import (
     SAVED,
     SAVED_DEFAULTS,
     SHAPE,
+    UNCROSSED,
     WINDOW,
     WINDOW_REQUIREMENTS,
 )
@@ -112,6 +113,7 @@ class DistributedModel(PerformanceModel):
     foundations = (Foundation(TrainingMemoryModel, "per_operator", {name: name for name in MEMORY}),)
     savings = {"activation_checkpointing": ("none", "total_memory")}
     variants = {"per_operator": DISTRIBUTED}
+    uncrossed = UNCROSSED
     slots = {
         "model": Slot(
             TransformerWorkload,

@@ -15,6 +15,7 @@ from mlsysim.models.distributed import MEMORY, TIMED, DistributedModel
 from mlsysim.models.recipe import RECIPE
 from mlsysim.models.serving import ServingModel
 from mlsysim.models.serving_capacity import ServingCapacityModel
+from mlsysim.models.shape import UNCROSSED
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Formula, Requirement, swapped
 from mlsysim.symbols.costs import n_out_run
@@ -134,6 +135,7 @@ class EconomicsModel(PerformanceModel):
             about="Rented accelerators, with load and tokens given.",
         ),
     }
+    uncrossed = UNCROSSED
     slots = {
         "model": Slot(
             TransformerWorkload,

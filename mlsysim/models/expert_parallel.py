@@ -10,6 +10,7 @@ from mlsysim.inputs.declaration import Foundation
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.distributed import BESIDE, DISTRIBUTED, MEMORY, TIMED, DistributedModel
+from mlsysim.models.shape import UNCROSSED
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Requirement, System, label, swapped
 from mlsysim.symbols.activations import schedule
@@ -95,6 +96,7 @@ class ExpertParallelModel(PerformanceModel):
             ),
         ),
     }
+    uncrossed = UNCROSSED
     slots = {
         **_STEP.slots,
         "stack": stack_slot((*_STEP.slots["stack"].provides, "count_sync_time", "remap_bandwidth")),

@@ -15,7 +15,7 @@ from mlsysim.models.shape import (
     BEYOND_NODE,
     CHECKPOINT,
     CHECKPOINT_DEFAULTS,
-    COUNTED,
+    COUNTED_SERVED,
     DECODES,
     LATENT_ADAPTERS,
     NO_SOURCES,
@@ -30,6 +30,7 @@ from mlsysim.models.shape import (
     SOURCES,
     STATE,
     STATE_DEFAULTS,
+    UNCROSSED,
     WINDOW,
     WINDOW_REQUIREMENTS,
     divides,
@@ -46,7 +47,7 @@ from mlsysim.symbols.sources import bidirectional
 from mlsysim.symbols.training import e, p, t
 from mlsysim.symbols.workload import E, L, L_moe, d_e, d_ff, d_sh, s
 
-_DEVICE = ("memory_bandwidth", "peak_flops", "attention_peak_flops", "memory_capacity")
+_DEVICE = ("memory_bandwidth", "peak_flops", "attention_peak_flops", "memory_capacity", "driver_memory")
 _LINKS = ("node_bandwidth", "switch_reduces", "direct_mesh")
 _FABRIC = ("fabric_bandwidth", "fabric_latency", "oversubscription", "accelerators_per_pod")
 _PARTS = (
@@ -89,6 +90,7 @@ ENGINE_DEFAULTS = {
     "attention_mask": "causal",
     "congestion_factor": 1.0,
     "accelerators_per_node": 8,
+    "driver_memory": 0,
     "accelerators_per_pod": 0,
     "switch_reduces": 0.0,
     "direct_mesh": 0,
@@ -180,11 +182,12 @@ class IterationModel(PerformanceModel):
             "at an infinite rate of requests.",
         ),
     }
+    uncrossed = UNCROSSED
     slots = {
         "model": Slot(
             TransformerWorkload,
             ("parameters", *PASS_SHAPE, *WINDOW, *STATE, *CHECKPOINT, *SOURCES),
-            counted=COUNTED,
+            counted=COUNTED_SERVED,
         ),
         "hardware": Slot(
             Accelerator,
@@ -216,6 +219,12 @@ class IterationModel(PerformanceModel):
                 "gpu_memory_utilization",
                 "kv_memory_fraction",
                 "workspace_memory",
+                "runtime_memory",
+                "communication_memory",
+                "sampled_requests",
+                "sampling_bytes",
+                "expert_hidden_multiple",
+                "expert_width_multiple",
             )
         ),
     }

@@ -33,6 +33,7 @@ from mlsysim.models.shape import (
     OPTIONAL_SHAPE,
     SAVED_DEFAULTS,
     SHAPE_REQUIREMENTS,
+    UNCROSSED,
     WINDOW_REQUIREMENTS,
     divides,
 )
@@ -317,6 +318,7 @@ class MemoryExpansionModel(PerformanceModel):
         ),
         **_SERVING,
     }
+    uncrossed = UNCROSSED
     slots = {
         "model": Slot(
             TransformerWorkload,
@@ -341,7 +343,7 @@ class MemoryExpansionModel(PerformanceModel):
                 "direct_mesh",
                 "unified",
             ),
-            extras=("memory_capacity", "remote_capacity", "local_price", "remote_price"),
+            extras=("memory_capacity", "driver_memory", "remote_capacity", "local_price", "remote_price"),
         ),
         "fleet": Slot(
             Fleet,

@@ -29,7 +29,7 @@ from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.iteration import ADAPTERS, ENGINE_CAVEATS, ENGINE_DEFAULTS, LAYOUT, IterationModel
-from mlsysim.models.shape import DECODES, prefill_caveats
+from mlsysim.models.shape import DECODES, UNCROSSED, prefill_caveats
 from mlsysim.symbolic import Requirement, request, token, when
 from mlsysim.symbolic.exchange import exchanged
 from mlsysim.symbols.chunked import C_b, cv_in, cv_out
@@ -64,6 +64,7 @@ _ENGINE = (
     replica_layout.replica_weights,
     iteration.kv_memory,
     iteration.cache_tokens,
+    iteration.held_tokens,
     varied_lengths.mean_context,
     mixers.mixer_matrices,
     continuous_batching.stored_weights,
@@ -320,6 +321,7 @@ class ServingModel(PerformanceModel):
             "longer, and so are quantiles just above 99%",
         ),
     )
+    uncrossed = UNCROSSED
     slots = {
         **IterationModel.slots,
         **{name: _drawing(IterationModel.slots[name], *hosts) for name, hosts in _POWERED.items()},

@@ -25,7 +25,7 @@ from mlsysim.models.shape import (
     ATTENDS,
     CHECKPOINT,
     CHECKPOINT_DEFAULTS,
-    COUNTED,
+    COUNTED_SERVED,
     KIND_REQUIREMENTS,
     NO_SOURCES,
     NO_WINDOW,
@@ -133,9 +133,9 @@ class ServingCapacityModel(PerformanceModel):
         "model": Slot(
             TransformerWorkload,
             ("parameters", *PASS_SHAPE, *WINDOW, *STATE, *CHECKPOINT, *SOURCES),
-            counted=COUNTED,
+            counted=COUNTED_SERVED,
         ),
-        "hardware": Slot(Accelerator, ("memory_capacity", "memory_bandwidth", "peak_flops")),
+        "hardware": Slot(Accelerator, ("memory_capacity", "driver_memory", "memory_bandwidth", "peak_flops")),
         "stack": stack_slot(
             (
                 "efficiency",
@@ -148,6 +148,11 @@ class ServingCapacityModel(PerformanceModel):
                 "gpu_memory_utilization",
                 "kv_memory_fraction",
                 "workspace_memory",
+                "runtime_memory",
+                "sampled_requests",
+                "sampling_bytes",
+                "expert_hidden_multiple",
+                "expert_width_multiple",
             )
         ),
     }
@@ -181,6 +186,7 @@ class ServingCapacityModel(PerformanceModel):
         "attention_mask": "causal",
         "gated": False,
         "shared_ffn_dim": 0,
+        "driver_memory": 0,
         "router_bias": False,
         **OPTIONAL_PASS_SHAPE,
         **NO_WINDOW,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sympy import And, Eq, Ne, true
@@ -11,7 +12,8 @@ from mlsysim.formulas import mixers, parameter_counts, sources, transformer_flop
 from mlsysim.inputs.declaration import Caveat
 from mlsysim.inputs.slot import Counted
 from mlsysim.symbolic import Max, Mod, Requirement, label, variable_of, when
-from mlsysim.symbols.hardware import n_node
+from mlsysim.symbols.hardware import n_fleet, n_node
+from mlsysim.symbols.iteration import d_a
 from mlsysim.symbols.lora import N_lo
 from mlsysim.symbols.mixers import (
     C_st,
@@ -429,12 +431,31 @@ COUNTED = Counted(
         **{formula.name: (formula.name, "source_stack") for formula in sources.OF_STACK},
     },
 )
+#: The same of weights that are served, which are not those of a name: 7B are 6.74 billion.
+COUNTED_SERVED = replace(COUNTED, rounding=0.015)
 #: What a reader must know where a group is larger than what fast links join.
 BEYOND_NODE = Caveat(
     t > n_node,
     "tensor parallelism over {tp_size} ranks leaves a node of {accelerators_per_node}: each of its collectives "
     "goes over the fabric",
 )
+_ALONE = "must be 1, as {wanted} is not given: there is one device then, and nothing crosses its links"
+_NODE = "must be at most {{accelerators_per_node}}, as {wanted} is not given: nothing leaves a node then"
+
+
+def _uncrossed(wanted: str, fabric: bool) -> tuple[Requirement, ...]:
+    engine = t * p * d_a
+    if fabric:
+        return (Requirement(n_fleet, n_fleet <= n_node, _NODE.format(wanted=wanted)),)
+    text = _ALONE.format(wanted=wanted)
+    return (Requirement(n_fleet, Eq(n_fleet, 1), text), Requirement(t, Eq(engine, 1), text))
+
+
+#: Links whose speed is not asked for in layouts that use none.
+UNCROSSED = {
+    name: _uncrossed(name, name.startswith("fabric"))
+    for name in ("node_bandwidth", "fabric_bandwidth", "fabric_latency")
+}
 
 
 def alike_caveat(simple: str, exact: str) -> Caveat:

@@ -256,6 +256,53 @@ M_work = variable(
     "workspace_memory", r"M_{\mathrm{ws}}", "GB", "Memory of each accelerator that an engine keeps for its work.",
     nonnegative(),
 )  # fmt: skip
+M_drv = variable(
+    "driver_memory",
+    r"M_{\mathrm{drv}}",
+    "GB",
+    "Memory of one accelerator that its driver gives to programs; 0: all that it shows.",
+    nonnegative(),
+)
+M_run = variable(
+    "runtime_memory",
+    r"M_{\mathrm{run}}",
+    "GB",
+    "Memory of each accelerator that an engine holds beside weights, logits and caches: contexts, libraries, "
+    "activations of a layer, captured graphs.",
+    nonnegative(),
+)
+M_com = variable(
+    "communication_memory",
+    r"M_{\mathrm{com}}",
+    "GB",
+    "Memory of each of several accelerators for buffers of their exchanges.",
+    nonnegative(),
+)
+m_row = variable(
+    "expert_hidden_multiple",
+    r"m_{\mathrm{row}}",
+    "count",
+    "Multiple that kernels pad the hidden size of 4-bit experts to; 0: they pad none.",
+    integer(0),
+)
+m_col = variable(
+    "expert_width_multiple",
+    r"m_{\mathrm{col}}",
+    "count",
+    "Multiple that kernels pad the width of 4-bit experts to; 0: they pad none.",
+    integer(0),
+)
+n_smp = variable(
+    "sampled_requests",
+    r"n_{\mathrm{smp}}",
+    "count",
+    "Requests whose next tokens are sampled in the largest step that an engine keeps memory for.",
+    nonnegative(),
+)
+q_smp = variable(
+    "sampling_bytes", r"q_{\mathrm{smp}}", "byte", "Memory that sampling takes of each logit of a request.",
+    nonnegative(),
+)  # fmt: skip
 M_kv = variable(
     "kv_memory",
     r"M_{\kappa}",
@@ -264,7 +311,18 @@ M_kv = variable(
     Domain(),
 )
 n_kv = variable(
-    "kv_cache_tokens", r"n_{\kappa}", "token", "Tokens whose keys and values fit beside the weights.", nonnegative()
+    "kv_cache_tokens",
+    r"n_{\kappa}",
+    "token",
+    "Tokens whose keys and values fit beside the weights, in requests of the length that is asked.",
+    nonnegative(),
+)
+n_all = variable(
+    "cache_tokens_of_all_layers",
+    r"n_{\kappa,\mathrm{all}}",
+    "token",
+    "Tokens that fit if every layer keeps them, also those with a window.",
+    nonnegative(),
 )
 R_gen = variable(
     "output_tokens_per_second", r"R_{\mathrm{out}}", "token/s", "Tokens generated per second, one replica.",

@@ -86,12 +86,18 @@ def test_values_of_a_stack_that_are_said_to_be_those_of_another_one_are():
     assert compared > 10
 
 
+#: Stacks that say what a training step keeps, and nothing of times.
+TRAINED_BY = ("Megatron_LM", "torchtitan", "DeepSpeed", "torchtune", "HF_Trainer", "unsloth")
+
+
 def test_constants_of_stacks_are_calibrated_or_say_what_else_they_are():
     stacks = {path: entry for path, entry in ENTRIES.items() if entry.what == "stack"}
     calibrated = {path for path, entry in stacks.items() for v in entry.values().values() if v.kind == "calibrated"}
     assert calibrated == stacks.keys() - {
         "Stacks.Ideal",
         "Stacks.DeepSeek_H800",
+        "Stacks.SGLang_2025",
+        *(f"Stacks.{name}" for name in TRAINED_BY),
     }
     titan = ENTRIES["Stacks.torchtitan_H20"].efficiency
     assert str(titan).startswith("0.591 (calibrated on the run of issue 1624 without expert parallelism: 2,125 ")
@@ -150,9 +156,9 @@ class TestEveryDevice:
         assert listed == sorted(listed)
 
     def test_numbers_are_of_the_right_size(self, device):
-        assert 15.7 * 2**30 <= device.memory_capacity.canonical <= 288 * 2**30
-        assert 0.2e12 < device.memory_bandwidth.canonical <= 8e12
-        assert device.tdp is None or 50 < device.tdp.canonical <= 1400
+        assert 7.9 * 2**30 <= device.memory_capacity.canonical <= 512 * 2**30
+        assert 0.1e12 < device.memory_bandwidth.canonical <= 8e12
+        assert device.tdp is None or 20 < device.tdp.canonical <= 1400
         assert device.price is None or 1e3 < device.price.canonical < 1e5
 
     def test_a_driver_shows_nearly_the_number_of_the_data_sheet_in_binary_units(self, device):
@@ -168,16 +174,20 @@ class TestEveryDevice:
         assert re.search(r"show|name|print|That of|driver", shown.note)
 
     def test_memory_is_slower_than_arithmetic(self, device):
-        """The ridge point: operations per byte that keep the chip busy, a few hundred on most of these."""
+        """The ridge point: operations per byte that keep the chip busy, a few hundred on most of these.
+
+        Fewer on those without matrix units, more where LPDDR feeds them.
+        """
         known = rates(device)
         narrowest = known.pop("fp4", 0)
         best = max(known.values())
-        assert 60 < best / device.memory_bandwidth.canonical < 1300
+        assert 25 < best / device.memory_bandwidth.canonical < 2000
         assert narrowest < 3.2 * best
 
 
 NVIDIA = {path: device for path, device in DEVICES.items() if device.name.startswith("NVIDIA")}
-SINCE_A100 = {path: device for path, device in NVIDIA.items() if "V100" not in path and "Jetson" not in path}
+EARLIER = re.compile("V100|P100|T4|Jetson")
+SINCE_A100 = {path: device for path, device in NVIDIA.items() if not EARLIER.search(path)}
 
 
 @pytest.mark.parametrize("device", SINCE_A100.values(), ids=SINCE_A100)
@@ -193,26 +203,34 @@ class TestNvidiaSinceAmpere:
 
 
 #: int8 over bf16 (or fp16) where it is not two: no gain, a rate given up, or a bf16 rate halved by fp32 accumulation.
-INT8_GAIN = {"TPU_v4": 1, "MI250X": 1, "RTX_4090": 4, "B300": 1 / 12, "GB300": 1 / 15}
+INT8_GAIN = {"TPU_v4": 1, "MI250X": 1, "MI210": 1, "B300": 1 / 12, "GB300": 1 / 15}
 
 
 @pytest.mark.parametrize("path", [path for path, device in DEVICES.items() if "int8" in device.peak_flops])
 def test_int8_is_twice_as_fast_as_sixteen_bits(path):
     found = rates(DEVICES[path])
-    gain = INT8_GAIN.get(path.rpartition(".")[2], 2)
+    gain = INT8_GAIN.get(path.rpartition(".")[2], 4 if "GeForce" in DEVICES[path].name else 2)
     assert found["int8"] == pytest.approx(gain * found.get("bf16", found.get("fp16")), rel=0.025)
+
+
+APPLE = ("M1_Max", "M1_Ultra", "M2_Max", "M2_Ultra", "M3_Max", "M3_Ultra", "M4_Max")
 
 
 def test_devices_without_int8():
     without = {path.rpartition(".")[2] for path, device in DEVICES.items() if "int8" not in device.peak_flops}
-    assert without == {"V100", "V100_16GB", "Gaudi2", "Gaudi3", "Trainium2"}
+    assert without == {
+        "V100", "V100_16GB", "P100", "GB10", "Jetson_Thor", "Gaudi2", "Gaudi3", "Trainium2", "Trainium3",
+        "TPU7x", *APPLE,
+    }  # fmt: skip
 
 
 #: Which devices have fp8, and how much faster than bf16 it is.
 FP8_GAIN = {
     "H100": 2, "H200": 2, "H100_PCIe": 2, "H100_NVL": 2, "H20": 2, "B200": 2, "GB200": 2, "L4": 2, "L40S": 2,
     "RTX_4090": 2, "MI300X": 2, "MI325X": 2, "MI355X": 2, "H800": 2, "H20_141GB": 2, "B300": 2, "GB300": 2,
-    "Trainium2": 1.95, "Gaudi2": 2, "Gaudi3": 1, "TPU_v5p": 1,
+    "Trainium2": 1.95, "Gaudi2": 2, "Gaudi3": 1, "TPU_v5p": 1, "GH200_96GB": 2, "GH200_144GB": 2, "L20": 2, "L2": 2,
+    "GB10": 2, "Jetson_Thor": 2, "MI300A_128GB": 2, "TPU7x": 2, "Trainium1": 1, "Trainium3": 3.75, "Inferentia2": 1,
+    **{path.rpartition(".")[2]: 2 for path in DEVICES if re.search(r"RTX_([45]0|6000|PRO)", path)},
 }  # fmt: skip
 
 
@@ -235,12 +253,14 @@ def note(entry):
 NVLINK = {
     "V100": 300, "V100_16GB": 300, "A100": 600, "A100_40GB": 600, "H100": 900, "H200": 900, "H20": 900, "B200": 1800,
     "GB200": 1800, "H800": 400, "H20_141GB": 900, "B300": 1800, "GB300": 1800, "H100_PCIe": 600, "H100_NVL": 600,
+    "A30": 200, "A40": 112.5, "A800": 400, "GH200_96GB": 900, "GH200_144GB": 900, "RTX_3090": 112.5,
+    "RTX_3090_Ti": 112.5, "RTX_A6000": 112.5,
 }  # fmt: skip
 
 
 def test_links_count_one_direction():
     for name, both in NVLINK.items():
-        assert Hardware.Cloud[name].link_bandwidth.canonical == both / 2 * GIGABYTE
+        assert builtin().find("hardware", name).link_bandwidth.canonical == both / 2 * GIGABYTE
     linked = {path.rpartition(".")[2] for path, device in DEVICES.items() if note(device).startswith("NVLink")}
     assert linked == set(NVLINK)
 
@@ -250,7 +270,7 @@ LINKED = {path: entry for path, entry in ENTRIES.items() if " GB/s both directio
 
 @pytest.mark.parametrize("path", LINKED)
 def test_a_link_is_half_of_what_is_printed_for_both_directions(path):
-    printed = re.search(r"([\d,]+) GB/s both directions together", note(LINKED[path])).group(1)
+    printed = re.search(r"([\d,.]+) GB/s both directions together", note(LINKED[path])).group(1)
     if path != "Hardware.Cloud.MI250X":  # eight links printed, seven counted
         assert 2 * LINKED[path].link_bandwidth.value == float(printed.replace(",", ""))
     else:
@@ -290,6 +310,55 @@ MADE_OF = {
     "TPU_v6e": (4, 256 * 256, 1.75, None, None),
     "Gaudi2": (2, 256 * 256, 1.65, 6144, 3.2),
     "Gaudi3": (8, 256 * 256, 1.75, 8192, 3.6),
+    "A2": (None, None, None, 128, 12.5),
+    "A30": (56, 4 * 256, 1.44, 3072, 2.43),
+    "A40": (84, 4 * 128, 1.74, 384, 14.5),
+    "A800": (108, 4 * 256, 1.41, 5120, 3.186),
+    "T4": (40, 8 * 64, 1.59, 256, 10),
+    "P100": (56, 128, 1.303, 4096, 1.43),
+    "L20": (None, None, None, 384, 18),
+    "L2": (46, 4 * 128, 2.05, 192, 12.5),
+    "GH200_96GB": (132, 4 * 512, 1.83, 6144, 5.2),
+    "GH200_144GB": (132, 4 * 512, 1.83, 6144, 6.4),
+    "GB10": (None, None, None, 256, 8.533),
+    "Jetson_Orin_Nano": (8, 4 * 256, 1.02, 128, 6.4),
+    "Jetson_Thor": (None, None, None, 256, 8.533),
+    "MI210": (104, 512, 1.7, 4096, 3.2),
+    "MI300A_128GB": (228, 1024, 2.1, 8192, 5.2),
+    "Trainium1": (None, None, None, None, None),
+    "Trainium3": (None, None, None, None, None),
+    "Inferentia2": (None, None, None, None, None),
+    "TPU7x": (None, None, None, None, None),
+    "RTX_A6000": (84, 4 * 128, 1.8, 384, 16),
+    "RTX_6000_Ada": (142, 4 * 128, 2.505, 384, 20),
+    "RTX_PRO_6000": (None, None, None, 512, 28),
+    "M1_Max": (32, 128, 1.27, 512, 6.4),
+    "M1_Ultra": (64, 128, 1.27, 1024, 6.4),
+    "M2_Max": (38, 128, 1.398, 512, 6.4),
+    "M2_Ultra": (76, 128, 1.398, 1024, 6.4),
+    "M3_Max": (40, 128, 1.398, 512, 6.4),
+    "M3_Ultra": (80, 128, 1.398, 1024, 6.4),
+    "M4_Max": (40, 128, 1.678, 512, 8.533),
+    "RTX_3060": (28, 4 * 64, 1.78, 192, 15),
+    "RTX_3060_Ti": (38, 4 * 64, 1.67, 256, 14),
+    "RTX_3070": (46, 4 * 64, 1.73, 256, 14),
+    "RTX_3080": (68, 4 * 64, 1.71, 320, 19),
+    "RTX_3080_Ti": (80, 4 * 64, 1.67, 384, 19),
+    "RTX_3090": (82, 4 * 64, 1.695, 384, 19.5),
+    "RTX_3090_Ti": (84, 4 * 64, 1.86, 384, 21),
+    "RTX_4060": (24, 4 * 64, 2.46, 128, 17),
+    "RTX_4060_Ti_16GB": (34, 4 * 64, 2.54, 128, 18),
+    "RTX_4070": (46, 4 * 64, 2.48, 192, 21),
+    "RTX_4070_Super": (56, 4 * 64, 2.48, 192, 21),
+    "RTX_4070_Ti": (60, 4 * 64, 2.61, 192, 21),
+    "RTX_4070_Ti_Super": (66, 4 * 64, 2.61, 256, 21),
+    "RTX_4080": (76, 4 * 64, 2.505, 256, 22.4),
+    "RTX_4080_Super": (80, 4 * 64, 2.55, 256, 23),
+    "RTX_5060_Ti_16GB": (36, 4 * 64, 2.57, 128, 28),
+    "RTX_5070": (48, 4 * 64, 2.51, 192, 28),
+    "RTX_5070_Ti": (70, 4 * 64, 2.45, 256, 28),
+    "RTX_5080": (84, 4 * 64, 2.617, 256, 30),
+    "RTX_5090": (170, 4 * 64, 2.407, 512, 28),
 }
 
 

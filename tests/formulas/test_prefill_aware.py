@@ -59,8 +59,10 @@ class Replica:
 
 
 def room(x, weights):
-    used = x["gpu_memory_utilization"] * (x["memory_capacity"] - x["workspace_memory"])
-    return x["kv_memory_fraction"] * (used - weights)
+    usable = x["driver_memory"] or x["memory_capacity"]
+    used = x["gpu_memory_utilization"] * (usable - x["workspace_memory"])
+    sampling = x["sampled_requests"] * x["sampling_bytes"] * x["vocab_size"]
+    return x["kv_memory_fraction"] * (used - weights - x["runtime_memory"] - sampling)
 
 
 def mixer(x):
@@ -361,6 +363,15 @@ def draw(rng):
     x |= {
         "kv_memory_fraction": apart.choice([0.95, 1.0]),
         "workspace_memory": apart.choice([0, x["memory_capacity"] / 50]),
+    }
+    beside = random.Random(x["memory_capacity"])
+    x |= {
+        "driver_memory": beside.choice([0, 0.99 * x["memory_capacity"]]),
+        "runtime_memory": beside.choice([0, x["memory_capacity"] / 100]),
+        "sampled_requests": beside.choice([0, 4]),
+        "sampling_bytes": 26,
+        "expert_hidden_multiple": 0,
+        "expert_width_multiple": 0,
     }
     r = replica(x)
     busy = rng.choice([rng.uniform(0.01, 0.95), rng.uniform(0.5, 1), rng.uniform(0.9, 0.999), rng.uniform(1, 3)])

@@ -151,6 +151,7 @@ EXPECTED = {
             **dict.fromkeys(WEIGHT_PARTS, 0.0),
             **dict.fromkeys(("source_tokens", "image_patches", "source_token_flops", "source_pair_flops"), 0),
             "memory_capacity": None,
+            "driver_memory": 0,
             "memory_bandwidth": None,
             "peak_flops": None,
             "efficiency": 0.5,
@@ -167,6 +168,11 @@ EXPECTED = {
             "gpu_memory_utilization": None,
             "kv_memory_fraction": None,
             "workspace_memory": None,
+            "runtime_memory": None,
+            "sampled_requests": None,
+            "sampling_bytes": None,
+            "expert_hidden_multiple": None,
+            "expert_width_multiple": None,
         },
     ),
     MoERoutingModel: (
@@ -238,6 +244,9 @@ UNITS = {
     "dropout_mask_bytes": "byte",
     "reserved_memory": "GB",
     "workspace_memory": "GB",
+    "driver_memory": "GB",
+    "runtime_memory": "GB",
+    "sampling_bytes": "byte",
 }
 
 

@@ -9,26 +9,28 @@ from mlsysim.errors import CatalogError
 DEVICES = [builtin().entry(path) for path in builtin().paths() if path.startswith("Hardware.")]
 STEP = {"model": "Llama3_1_70B", "precision": "bf16", "decode_requests": 32, "context_tokens": 2048}
 MESSAGE = {"collective_ranks": 8, "message_bytes": "256 MiB"}
-BRIDGED = ("H100_PCIe", "H100_NVL")
+BRIDGED = ("H100_PCIe", "H100_NVL", "A30", "A40", "RTX_3090", "RTX_3090_Ti", "RTX_A6000")
+PCIE = (Systems.Fabrics.PCIe_4_x16, Systems.Fabrics.PCIe_5_x16)
 
 
 def test_every_card_with_a_bridge_says_how_many_it_joins():
     said = {device.key for device in DEVICES if device.link_bandwidth and "bridge" in device.link_bandwidth.note}
-    assert said == {device.key for device in DEVICES if device.link_domain is not None} == set(BRIDGED)
-    assert all(device.fabric is Systems.Fabrics.PCIe_5_x16 for device in DEVICES if device.link_domain is not None)
+    assert said == {device.key for device in DEVICES if device.link_domain is not None} == {*BRIDGED, "MI210"}
+    assert all(device.fabric in PCIE for device in DEVICES if device.link_domain is not None)
 
 
 @pytest.mark.parametrize("device", BRIDGED)
 def test_eight_of_them_are_not_eight_on_fast_links(device):
     found = IterationModel().solve(hardware=device, tp_size=8, **STEP)
     assert found.accelerators_per_node == 2
-    assert found.fabric_bandwidth.to("GB/s").magnitude == 64
+    assert found.fabric_bandwidth == builtin().find("hardware", device).fabric.bandwidth.quantity
     assert (
         "tensor parallelism over 8 ranks leaves a node of 2: each of its collectives goes over the fabric"
         in found.notes
     )
     as_before = IterationModel().solve(hardware=device, tp_size=8, accelerators_per_node=8, **STEP)
-    assert found.allreduce_time > 1.5 * as_before.allreduce_time
+    faster = 1.5 if device.startswith("H100") else 1.0
+    assert found.allreduce_time > faster * as_before.allreduce_time
     assert not [note for note in as_before.notes if "leaves a node" in note]
     pair = IterationModel().solve(hardware=device, tp_size=2, **STEP)
     assert (

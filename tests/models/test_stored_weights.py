@@ -161,3 +161,19 @@ def test_a_format_alone_does_not_stand_for_the_shape(given):
 def test_bytes_below_zero_are_refused(name):
     with pytest.raises(InputError, match=f"{name}=-1"):
         REPLICA.solve(MODEL, **ASKED, **{name: -1})
+
+
+@pytest.mark.parametrize(("model", "billions"), [("Llama2_7B", 6.738415616), ("Gemma2_9B", 9.241705984)])
+def test_a_name_is_no_count_of_weights(model, billions):
+    """Llama 2 7B has 13.477 GB at 16 bit, not 14; numbers of three digits stay as they were published."""
+    given = {"hardware": "H100", "precision": "bf16"}
+    slow = {"qps": 1, "target_p99_latency_ms": 60_000}
+    for found in (
+        IterationModel("saturated").solve(model, **given),
+        ServingModel("colocated").solve(model, isl=512, osl=64, request_rate=0.1, **given),
+        ServingCapacityModel("prefill_aware").solve(model, **slow, **given),
+    ):
+        assert found.canonical("served_weights") == pytest.approx(2e9 * billions, rel=1e-3)
+    assert IterationModel("saturated").solve("Llama3_8B", **given).canonical("parameters") == 8.03e9
+    own = builtin().find("model", model).changed(parameters=7e9)
+    assert IterationModel("saturated").solve(own, **given).canonical("parameters") == 7e9

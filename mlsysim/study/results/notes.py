@@ -55,6 +55,7 @@ def notes(result: Result) -> tuple[str, ...]:
         *input_notes(binding),
         *_of_file(result),
         left_out(result),
+        _not_read(result),
         _as_run(result),
         _contradiction(result),
         _before(result),
@@ -211,6 +212,13 @@ def _replaced(result: Result, name: str, parts: Mapping[str, Value]) -> list[str
 def left_out(result: Result) -> str:
     """Name what a recipe gives and the model has no argument for; empty where that is nothing."""
     return without_arguments(result.model, result.left_out)
+
+
+def _not_read(result: Result) -> str:
+    """Name the options of a recipe's file that no argument expresses; empty where there are none."""
+    recipe = result.entries.get(recipe_argument(type(result.model)))
+    names = ", ".join(recipe.not_read) if isinstance(recipe, Recipe) else ""
+    return f"of {name_of(recipe)} is not read: {names}" if names else ""
 
 
 def without_arguments(model: DeclaredModel, left_out: Sequence[str]) -> str:
