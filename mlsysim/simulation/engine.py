@@ -5,6 +5,7 @@ Compiled by numba where that is installed; else the same text runs in Python, on
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 from mlsysim.extras import installed
@@ -48,6 +49,8 @@ class Times(NamedTuple):
     decode_host: Table
     context: Table
     """By the tokens of context of one decoding request: its attention."""
+    per_context: float
+    """Seconds of it for each of these tokens; below zero where it is no straight line."""
     whole: Table
     """By the tokens of one whole prompt, without attention."""
     whole_host: float
@@ -189,6 +192,24 @@ def decode_time(times, requests, context):
     """Seconds of a step in which so many requests of a mean context decode, and nothing else."""
     device = look(times.decode, requests) + look(times.decode_share, requests) * look(times.context, context)
     return max(device, look(times.decode_host, requests))
+
+
+@compiled
+def decode_steps(times, requests, context, most, left):
+    """Steps, and their seconds, until so many are done or so much time is over, the last step included."""
+    host, share = look(times.decode_host, requests), look(times.decode_share, requests)
+    device = look(times.decode, requests) + share * look(times.context, context)
+    growth = share * times.per_context
+    if most == 1 or growth < 0:
+        return 1, max(device, host)
+    if device < host:
+        if growth > 0:
+            most = min(most, max(1, int((host - device) / growth)))
+        device, growth = host, 0.0
+    first = device - growth / 2
+    steps = 2 * left / (first + math.sqrt(first * first + 2 * growth * left))
+    most = min(most, max(1, int(math.ceil(min(steps, 1e15)))))
+    return most, most * (first + growth * most / 2)
 
 
 @compiled
@@ -369,9 +390,16 @@ def serve(asked, times, rules, seen, work, most):
         while numbers[OLDEST] >= 0 and held(rules, numbers) + rules.fixed * completions + floats[KEPT] > rules.cache:
             forget(rules, work, numbers[OLDEST])
 
-        context = numbers[CONTEXT] / max(1, decoding)
+        context, steps = numbers[CONTEXT] / max(1, decoding), 1
         if computed == 0:
-            seconds = decode_time(times, decoding, context)
+            # Nothing changes until a request ends or comes, or the cache is full: whoever waits has no room till then.
+            most_steps = work.ending[0] - numbers[STEP]
+            free = (rules.cache - held(rules, numbers)) / (rules.per_token * decoding)
+            most_steps = min(most_steps, int(min(free, 1e15)) + 1)
+            coming = work.future[0] if numbers[FUTURE] > 0 else 1e300
+            if not rules.in_flight and numbers[OPENED] < opening:
+                coming = min(coming, asked.arrival[asked.opening[numbers[OPENED]]])
+            steps, seconds = decode_steps(times, decoding, context, most_steps, coming - now)
         elif rules.chunked:
             seconds = mixed_time(times, decoding, context, computed, completions, attention)
         else:
@@ -381,8 +409,8 @@ def serve(asked, times, rules, seen, work, most):
         floats[BUSY] += seconds
 
         if decoding:
-            numbers[STEP] += 1
-            numbers[CONTEXT] += decoding
+            numbers[STEP] += steps
+            numbers[CONTEXT] += decoding * steps
             while numbers[ENDING] > 0 and work.ending[0] <= numbers[STEP]:
                 request = work.ending_of[0]
                 numbers[ENDING] = pull(work.ending, work.ending_of, numbers[ENDING], 0)

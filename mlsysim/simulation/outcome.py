@@ -30,8 +30,8 @@ from mlsysim.tracebacks import at_the_call
 PARTS = 20
 #: From here on a mean of the law is said to differ: a share, and standard errors.
 APART, SURE = 0.15, 3
-#: Share of the time from which on an engine hardly rests.
-FULL = 0.97
+#: From here on waits are said to grow: seconds a second.
+DRIFT = 0.02
 TIMES = ("ttft", "tpot", "e2e")
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 #: Unit and meaning of what no model computes.
@@ -178,17 +178,21 @@ class Simulation:
         for name in TIMES:
             values = getattr(table, name)[middle]
             values = values[~np.isnan(values)]
-            yield f"{name}_mean", _with_error(values, np.mean)
-            for short, level in QUANTILES.items():
-                yield f"{name}_{short}", _with_error(values, lambda part, level=level: np.quantile(part, level))
+            yield f"{name}_mean", _with_error(values)
+            levels = list(QUANTILES.values())
+            found = np.quantile(values, levels) if len(values) else np.full(len(levels), nan)
+            parts = np.quantile(_parts(values), levels, axis=1) if len(values) >= 2 * PARTS else [[]] * len(levels)
+            for short, value, own in zip(QUANTILES, found, parts, strict=True):
+                yield f"{name}_{short}", (float(value), _error(own))
         rates = [run.finished / run.elapsed for run in self._runs if run.elapsed > 0]
         rate = float(sum(rates))
-        decoding = _with_error((table.finish - table.first_token)[middle], np.mean)
+        decoding = _with_error((table.finish - table.first_token)[middle])
         yield "decode_batch", tuple(each * rate / asked.replicas for each in decoding)
         tokens = float(table.output_tokens[middle].mean())
         finished = np.sort(table.finish[middle])
-        gaps = [np.diff(part[[0, -1]])[0] / (len(part) - 1) for part in np.array_split(finished, PARTS) if len(part) > 1]
-        spread = float(np.std(gaps, ddof=1) / np.mean(gaps) / sqrt(len(gaps))) if len(gaps) > 1 else nan
+        edges = finished[:: max(1, len(finished) // PARTS)]
+        paces = np.diff(edges) if len(finished) >= 2 * PARTS else np.zeros(0)
+        spread = _error(paces) / float(paces.mean()) if len(paces) and paces.mean() > 0 else nan
         yield "tokens_per_second", (rate * tokens, rate * tokens * spread)
         yield "requests_per_second", (rate, rate * spread)
         shares = [run.busy / run.elapsed for run in self._runs if run.elapsed > 0]
@@ -201,7 +205,7 @@ class Simulation:
             kept = np.ones(len(middle), bool)
             for name, slo in promised.items():
                 kept &= ~(getattr(table, name)[middle] > slo) if slo else True
-            yield "slo_attainment", _with_error(kept.astype(float), np.mean)
+            yield "slo_attainment", _with_error(kept.astype(float))
 
     def keys(self) -> tuple[str, ...]:
         """Names of what is measured.
@@ -282,10 +286,10 @@ class Simulation:
                 f"{count:,} requests were preempted, as keys and values no longer fit: the law keeps room for whole "
                 "answers and preempts none"
             )
-        if not asked.in_flight and known["busy_share"][0] > FULL:
+        if not asked.in_flight and (growing := self._drift()) > DRIFT:
             yield (
-                f"replicas work {known['busy_share'][0]:.0%} of the time: requests come about as fast as they are "
-                "completed, and waits grow with the length of the run; the law has waits up to a load of 1"
+                f"waits grow by {growing:.2g} s a second: requests come about as fast as they are completed, or faster, "
+                "and the longer the run the longer they wait; the law has waits up to a load of 1"
             )
         if asked.burstiness != 1 and "burstiness" not in asked.model.arguments and not asked.in_flight:
             yield f"burstiness is {asked.burstiness:.3g}: the law of {variant} has Poisson's arrivals"
@@ -313,6 +317,15 @@ class Simulation:
                 yield f"{name} is infinite by the law, which takes requests to come without end"
             elif abs(theirs - mine) > max(APART * mine, SURE * (0.0 if isnan(error) else error)):
                 yield f"{name} is {theirs / mine - 1:+.0%} by the law: {_text(name, theirs)} for {_text(name, mine)}"
+
+    def _drift(self) -> float:
+        """Seconds by which the wait for a prefill grows in a second."""
+        table = self.requests
+        if len(table.arrival) < 2 * PARTS or np.ptp(table.arrival) == 0:
+            return 0.0
+        late = table.arrival >= np.quantile(table.arrival, 0.2)
+        waits, arrival = (table.prefill_start - table.arrival)[late], table.arrival[late]
+        return float(np.polyfit(arrival - arrival.mean(), waits, 1)[0])
 
     def _of_law(self, name: str) -> float | None:
         return self.law.canonical(name) if self.law is not None and name in self.law else None
@@ -435,12 +448,22 @@ class Simulation:
         return f"<Simulation of {self.model!r}>\n{self.text()}"
 
 
-def _with_error(values: Any, statistic: Any) -> tuple[float, float]:
-    """A statistic of values, and its standard error by its spread over parts of them."""
+def _parts(values: Any) -> Any:
+    """Values in parts of one size, one after the other; a few of the last are left out."""
+    size = len(values) // PARTS
+    return values[: size * PARTS].reshape(PARTS, size)
+
+
+def _error(parts: Any) -> float:
+    """Standard error of what each part says."""
+    return float(np.std(parts, ddof=1) / sqrt(len(parts))) if len(parts) > 1 else nan
+
+
+def _with_error(values: Any) -> tuple[float, float]:
+    """A mean and its standard error."""
     if not len(values):
         return nan, nan
-    parts = [statistic(part) for part in np.array_split(values, PARTS)] if len(values) >= 2 * PARTS else []
-    return float(statistic(values)), float(np.std(parts, ddof=1) / sqrt(PARTS)) if parts else nan
+    return float(values.mean()), _error(_parts(values).mean(axis=1) if len(values) >= 2 * PARTS else [])
 
 
 def _unit(name: str) -> str:

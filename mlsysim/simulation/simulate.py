@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import inf
+from math import ceil, inf
 from numbers import Real
 from typing import Any
 
@@ -20,7 +20,7 @@ from mlsysim.simulation.engine import Rules
 from mlsysim.simulation.load import Load
 from mlsysim.simulation.outcome import Question, Simulation, Table
 from mlsysim.simulation.run import Run, run
-from mlsysim.simulation.steps import Steps, kept_line
+from mlsysim.simulation.steps import kept_line, tabulated
 from mlsysim.study.solve import solve
 from mlsysim.symbolic import variable_of
 
@@ -32,6 +32,8 @@ MOST = 10_000_000
 WARM_UP = 0.1
 #: Share of a cache that vLLM keeps free when it lets a prompt in.
 WATERMARK = 0.01
+#: Tables are as long as the longest request, rounded up, so that they serve for further runs.
+GRAIN = 1024
 #: What a run does not know, and what is said of it.
 _UNKNOWN = {
     "num_speculative_tokens": "must be 0: drafted tokens are not simulated",
@@ -165,7 +167,7 @@ def simulate(
         if in_flight:
             load = load._replace(arrival=np.zeros(len(load.prompt)))
     deployed = _Deployment(model, chunked, known)
-    table, runs, steps = deployed.serve(load, replicas, in_flight, pause, left_out, int(seed), rows)
+    table, runs, error = deployed.serve(load, replicas, in_flight, pause, left_out, int(seed), rows)
     asked = Question(
         model=model,
         arguments={**arguments, "num_replicas": replicas},
@@ -182,7 +184,7 @@ def simulate(
         rounds=int(num_rounds),
         seed=int(seed),
         left_out=left_out,
-        step_error=steps.error,
+        step_error=error,
     )
     return Simulation(asked, table, runs)
 
@@ -193,11 +195,11 @@ class _Deployment:
     def __init__(self, model: DeclaredModel, chunked: bool, known: Mapping[str, Any]) -> None:
         self.chunked, self.known = chunked, known
         foundations = {each.variant: each.model for each in model.foundations}
-        self.iteration, self.saturated = (foundations[name](name) for name in ("iteration", "saturated"))
+        self.iteration, self.saturated = foundations["iteration"], foundations["saturated"]("saturated")
 
     def serve(
         self, load: Load, replicas: int, in_flight: int, pause: float, left_out: float, seed: int, rows: Trace | None
-    ) -> tuple[Table, list[Run], Steps]:
+    ) -> tuple[Table, list[Run], float]:
         """Serve requests by replicas that know nothing of each other."""
         total = load.prompt + load.answer
         cache, fixed, per_token = kept_line(self.saturated, self.known, float(load.prompt.min()), float(total.max()))
@@ -209,9 +211,9 @@ class _Deployment:
         share = float(self.known.get("prefix_hit_rate", 0.0))
         room = cache / max(1e-12, fixed + per_token * float(load.prompt.min()))
         most = int(max(1, min(slots, len(load.prompt), in_flight or inf, room + 1)))
-        steps = Steps(self.iteration, self.known)
-        longest = int(total.max())
-        times = steps.tables(chunked=self.chunked, budget=budget, most=most, context=longest, prompt=longest)
+        longest = GRAIN * ceil(int(total.max()) / GRAIN)
+        values = tuple((name, float(value)) for name, value in self.known.items())
+        times, error = tabulated(self.iteration, values, self.chunked, budget, most, longest)
         rules = Rules(self.chunked, budget, slots, cache, fixed, per_token, WATERMARK, share, 0, pause)
         parts = loads.split(load, replicas, seed)
         runs: list[Run] = []
@@ -221,7 +223,7 @@ class _Deployment:
             count = len(places)
             opens, closes = int(left_out * count), count - int(left_out / 2 * count)
             runs.append(run(asked, times, rules._replace(in_flight=own), opens, closes))
-        return Table.of(load, parts, runs, left_out), runs, steps
+        return Table.of(load, parts, runs, left_out), runs, error
 
 
 def _chunked(model: DeclaredModel) -> bool:

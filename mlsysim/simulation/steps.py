@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from math import ceil
 from typing import Any
 
@@ -17,6 +18,8 @@ _DEVICE, _HOST, _WHOLE = "device_time", "host_time", "iteration_time"
 _CONTEXT, _PROMPT, _HEAD = "decode_attention_time", "prefill_attention_time", "head_time"
 #: Places of a table that are looked at one by one.
 FINE = 8192
+#: Share of attention that a straight line may leave out.
+STRAIGHT = 1e-9
 #: Drawn places of each kind of iteration at which tables are held against the model.
 CHECKED = 64
 
@@ -90,11 +93,14 @@ class Steps:
             heads = self._at(logits[0])
             sampled = Table(heads[_HEAD] + heads["after"], *logits[1:])
             sampled_host = Table(heads[_HOST] + heads["after"], *logits[1:])
+        slope = (of_context[-1] - of_context[0]) / seen[-1]
+        straight = np.abs(of_context - of_context[0] - slope * seen).max() <= STRAIGHT * of_context[-1]
         times = Times(
             Table(base, *by_requests),
             Table(share, *by_requests),
             Table(alone[_HOST] + alone["after"], *by_requests),
             Table(of_context, *by_context),
+            float(slope) if straight else -1.0,
             Table(whole[_DEVICE] - whole[_PROMPT] + whole["after"], own_fine, own_stride),
             float((whole[_HOST] + whole["after"])[0]),
             tokens,
@@ -130,6 +136,26 @@ def _places(most: int) -> tuple[Any, int, int]:
     stride = ceil((most - FINE) / FINE)
     beyond = FINE + stride * np.arange(1, ceil((most - FINE) / stride) + 1)
     return np.concatenate([np.arange(FINE + 1), beyond]).astype(np.float64), FINE, stride
+
+
+@lru_cache(maxsize=8)
+def tabulated(
+    iteration: type[DeclaredModel], values: tuple[tuple[str, float], ...], chunked: bool, budget: int, most: int, longest: int
+) -> tuple[Times, float]:
+    """Tabulate iterations, and say how far the tables are off; the last ones are kept.
+
+    Parameters
+    ----------
+    iteration : type
+        The model of an iteration.
+    values : tuple
+        Canonical values of its inputs.
+    chunked, budget, most, longest
+        As for :meth:`Steps.tables`; contexts and prompts are as long.
+    """
+    steps = Steps(iteration("iteration"), dict(values))
+    times = steps.tables(chunked=chunked, budget=budget, most=most, context=longest, prompt=longest)
+    return times, steps.error
 
 
 def kept_line(saturated: DeclaredModel, values: Mapping[str, Any], first: float, last: float) -> tuple[float, float, float]:
