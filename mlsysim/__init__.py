@@ -98,6 +98,7 @@ _ROOMS = (
     "models",
     "plot",
     "show",
+    "simulation",
     "study",
     "symbolic",
     "symbols",

@@ -36,11 +36,13 @@ __all__ = [
     "Sourced",
     "SparseTransformerWorkload",
     "Stack",
+    "Trace",
     "Traffic",
     "TransformerWorkload",
     "Value",
     "builtin",
     "load_catalog",
     "memory_as_typed",
+    "read_trace",
     "which_memory",
 ]

@@ -120,9 +120,12 @@ class Traffic(Entry):
         InputError
             If it is neither a path nor a table, or the unit is none of these.
         """
-        asked = read_trace(
-            trace, prompt_tokens=prompt_tokens, output_tokens=output_tokens, arrival=arrival, arrival_unit=arrival_unit
-        )
+        columns = {"prompt_tokens": prompt_tokens, "output_tokens": output_tokens, "arrival": arrival}
+        return cls.of_requests(read_trace(trace, **columns, arrival_unit=arrival_unit), name)
+
+    @classmethod
+    def of_requests(cls, asked: Trace, name: str = "") -> Self:
+        """The traffic of the requests of a trace that was read, as :meth:`from_trace` says it."""
         count = len(asked.prompts)
         described = f"{count:,} requests of {asked.origin}"
 

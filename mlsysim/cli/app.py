@@ -36,7 +36,7 @@ from mlsysim.cli.options import (
     Words,
     answered_by,
 )
-from mlsysim.cli.verbs import calibrate, compare, sensitivity, solve_for, uncertainty, verify
+from mlsysim.cli.verbs import calibrate, compare, sensitivity, simulate, solve_for, uncertainty, verify
 from mlsysim.errors import InputError, MlsysimError, legible, printable
 from mlsysim.inputs.spellings import option_name
 from mlsysim.models.registry import Registry
@@ -330,6 +330,7 @@ app.command(cls=Grid, help=sensitivity.HELP + SPELLING)(sensitivity.sensitivity)
 app.command(cls=Grid, help=solve_for.HELP + SPELLING)(solve_for.solve_for)
 app.command(cls=Grid, help=compare.HELP + SPELLING)(compare.compare)
 app.command(cls=Grid, help=uncertainty.HELP + SPELLING)(uncertainty.uncertainty)
+app.command(cls=Grid, help=simulate.HELP)(simulate.simulate)
 
 
 app.command(cls=Grid, help=calibrate.HELP)(calibrate.calibrate)

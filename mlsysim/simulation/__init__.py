@@ -1,1 +1,1 @@
-"""Events of a serving engine, one iteration after the other: step times of the model of an iteration, and no law of waiting."""
+"""Serving engines, iteration by iteration: step times are those of the model of an iteration, and no law is asked."""

@@ -24,8 +24,8 @@ else:
 #: States of a request.
 UNSENT, WAITS, PREFILLS, DECODES, DONE = range(5)
 #: Places of numbers that outlast a call: whole ones, and times.
-STEP, OPENED, SENT, WAITING, ENDING, FUTURE, DECODING, CONTEXT, PARTIAL, PROGRESS, RESERVED, FINISHED, CHAINS = range(13)
-OLDEST, NEWEST, INTEGERS = 13, 14, 15
+STEP, OPENED, SENT, WAITING, ENDING, FUTURE, DECODING, CONTEXT = range(8)
+PARTIAL, PROGRESS, RESERVED, FINISHED, CHAINS, OLDEST, NEWEST, INTEGERS = range(8, 16)
 NOW, BUSY, KEPT, OPEN_TIME, OPEN_BUSY, CLOSE_TIME, CLOSE_BUSY, FLOATS = range(8)
 #: A priority is worth more than any place in the order of coming.
 ORDERS = 1 << 40
@@ -208,7 +208,7 @@ def decode_steps(times, requests, context, most, left):
         device, growth = host, 0.0
     first = device - growth / 2
     steps = 2 * left / (first + math.sqrt(first * first + 2 * growth * left))
-    most = min(most, max(1, int(math.ceil(min(steps, 1e15)))))
+    most = min(most, max(1, math.ceil(min(steps, 1e15))))
     return most, most * (first + growth * most / 2)
 
 
@@ -360,7 +360,7 @@ def serve(asked, times, rules, seen, work, most):
                 if taken > 0 and taken + needed > (1 - rules.watermark) * rules.cache:
                     break
                 numbers[WAITING] = pull(work.waiting, work.waiting_of, numbers[WAITING], 0)
-                cached = int(asked.prompt[request] * rules.hit_share + 0.5)
+                cached = round(asked.prompt[request] * rules.hit_share)
                 session = asked.session[request]
                 if session >= 0 and work.retained[session] > 0:
                     cached = max(cached, work.retained[session])

@@ -41,7 +41,13 @@ def arrivals(rate: float, burstiness: float, count: int, rng: np.random.Generato
 
 
 def drawn(
-    count: int, turns: int, mean: tuple[float, float], cv: tuple[float, float], rate: float, burstiness: float, seed: int
+    count: int,
+    turns: int,
+    mean: tuple[float, float],
+    cv: tuple[float, float],
+    rate: float,
+    burstiness: float,
+    seed: int,
 ) -> Load:
     """Draw requests, in sessions of so many turns, whose prompts have all that was said before.
 

@@ -288,14 +288,14 @@ class Simulation:
             )
         if not asked.in_flight and (growing := self._drift()) > DRIFT:
             yield (
-                f"waits grow by {growing:.2g} s a second: requests come about as fast as they are completed, or faster, "
-                "and the longer the run the longer they wait; the law has waits up to a load of 1"
+                f"waits grow by {growing:.2g} s a second: requests come about as fast as they are completed, or "
+                "faster; the law has waits up to a load of 1, and these depend on the length of the run"
             )
         if asked.burstiness != 1 and "burstiness" not in asked.model.arguments and not asked.in_flight:
             yield f"burstiness is {asked.burstiness:.3g}: the law of {variant} has Poisson's arrivals"
         if asked.in_sessions:
             yield (
-                f"the law knows no sessions: {known['cached_share'][0]:.0%} of the tokens of prompts were kept from the "
+                f"the law knows no sessions: {known['cached_share'][0]:.0%} of the tokens of prompts were kept from "
                 "turns before, which prefix_hit_rate says to it"
             )
         if asked.prioritised:
@@ -303,8 +303,12 @@ class Simulation:
         if asked.rounds:
             yield f"the law is that of a steady state, without the start of {asked.rounds} rounds"
         values = asked.binding.values
-        if asked.in_flight and any(values.get(name) for name in ("isl_cv", "osl_cv")):
+        if any(values.get(name, 1) > 1 for name in ("pp_size", "dp_attention_size")):
+            yield "a prompt stops all stages and attention ranks here: the law lets each of them go on by itself"
+        if asked.in_flight > 1 and any(values.get(name) for name in ("isl_cv", "osl_cv")):
             yield "lengths vary in a closed loop: all quantiles of the law are its means"
+        elif asked.in_flight > 1 and "max_num_batched_tokens" in asked.model.arguments:
+            yield "lengths are alike in a closed loop, and requests stay in step: the law spreads their prompts evenly"
         law = self.law
         if law is None:
             yield "the law has no answer to these arguments"
@@ -349,9 +353,10 @@ class Simulation:
         left = f", {asked.left_out:.0%} left out at the start" if asked.left_out else ", all counted"
         several = f"{asked.replicas} replica{'s' if asked.replicas > 1 else ''}"
         sessions = f", sessions of {asked.turns}" if asked.turns > 1 else ""
+        prompts, answers = table.prompt_tokens.mean(), table.output_tokens.mean()
         return (
-            f"{len(table.request):,} requests, {how}{sessions}, on {several}; prompts of {table.prompt_tokens.mean():,.0f} "
-            f"and answers of {table.output_tokens.mean():,.0f} tokens, mean{left}; seed {asked.seed}"
+            f"{len(table.request):,} requests, {how}{sessions}, on {several}; prompts of {prompts:,.0f} and answers of "
+            f"{answers:,.0f} tokens, mean{left}; seed {asked.seed}"
         )
 
     def to_csv(self, path: str | PathLike[str]) -> None:
@@ -474,5 +479,3 @@ def _text(name: str, canonical: float) -> str:
     unit = _unit(name)
     amount = float(units.from_canonical(canonical, unit))
     return formatting.number(amount) if unit == "count" else formatting.with_unit(amount, unit)
-
-

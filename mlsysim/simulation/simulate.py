@@ -125,7 +125,7 @@ def simulate(
     columns |= {"arrival_unit": arrival_unit}
     if trace is not None:
         rows = read_trace(trace, **columns, session=session, priority=priority)
-        arguments = _of_trace(arguments, rows, Traffic.from_trace(trace, **columns))
+        arguments = _of_trace(arguments, rows)
         if turns > 1:
             raise InputError("turns", turns, "must be left out with a trace", "a column of sessions says what follows")
     elif given := [name for name, each in {**columns, "session": session, "priority": priority}.items() if each]:
@@ -141,9 +141,7 @@ def simulate(
     if burstiness is not None:
         bursts = convert.scalar(variable_of("burstiness"), burstiness)
     rate, in_flight = float(known["request_rate"]), round(float(known["concurrency"]))
-    if rows is not None and rows.times and in_flight == 0:
-        rate = 0.0
-    elif in_flight:
+    if in_flight or (rows is not None and rows.times):
         rate = 0.0
     elif not rate:
         raise MissingInputError(type(model).__name__, "request_rate", "give request_rate=, concurrency= or a trace")
@@ -232,14 +230,15 @@ def _chunked(model: DeclaredModel) -> bool:
     return ENGINES[model.variant]
 
 
-def _of_trace(arguments: dict[str, Any], rows: Trace, traffic: Traffic) -> dict[str, Any]:
+def _of_trace(arguments: dict[str, Any], rows: Trace) -> dict[str, Any]:
     """Arguments with the traffic of a trace, which says what they must not."""
     said = ("traffic", "isl", "osl", "isl_cv", "osl_cv", *(("request_rate",) if rows.times else ()))
     for name in said:
         if arguments.get(name) is not None:
             raise InputError(name, arguments[name], "must be left out: the trace says it")
-    closed = arguments.get("concurrency") not in (None, 0)
-    return {**arguments, "traffic": traffic.model_copy(update={"request_rate": None}) if closed else traffic}
+    # A closed loop has no rate, and no more have requests that all come at once.
+    without = arguments.get("concurrency") not in (None, 0) or len({*rows.times}) == 1
+    return {**arguments, "traffic": Traffic.of_requests(rows._replace(times=[]) if without else rows)}
 
 
 def _replicas(model: DeclaredModel, arguments: Mapping[str, Any], binding: Binding) -> tuple[int, bool]:

@@ -140,7 +140,12 @@ def _places(most: int) -> tuple[Any, int, int]:
 
 @lru_cache(maxsize=8)
 def tabulated(
-    iteration: type[DeclaredModel], values: tuple[tuple[str, float], ...], chunked: bool, budget: int, most: int, longest: int
+    iteration: type[DeclaredModel],
+    values: tuple[tuple[str, float], ...],
+    chunked: bool,
+    budget: int,
+    most: int,
+    longest: int,
 ) -> tuple[Times, float]:
     """Tabulate iterations, and say how far the tables are off; the last ones are kept.
 
@@ -158,7 +163,9 @@ def tabulated(
     return times, steps.error
 
 
-def kept_line(saturated: DeclaredModel, values: Mapping[str, Any], first: float, last: float) -> tuple[float, float, float]:
+def kept_line(
+    saturated: DeclaredModel, values: Mapping[str, Any], first: float, last: float
+) -> tuple[float, float, float]:
     """Tokens of the cache of an engine, and the line of what a request takes of it by its tokens.
 
     Parameters
