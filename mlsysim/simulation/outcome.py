@@ -166,6 +166,11 @@ class Simulation:
         return self._asked.model
 
     @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments as ``solve`` takes them, with the traffic of a trace and the number of replicas."""
+        return dict(self._asked.arguments)
+
+    @property
     def step_error(self) -> float:
         """Largest difference of a step time from that of the model of an iteration, as a share."""
         return self._asked.step_error
