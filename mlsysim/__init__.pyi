@@ -33,6 +33,7 @@ from mlsysim.models import MoERoutingModel as _MoERoutingModel
 from mlsysim.models import ParameterCountModel as _ParameterCountModel
 from mlsysim.models import PerformanceModel as PerformanceModel
 from mlsysim.study.results.result import Result as Result
+from mlsysim.simulation.outcome import Simulation as Simulation
 from mlsysim.study.inverse.solution import Solution as Solution
 from mlsysim.models import ServingCapacityModel as _ServingCapacityModel
 from mlsysim.models import ServingModel as _ServingModel
@@ -84,7 +85,7 @@ from mlsysim.study.proofs.verification import Verification as Verification
 from mlsysim.units import Q_ as Q_
 from mlsysim.units import ureg as ureg
 
-__all__ = ['Accelerator', 'Catalog', 'CollectiveModel', 'DistributedModel', 'EconomicsModel', 'Example', 'ExpertParallelModel', 'Fabric', 'Fleet', 'Formula', 'Hardware', 'Index', 'IterationModel', 'KernelModel', 'LeastInteger', 'MemoryDesign', 'MemoryExpansionModel', 'MemoryKind', 'MoERoutingModel', 'Models', 'Node', 'ParameterCountModel', 'PerformanceModel', 'Q_', 'Recipe', 'Recipes', 'Reference', 'Rent', 'Requirement', 'Result', 'Root', 'ServingCapacityModel', 'ServingModel', 'Slot', 'Solution', 'Source', 'SparseTransformerWorkload', 'Stacks', 'System', 'Systems', 'Traffic', 'TrainingMemoryModel', 'TransformerWorkload', 'UnitSymbol', 'Variant', 'Verification', '__version__', 'add_reference', 'at_least', 'between', 'boolean', 'by_label', 'by_member', 'byte', 'choice', 'compare', 'derived', 'distributions', 'dropped_tokens', 'evaluated_at', 'expert_loads', 'family', 'flag', 'flop', 'integer', 'label', 'linked', 'load_catalog', 'nonnegative', 'positive', 'request', 'routing_imbalance', 'sharded', 'swapped', 'token', 'total', 'ureg', 'variable', 'verify', 'when']
+__all__ = ['Accelerator', 'Catalog', 'CollectiveModel', 'DistributedModel', 'EconomicsModel', 'Example', 'ExpertParallelModel', 'Fabric', 'Fleet', 'Formula', 'Hardware', 'Index', 'IterationModel', 'KernelModel', 'LeastInteger', 'MemoryDesign', 'MemoryExpansionModel', 'MemoryKind', 'MoERoutingModel', 'Models', 'Node', 'ParameterCountModel', 'PerformanceModel', 'Q_', 'Recipe', 'Recipes', 'Reference', 'Rent', 'Requirement', 'Result', 'Root', 'ServingCapacityModel', 'ServingModel', 'Simulation', 'Slot', 'Solution', 'Source', 'SparseTransformerWorkload', 'Stacks', 'System', 'Systems', 'Traffic', 'TrainingMemoryModel', 'TransformerWorkload', 'UnitSymbol', 'Variant', 'Verification', '__version__', 'add_reference', 'at_least', 'between', 'boolean', 'by_label', 'by_member', 'byte', 'choice', 'compare', 'derived', 'distributions', 'dropped_tokens', 'evaluated_at', 'expert_loads', 'family', 'flag', 'flop', 'integer', 'label', 'linked', 'load_catalog', 'nonnegative', 'positive', 'request', 'routing_imbalance', 'sharded', 'swapped', 'token', 'total', 'ureg', 'variable', 'verify', 'when']
 __version__: str
 
 class _ParameterCountInputs(TypedDict, total=False):
@@ -1333,6 +1334,7 @@ class ServingModel(_ServingModel):
     def function(self, outputs: Any, *entries: Any, check: bool = ..., **inputs: Any) -> _PureFunction: ...  # type: ignore[override]
     def sweep(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., node: str | _catalog.Node = ..., fleet: str | _catalog.Fleet = ..., traffic: str | _catalog.Traffic = ..., rent: str | _catalog.Rent = ..., **axes: Any) -> xarray.Dataset: ...  # type: ignore[override]
     def search(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., node: str | _catalog.Node = ..., fleet: str | _catalog.Fleet = ..., traffic: str | _catalog.Traffic = ..., rent: str | _catalog.Rent = ..., **axes: Any) -> _Designs: ...  # type: ignore[override]
+    def simulate(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., node: str | _catalog.Node = ..., fleet: str | _catalog.Fleet = ..., traffic: str | _catalog.Traffic = ..., rent: str | _catalog.Rent = ..., **inputs: Any) -> Simulation: ...  # type: ignore[override]
     @classmethod
     def solve_example(cls, **changed: Any) -> _ServingResult: ...
 
