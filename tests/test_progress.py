@@ -41,7 +41,7 @@ LONG = {
         "uncertainty",
     ),
     "simulate": (
-        ("simulate", "serve", *SERVE[1:], "request_rate=0.5", "num_replicas=1", "--requests", "10000000"),
+        ("simulate", "serve", *SERVE[1:], "request_rate=0.5", "num_replicas=1", "--requests", "3000000"),
         "simulate",
     ),
 }

@@ -82,7 +82,9 @@ class Grid(TyperCommand):
 
             listed = ctx.obj.listed(question, _typed("--variant", args))
             own, others = form(listed, ctx.obj), {each.words: form(each, ctx.obj) for each in ctx.obj.beside(listed)}
-            words = _as_words(args, {option_name(n): n for each in (*others.values(), own) for n in each.arguments})
+            names = {option_name(n): n for each in (*others.values(), own) for n in each.arguments}
+            taken = {option for each in self.params for option in each.opts}
+            words = _as_words(args, {option: name for option, name in names.items() if option not in taken})
             for name in (word.partition("=")[0].replace("-", "_") for word in words):
                 for called, other in others.items() if name not in own.arguments else ():
                     if name in other.arguments:

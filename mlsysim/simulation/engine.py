@@ -49,8 +49,8 @@ class Times(NamedTuple):
     decode_host: Table
     context: Table
     """By the tokens of context of one decoding request: its attention."""
-    per_context: float
-    """Seconds of it for each of these tokens; below zero where it is no straight line."""
+    straight: Any
+    """By place of that table: the tokens up to which it goes on in the same straight line."""
     whole: Table
     """By the tokens of one whole prompt, without attention."""
     whole_host: float
@@ -153,6 +153,14 @@ def look(table, place):
 
 
 @compiled
+def cell(table, place):
+    """Find between which two numbers of a table a place lies, and how far apart they stand."""
+    if place > table.fine:
+        return min(int(table.fine + (place - table.fine) / table.stride), len(table.values) - 2), table.stride
+    return min(int(place), len(table.values) - 2), 1
+
+
+@compiled
 def push(keys, items, size, key, item):
     """Add to a heap, whose least key stands first."""
     place = size
@@ -199,9 +207,11 @@ def decode_steps(times, requests, context, most, left):
     """Steps, and their seconds, until so many are done or so much time is over, the last step included."""
     host, share = look(times.decode_host, requests), look(times.decode_share, requests)
     device = look(times.decode, requests) + share * look(times.context, context)
-    growth = share * times.per_context
-    if most == 1 or growth < 0:
+    at, width = cell(times.context, context)
+    most = min(most, int(min(times.straight[at] - context, 1e15)) + 1)
+    if most <= 1:
         return 1, max(device, host)
+    growth = share * (times.context.values[at + 1] - times.context.values[at]) / width
     if device < host:
         if growth > 0:
             most = min(most, max(1, int((host - device) / growth)))

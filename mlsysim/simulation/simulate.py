@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mlsysim.catalog import Trace, Traffic, read_trace
-from mlsysim.errors import InfeasibleError, InputError, MissingInputError
+from mlsysim.errors import InfeasibleError, InputError, MissingInputError, MlsysimError
 from mlsysim.inputs import convert
 from mlsysim.inputs.binding import Binding, bind
 from mlsysim.inputs.declaration import DeclaredModel
@@ -140,7 +140,11 @@ def simulate(
     bursts = known.get("burstiness", 1.0)
     if burstiness is not None:
         bursts = convert.scalar(variable_of("burstiness"), burstiness)
-    rate, in_flight = float(known["request_rate"]), round(float(known["concurrency"]))
+    if rows is not None:
+        bursts = float(arguments["traffic"].burstiness.value)
+    rate, in_flight = float(known["request_rate"]), int(known["concurrency"])
+    if in_flight != known["concurrency"]:
+        raise InputError("concurrency", arguments.get("concurrency"), "must be a whole number of requests in flight")
     if in_flight or (rows is not None and rows.times):
         rate = 0.0
     elif not rate:
@@ -255,12 +259,11 @@ def _replicas(model: DeclaredModel, arguments: Mapping[str, Any], binding: Bindi
 
 
 def _seconds(name: str, value: Any) -> float:
-    if isinstance(value, Real) and not isinstance(value, bool):
-        value = f"{float(value)} s"
     try:
-        return convert.scalar(variable_of("ttft_slo"), value)
-    except InputError as error:
-        raise InputError(name, error.value, error.allowed) from None
+        plain = isinstance(value, Real) and not isinstance(value, bool)
+        return convert.scalar(variable_of("ttft_slo"), f"{float(value)} s" if plain else value)
+    except MlsysimError:
+        raise InputError(name, value, "must be a time from 0 on, as in 2.5 or '2.5 s'") from None
 
 
 def _share(name: str, value: Any) -> float:

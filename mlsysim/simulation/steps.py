@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from math import ceil
+from math import ceil, inf
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ _DEVICE, _HOST, _WHOLE = "device_time", "host_time", "iteration_time"
 _CONTEXT, _PROMPT, _HEAD = "decode_attention_time", "prefill_attention_time", "head_time"
 #: Places of a table that are looked at one by one.
 FINE = 8192
-#: Share of attention that a straight line may leave out.
+#: Share of the steepest slope by which two may differ that are one line.
 STRAIGHT = 1e-9
 #: Drawn places of each kind of iteration at which tables are held against the model.
 CHECKED = 64
@@ -93,14 +93,15 @@ class Steps:
             heads = self._at(logits[0])
             sampled = Table(heads[_HEAD] + heads["after"], *logits[1:])
             sampled_host = Table(heads[_HOST] + heads["after"], *logits[1:])
-        slope = (of_context[-1] - of_context[0]) / seen[-1]
-        straight = np.abs(of_context - of_context[0] - slope * seen).max() <= STRAIGHT * of_context[-1]
+        slopes = np.diff(of_context) / np.diff(seen)
+        bent = np.abs(np.diff(slopes)) > STRAIGHT * slopes.max()
+        ends = np.append(np.where(bent, seen[1:-1], inf), inf)
         times = Times(
             Table(base, *by_requests),
             Table(share, *by_requests),
             Table(alone[_HOST] + alone["after"], *by_requests),
             Table(of_context, *by_context),
-            float(slope) if straight else -1.0,
+            np.minimum.accumulate(ends[::-1])[::-1].copy(),
             Table(whole[_DEVICE] - whole[_PROMPT] + whole["after"], own_fine, own_stride),
             float((whole[_HOST] + whole["after"])[0]),
             tokens,

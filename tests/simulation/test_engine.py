@@ -18,11 +18,11 @@ def line(fixed, slope=0.0):
 
 def times(prompt=0.0, token=0.0, step=0.0, each=0.0, context=0.0):
     """A prompt takes so long and its tokens beside; a step, each of its requests, and each token of a context."""
-    base, share = line(step, each), line(0.0, 1.0)
+    base, share, none = line(step, each), line(0.0, 1.0), line(0.0)
     attention = line(0.0, context)
     whole = line(prompt, token)
-    return Times(base, share, line(0.0), attention, context, whole, 0.0, line(step, token), line(0.0), line(0.0),
-                 line(0.0))  # fmt: skip
+    straight = np.array([math.inf])
+    return Times(base, share, none, attention, straight, whole, 0.0, line(step, token), none, none, none)
 
 
 def asked(arrival, prompt, answer):
@@ -91,7 +91,7 @@ def test_a_full_cache_sends_the_last_one_back():
 def test_jumps_are_the_steps_one_by_one():
     many = asked(np.cumsum(np.random.default_rng(1).exponential(1, 500)), 50, 40)
     jumped = times(prompt=0.2, step=0.03, each=0.001, context=1e-5)
-    found = [runs.run(many, each, rules(), 0, 500).seen for each in (jumped, jumped._replace(per_context=-1.0))]
+    found = [runs.run(many, each, rules(), 0, 500).seen for each in (jumped, jumped._replace(straight=np.zeros(1)))]
     assert found[0].finish == pytest.approx(found[1].finish, rel=1e-9)
 
 

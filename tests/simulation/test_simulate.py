@@ -3,6 +3,8 @@
 import csv
 import json
 import math
+import pickle
+import time
 
 import numpy as np
 import pytest
@@ -63,8 +65,8 @@ def test_as_many_replicas_as_solve_deploys_and_what_is_promised():
 def test_a_closed_loop_has_as_many_in_flight():
     found = ask(concurrency=16, requests=2000)
     table = found.requests
-    for time in np.linspace(1, table.finish.max() * 0.9, 50):
-        assert ((table.arrival <= time) & (time < table.finish)).sum() == 16
+    for at in np.linspace(1, table.finish.max() * 0.9, 50):
+        assert ((table.arrival <= at) & (at < table.finish)).sum() == 16
     # Little's law
     assert found.requests_per_second.magnitude * seconds(found, "e2e_mean") == pytest.approx(16, rel=0.02)
 
@@ -198,6 +200,29 @@ def test_stages_and_attention_ranks():
         assert seconds(found, "tpot_mean") == pytest.approx(law.canonical("tpot_mean"), rel=0.12)
         assert found.notes == ("a prompt stops all stages and attention ranks here: the law lets each of them go on by "
                                "itself",)  # fmt: skip
+
+
+def test_a_trace_in_bursts_says_what_the_chunked_law_takes():
+    rng = np.random.default_rng(5)
+    columns = {"arrival": np.cumsum(rng.gamma(0.2, 2, 2000)), "isl": [500] * 2000, "osl": [50] * 2000}
+    found = ServingModel("chunked_estimate").simulate(**ENGINE, num_replicas=1, trace=columns)
+    assert any("has Poisson's arrivals" in note for note in found.notes)
+    assert not any("burstiness is" in note for note in ask(request_rate=1, requests=100).notes)
+
+
+def test_it_is_pickled_with_its_answers():
+    found = ask(request_rate=3, requests=500)
+    again = pickle.loads(pickle.dumps(found))
+    assert again.text() == found.text()
+
+
+def test_a_hundred_thousand_requests_take_less_than_a_fifth_of_a_second():
+    took = []
+    for seed in range(4):
+        began = time.process_time()
+        ask("chunked_estimate", request_rate=5, requests=100_000, seed=seed)
+        took.append(time.process_time() - began)
+    assert min(took) < 0.2
 
 
 def test_text_names_its_values_errors_and_the_law():

@@ -43,7 +43,7 @@ def answer(
         basis = at_point(found.model, found.arguments, ("tpot_mean",))
         text = with_basis(found.to_dict(), basis) if as_json else found.text()
     except MlsysimError as error:
-        named = re.sub(rf"^({_OPTIONS})=", lambda m: f"--{m[1].replace('_', '-')} ", str(error))
+        named = re.sub(rf"^({_OPTIONS})='?(.*?)'?:", lambda m: f"--{m[1].replace('_', '-')} {m[2]}:", str(error))
         raise MlsysimError(as_choices(named, ("variant",))) from None
     if csv is not None:
         with replaced(csv) as beside:
