@@ -134,3 +134,36 @@ def test_places_of_a_table():
     table = Table(many * 2.0, fine, stride)
     for place in (0, 17.5, 8192, 8193, 50_001, 99_999.5):
         assert engine.look(table, float(place)) == pytest.approx(2 * place)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_is_asked_is_served_once_and_leaves_nothing_behind(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    count = 120
+    session = np.where(rng.random(count) < 0.6, rng.integers(0, 15, count), -1)
+    follows, last = np.full(count, -1), {}
+    for place, name in enumerate(session.tolist()):
+        if name in last and name >= 0:
+            follows[last[name]] = place
+        last[name] = place
+    opening = np.setdiff1d(np.arange(count), follows)
+    many = Requests(np.sort(rng.exponential(3, count)), rng.integers(1, 60, count), rng.integers(1, 40, count),
+                    rng.integers(0, 3, count), follows, session, opening)  # fmt: skip
+    limit = rules(chunked=bool(seed % 2), budget=32, slots=int(rng.integers(1, 20)), cache=float(rng.integers(130, 400)),
+                  fixed=float(rng.integers(0, 5)), watermark=0.01, hit_share=rng.choice([0.0, 0.4]),
+                  in_flight=int(rng.choice([0, 5])), think=rng.choice([0.0, 2.0]))  # fmt: skip
+    kept = []
+    monkeypatch.setattr(runs, "Work", lambda *state: kept.append(engine.Work(*state)) or kept[-1])
+    found = runs.run(many, times(prompt=0.1, token=0.01, step=0.03, each=0.001, context=1e-4), limit, 0, count).seen
+    numbers = kept[0].integers
+    for place in (engine.WAITING, engine.ENDING, engine.FUTURE, engine.DECODING, engine.CONTEXT, engine.RESERVED):
+        assert numbers[place] == 0
+    assert numbers[engine.FINISHED] == count
+    assert numbers[engine.PARTIAL] == numbers[engine.OLDEST] == -1
+    assert kept[0].floats[engine.KEPT] == 0
+    assert (found.arrival <= found.admitted).all()
+    assert (found.admitted < found.first).all()
+    assert (found.first <= found.finish).all()
+    assert (found.cached < many.prompt).all()
+    turns = np.flatnonzero(follows >= 0)
+    assert (found.arrival[follows[turns]] >= found.finish[turns] + limit.think - 1e-9).all()
