@@ -24,9 +24,9 @@ else:
 #: States of a request.
 UNSENT, WAITS, PREFILLS, DECODES, DONE = range(5)
 #: Places of numbers that outlast a call: whole ones, and times.
-STEP, OPENED, SENT, WAITING, ENDING, FUTURE, DECODING, CONTEXT = range(8)
-PARTIAL, PROGRESS, RESERVED, FINISHED, CHAINS, OLDEST, NEWEST, INTEGERS = range(8, 16)
-NOW, BUSY, KEPT, OPEN_TIME, OPEN_BUSY, CLOSE_TIME, CLOSE_BUSY, FLOATS = range(8)
+STEP, OPENED, SENT, WAITING, ENDING, FUTURE, DECODING = range(7)
+PARTIAL, PROGRESS, RESERVED, FINISHED, CHAINS, OLDEST, NEWEST, INTEGERS = range(7, 15)
+NOW, BUSY, KEPT, OPEN_TIME, OPEN_BUSY, CLOSE_TIME, CLOSE_BUSY, CONTEXT, PACE, FLOATS = range(10)
 #: A priority is worth more than any place in the order of coming.
 ORDERS = 1 << 40
 
@@ -84,6 +84,10 @@ class Rules(NamedTuple):
     """Requests of a closed loop; 0 for arrivals."""
     think: float
     """Seconds between an answer and the next turn of its session."""
+    each: int
+    """Tokens that a decoding request passes in a step: one, and those drafted for it."""
+    draft_time: float
+    """Seconds of drafting in a step."""
 
 
 class Requests(NamedTuple):
@@ -92,6 +96,8 @@ class Requests(NamedTuple):
     arrival: Any
     prompt: Any
     answer: Any
+    pace: Any
+    """Tokens that a decode step gives, mean over its answer."""
     priority: Any
     """Rank: the lowest goes first."""
     next: Any
@@ -203,15 +209,15 @@ def decode_time(times, requests, context):
 
 
 @compiled
-def decode_steps(times, requests, context, most, left):
+def decode_steps(times, requests, context, pace, beside, most, left):
     """Steps, and their seconds, until so many are done or so much time is over, the last step included."""
-    host, share = look(times.decode_host, requests), look(times.decode_share, requests)
-    device = look(times.decode, requests) + share * look(times.context, context)
+    host, share = look(times.decode_host, requests) + beside, look(times.decode_share, requests)
+    device = look(times.decode, requests) + share * look(times.context, context) + beside
     at, width = cell(times.context, context)
-    most = min(most, int(min(times.straight[at] - context, 1e15)) + 1)
+    most = min(most, int(min((times.straight[at] - context) / pace, 1e15)) + 1)
     if most <= 1:
         return 1, max(device, host)
-    growth = share * (times.context.values[at + 1] - times.context.values[at]) / width
+    growth = pace * share * (times.context.values[at + 1] - times.context.values[at]) / width
     if device < host:
         if growth > 0:
             most = min(most, max(1, int((host - device) / growth)))
@@ -229,12 +235,12 @@ def prompt_time(times, tokens, attention):
 
 
 @compiled
-def mixed_time(times, requests, context, tokens, prompts, attention):
+def mixed_time(times, requests, rows, context, tokens, prompts, attention):
     """Seconds of an iteration of decoding requests beside tokens of prompts, of which so many end."""
-    device = look(times.tokens, requests + tokens) + look(times.sampled, requests + prompts) + attention
+    device = look(times.tokens, rows + tokens) + look(times.sampled, rows + prompts) + attention
     if requests:
         device += requests * look(times.context, context)
-    return max(device, look(times.sampled_host, requests + prompts))
+    return max(device, look(times.sampled_host, rows + prompts))
 
 
 @compiled
@@ -292,6 +298,17 @@ def finish(asked, rules, seen, work, request):
 
 
 @compiled
+def stop(asked, work, request):
+    """Take a request out of those that decode."""
+    numbers, floats = work.integers, work.floats
+    floats[CONTEXT] -= work.target[request] + 1 + (numbers[STEP] - work.begun[request]) * asked.pace[request]
+    floats[PACE] -= asked.pace[request]
+    numbers[DECODING] -= 1
+    if numbers[DECODING] == 0:
+        floats[CONTEXT] = floats[PACE] = 0.0
+
+
+@compiled
 def preempt(asked, seen, work):
     """Send the request back to the queue that comes last in the order of service; it is prefilled again."""
     numbers = work.integers
@@ -304,9 +321,8 @@ def preempt(asked, seen, work):
         numbers[PARTIAL] = -1
         numbers[RESERVED] -= work.target[last] + 1
     else:
-        decoded = numbers[STEP] - work.begun[last]
-        numbers[CONTEXT] -= work.target[last] + 1 + decoded
-        numbers[DECODING] -= 1
+        decoded = int((numbers[STEP] - work.begun[last]) * asked.pace[last])
+        stop(asked, work, last)
         numbers[ENDING] = pull(work.ending, work.ending_of, numbers[ENDING], place)
         work.made[last] += decoded
         work.target[last] = asked.prompt[last] + work.made[last]
@@ -316,10 +332,11 @@ def preempt(asked, seen, work):
 
 
 @compiled
-def held(rules, numbers):
+def held(rules, work):
     """Tokens of the cache that requests in service take."""
+    numbers = work.integers
     requests = numbers[DECODING] + (1 if numbers[PARTIAL] >= 0 else 0)
-    return rules.fixed * requests + rules.per_token * (numbers[CONTEXT] + numbers[RESERVED])
+    return rules.fixed * requests + rules.per_token * (work.floats[CONTEXT] + numbers[RESERVED])
 
 
 @compiled
@@ -352,20 +369,20 @@ def serve(asked, times, rules, seen, work, most):
             floats[NOW] = time
             continue
 
-        while held(rules, numbers) > rules.cache:
+        while held(rules, work) > rules.cache:
             preempt(asked, seen, work)
-        while numbers[OLDEST] >= 0 and held(rules, numbers) + floats[KEPT] > rules.cache:
+        while numbers[OLDEST] >= 0 and held(rules, work) + floats[KEPT] > rules.cache:
             forget(rules, work, numbers[OLDEST])
 
         decoding = numbers[DECODING]
-        room = rules.budget - decoding if rules.chunked else 1 << 60
+        room = rules.budget - decoding * rules.each if rules.chunked else 1 << 60
         computed, completions, attention = 0, 0, 0.0
         while room > 0:
             if numbers[PARTIAL] < 0:
                 if numbers[WAITING] == 0 or decoding + completions >= rules.slots:
                     break
                 request = work.waiting_of[0]
-                taken = held(rules, numbers) + rules.fixed * completions
+                taken = held(rules, work) + rules.fixed * completions
                 needed = rules.fixed + rules.per_token * (work.target[request] + 1)
                 if taken > 0 and taken + needed > (1 - rules.watermark) * rules.cache:
                     break
@@ -397,21 +414,25 @@ def serve(asked, times, rules, seen, work, most):
                 numbers[PARTIAL] = -1
                 if not rules.chunked:
                     break
-        while numbers[OLDEST] >= 0 and held(rules, numbers) + rules.fixed * completions + floats[KEPT] > rules.cache:
+        while numbers[OLDEST] >= 0 and held(rules, work) + rules.fixed * completions + floats[KEPT] > rules.cache:
             forget(rules, work, numbers[OLDEST])
 
-        context, steps = numbers[CONTEXT] / max(1, decoding), 1
+        context, rows, steps = floats[CONTEXT] / max(1, decoding), decoding * rules.each, 1
         if computed == 0:
             # Nothing changes until a request ends or comes, or the cache is full: whoever waits has no room till then.
             most_steps = work.ending[0] - numbers[STEP]
-            free = (rules.cache - held(rules, numbers)) / (rules.per_token * decoding)
+            free = (rules.cache - held(rules, work)) / (rules.per_token * floats[PACE])
             most_steps = min(most_steps, int(min(free, 1e15)) + 1)
             coming = work.future[0] if numbers[FUTURE] > 0 else 1e300
             if not rules.in_flight and numbers[OPENED] < opening:
                 coming = min(coming, asked.arrival[asked.opening[numbers[OPENED]]])
-            steps, seconds = decode_steps(times, decoding, context, most_steps, coming - now)
+            pace = floats[PACE] / decoding
+            left = coming - now
+            steps, seconds = decode_steps(times, decoding, context, pace, rules.draft_time, most_steps, left)
         elif rules.chunked:
-            seconds = mixed_time(times, decoding, context, computed, completions, attention)
+            seconds = mixed_time(times, decoding, rows, context, computed, completions, attention)
+            if decoding:
+                seconds += rules.draft_time
         else:
             decoding = 0
             seconds = prompt_time(times, computed, attention)
@@ -420,12 +441,11 @@ def serve(asked, times, rules, seen, work, most):
 
         if decoding:
             numbers[STEP] += steps
-            numbers[CONTEXT] += decoding * steps
+            floats[CONTEXT] += floats[PACE] * steps
             while numbers[ENDING] > 0 and work.ending[0] <= numbers[STEP]:
                 request = work.ending_of[0]
                 numbers[ENDING] = pull(work.ending, work.ending_of, numbers[ENDING], 0)
-                numbers[CONTEXT] -= work.target[request] + 1 + numbers[STEP] - work.begun[request]
-                numbers[DECODING] -= 1
+                stop(asked, work, request)
                 finish(asked, rules, seen, work, request)
         for each in range(completions):
             request = work.completed[each]
@@ -439,8 +459,10 @@ def serve(asked, times, rules, seen, work, most):
                 continue
             work.state[request] = DECODES
             work.begun[request] = numbers[STEP]
-            numbers[ENDING] = push(work.ending, work.ending_of, numbers[ENDING], numbers[STEP] + left, request)
-            numbers[CONTEXT] += work.target[request] + 1
+            last = numbers[STEP] + math.ceil(left / asked.pace[request] - 1e-9)
+            numbers[ENDING] = push(work.ending, work.ending_of, numbers[ENDING], last, request)
+            floats[CONTEXT] += work.target[request] + 1
+            floats[PACE] += asked.pace[request]
             numbers[DECODING] += 1
         if floats[OPEN_TIME] < 0 and numbers[FINISHED] >= work.opens:
             floats[OPEN_TIME], floats[OPEN_BUSY] = floats[NOW], floats[BUSY]

@@ -18,6 +18,8 @@ class Load(NamedTuple):
     """Seconds from the start; zero where other requests decide when one is sent."""
     prompt: Any
     answer: Any
+    pace: Any
+    """Tokens of a decode step."""
     rank: Any
     """Of the priority: the lowest goes first."""
     next: Any
@@ -73,7 +75,7 @@ def drawn(
         prompt[later] += prompt[later - 1] + answer[later - 1]
     arrival = np.where(turn == 0, starts[session], 0.0)
     session = session if turns > 1 else np.full(count, -1)
-    return Load(arrival, prompt, answer, np.zeros(count, np.int64), follows, session)
+    return Load(arrival, prompt, answer, np.ones(count), np.zeros(count, np.int64), follows, session)
 
 
 def of_trace(trace: Trace, rate: float, burstiness: float, seed: int) -> Load:
@@ -101,7 +103,26 @@ def of_trace(trace: Trace, rate: float, burstiness: float, seed: int) -> Load:
     rank = np.zeros(count, np.int64)
     if trace.priorities:
         rank = np.unique(np.array(trace.priorities)[order], return_inverse=True)[1].astype(np.int64)
-    return Load(arrival, prompt, answer, rank, follows, session)
+    return Load(arrival, prompt, answer, np.ones(count), rank, follows, session)
+
+
+def drafted_steps(tokens: Any, drafted: int, acceptance_rate: float, rng: np.random.Generator) -> Any:
+    """Draw the decode steps of answers: one gives a token, and those drafted before the first that is refused."""
+    left, steps = tokens.copy(), np.zeros_like(tokens)
+    going = np.flatnonzero(left > 0)
+    while len(going):
+        refused = rng.random((len(going), drafted)) >= acceptance_rate
+        left[going] -= 1 + np.where(refused.any(axis=1), refused.argmax(axis=1), drafted)
+        steps[going] += 1
+        going = going[left[going] > 0]
+    return steps
+
+
+def with_drafts(load: Load, drafted: int, acceptance_rate: float, seed: int) -> Load:
+    """Requests whose steps give a token and what was drafted and accepted."""
+    further = load.answer - 1
+    steps = drafted_steps(further, drafted, acceptance_rate, np.random.default_rng([seed, drafted]))
+    return load._replace(pace=np.where(steps > 0, further / np.maximum(steps, 1), 1.0))
 
 
 def split(load: Load, replicas: int, seed: int) -> list[Any]:
@@ -134,6 +155,7 @@ def asked(load: Load, places: Any) -> Requests:
         load.arrival[places].astype(np.float64),
         load.prompt[places].astype(np.int64),
         load.answer[places].astype(np.int64),
+        load.pace[places].astype(np.float64),
         load.rank[places].astype(np.int64),
         follows.astype(np.int64),
         session.astype(np.int64),

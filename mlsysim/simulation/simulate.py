@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mlsysim.backends import compiled
 from mlsysim.catalog import Trace, Traffic, read_trace
 from mlsysim.errors import InfeasibleError, InputError, MissingInputError, MlsysimError
 from mlsysim.inputs import convert
@@ -34,11 +35,6 @@ WARM_UP = 0.1
 WATERMARK = 0.01
 #: Tables are as long as the longest request, rounded up, so that they serve for further runs.
 GRAIN = 1024
-#: What a run does not know, and what is said of it.
-_UNKNOWN = {
-    "num_speculative_tokens": "must be 0: drafted tokens are not simulated",
-    "prefix_cache_memory": "must be 0: give prefix_hit_rate, turns, or a trace with sessions",
-}
 
 
 def simulate(
@@ -132,9 +128,9 @@ def simulate(
         raise InputError(given[0], {**columns, "session": session, "priority": priority}[given[0]], "is of a trace")
     binding = bind(model, arguments)
     known = binding.values
-    for name, allowed in _UNKNOWN.items():
-        if known.get(name):
-            raise InputError(name, arguments.get(name), allowed)
+    if known.get("prefix_cache_memory"):
+        allowed = "must be 0: give prefix_hit_rate, turns, or a trace with sessions"
+        raise InputError("prefix_cache_memory", arguments.get("prefix_cache_memory"), allowed)
     if chunked and known.get("num_loras"):
         raise InputError("num_loras", arguments.get("num_loras"), "must be 0 where prompts are prefilled in chunks")
     bursts = known.get("burstiness", 1.0)
@@ -168,7 +164,10 @@ def simulate(
         load = loads.of_trace(rows, rate, bursts, int(seed))
         if in_flight:
             load = load._replace(arrival=np.zeros(len(load.prompt)))
-    deployed = _Deployment(model, chunked, known)
+    if drafted := int(known.get("num_speculative_tokens", 0)):
+        load = loads.with_drafts(load, drafted, float(known["acceptance_rate"]), int(seed))
+    draft = compiled(binding.system.closure(["draft_time"]))(known)["draft_time"] if drafted else 0.0
+    deployed = _Deployment(model, chunked, known, float(draft))
     table, runs, error = deployed.serve(load, replicas, in_flight, pause, left_out, int(seed), rows)
     asked = Question(
         model=model,
@@ -194,8 +193,8 @@ def simulate(
 class _Deployment:
     """Replicas of one engine."""
 
-    def __init__(self, model: DeclaredModel, chunked: bool, known: Mapping[str, Any]) -> None:
-        self.chunked, self.known = chunked, known
+    def __init__(self, model: DeclaredModel, chunked: bool, known: Mapping[str, Any], draft_time: float) -> None:
+        self.chunked, self.known, self.draft_time = chunked, known, draft_time
         foundations = {each.variant: each.model for each in model.foundations}
         self.iteration, self.saturated = foundations["iteration"], foundations["saturated"]("saturated")
 
@@ -208,15 +207,17 @@ class _Deployment:
         if cache <= 0:
             raise InfeasibleError("no request has room: weights leave nothing for keys and values; give more ranks")
         loads.refuse_large(load, cache, fixed, per_token, rows.origin if rows is not None else "")
-        slots = int(self.known["max_num_seqs"])
+        slots, each = int(self.known["max_num_seqs"]), 1 + int(self.known.get("num_speculative_tokens", 0))
         budget = int(self.known.get("max_num_batched_tokens", 0)) if self.chunked else 0
         share = float(self.known.get("prefix_hit_rate", 0.0))
-        room = cache / max(1e-12, fixed + per_token * float(load.prompt.min()))
-        most = int(max(1, min(slots, len(load.prompt), in_flight or inf, room + 1)))
+        fitting = cache / max(1e-12, fixed + per_token * float(load.prompt.min()))
+        most = int(max(1, min(slots, len(load.prompt), in_flight or inf, fitting + 1)))
         longest = GRAIN * ceil(int(total.max()) / GRAIN)
         values = tuple((name, float(value)) for name, value in self.known.items())
         times, error = tabulated(self.iteration, values, self.chunked, budget, most, longest)
-        rules = Rules(self.chunked, budget, slots, cache, fixed, per_token, WATERMARK, share, 0, pause)
+        rules = Rules(
+            self.chunked, budget, slots, cache, fixed, per_token, WATERMARK, share, 0, pause, each, self.draft_time
+        )
         parts = loads.split(load, replicas, seed)
         runs: list[Run] = []
         for number, places in enumerate(looped(parts)):

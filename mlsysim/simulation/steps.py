@@ -74,6 +74,7 @@ class Steps:
         context, prompt : int
             Tokens of a context and of a prompt to prefill, at most.
         """
+        each = 1 + int(self._values.get("num_speculative_tokens", 0))
         rows, *by_requests = _places(most)
         seen, *by_context = _places(context)
         of_context = self._at(1.0, seen)[_CONTEXT]
@@ -86,11 +87,11 @@ class Steps:
         none = Table(np.zeros(2), 1, 1)
         tokens = sampled = sampled_host = none
         if chunked:
-            passed = _places(budget + most)
-            together = self._at(passed[0])
+            passed = _places(budget + each * most)
+            together = self._at(passed[0] / each)
             tokens = Table(together[_DEVICE] - together[_HEAD] - together[_CONTEXT], *passed[1:])
-            logits = _places(2 * most)
-            heads = self._at(logits[0])
+            logits = _places(2 * each * most)
+            heads = self._at(logits[0] / each)
             sampled = Table(heads[_HEAD] + heads["after"], *logits[1:])
             sampled_host = Table(heads[_HOST] + heads["after"], *logits[1:])
         slopes = np.diff(of_context) / np.diff(seen)
@@ -109,10 +110,12 @@ class Steps:
             sampled_host,
             Table(attention, own_fine, own_stride),
         )
-        self.error = self._checked(times, chunked, budget, most, context, prompt)
+        self.error = self._checked(times, chunked, budget, most, context, prompt, each)
         return times
 
-    def _checked(self, times: Times, chunked: bool, budget: int, most: int, context: int, prompt: int) -> float:
+    def _checked(
+        self, times: Times, chunked: bool, budget: int, most: int, context: int, prompt: int, rows: int
+    ) -> float:
         """Hold tables against the model at drawn places."""
         rng = np.random.default_rng(0)
         requests, contexts = rng.integers(1, most + 1, CHECKED), rng.uniform(1, context, CHECKED)
@@ -122,9 +125,9 @@ class Steps:
         found += [prompt_time(times, *each) for each in zip(tokens, attention, strict=True)]
         known = [self._at(requests, contexts)[_WHOLE], self._at(prompts=1.0, tokens=tokens)[_WHOLE]]
         if chunked:
-            tokens = np.minimum(np.maximum(1, budget - requests), tokens)
+            tokens = np.minimum(np.maximum(1, budget - requests * rows), tokens)
             attention = [look(times.attention, each) for each in tokens]
-            mixed = zip(requests, contexts, tokens, [1] * CHECKED, attention, strict=True)
+            mixed = zip(requests, requests * rows, contexts, tokens, [1] * CHECKED, attention, strict=True)
             found += [mixed_time(times, *each) for each in mixed]
             known.append(self._at(requests, contexts, 1.0, tokens)[_WHOLE])
         return float(np.abs(np.array(found) / np.concatenate(known) - 1).max())

@@ -6,13 +6,15 @@ from simulated import serving_settings
 from simulated.serving_settings import CHUNKED, COLOCATED, VARIED, Setting, drawn, engine_of
 
 from mlsysim import ServingModel
+from mlsysim.simulation import load as loads
 
 #: Requests of a run, and as a share of the whole run how far two clocks may differ that add in another order.
 COUNT, ROUNDING = 3000, 1e-6
 #: Share of requests that may be a step apart.
 MISSED = 0.01
-OPEN = [each for each in (*CHUNKED, *COLOCATED, *VARIED) if each.variant != "disaggregated"]
-OPEN = [each for each in OPEN if "num_speculative_tokens" not in each.keywords]
+WHOLE = [each for each in (*CHUNKED, *COLOCATED, *VARIED) if each.variant != "disaggregated"]
+DRAFTED = [each for each in WHOLE if "num_speculative_tokens" in each.keywords]
+OPEN = [each for each in WHOLE if each not in DRAFTED]
 
 
 def trace_of(load):
@@ -37,6 +39,17 @@ def test_each_request_of_an_open_loop_is_served_at_the_same_times(setting):
         # One that comes as a step begins may just miss it here or there.
         assert np.mean(apart > ROUNDING * other.max()) < MISSED
         assert apart.mean() < MISSED * (other - load.arrival).mean()
+
+
+@pytest.mark.parametrize("setting", DRAFTED, ids=lambda each: each.name)
+def test_requests_with_drafts_take_as_long(setting, monkeypatch):
+    load = drawn(setting, setting.load * serving_settings.capacity(setting), 7, COUNT)
+    theirs = engine_of(setting).run(load, warm_up=0, cool_down=0)
+    monkeypatch.setattr(loads, "drafted_steps", lambda *drawn: load.steps)
+    found = ServingModel(setting.variant).simulate(**asked(setting), trace=trace_of(load), num_replicas=1)
+    # The other one leaves out what attention computes for drafted tokens beside what it reads.
+    for name in ("ttft", "tpot", "e2e"):
+        assert found[f"{name}_mean"].to("s").magnitude == pytest.approx(np.mean(getattr(theirs, name)), rel=0.01)
 
 
 @pytest.mark.parametrize("concurrency", [1, 8, 100])

@@ -28,12 +28,14 @@ def times(prompt=0.0, token=0.0, step=0.0, each=0.0, context=0.0):
 def asked(arrival, prompt, answer):
     count = len(arrival)
     whole = lambda each: np.array(np.broadcast_to(each, count), np.int64)  # noqa: E731
-    return Requests(np.array(arrival, float), whole(prompt), whole(answer), whole(0), whole(-1), whole(-1),
-                    np.arange(count))  # fmt: skip
+    even, none = np.ones(count), whole(-1)
+    return Requests(
+        np.array(arrival, float), whole(prompt), whole(answer), even, whole(0), none, none, np.arange(count)
+    )
 
 
 def rules(**changed):
-    return Rules(False, 0, 1000, 1e12, 0.0, 1.0, 0.0, 0.0, 0, 0.0)._replace(**changed)
+    return Rules(False, 0, 1000, 1e12, 0.0, 1.0, 0.0, 0.0, 0, 0.0, 1, 0.0)._replace(**changed)
 
 
 def waits(service, rate, prompt, count=200_000):
@@ -148,19 +150,19 @@ def test_whatever_is_asked_is_served_once_and_leaves_nothing_behind(seed, monkey
         last[name] = place
     opening = np.setdiff1d(np.arange(count), follows)
     many = Requests(np.sort(rng.exponential(3, count)), rng.integers(1, 60, count), rng.integers(1, 40, count),
-                    rng.integers(0, 3, count), follows, session, opening)  # fmt: skip
-    limit = rules(chunked=bool(seed % 2), budget=32, slots=int(rng.integers(1, 20)), cache=float(rng.integers(130, 400)),
+                    np.ones(count), rng.integers(0, 3, count), follows, session, opening)  # fmt: skip
+    limit = rules(chunked=bool(seed % 2), budget=32, slots=int(rng.integers(1, 20)), cache=rng.uniform(130, 400),
                   fixed=float(rng.integers(0, 5)), watermark=0.01, hit_share=rng.choice([0.0, 0.4]),
                   in_flight=int(rng.choice([0, 5])), think=rng.choice([0.0, 2.0]))  # fmt: skip
     kept = []
     monkeypatch.setattr(runs, "Work", lambda *state: kept.append(engine.Work(*state)) or kept[-1])
     found = runs.run(many, times(prompt=0.1, token=0.01, step=0.03, each=0.001, context=1e-4), limit, 0, count).seen
     numbers = kept[0].integers
-    for place in (engine.WAITING, engine.ENDING, engine.FUTURE, engine.DECODING, engine.CONTEXT, engine.RESERVED):
+    for place in (engine.WAITING, engine.ENDING, engine.FUTURE, engine.DECODING, engine.RESERVED):
         assert numbers[place] == 0
     assert numbers[engine.FINISHED] == count
     assert numbers[engine.PARTIAL] == numbers[engine.OLDEST] == -1
-    assert kept[0].floats[engine.KEPT] == 0
+    assert kept[0].floats[engine.KEPT] == kept[0].floats[engine.CONTEXT] == 0
     assert (found.arrival <= found.admitted).all()
     assert (found.admitted < found.first).all()
     assert (found.first <= found.finish).all()

@@ -202,6 +202,16 @@ def test_stages_and_attention_ranks():
                                "itself",)  # fmt: skip
 
 
+def test_drafted_tokens_are_the_mean_of_the_law():
+    drafts = {"num_speculative_tokens": 3, "acceptance_rate": 0.7, "draft_cost": 0.05}
+    for variant in ("colocated", "chunked_estimate"):
+        found = ask(variant, request_rate=3, requests=5000, **drafts)
+        law = ServingModel(variant).solve(**ONE, request_rate=3, **drafts)
+        assert seconds(found, "tpot_mean") == pytest.approx(law.canonical("tpot_mean"), rel=0.06)
+        assert seconds(found, "tpot_mean") < 0.6 * seconds(ask(variant, request_rate=3, requests=5000), "tpot_mean")
+        assert found.step_error < 1e-9
+
+
 def test_a_trace_in_bursts_says_what_the_chunked_law_takes():
     rng = np.random.default_rng(5)
     columns = {"arrival": np.cumsum(rng.gamma(0.2, 2, 2000)), "isl": [500] * 2000, "osl": [50] * 2000}
@@ -243,7 +253,6 @@ def test_text_names_its_values_errors_and_the_law():
         ({"think_time": "2 GB"}, "2 GB"),
         ({"warm_up": 0.9}, "warm_up=0.9: must be a number from 0 to 0.5"),
         ({"arrival": "t"}, "arrival='t': is of a trace"),
-        ({"num_speculative_tokens": 2, "acceptance_rate": 0.7}, "num_speculative_tokens=2: must be 0"),
         ({"prefix_cache_memory": "10 GB"}, "prefix_cache_memory='10 GB': must be 0"),
         ({"concurrency": 2, "num_replicas": 3}, "concurrency=2: must be at least 3"),
         ({"isl": 3_000_000}, "isl=3000000: a request of 3,000,000 . 256 tokens has no room"),
