@@ -37,6 +37,7 @@ _HOME = {
     "ParameterCountModel": "mlsysim.models",
     "PerformanceModel": "mlsysim.models",
     "Result": "mlsysim.study.results.result",
+    "Simulation": "mlsysim.simulation.outcome",
     "Solution": "mlsysim.study.inverse.solution",
     "ServingCapacityModel": "mlsysim.models",
     "ServingModel": "mlsysim.models",
@@ -101,6 +102,7 @@ _ROOMS = (
     "models",
     "plot",
     "show",
+    "simulation",
     "study",
     "symbolic",
     "symbols",
@@ -142,6 +144,7 @@ __all__ = [
     "Root",
     "ServingCapacityModel",
     "ServingModel",
+    "Simulation",
     "Slot",
     "Solution",
     "Source",
@@ -232,6 +235,7 @@ if TYPE_CHECKING:
     )
     from mlsysim.models.verify import verify
     from mlsysim.references import Reference, add_reference
+    from mlsysim.simulation.outcome import Simulation
     from mlsysim.study.inverse.solution import Solution
     from mlsysim.study.proofs.verification import Verification
     from mlsysim.study.results.comparison import compare

@@ -21,9 +21,6 @@ from mlsysim.catalog import Node as Node
 from mlsysim.catalog import SparseTransformerWorkload as SparseTransformerWorkload
 from mlsysim.catalog import Traffic as Traffic
 from mlsysim.catalog import TransformerWorkload as TransformerWorkload
-from mlsysim.catalog.run_configs import from_megatron_config as from_megatron_config
-from mlsysim.catalog.run_configs import from_torchtitan_toml as from_torchtitan_toml
-from mlsysim.catalog.run_configs import from_trainer_arguments as from_trainer_arguments
 from mlsysim.catalog import load_catalog as load_catalog
 from mlsysim.models import CollectiveModel as _CollectiveModel
 from mlsysim.models import DistributedModel as _DistributedModel
@@ -36,6 +33,7 @@ from mlsysim.models import MoERoutingModel as _MoERoutingModel
 from mlsysim.models import ParameterCountModel as _ParameterCountModel
 from mlsysim.models import PerformanceModel as PerformanceModel
 from mlsysim.study.results.result import Result as Result
+from mlsysim.simulation.outcome import Simulation as Simulation
 from mlsysim.study.inverse.solution import Solution as Solution
 from mlsysim.models import ServingCapacityModel as _ServingCapacityModel
 from mlsysim.models import ServingModel as _ServingModel
@@ -87,7 +85,7 @@ from mlsysim.study.proofs.verification import Verification as Verification
 from mlsysim.units import Q_ as Q_
 from mlsysim.units import ureg as ureg
 
-__all__ = ['Accelerator', 'Catalog', 'CollectiveModel', 'DistributedModel', 'EconomicsModel', 'Example', 'ExpertParallelModel', 'Fabric', 'Fleet', 'Formula', 'Hardware', 'Index', 'IterationModel', 'KernelModel', 'LeastInteger', 'MemoryDesign', 'MemoryExpansionModel', 'MemoryKind', 'MoERoutingModel', 'Models', 'Node', 'ParameterCountModel', 'PerformanceModel', 'Q_', 'Recipe', 'Recipes', 'Reference', 'Rent', 'Requirement', 'Result', 'Root', 'ServingCapacityModel', 'ServingModel', 'Slot', 'Solution', 'Source', 'SparseTransformerWorkload', 'Stacks', 'System', 'Systems', 'Traffic', 'TrainingMemoryModel', 'TransformerWorkload', 'UnitSymbol', 'Variant', 'Verification', '__version__', 'add_reference', 'at_least', 'between', 'boolean', 'by_label', 'by_member', 'byte', 'choice', 'compare', 'derived', 'distributions', 'dropped_tokens', 'evaluated_at', 'expert_loads', 'family', 'flag', 'flop', 'from_megatron_config', 'from_torchtitan_toml', 'from_trainer_arguments', 'integer', 'label', 'linked', 'load_catalog', 'nonnegative', 'positive', 'request', 'routing_imbalance', 'sharded', 'swapped', 'token', 'total', 'ureg', 'variable', 'verify', 'when']
+__all__ = ['Accelerator', 'Catalog', 'CollectiveModel', 'DistributedModel', 'EconomicsModel', 'Example', 'ExpertParallelModel', 'Fabric', 'Fleet', 'Formula', 'Hardware', 'Index', 'IterationModel', 'KernelModel', 'LeastInteger', 'MemoryDesign', 'MemoryExpansionModel', 'MemoryKind', 'MoERoutingModel', 'Models', 'Node', 'ParameterCountModel', 'PerformanceModel', 'Q_', 'Recipe', 'Recipes', 'Reference', 'Rent', 'Requirement', 'Result', 'Root', 'ServingCapacityModel', 'ServingModel', 'Simulation', 'Slot', 'Solution', 'Source', 'SparseTransformerWorkload', 'Stacks', 'System', 'Systems', 'Traffic', 'TrainingMemoryModel', 'TransformerWorkload', 'UnitSymbol', 'Variant', 'Verification', '__version__', 'add_reference', 'at_least', 'between', 'boolean', 'by_label', 'by_member', 'byte', 'choice', 'compare', 'derived', 'distributions', 'dropped_tokens', 'evaluated_at', 'expert_loads', 'family', 'flag', 'flop', 'integer', 'label', 'linked', 'load_catalog', 'nonnegative', 'positive', 'request', 'routing_imbalance', 'sharded', 'swapped', 'token', 'total', 'ureg', 'variable', 'verify', 'when']
 __version__: str
 
 class _ParameterCountInputs(TypedDict, total=False):
@@ -279,22 +277,6 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     expert_row_padding: float | str | Quantity[Any]
     gathered_layers: float | str | Quantity[Any]
     reserved_memory: float | str | Quantity[Any]
-    peak_rank: str
-    loss_kernel: str
-    loss_chunks: float | str | Quantity[Any]
-    vocab_multiple: float | str | Quantity[Any]
-    gradients_at_loss: bool | str
-    update_buffer: str
-    optimizer_in_backward: bool | str
-    optimizer_device: str
-    activation_offload: bool | str
-    residual_dtype: str
-    workspace: float | str | Quantity[Any]
-    loaded_mask: bool | str
-    deferred_head_gradients: float | str | Quantity[Any]
-    layers_first_stage: float | str | Quantity[Any]
-    layers_last_stage: float | str | Quantity[Any]
-    microbatch_group: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
     hidden_dim: float | str | Quantity[Any]
@@ -356,13 +338,11 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     state_chunk: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
-    stack: str | _catalog.Stack
     recipe: str | _catalog.Recipe
 class _TrainingMemoryResult(Result):
     activation_bytes: Quantity[Any]
     activation_checkpointing: str
     activation_dtype: str
-    activation_offload: float
     activations: Quantity[Any]
     active_experts_per_token: float
     active_parameters: float
@@ -386,7 +366,6 @@ class _TrainingMemoryResult(Result):
     attention_vectors_per_rank: float
     backward_buffer: Quantity[Any]
     batch_size: float
-    binding_rank: str
     block_norms: float
     blockless_layers: float
     bytes_per_element: Quantity[Any]
@@ -398,7 +377,6 @@ class _TrainingMemoryResult(Result):
     conv_kernel: float
     core_width_per_rank: float
     cp_size: float
-    deferred_head_gradients: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
     dp_replicate_size: float
@@ -411,7 +389,6 @@ class _TrainingMemoryResult(Result):
     embedding_bytes: Quantity[Any]
     embedding_parameters: float
     end_activations: Quantity[Any]
-    end_edge_parameters: float
     end_expert_parameters: float
     end_layers: float
     end_memory: Quantity[Any]
@@ -438,7 +415,6 @@ class _TrainingMemoryResult(Result):
     ffn_parameters_per_rank: float
     ffn_tensors: float
     finetuning: str
-    first_rank_memory: Quantity[Any]
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
     further_matrices: float
@@ -453,11 +429,8 @@ class _TrainingMemoryResult(Result):
     gradient_bytes: Quantity[Any]
     gradient_dtype: str
     gradients: Quantity[Any]
-    gradients_at_loss: float
-    gradients_at_loss_bytes: Quantity[Any]
     head_dim: float
     head_dim_in_window: float
-    head_memory: Quantity[Any]
     head_parameters: float
     heads: float
     heads_in_window: float
@@ -481,36 +454,24 @@ class _TrainingMemoryResult(Result):
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
-    last_rank_memory: Quantity[Any]
     layer_experts_per_rank: float
     layer_input: Quantity[Any]
-    layer_memory: Quantity[Any]
     layers: float
-    layers_first_stage: float
-    layers_last_stage: float
-    layers_of_rank: float
     layers_per_stage: float
     learned_positions: float
     least_dropped_share: float
-    loaded_mask: float
     local_micro_batch: float
-    logit_bytes: Quantity[Any]
     lora_rank: float
     lora_target_modules: str
     loss_buffer: Quantity[Any]
-    loss_chunks: float
-    loss_kernel: str
-    loss_memory: Quantity[Any]
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
     mean_rank_factor: float
-    memory_after_step: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_utilization: float
     micro_batch_tokens: Quantity[Any]
     micro_batches: float
-    microbatch_group: float
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixerless_layers: float
@@ -522,7 +483,6 @@ class _TrainingMemoryResult(Result):
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
     mtp_layers: float
-    mtp_layers_of_rank: float
     norm_activation: Quantity[Any]
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
@@ -530,16 +490,12 @@ class _TrainingMemoryResult(Result):
     norms_per_layer: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
-    optimizer_device: str
-    optimizer_in_backward: float
     optimizer_state: Quantity[Any]
     pad_to_capacity: float
     parallel_layers: float
     parameters: float
     parameters_per_rank: float
     peak_activations: Quantity[Any]
-    peak_moment: str
-    peak_rank: str
     pipeline_schedule: str
     pp_size: float
     precision: str
@@ -552,15 +508,11 @@ class _TrainingMemoryResult(Result):
     qkv_bias: float
     query_value_width_per_rank: float
     query_width_per_rank: float
-    rank_memory: Quantity[Any]
     recompute_activation_func: float
     recompute_layernorm: float
     recompute_mla_up_proj: float
     recomputed_activation: Quantity[Any]
     reserved_memory: Quantity[Any]
-    resident_memory: Quantity[Any]
-    residual_bytes: Quantity[Any]
-    residual_dtype: str
     routed_buffer: Quantity[Any]
     router_bias: float
     router_parameters: float
@@ -570,7 +522,6 @@ class _TrainingMemoryResult(Result):
     sandwich_norm: float
     saved_bytes: Quantity[Any]
     saved_dtype: str
-    second_rank_memory: Quantity[Any]
     selective_policy: str
     seq_len: Quantity[Any]
     sequence_parallel: float
@@ -610,21 +561,16 @@ class _TrainingMemoryResult(Result):
     two_batch_overlap: float
     unbounded_attention_layers: float
     up_projection_activation: Quantity[Any]
-    update_buffer: str
-    update_memory: Quantity[Any]
     v_head_dim: float
     value_dim: float
     value_dim_in_window: float
     value_projections: float
     vector_parameters_per_rank: float
-    vocab_multiple: float
     vocab_size: float
-    vocabulary_rows: float
     weight_bytes: Quantity[Any]
     weight_dtype: str
     weight_gradient_share: float
     weights: Quantity[Any]
-    workspace: Quantity[Any]
     zero_ranks: float
     zero_stage: float
 class TrainingMemoryModel(_TrainingMemoryModel):
@@ -762,7 +708,6 @@ class _ServingInputs(TypedDict, total=False):
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
-    driver_memory: float | str | Quantity[Any]
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
@@ -793,12 +738,6 @@ class _ServingInputs(TypedDict, total=False):
     gpu_memory_utilization: float | str | Quantity[Any]
     kv_memory_fraction: float | str | Quantity[Any]
     workspace_memory: float | str | Quantity[Any]
-    runtime_memory: float | str | Quantity[Any]
-    communication_memory: float | str | Quantity[Any]
-    sampled_requests: float | str | Quantity[Any]
-    sampling_bytes: float | str | Quantity[Any]
-    expert_hidden_multiple: float | str | Quantity[Any]
-    expert_width_multiple: float | str | Quantity[Any]
     rental_price: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
@@ -913,7 +852,6 @@ class _ServingResult(Result):
     c9_other_lora_share: float
     c9_prefixes: float
     cache_bound_batch: Quantity[Any]
-    cache_tokens_of_all_layers: Quantity[Any]
     cache_width: float
     cache_width_in_window: float
     cached_prefixes: float
@@ -944,7 +882,6 @@ class _ServingResult(Result):
     combine_fabric_bytes: Quantity[Any]
     combine_link_bytes: Quantity[Any]
     combine_time: Quantity[Any]
-    communication_memory: Quantity[Any]
     compute_bound_batch: Quantity[Any]
     compute_dtype: str
     computed_prompt_tokens: Quantity[Any]
@@ -986,7 +923,6 @@ class _ServingResult(Result):
     dp_attention_size: float
     draft_cost: float
     draft_time: Quantity[Any]
-    driver_memory: Quantity[Any]
     duration: Quantity[Any]
     e2e_attainment: float
     e2e_mean: Quantity[Any]
@@ -1015,11 +951,9 @@ class _ServingResult(Result):
     expert_ffn_dim: float
     expert_group_loras: float
     expert_group_tokens: Quantity[Any]
-    expert_hidden_multiple: float
     expert_parameters: float
     expert_product_time: Quantity[Any]
     expert_weight_bytes: Quantity[Any]
-    expert_width_multiple: float
     experts: float
     fabric_bandwidth: Quantity[Any]
     fabric_efficiency: float
@@ -1275,10 +1209,7 @@ class _ServingResult(Result):
     routing_imbalance_factor: float
     run_requests: Quantity[Any]
     run_tokens: Quantity[Any]
-    runtime_memory: Quantity[Any]
-    sampled_requests: float
     sampled_tokens: Quantity[Any]
-    sampling_bytes: Quantity[Any]
     saturated_iteration_time: Quantity[Any]
     scan_chunk_time: Quantity[Any]
     scan_efficiency: float
@@ -1403,6 +1334,7 @@ class ServingModel(_ServingModel):
     def function(self, outputs: Any, *entries: Any, check: bool = ..., **inputs: Any) -> _PureFunction: ...  # type: ignore[override]
     def sweep(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., node: str | _catalog.Node = ..., fleet: str | _catalog.Fleet = ..., traffic: str | _catalog.Traffic = ..., rent: str | _catalog.Rent = ..., **axes: Any) -> xarray.Dataset: ...  # type: ignore[override]
     def search(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., node: str | _catalog.Node = ..., fleet: str | _catalog.Fleet = ..., traffic: str | _catalog.Traffic = ..., rent: str | _catalog.Rent = ..., **axes: Any) -> _Designs: ...  # type: ignore[override]
+    def simulate(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., node: str | _catalog.Node = ..., fleet: str | _catalog.Fleet = ..., traffic: str | _catalog.Traffic = ..., rent: str | _catalog.Rent = ..., **inputs: Any) -> Simulation: ...  # type: ignore[override]
     @classmethod
     def solve_example(cls, **changed: Any) -> _ServingResult: ...
 
@@ -1487,7 +1419,6 @@ class _ServingCapacityInputs(TypedDict, total=False):
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
-    driver_memory: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
@@ -1500,11 +1431,6 @@ class _ServingCapacityInputs(TypedDict, total=False):
     gpu_memory_utilization: float | str | Quantity[Any]
     kv_memory_fraction: float | str | Quantity[Any]
     workspace_memory: float | str | Quantity[Any]
-    runtime_memory: float | str | Quantity[Any]
-    sampled_requests: float | str | Quantity[Any]
-    sampling_bytes: float | str | Quantity[Any]
-    expert_hidden_multiple: float | str | Quantity[Any]
-    expert_width_multiple: float | str | Quantity[Any]
     stack: str | _catalog.Stack
 class _ServingCapacityResult(Result):
     active_batch_size: Quantity[Any]
@@ -1532,7 +1458,6 @@ class _ServingCapacityResult(Result):
     delta_rule: float
     dense_bytes: Quantity[Any]
     dispatch_tax: Quantity[Any]
-    driver_memory: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
     estimated_p99_latency: Quantity[Any]
@@ -1540,10 +1465,8 @@ class _ServingCapacityResult(Result):
     expert_bias: float
     expert_bytes: Quantity[Any]
     expert_ffn_dim: float
-    expert_hidden_multiple: float
     expert_parameters: float
     expert_weight_bytes: Quantity[Any]
-    expert_width_multiple: float
     experts: float
     feasible: bool
     ffn_dim: float
@@ -1636,9 +1559,6 @@ class _ServingCapacityResult(Result):
     routed_flops: Quantity[Any]
     router_bias: float
     router_parameters: float
-    runtime_memory: Quantity[Any]
-    sampled_requests: float
-    sampling_bytes: Quantity[Any]
     scan_chunk_time: Quantity[Any]
     scan_efficiency: float
     scan_flops: Quantity[Any]
@@ -1811,7 +1731,6 @@ class _IterationInputs(TypedDict, total=False):
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
-    driver_memory: float | str | Quantity[Any]
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
@@ -1841,12 +1760,6 @@ class _IterationInputs(TypedDict, total=False):
     gpu_memory_utilization: float | str | Quantity[Any]
     kv_memory_fraction: float | str | Quantity[Any]
     workspace_memory: float | str | Quantity[Any]
-    runtime_memory: float | str | Quantity[Any]
-    communication_memory: float | str | Quantity[Any]
-    sampled_requests: float | str | Quantity[Any]
-    sampling_bytes: float | str | Quantity[Any]
-    expert_hidden_multiple: float | str | Quantity[Any]
-    expert_width_multiple: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
 class _IterationResult(Result):
@@ -1908,7 +1821,6 @@ class _IterationResult(Result):
     c9_lora_log_rank: float
     c9_loras: float
     c9_other_lora_share: float
-    cache_tokens_of_all_layers: Quantity[Any]
     cache_width: float
     cache_width_in_window: float
     cached_prompt_share: float
@@ -1920,7 +1832,6 @@ class _IterationResult(Result):
     combine_fabric_bytes: Quantity[Any]
     combine_link_bytes: Quantity[Any]
     combine_time: Quantity[Any]
-    communication_memory: Quantity[Any]
     compute_dtype: str
     computed_time: Quantity[Any]
     congestion_factor: float
@@ -1943,7 +1854,6 @@ class _IterationResult(Result):
     dispatch_link_bytes: Quantity[Any]
     dispatch_time: Quantity[Any]
     dp_attention_size: float
-    driver_memory: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
     ep_ranks_per_node: float
@@ -1958,11 +1868,9 @@ class _IterationResult(Result):
     expert_ffn_dim: float
     expert_group_loras: float
     expert_group_tokens: Quantity[Any]
-    expert_hidden_multiple: float
     expert_parameters: float
     expert_product_time: Quantity[Any]
     expert_weight_bytes: Quantity[Any]
-    expert_width_multiple: float
     experts: float
     fabric_bandwidth: Quantity[Any]
     fabric_efficiency: float
@@ -2083,10 +1991,7 @@ class _IterationResult(Result):
     router_bias: float
     router_parameters: float
     routing_imbalance_factor: float
-    runtime_memory: Quantity[Any]
-    sampled_requests: float
     sampled_tokens: Quantity[Any]
-    sampling_bytes: Quantity[Any]
     scan_chunk_time: Quantity[Any]
     scan_efficiency: float
     scan_flops: Quantity[Any]
@@ -2321,22 +2226,6 @@ class _DistributedInputs(TypedDict, total=False):
     expert_row_padding: float | str | Quantity[Any]
     gathered_layers: float | str | Quantity[Any]
     reserved_memory: float | str | Quantity[Any]
-    peak_rank: str
-    loss_kernel: str
-    loss_chunks: float | str | Quantity[Any]
-    vocab_multiple: float | str | Quantity[Any]
-    gradients_at_loss: bool | str
-    update_buffer: str
-    optimizer_in_backward: bool | str
-    optimizer_device: str
-    activation_offload: bool | str
-    residual_dtype: str
-    workspace: float | str | Quantity[Any]
-    loaded_mask: bool | str
-    deferred_head_gradients: float | str | Quantity[Any]
-    layers_first_stage: float | str | Quantity[Any]
-    layers_last_stage: float | str | Quantity[Any]
-    microbatch_group: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -2462,7 +2351,6 @@ class _DistributedResult(Result):
     accelerators_per_pod: float
     activation_checkpointing: str
     activation_dtype: str
-    activation_offload: float
     activations: Quantity[Any]
     active_experts_per_token: float
     active_parameters: float
@@ -2498,7 +2386,6 @@ class _DistributedResult(Result):
     backward_share: float
     batch_size: float
     besides_launch_time: Quantity[Any]
-    binding_rank: str
     block_norms: float
     blockless_layers: float
     bubble_fraction: float
@@ -2538,7 +2425,6 @@ class _DistributedResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
-    deferred_head_gradients: float
     delta_rule: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
@@ -2595,7 +2481,6 @@ class _DistributedResult(Result):
     embedding_bytes: Quantity[Any]
     embedding_parameters: float
     end_activations: Quantity[Any]
-    end_edge_parameters: float
     end_expert_parameters: float
     end_layers: float
     end_memory: Quantity[Any]
@@ -2656,7 +2541,6 @@ class _DistributedResult(Result):
     ffn_tensors: float
     fill_share: float
     finetuning: str
-    first_rank_memory: Quantity[Any]
     fleet_size: float
     flop_convention: str
     forward_exposed_exchange: Quantity[Any]
@@ -2680,15 +2564,12 @@ class _DistributedResult(Result):
     gradient_dtype: str
     gradient_reduction_time: Quantity[Any]
     gradients: Quantity[Any]
-    gradients_at_loss: float
-    gradients_at_loss_bytes: Quantity[Any]
     grid_carbon: Quantity[Any]
     grouped_experts: float
     hardware_flops: Quantity[Any]
     head_dim: float
     head_dim_in_window: float
     head_layers: float
-    head_memory: Quantity[Any]
     head_parameters: float
     heads: float
     heads_in_window: float
@@ -2723,42 +2604,31 @@ class _DistributedResult(Result):
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
-    last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
     layer_experts_per_rank: float
     layer_hiding_time: Quantity[Any]
     layer_input: Quantity[Any]
     layer_launch_time: Quantity[Any]
-    layer_memory: Quantity[Any]
     layer_operations: float
     layer_time: Quantity[Any]
     layers: float
-    layers_first_stage: float
-    layers_last_stage: float
-    layers_of_rank: float
     layers_per_stage: float
     learned_positions: float
     least_dropped_share: float
     link_efficiency: float
-    loaded_mask: float
     local_micro_batch: float
-    logit_bytes: Quantity[Any]
     logit_flops: Quantity[Any]
     longest_part_time: Quantity[Any]
     lora_rank: float
     lora_target_modules: str
     loss_buffer: Quantity[Any]
-    loss_chunks: float
-    loss_kernel: str
-    loss_memory: Quantity[Any]
     loss_time: Quantity[Any]
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
     mean_compute_time: Quantity[Any]
     mean_rank_factor: float
-    memory_after_step: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
@@ -2770,7 +2640,6 @@ class _DistributedResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
-    microbatch_group: float
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixer_product_widths: float
@@ -2784,7 +2653,6 @@ class _DistributedResult(Result):
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
     mtp_layers: float
-    mtp_layers_of_rank: float
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
@@ -2796,8 +2664,6 @@ class _DistributedResult(Result):
     norms_per_layer: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
-    optimizer_device: str
-    optimizer_in_backward: float
     optimizer_state: Quantity[Any]
     optimizer_time: Quantity[Any]
     other_stage_layers: float
@@ -2808,8 +2674,6 @@ class _DistributedResult(Result):
     parameters_per_rank: float
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
-    peak_moment: str
-    peak_rank: str
     pipeline_schedule: str
     pipeline_split: str
     port_bandwidth: Quantity[Any]
@@ -2830,7 +2694,6 @@ class _DistributedResult(Result):
     qkv_bias: float
     query_value_width_per_rank: float
     query_width_per_rank: float
-    rank_memory: Quantity[Any]
     ranks_per_token: float
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
@@ -2859,9 +2722,6 @@ class _DistributedResult(Result):
     rep_tree_time: Quantity[Any]
     repeated_matrix_elements: float
     reserved_memory: Quantity[Any]
-    resident_memory: Quantity[Any]
-    residual_bytes: Quantity[Any]
-    residual_dtype: str
     rest_time: Quantity[Any]
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
@@ -2885,7 +2745,6 @@ class _DistributedResult(Result):
     score_time: Quantity[Any]
     scored_pair_flops: Quantity[Any]
     scores_share: float
-    second_rank_memory: Quantity[Any]
     selective_policy: str
     send_time: Quantity[Any]
     seq_len: Quantity[Any]
@@ -2969,17 +2828,13 @@ class _DistributedResult(Result):
     unbounded_attention_layers: float
     up_projection_activation: Quantity[Any]
     up_projection_elements: float
-    update_buffer: str
-    update_memory: Quantity[Any]
     updated_parameters_per_rank: float
     v_head_dim: float
     value_dim: float
     value_dim_in_window: float
     value_projections: float
     vector_parameters_per_rank: float
-    vocab_multiple: float
     vocab_size: float
-    vocabulary_rows: float
     weight_bytes: Quantity[Any]
     weight_dtype: str
     weight_gather_time: Quantity[Any]
@@ -2989,7 +2844,6 @@ class _DistributedResult(Result):
     widening_traffic: Quantity[Any]
     width_vectors: float
     window_reach: Quantity[Any]
-    workspace: Quantity[Any]
     zero_ranks: float
     zero_stage: float
 class DistributedModel(_DistributedModel):
@@ -3043,22 +2897,6 @@ class _ExpertParallelInputs(TypedDict, total=False):
     expert_row_padding: float | str | Quantity[Any]
     gathered_layers: float | str | Quantity[Any]
     reserved_memory: float | str | Quantity[Any]
-    peak_rank: str
-    loss_kernel: str
-    loss_chunks: float | str | Quantity[Any]
-    vocab_multiple: float | str | Quantity[Any]
-    gradients_at_loss: bool | str
-    update_buffer: str
-    optimizer_in_backward: bool | str
-    optimizer_device: str
-    activation_offload: bool | str
-    residual_dtype: str
-    workspace: float | str | Quantity[Any]
-    loaded_mask: bool | str
-    deferred_head_gradients: float | str | Quantity[Any]
-    layers_first_stage: float | str | Quantity[Any]
-    layers_last_stage: float | str | Quantity[Any]
-    microbatch_group: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -3188,7 +3026,6 @@ class _ExpertParallelResult(Result):
     accumulated_weights: Quantity[Any]
     activation_checkpointing: str
     activation_dtype: str
-    activation_offload: float
     activations: Quantity[Any]
     active_experts_per_token: float
     active_parameters: float
@@ -3229,7 +3066,6 @@ class _ExpertParallelResult(Result):
     batch_size: float
     besides_launch_time: Quantity[Any]
     besides_time: Quantity[Any]
-    binding_rank: str
     block_norms: float
     blockless_layers: float
     break_even_bandwidth: Quantity[Any]
@@ -3279,7 +3115,6 @@ class _ExpertParallelResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
-    deferred_head_gradients: float
     delta_rule: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
@@ -3338,7 +3173,6 @@ class _ExpertParallelResult(Result):
     embedding_bytes: Quantity[Any]
     embedding_parameters: float
     end_activations: Quantity[Any]
-    end_edge_parameters: float
     end_expert_parameters: float
     end_layers: float
     end_memory: Quantity[Any]
@@ -3402,7 +3236,6 @@ class _ExpertParallelResult(Result):
     ffn_tensors: float
     fill_share: float
     finetuning: str
-    first_rank_memory: Quantity[Any]
     fixed_exchange_time: Quantity[Any]
     fixed_expert_time: Quantity[Any]
     fleet_size: float
@@ -3436,8 +3269,6 @@ class _ExpertParallelResult(Result):
     gradient_dtype: str
     gradient_reduction_time: Quantity[Any]
     gradients: Quantity[Any]
-    gradients_at_loss: float
-    gradients_at_loss_bytes: Quantity[Any]
     grid_carbon: Quantity[Any]
     grouped_experts: float
     growing_traffic_time: Quantity[Any]
@@ -3445,7 +3276,6 @@ class _ExpertParallelResult(Result):
     head_dim: float
     head_dim_in_window: float
     head_layers: float
-    head_memory: Quantity[Any]
     head_parameters: float
     heads: float
     heads_in_window: float
@@ -3482,36 +3312,26 @@ class _ExpertParallelResult(Result):
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
-    last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
     layer_experts_per_rank: float
     layer_hiding_time: Quantity[Any]
     layer_input: Quantity[Any]
     layer_launch_time: Quantity[Any]
-    layer_memory: Quantity[Any]
     layer_operations: float
     layer_time: Quantity[Any]
     layers: float
-    layers_first_stage: float
-    layers_last_stage: float
-    layers_of_rank: float
     layers_per_stage: float
     learned_positions: float
     least_dropped_share: float
     link_efficiency: float
     live_memory: Quantity[Any]
-    loaded_mask: float
     local_micro_batch: float
-    logit_bytes: Quantity[Any]
     logit_flops: Quantity[Any]
     longest_part_time: Quantity[Any]
     lora_rank: float
     lora_target_modules: str
     loss_buffer: Quantity[Any]
-    loss_chunks: float
-    loss_kernel: str
-    loss_memory: Quantity[Any]
     loss_pool: Quantity[Any]
     loss_time: Quantity[Any]
     master_bytes: Quantity[Any]
@@ -3519,7 +3339,6 @@ class _ExpertParallelResult(Result):
     matrix_edges_per_rank: float
     mean_compute_time: Quantity[Any]
     mean_rank_factor: float
-    memory_after_step: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
@@ -3531,7 +3350,6 @@ class _ExpertParallelResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
-    microbatch_group: float
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixer_product_widths: float
@@ -3545,7 +3363,6 @@ class _ExpertParallelResult(Result):
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
     mtp_layers: float
-    mtp_layers_of_rank: float
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
@@ -3557,8 +3374,6 @@ class _ExpertParallelResult(Result):
     norms_per_layer: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
-    optimizer_device: str
-    optimizer_in_backward: float
     optimizer_state: Quantity[Any]
     optimizer_time: Quantity[Any]
     other_stage_layers: float
@@ -3570,8 +3385,6 @@ class _ExpertParallelResult(Result):
     parameters_per_rank: float
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
-    peak_moment: str
-    peak_rank: str
     pipeline_schedule: str
     pipeline_split: str
     port_bandwidth: Quantity[Any]
@@ -3592,7 +3405,6 @@ class _ExpertParallelResult(Result):
     qkv_bias: float
     query_value_width_per_rank: float
     query_width_per_rank: float
-    rank_memory: Quantity[Any]
     ranks_per_token: float
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
@@ -3626,9 +3438,6 @@ class _ExpertParallelResult(Result):
     repeated_matrix_elements: float
     reported_memory: Quantity[Any]
     reserved_memory: Quantity[Any]
-    resident_memory: Quantity[Any]
-    residual_bytes: Quantity[Any]
-    residual_dtype: str
     rest_time: Quantity[Any]
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
@@ -3655,7 +3464,6 @@ class _ExpertParallelResult(Result):
     score_time: Quantity[Any]
     scored_pair_flops: Quantity[Any]
     scores_share: float
-    second_rank_memory: Quantity[Any]
     selective_policy: str
     send_time: Quantity[Any]
     seq_len: Quantity[Any]
@@ -3761,8 +3569,6 @@ class _ExpertParallelResult(Result):
     unsplit_traffic_time: Quantity[Any]
     up_projection_activation: Quantity[Any]
     up_projection_elements: float
-    update_buffer: str
-    update_memory: Quantity[Any]
     updated_parameters_per_rank: float
     usable_memory: Quantity[Any]
     v_head_dim: float
@@ -3770,9 +3576,7 @@ class _ExpertParallelResult(Result):
     value_dim_in_window: float
     value_projections: float
     vector_parameters_per_rank: float
-    vocab_multiple: float
     vocab_size: float
-    vocabulary_rows: float
     weight_bytes: Quantity[Any]
     weight_dtype: str
     weight_gather_time: Quantity[Any]
@@ -3782,7 +3586,6 @@ class _ExpertParallelResult(Result):
     widening_traffic: Quantity[Any]
     width_vectors: float
     window_reach: Quantity[Any]
-    workspace: Quantity[Any]
     zero_ranks: float
     zero_stage: float
 class ExpertParallelModel(_ExpertParallelModel):
@@ -3836,22 +3639,6 @@ class _EconomicsInputs(TypedDict, total=False):
     expert_row_padding: float | str | Quantity[Any]
     gathered_layers: float | str | Quantity[Any]
     reserved_memory: float | str | Quantity[Any]
-    peak_rank: str
-    loss_kernel: str
-    loss_chunks: float | str | Quantity[Any]
-    vocab_multiple: float | str | Quantity[Any]
-    gradients_at_loss: bool | str
-    update_buffer: str
-    optimizer_in_backward: bool | str
-    optimizer_device: str
-    activation_offload: bool | str
-    residual_dtype: str
-    workspace: float | str | Quantity[Any]
-    loaded_mask: bool | str
-    deferred_head_gradients: float | str | Quantity[Any]
-    layers_first_stage: float | str | Quantity[Any]
-    layers_last_stage: float | str | Quantity[Any]
-    microbatch_group: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -3918,7 +3705,6 @@ class _EconomicsInputs(TypedDict, total=False):
     infrastructure_fraction: float | str | Quantity[Any]
     amortization: float | str | Quantity[Any]
     maintenance_rate: float | str | Quantity[Any]
-    driver_memory: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     active_parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
@@ -4035,17 +3821,11 @@ class _EconomicsInputs(TypedDict, total=False):
     gpu_memory_utilization: float | str | Quantity[Any]
     kv_memory_fraction: float | str | Quantity[Any]
     workspace_memory: float | str | Quantity[Any]
-    runtime_memory: float | str | Quantity[Any]
-    sampled_requests: float | str | Quantity[Any]
-    sampling_bytes: float | str | Quantity[Any]
-    expert_hidden_multiple: float | str | Quantity[Any]
-    expert_width_multiple: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     host_layer_time: float | str | Quantity[Any]
     iteration_overhead: float | str | Quantity[Any]
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
-    communication_memory: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
     recipe: str | _catalog.Recipe
@@ -4059,7 +3839,6 @@ class _EconomicsResult(Result):
     acceptance_rate: float
     activation_checkpointing: str
     activation_dtype: str
-    activation_offload: float
     activation_time: Quantity[Any]
     activations: Quantity[Any]
     active_batch_size: Quantity[Any]
@@ -4114,7 +3893,6 @@ class _EconomicsResult(Result):
     between_prompts_cv: float
     between_stop_probability: float
     between_stopping_prompts: float
-    binding_rank: str
     block_norms: float
     blockless_layers: float
     bottleneck: str
@@ -4195,7 +3973,6 @@ class _EconomicsResult(Result):
     c9_other_lora_share: float
     c9_prefixes: float
     cache_bound_batch: Quantity[Any]
-    cache_tokens_of_all_layers: Quantity[Any]
     cache_width: float
     cache_width_in_window: float
     cached_prefixes: float
@@ -4232,7 +4009,6 @@ class _EconomicsResult(Result):
     combine_time: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
-    communication_memory: Quantity[Any]
     compute_bound_batch: Quantity[Any]
     compute_dtype: str
     compute_time: Quantity[Any]
@@ -4275,7 +4051,6 @@ class _EconomicsResult(Result):
     decode_step_time: Quantity[Any]
     decode_time: Quantity[Any]
     decode_workers: float
-    deferred_head_gradients: float
     delta_rule: float
     dense_bytes: Quantity[Any]
     dense_layer_activation: Quantity[Any]
@@ -4316,7 +4091,6 @@ class _EconomicsResult(Result):
     dp_tree_time: Quantity[Any]
     draft_cost: float
     draft_time: Quantity[Any]
-    driver_memory: Quantity[Any]
     dropout_activation: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
     duration: Quantity[Any]
@@ -4355,7 +4129,6 @@ class _EconomicsResult(Result):
     embedding_parameters: float
     empty_share: float
     end_activations: Quantity[Any]
-    end_edge_parameters: float
     end_expert_parameters: float
     end_layers: float
     end_memory: Quantity[Any]
@@ -4396,7 +4169,6 @@ class _EconomicsResult(Result):
     expert_ffn_dim: float
     expert_group_loras: float
     expert_group_tokens: Quantity[Any]
-    expert_hidden_multiple: float
     expert_launch_time: Quantity[Any]
     expert_operations: float
     expert_parameters: float
@@ -4409,7 +4181,6 @@ class _EconomicsResult(Result):
     expert_time: Quantity[Any]
     expert_vectors_per_rank: float
     expert_weight_bytes: Quantity[Any]
-    expert_width_multiple: float
     experts: float
     exposed_backward_traffic: Quantity[Any]
     exposed_edge_traffic: Quantity[Any]
@@ -4434,7 +4205,6 @@ class _EconomicsResult(Result):
     first_gap_time: Quantity[Any]
     first_long_share: float
     first_prompts_cv: float
-    first_rank_memory: Quantity[Any]
     first_stall: Quantity[Any]
     first_stop_probability: float
     first_stopping_prompts: float
@@ -4478,8 +4248,6 @@ class _EconomicsResult(Result):
     gradient_dtype: str
     gradient_reduction_time: Quantity[Any]
     gradients: Quantity[Any]
-    gradients_at_loss: float
-    gradients_at_loss_bytes: Quantity[Any]
     grid_carbon: Quantity[Any]
     grouped_experts: float
     half_prompt_time: Quantity[Any]
@@ -4489,7 +4257,6 @@ class _EconomicsResult(Result):
     head_dim: float
     head_dim_in_window: float
     head_layers: float
-    head_memory: Quantity[Any]
     head_parameters: float
     head_time: Quantity[Any]
     heads: float
@@ -4557,7 +4324,6 @@ class _EconomicsResult(Result):
     largest_layer_trained_parameters: float
     last_piece: Quantity[Any]
     last_piece_time: Quantity[Any]
-    last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
     latency_skewness: float
@@ -4567,14 +4333,10 @@ class _EconomicsResult(Result):
     layer_hiding_time: Quantity[Any]
     layer_input: Quantity[Any]
     layer_launch_time: Quantity[Any]
-    layer_memory: Quantity[Any]
     layer_operations: float
     layer_tax: Quantity[Any]
     layer_time: Quantity[Any]
     layers: float
-    layers_first_stage: float
-    layers_last_stage: float
-    layers_of_rank: float
     layers_per_stage: float
     learned_positions: float
     least_dropped_share: float
@@ -4582,9 +4344,7 @@ class _EconomicsResult(Result):
     left_tokens: Quantity[Any]
     light_load_p99: Quantity[Any]
     link_efficiency: float
-    loaded_mask: float
     local_micro_batch: float
-    logit_bytes: Quantity[Any]
     logit_flops: Quantity[Any]
     logit_weight_bytes: Quantity[Any]
     lone_tpot: Quantity[Any]
@@ -4603,9 +4363,6 @@ class _EconomicsResult(Result):
     lora_time: Quantity[Any]
     lora_zipf: float
     loss_buffer: Quantity[Any]
-    loss_chunks: float
-    loss_kernel: str
-    loss_memory: Quantity[Any]
     loss_time: Quantity[Any]
     lost_bunch_share: float
     maintenance_cost: Quantity[Any]
@@ -4624,7 +4381,6 @@ class _EconomicsResult(Result):
     mean_latency: Quantity[Any]
     mean_prompt_time: Quantity[Any]
     mean_rank_factor: float
-    memory_after_step: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
@@ -4636,7 +4392,6 @@ class _EconomicsResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
-    microbatch_group: float
     mixer_bytes: Quantity[Any]
     mixer_matrix_elements: float
     mixer_parameters: float
@@ -4652,7 +4407,6 @@ class _EconomicsResult(Result):
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
     mtp_layers: float
-    mtp_layers_of_rank: float
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
@@ -4670,8 +4424,6 @@ class _EconomicsResult(Result):
     offered_load: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
-    optimizer_device: str
-    optimizer_in_backward: float
     optimizer_state: Quantity[Any]
     optimizer_time: Quantity[Any]
     osl: Quantity[Any]
@@ -4688,8 +4440,6 @@ class _EconomicsResult(Result):
     passed_weight_bytes: Quantity[Any]
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
-    peak_moment: str
-    peak_rank: str
     peak_seq_len: Quantity[Any]
     per_replica_qps_capacity: float
     pipeline_schedule: str
@@ -4799,7 +4549,6 @@ class _EconomicsResult(Result):
     r8_first_score: float
     r8_kept_share: float
     rank_decode_requests: Quantity[Any]
-    rank_memory: Quantity[Any]
     rank_prompts: Quantity[Any]
     ranks_per_token: float
     reachable_nodes: float
@@ -4843,9 +4592,6 @@ class _EconomicsResult(Result):
     reserved_memory: Quantity[Any]
     residence_time: Quantity[Any]
     residence_variance: Quantity[Any]
-    resident_memory: Quantity[Any]
-    residual_bytes: Quantity[Any]
-    residual_dtype: str
     rest_time: Quantity[Any]
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
@@ -4857,10 +4603,7 @@ class _EconomicsResult(Result):
     rows_per_expert: Quantity[Any]
     run_requests: Quantity[Any]
     run_tokens: Quantity[Any]
-    runtime_memory: Quantity[Any]
-    sampled_requests: float
     sampled_tokens: Quantity[Any]
-    sampling_bytes: Quantity[Any]
     sandwich_norm: float
     saturated_iteration_time: Quantity[Any]
     saved_bytes: Quantity[Any]
@@ -4877,7 +4620,6 @@ class _EconomicsResult(Result):
     scored_pair_flops: Quantity[Any]
     scores_share: float
     second_batch_estimate: float
-    second_rank_memory: Quantity[Any]
     selective_policy: str
     send_time: Quantity[Any]
     seq_len: Quantity[Any]
@@ -5022,8 +4764,6 @@ class _EconomicsResult(Result):
     uneven_stage_time: Quantity[Any]
     up_projection_activation: Quantity[Any]
     up_projection_elements: float
-    update_buffer: str
-    update_memory: Quantity[Any]
     updated_parameters_per_rank: float
     utilization: float
     v_head_dim: float
@@ -5032,9 +4772,7 @@ class _EconomicsResult(Result):
     value_projections: float
     varied_prompt_time: Quantity[Any]
     vector_parameters_per_rank: float
-    vocab_multiple: float
     vocab_size: float
-    vocabulary_rows: float
     wait_decay: float
     wait_probability: float
     waiting_tokens: Quantity[Any]
@@ -5050,7 +4788,6 @@ class _EconomicsResult(Result):
     width_vectors: float
     window_reach: Quantity[Any]
     worker_overhead: Quantity[Any]
-    workspace: Quantity[Any]
     workspace_memory: Quantity[Any]
     zero_ranks: float
     zero_stage: float
@@ -5120,22 +4857,6 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     expert_row_padding: float | str | Quantity[Any]
     gathered_layers: float | str | Quantity[Any]
     reserved_memory: float | str | Quantity[Any]
-    peak_rank: str
-    loss_kernel: str
-    loss_chunks: float | str | Quantity[Any]
-    vocab_multiple: float | str | Quantity[Any]
-    gradients_at_loss: bool | str
-    update_buffer: str
-    optimizer_in_backward: bool | str
-    optimizer_device: str
-    activation_offload: bool | str
-    residual_dtype: str
-    workspace: float | str | Quantity[Any]
-    loaded_mask: bool | str
-    deferred_head_gradients: float | str | Quantity[Any]
-    layers_first_stage: float | str | Quantity[Any]
-    layers_last_stage: float | str | Quantity[Any]
-    microbatch_group: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -5266,7 +4987,6 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     direct_mesh: float | str | Quantity[Any]
     unified: bool | str
     memory_capacity: float | str | Quantity[Any]
-    driver_memory: float | str | Quantity[Any]
     remote_capacity: float | str | Quantity[Any]
     local_price: float | str | Quantity[Any]
     remote_price: float | str | Quantity[Any]
@@ -5309,12 +5029,6 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     gpu_memory_utilization: float | str | Quantity[Any]
     kv_memory_fraction: float | str | Quantity[Any]
     workspace_memory: float | str | Quantity[Any]
-    runtime_memory: float | str | Quantity[Any]
-    communication_memory: float | str | Quantity[Any]
-    sampled_requests: float | str | Quantity[Any]
-    sampling_bytes: float | str | Quantity[Any]
-    expert_hidden_multiple: float | str | Quantity[Any]
-    expert_width_multiple: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
 class _MemoryExpansionResult(Result):
@@ -5326,7 +5040,6 @@ class _MemoryExpansionResult(Result):
     acceptance_rate: float
     activation_checkpointing: str
     activation_dtype: str
-    activation_offload: float
     activation_passes: float
     activation_traffic: Quantity[Any]
     activations: Quantity[Any]
@@ -5377,7 +5090,6 @@ class _MemoryExpansionResult(Result):
     between_prompts_cv: float
     between_stop_probability: float
     between_stopping_prompts: float
-    binding_rank: str
     block_norms: float
     blocking_link_traffic: Quantity[Any]
     blockless_layers: float
@@ -5455,7 +5167,6 @@ class _MemoryExpansionResult(Result):
     c9_loras: float
     c9_other_lora_share: float
     c9_prefixes: float
-    cache_tokens_of_all_layers: Quantity[Any]
     cache_width: float
     cache_width_in_window: float
     cached_prefixes: float
@@ -5492,7 +5203,6 @@ class _MemoryExpansionResult(Result):
     combine_time: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
-    communication_memory: Quantity[Any]
     compute_dtype: str
     compute_time: Quantity[Any]
     computed_prompt_tokens: Quantity[Any]
@@ -5521,7 +5231,6 @@ class _MemoryExpansionResult(Result):
     decode_batch: Quantity[Any]
     decode_iteration_time: Quantity[Any]
     decode_workers: float
-    deferred_head_gradients: float
     delta_rule: float
     dense_bytes: Quantity[Any]
     dense_layer_activation: Quantity[Any]
@@ -5560,7 +5269,6 @@ class _MemoryExpansionResult(Result):
     dp_tree_time: Quantity[Any]
     draft_cost: float
     draft_time: Quantity[Any]
-    driver_memory: Quantity[Any]
     dropout_activation: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
     e2e_attainment: float
@@ -5596,7 +5304,6 @@ class _MemoryExpansionResult(Result):
     embedding_bytes: Quantity[Any]
     embedding_parameters: float
     empty_share: float
-    end_edge_parameters: float
     end_layers: float
     engine_slots: Quantity[Any]
     ep_exposed_time: Quantity[Any]
@@ -5626,7 +5333,6 @@ class _MemoryExpansionResult(Result):
     expert_bytes: Quantity[Any]
     expert_edges_per_rank: float
     expert_ffn_dim: float
-    expert_hidden_multiple: float
     expert_launch_time: Quantity[Any]
     expert_operations: float
     expert_parameters: float
@@ -5639,7 +5345,6 @@ class _MemoryExpansionResult(Result):
     expert_time: Quantity[Any]
     expert_vectors_per_rank: float
     expert_weight_bytes: Quantity[Any]
-    expert_width_multiple: float
     experts: float
     exposed_backward_traffic: Quantity[Any]
     exposed_edge_traffic: Quantity[Any]
@@ -5666,7 +5371,6 @@ class _MemoryExpansionResult(Result):
     first_gap_time: Quantity[Any]
     first_long_share: float
     first_prompts_cv: float
-    first_rank_memory: Quantity[Any]
     first_stall: Quantity[Any]
     first_stop_probability: float
     first_stopping_prompts: float
@@ -5709,7 +5413,6 @@ class _MemoryExpansionResult(Result):
     gradient_passes: float
     gradient_reduction_time: Quantity[Any]
     gradients: Quantity[Any]
-    gradients_at_loss: float
     gradients_offload: float
     grouped_experts: float
     half_prompt_time: Quantity[Any]
@@ -5772,7 +5475,6 @@ class _MemoryExpansionResult(Result):
     largest_layer_trained_parameters: float
     last_piece: Quantity[Any]
     last_piece_time: Quantity[Any]
-    last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
     latency_skewness: float
@@ -5786,19 +5488,14 @@ class _MemoryExpansionResult(Result):
     layer_tax: Quantity[Any]
     layer_time: Quantity[Any]
     layers: float
-    layers_first_stage: float
-    layers_last_stage: float
-    layers_of_rank: float
     layers_per_stage: float
     learned_positions: float
     left_tokens: Quantity[Any]
     link_bandwidth: Quantity[Any]
     link_efficiency: float
-    loaded_mask: float
     local_memory: Quantity[Any]
     local_micro_batch: float
     local_price: Quantity[Any]
-    logit_bytes: Quantity[Any]
     logit_flops: Quantity[Any]
     logit_weight_bytes: Quantity[Any]
     lone_tpot: Quantity[Any]
@@ -5813,8 +5510,6 @@ class _MemoryExpansionResult(Result):
     lora_target_modules: str
     lora_zipf: float
     loss_buffer: Quantity[Any]
-    loss_chunks: float
-    loss_kernel: str
     loss_time: Quantity[Any]
     lost_bunch_share: float
     master_bytes: Quantity[Any]
@@ -5835,7 +5530,6 @@ class _MemoryExpansionResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
-    microbatch_group: float
     mixer_bytes: Quantity[Any]
     mixer_matrix_elements: float
     mixer_parameters: float
@@ -5855,7 +5549,6 @@ class _MemoryExpansionResult(Result):
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
     mtp_layers: float
-    mtp_layers_of_rank: float
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
@@ -5872,8 +5565,6 @@ class _MemoryExpansionResult(Result):
     num_speculative_tokens: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
-    optimizer_device: str
-    optimizer_in_backward: float
     optimizer_offload: float
     optimizer_passes: float
     optimizer_state: Quantity[Any]
@@ -5891,7 +5582,6 @@ class _MemoryExpansionResult(Result):
     passed_weight_bytes: Quantity[Any]
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
-    peak_rank: str
     peak_seq_len: Quantity[Any]
     pipeline_schedule: str
     pipeline_split: str
@@ -5985,7 +5675,6 @@ class _MemoryExpansionResult(Result):
     r8_ended_share: float
     r8_first_score: float
     r8_kept_share: float
-    rank_memory: Quantity[Any]
     ranks_per_token: float
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
@@ -6031,8 +5720,6 @@ class _MemoryExpansionResult(Result):
     request_groups: float
     request_rate: Quantity[Any]
     reserved_memory: Quantity[Any]
-    residual_bytes: Quantity[Any]
-    residual_dtype: str
     rest_time: Quantity[Any]
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
@@ -6042,9 +5729,6 @@ class _MemoryExpansionResult(Result):
     routing_weight_bytes: Quantity[Any]
     routing_weights: str
     rows_per_expert: Quantity[Any]
-    runtime_memory: Quantity[Any]
-    sampled_requests: float
-    sampling_bytes: Quantity[Any]
     sandwich_norm: float
     saturated_iteration_time: Quantity[Any]
     saved_bytes: Quantity[Any]
@@ -6058,7 +5742,6 @@ class _MemoryExpansionResult(Result):
     score_time: Quantity[Any]
     scored_pair_flops: Quantity[Any]
     scores_share: float
-    second_rank_memory: Quantity[Any]
     selective_policy: str
     send_time: Quantity[Any]
     seq_len: Quantity[Any]
@@ -6179,7 +5862,6 @@ class _MemoryExpansionResult(Result):
     unified: float
     up_projection_activation: Quantity[Any]
     up_projection_elements: float
-    update_buffer: str
     update_place: str
     update_slowdown: float
     update_traffic: Quantity[Any]
@@ -6190,9 +5872,7 @@ class _MemoryExpansionResult(Result):
     value_projections: float
     varied_prompt_time: Quantity[Any]
     vector_parameters_per_rank: float
-    vocab_multiple: float
     vocab_size: float
-    vocabulary_rows: float
     wait_decay: float
     waiting_tokens: Quantity[Any]
     weight_bytes: Quantity[Any]
@@ -6210,7 +5890,6 @@ class _MemoryExpansionResult(Result):
     window_reach: Quantity[Any]
     worker_overhead: Quantity[Any]
     working_buffer: Quantity[Any]
-    workspace: Quantity[Any]
     workspace_memory: Quantity[Any]
     zero_ranks: float
     zero_stage: float
@@ -6400,70 +6079,21 @@ class _HardwareCloud(_catalog.Group):
     L40S: _catalog.Accelerator
     V100: _catalog.Accelerator
     V100_16GB: _catalog.Accelerator
-    T4: _catalog.Accelerator
-    P100: _catalog.Accelerator
-    A2: _catalog.Accelerator
-    A30: _catalog.Accelerator
-    A40: _catalog.Accelerator
-    A800: _catalog.Accelerator
-    L20: _catalog.Accelerator
-    L2: _catalog.Accelerator
-    GH200_96GB: _catalog.Accelerator
-    GH200_144GB: _catalog.Accelerator
     MI300X: _catalog.Accelerator
     MI325X: _catalog.Accelerator
     MI355X: _catalog.Accelerator
     MI250X: _catalog.Accelerator
-    MI210: _catalog.Accelerator
-    MI300A_128GB: _catalog.Accelerator
     Trainium2: _catalog.Accelerator
-    Trainium1: _catalog.Accelerator
-    Inferentia2: _catalog.Accelerator
-    Trainium3: _catalog.Accelerator
     TPU_v4: _catalog.Accelerator
     TPU_v5e: _catalog.Accelerator
     TPU_v5p: _catalog.Accelerator
     TPU_v6e: _catalog.Accelerator
-    TPU7x: _catalog.Accelerator
     Gaudi2: _catalog.Accelerator
     Gaudi3: _catalog.Accelerator
 class _HardwareWorkstation(_catalog.Group):
     RTX_4090: _catalog.Accelerator
-    GB10: _catalog.Accelerator
-    M1_Max: _catalog.Accelerator
-    M1_Ultra: _catalog.Accelerator
-    M2_Max: _catalog.Accelerator
-    M2_Ultra: _catalog.Accelerator
-    M3_Max: _catalog.Accelerator
-    M3_Ultra: _catalog.Accelerator
-    M4_Max: _catalog.Accelerator
-    RTX_3060: _catalog.Accelerator
-    RTX_3060_Ti: _catalog.Accelerator
-    RTX_3070: _catalog.Accelerator
-    RTX_3080: _catalog.Accelerator
-    RTX_3080_Ti: _catalog.Accelerator
-    RTX_3090: _catalog.Accelerator
-    RTX_3090_Ti: _catalog.Accelerator
-    RTX_4060: _catalog.Accelerator
-    RTX_4060_Ti_16GB: _catalog.Accelerator
-    RTX_4070: _catalog.Accelerator
-    RTX_4070_Super: _catalog.Accelerator
-    RTX_4070_Ti: _catalog.Accelerator
-    RTX_4070_Ti_Super: _catalog.Accelerator
-    RTX_4080: _catalog.Accelerator
-    RTX_4080_Super: _catalog.Accelerator
-    RTX_5060_Ti_16GB: _catalog.Accelerator
-    RTX_5070: _catalog.Accelerator
-    RTX_5070_Ti: _catalog.Accelerator
-    RTX_5080: _catalog.Accelerator
-    RTX_5090: _catalog.Accelerator
-    RTX_A6000: _catalog.Accelerator
-    RTX_6000_Ada: _catalog.Accelerator
-    RTX_PRO_6000: _catalog.Accelerator
 class _HardwareEdge(_catalog.Group):
     Jetson_AGX_Orin: _catalog.Accelerator
-    Jetson_Orin_Nano: _catalog.Accelerator
-    Jetson_Thor: _catalog.Accelerator
 class _Hardware(_catalog.Group):
     Cloud: _HardwareCloud
     Workstation: _HardwareWorkstation
@@ -6635,7 +6265,6 @@ class _SystemsNodes(_catalog.Group):
     Grand_Teton_H100: _catalog.Node
 class _SystemsFabrics(_catalog.Group):
     Ethernet_100G_TCP: _catalog.Fabric
-    PCIe_4_x16: _catalog.Fabric
     PCIe_5_x16: _catalog.Fabric
     InfiniBand_HDR: _catalog.Fabric
     InfiniBand_NDR: _catalog.Fabric
@@ -6665,15 +6294,6 @@ class _Stacks(_catalog.Group):
     TensorRT_LLM_A100: _catalog.Stack
     DistServe_A100: _catalog.Stack
     vLLM_2023_A100: _catalog.Stack
-    vLLM_2024: _catalog.Stack
-    vLLM_2025: _catalog.Stack
-    SGLang_2025: _catalog.Stack
-    Megatron_LM: _catalog.Stack
-    torchtitan: _catalog.Stack
-    DeepSpeed: _catalog.Stack
-    torchtune: _catalog.Stack
-    HF_Trainer: _catalog.Stack
-    unsloth: _catalog.Stack
     Megatron_LM_A100: _catalog.Stack
     DeepSpeed_A100: _catalog.Stack
     torchtitan_A100: _catalog.Stack

@@ -40,6 +40,10 @@ LONG = {
         ("uncertainty", *SERVE, "request_rate=uniform(0.5, 2)", "isl=uniform(500, 4000)", "--samples", "65536"),
         "uncertainty",
     ),
+    "simulate": (
+        ("simulate", "serve", *SERVE[1:], "request_rate=0.5", "num_replicas=1", "--requests", "3000000"),
+        "simulate",
+    ),
 }
 
 

@@ -27,7 +27,7 @@ from mlsysim import (
     tracebacks,
 )
 from mlsysim.errors import InputError, MlsysimError, UnknownNameError
-from mlsysim.models.base import VERBS
+from mlsysim.models.base import OWN_VERBS, VERBS
 from mlsysim.models.registry import ours
 from mlsysim.symbolic import variable_of
 
@@ -49,6 +49,7 @@ BAD = {
     "uncertainty": lambda: memory.uncertainty({"efficiencyy": "uniform(0, 1)"}, **POINT),
     "calibrate": lambda: DistributedModel().calibrate(["no_such_input"], ROWS),
     "derivative": lambda: memory.derivative("total_memory", "no_such_input"),
+    "simulate": lambda: mlsysim.ServingModel().simulate("Llama3_8B", "H100", request_rate=1, requests=0),
     "solve_example": lambda: TrainingMemoryModel.solve_example(batch_size=-1),
 }
 solved, swept = memory.solve(**POINT), memory.sweep(**GRID)
@@ -120,7 +121,7 @@ def test_the_traceback_of_bad_input_ends_at_the_line_that_asked(name):
 
 
 def test_every_verb_of_a_model_has_a_bad_call():
-    assert {*VERBS, "derivative", "solve_example"} == set(BAD)
+    assert {*VERBS, *OWN_VERBS, "derivative", "solve_example"} == set(BAD)
 
 
 @pytest.mark.parametrize("declared", ours(), ids=lambda each: each.name)

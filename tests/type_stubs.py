@@ -60,6 +60,8 @@ def classes(model: type[PerformanceModel]) -> Iterator[str]:
     yield f"    def function(self, {outputs}, **inputs: Any) -> _PureFunction: ...  # type: ignore[override]"
     yield f"    def sweep(self{entries}, **axes: Any) -> xarray.Dataset: ...  # type: ignore[override]"
     yield f"    def search(self{entries}, **axes: Any) -> _Designs: ...  # type: ignore[override]"
+    if hasattr(model, "simulate"):
+        yield f"    def simulate(self{entries}, **inputs: Any) -> Simulation: ...  # type: ignore[override]"
     yield "    @classmethod"
     yield f"    def solve_example(cls, **changed: Any) -> _{stem}Result: ..."
 

@@ -17,7 +17,7 @@ from mlsysim.catalog.entries import (
 from mlsysim.catalog.loader import Catalog, Group, builtin, load_catalog
 from mlsysim.catalog.recipes import Recipe
 from mlsysim.catalog.stacks import Stack
-from mlsysim.catalog.traffic import Traffic
+from mlsysim.catalog.traffic import Trace, Traffic, read_trace
 from mlsysim.catalog.value import Choice, Sourced, Value
 
 __all__ = [
@@ -36,11 +36,13 @@ __all__ = [
     "Sourced",
     "SparseTransformerWorkload",
     "Stack",
+    "Trace",
     "Traffic",
     "TransformerWorkload",
     "Value",
     "builtin",
     "load_catalog",
     "memory_as_typed",
+    "read_trace",
     "which_memory",
 ]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import pydantic
 
@@ -27,8 +27,11 @@ _KNOWN = {
         "generatedtokens", "outputtokens", "completiontokens", "responsetokens", "outputlength", "outputlen", "osl",
     ),
     "arrival": ("timestamp", "arrivaltime", "arrivedat", "arrival", "time"),
+    "session": ("session", "sessionid", "conversation", "conversationid"),
+    "priority": ("priority",),
 }  # fmt: skip
-
+#: Columns that a trace may lack.
+_OPTIONAL = ("arrival", "session", "priority")
 
 #: The least and the largest burstiness: no law is known beyond, and none is needed for what is more even.
 _BURSTIEST, _EVENEST = 0.01, 100.0
@@ -117,50 +120,131 @@ class Traffic(Entry):
         InputError
             If it is neither a path nor a table, or the unit is none of these.
         """
-        if arrival_unit and arrival_unit not in _UNITS:
-            raise InputError("arrival_unit", arrival_unit, f"must be one of {', '.join(_UNITS)}")
-        origin, headers, rows = _opened(trace)
-        wanted = {"prompt": prompt_tokens, "answer": output_tokens, "arrival": arrival}
-        places = {what: _place(origin, headers, what, column) for what, column in wanted.items()}
-        sums = {"prompt": [0, 0], "answer": [0, 0]}
-        times: list[float] = []
-        kinds: dict[str, int] = {}
-        count = 0
-        for line, cells in rows:
-            count += 1
-            if len(cells) != len(headers):
-                raise CatalogError(f"{origin}: line {line}: has {len(cells)} cells and the header {len(headers)}")
-            for what, (total, squares) in sums.items():
-                tokens = _tokens(origin, line, headers, places[what], cells)
-                sums[what] = [total + tokens, squares + tokens**2]
-            if places["arrival"] is not None:
-                time, kind = _time(origin, line, headers[places["arrival"]], cells[places["arrival"]], arrival_unit)
-                times.append(time)
-                kinds.setdefault(kind, line)
-        if len(kinds) > 1:
-            told = ", ".join(f"line {line} is {kind}" for kind, line in kinds.items())
-            raise CatalogError(f"{origin}: {headers[places['arrival'] or 0]}: all times must be of one kind; {told}")
-        if not count:
-            raise CatalogError(f"{origin}: has no row below its header")
-        described = f"{count:,} requests of {origin}"
+        columns = {"prompt_tokens": prompt_tokens, "output_tokens": output_tokens, "arrival": arrival}
+        return cls.of_requests(read_trace(trace, **columns, arrival_unit=arrival_unit), name)
+
+    @classmethod
+    def of_requests(cls, asked: Trace, name: str = "") -> Self:
+        """The traffic of the requests of a trace that was read, as :meth:`from_trace` says it."""
+        count = len(asked.prompts)
+        described = f"{count:,} requests of {asked.origin}"
 
         def given(number: float, unit: str = "") -> Value:
             return Value.of(number, unit, source=described)
 
         fields: dict[str, Any] = {}
-        for what, short in (("prompt", "isl"), ("answer", "osl")):
-            total, squares = sums[what]
+        for tokens, short in ((asked.prompts, "isl"), (asked.answers, "osl")):
+            total, squares = sum(tokens), sum(each**2 for each in tokens)
             fields[short] = given(max(1, round(total / count)), "token")
             fields[f"{short}_cv"] = given(math.sqrt(max(0, count * squares - total**2)) / total)
-        if times:
-            known = _SINCE_1970 if _NUMBER in kinds else {}
-            unit = arrival_unit or next((unit for unit, least in known.items() if max(times) >= least), "s")
-            rate, spread = _arrivals(origin, headers[places["arrival"] or 0], times)
+        if asked.times:
+            unit = asked.unit
+            rate, spread = _arrivals(asked.origin, asked.column, asked.times)
             fields["request_rate"] = given(rate / _UNITS[unit], "request/s")
             fields["burstiness"] = given(max(_BURSTIEST, min(_EVENEST, spread**-2)) if spread else _EVENEST)
             described += f"; times are in {unit}" if unit != "s" else ""
             described += f"; the time between two of them has a coefficient of variation of {spread:.2f}"
-        return cls(name=name or Path(origin).stem, description=described, **fields)
+        return cls(name=name or Path(asked.origin).stem, description=described, **fields)
+
+
+class Trace(NamedTuple):
+    """Requests of a trace, a member per column.
+
+    Attributes
+    ----------
+    origin : str
+        The file, or that it is a table.
+    prompts, answers : list of int
+        Tokens.
+    times : list of float
+        When they came, in ``unit``; empty where there is no such column.
+    column, unit : str
+        Header and unit of the times.
+    sessions : list
+        What names the session of each; empty where there is no such column.
+    priorities : list of float
+        The lowest goes first; empty where there is no such column.
+    """
+
+    origin: str
+    prompts: list[int]
+    answers: list[int]
+    times: list[float]
+    column: str
+    unit: str
+    sessions: list[str]
+    priorities: list[float]
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of a unit of the times."""
+        return _UNITS[self.unit]
+
+
+def read_trace(
+    trace: Any,
+    *,
+    prompt_tokens: str = "",
+    output_tokens: str = "",
+    arrival: str = "",
+    arrival_unit: str = "",
+    session: str = "",
+    priority: str = "",
+) -> Trace:
+    """The requests of a trace, as :meth:`Traffic.from_trace` takes it.
+
+    Parameters
+    ----------
+    trace : path, DataFrame or mapping
+        A CSV file with a header, a table, or columns by name.
+    prompt_tokens, output_tokens, arrival, arrival_unit : str
+        As there.
+    session, priority : str
+        Columns of what names the session of a request, and of a number of which the lowest goes first; found by
+        their headers where left out, and not needed.
+
+    Returns
+    -------
+    Trace
+
+    Raises
+    ------
+    CatalogError, UnknownNameError, InputError
+        As there.
+    """
+    if arrival_unit and arrival_unit not in _UNITS:
+        raise InputError("arrival_unit", arrival_unit, f"must be one of {', '.join(_UNITS)}")
+    origin, headers, rows = _opened(trace)
+    wanted = {"prompt": prompt_tokens, "answer": output_tokens, "arrival": arrival}
+    wanted |= {"session": session, "priority": priority}
+    places = {what: _place(origin, headers, what, column) for what, column in wanted.items()}
+    tokens: dict[str, list[int]] = {"prompt": [], "answer": []}
+    times: list[float] = []
+    sessions: list[str] = []
+    priorities: list[float] = []
+    kinds: dict[str, int] = {}
+    for line, cells in rows:
+        if len(cells) != len(headers):
+            raise CatalogError(f"{origin}: line {line}: has {len(cells)} cells and the header {len(headers)}")
+        for what, found in tokens.items():
+            found.append(_tokens(origin, line, headers, places[what], cells))
+        if (place := places["arrival"]) is not None:
+            time, kind = _time(origin, line, headers[place], cells[place], arrival_unit)
+            times.append(time)
+            kinds.setdefault(kind, line)
+        if (place := places["session"]) is not None:
+            sessions.append(str(cells[place]).strip())
+        if (place := places["priority"]) is not None:
+            priorities.append(_priority(origin, line, headers[place], cells[place]))
+    column = headers[places["arrival"] or 0]
+    if len(kinds) > 1:
+        told = ", ".join(f"line {line} is {kind}" for kind, line in kinds.items())
+        raise CatalogError(f"{origin}: {column}: all times must be of one kind; {told}")
+    if not tokens["prompt"]:
+        raise CatalogError(f"{origin}: has no row below its header")
+    known = _SINCE_1970 if _NUMBER in kinds else {}
+    unit = arrival_unit or next((unit for unit, least in known.items() if max(times) >= least), "s")
+    return Trace(origin, tokens["prompt"], tokens["answer"], times, column, unit, sessions, priorities)
 
 
 def _opened(trace: Any) -> tuple[str, list[str], Iterable[tuple[int, list[Any]]]]:
@@ -168,8 +252,12 @@ def _opened(trace: Any) -> tuple[str, list[str], Iterable[tuple[int, list[Any]]]
     if hasattr(trace, "columns") and hasattr(trace, "iloc"):
         columns = [trace.iloc[:, place].tolist() for place in range(len(trace.columns))]
         return "the table", [str(each) for each in trace.columns], _numbered(zip(*columns, strict=True))
+    if isinstance(trace, Mapping):
+        if len({len(column) for column in trace.values()}) > 1:
+            raise InputError("trace", [*trace], "must have columns of one length")
+        return "the table", [str(each) for each in trace], _numbered(zip(*trace.values(), strict=True))
     if not isinstance(trace, str | os.PathLike):
-        raise InputError("trace", trace, "must be the path of a CSV file, or a DataFrame")
+        raise InputError("trace", trace, "must be the path of a CSV file, or a DataFrame, or columns by name")
     file = Path(trace)
     rows = _read(file)
     _, headers = next(rows, (1, []))
@@ -207,13 +295,17 @@ def _place(origin: str, headers: list[str], what: str, column: str) -> int | Non
     found = [place for place, header in enumerate(plain) if header in _KNOWN[what]]
     if len(found) == 1:
         return found[0]
-    if not found and what == "arrival":
+    if not found and what in _OPTIONAL:
         return None
-    argument = {"prompt": "prompt_tokens", "answer": "output_tokens", "arrival": "arrival"}[what]
+    argument = {"prompt": "prompt_tokens", "answer": "output_tokens"}.get(what, what)
     several = "no column is known to hold" if not found else f"{' and '.join(headers[at] for at in found)} may hold"
-    words = {"prompt": "the tokens of prompts", "answer": "the tokens of answers", "arrival": "when requests came"}[
-        what
-    ]
+    words = {
+        "prompt": "the tokens of prompts",
+        "answer": "the tokens of answers",
+        "arrival": "when requests came",
+        "session": "the session of requests",
+        "priority": "the priority of requests",
+    }[what]
     raise CatalogError(f"{origin}: {several} {words}; give {argument}=, one of: {', '.join(headers)}")
 
 
@@ -229,6 +321,16 @@ def _tokens(origin: str, line: int, headers: list[str], place: int | None, cells
             f"{origin}: line {line}: {column}={quoted(cell)}: must be a whole number of tokens >= 1, below 2**53"
         ) from None
     return int(number)
+
+
+def _priority(origin: str, line: int, column: str, cell: Any) -> float:
+    try:
+        number = math.nan if isinstance(cell, bool) else float(cell)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise CatalogError(f"{origin}: line {line}: {column}={quoted(cell)}: must be a number; the lowest goes first")
+    return number
 
 
 def _time(origin: str, line: int, column: str, cell: Any, unit: str) -> tuple[float, str]:

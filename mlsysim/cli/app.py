@@ -36,7 +36,7 @@ from mlsysim.cli.options import (
     Words,
     answered_by,
 )
-from mlsysim.cli.verbs import calibrate, compare, sensitivity, solve_for, uncertainty, verify
+from mlsysim.cli.verbs import calibrate, compare, sensitivity, simulate, solve_for, uncertainty, verify
 from mlsysim.errors import InputError, MlsysimError, legible, printable
 from mlsysim.inputs.spellings import option_name
 from mlsysim.models.registry import Registry
@@ -82,7 +82,9 @@ class Grid(TyperCommand):
 
             listed = ctx.obj.listed(question, _typed("--variant", args))
             own, others = form(listed, ctx.obj), {each.words: form(each, ctx.obj) for each in ctx.obj.beside(listed)}
-            words = _as_words(args, {option_name(n): n for each in (*others.values(), own) for n in each.arguments})
+            names = {option_name(n): n for each in (*others.values(), own) for n in each.arguments}
+            taken = {option for each in self.params for option in each.opts}
+            words = _as_words(args, {option: name for option, name in names.items() if option not in taken})
             for name in (word.partition("=")[0].replace("-", "_") for word in words):
                 for called, other in others.items() if name not in own.arguments else ():
                     if name in other.arguments:
@@ -330,6 +332,7 @@ app.command(cls=Grid, help=sensitivity.HELP + SPELLING)(sensitivity.sensitivity)
 app.command(cls=Grid, help=solve_for.HELP + SPELLING)(solve_for.solve_for)
 app.command(cls=Grid, help=compare.HELP + SPELLING)(compare.compare)
 app.command(cls=Grid, help=uncertainty.HELP + SPELLING)(uncertainty.uncertainty)
+app.command(cls=Grid, help=simulate.HELP)(simulate.simulate)
 
 
 app.command(cls=Grid, help=calibrate.HELP)(calibrate.calibrate)

@@ -29,6 +29,9 @@ VERBS = {
     "calibrate": "calibration.calibrate",
 }
 
+#: Verbs of the models that declare them alone.
+OWN_VERBS = {"simulate": "mlsysim.simulation.simulate"}
+
 #: Those that never take long enough for a line on how far they are.
 QUICK = ("solve", "function")
 
@@ -70,6 +73,8 @@ def plain(name: str) -> Any:
     """A verb as its module has it, for any model."""
     if name == "derivative":
         return at_the_call(import_module("mlsysim.study.derivative").derivative)
+    if name in OWN_VERBS:
+        return getattr(import_module(OWN_VERBS[name]), name)
     return getattr(import_module(f"mlsysim.study.{VERBS[name]}"), name)
 
 
@@ -110,7 +115,7 @@ class PerformanceModel(DeclaredModel):
         super().__init_subclass__(**kwargs)
         if not cls.__module__.startswith(OURS):
             check_arguments(cls, taken())
-        for verb in VERBS:
+        for verb in (*VERBS, *(each for each in OWN_VERBS if hasattr(cls, each))):
             if not _has_its_own(cls, verb):
                 setattr(cls, verb, Verb(verb, cls))
 

@@ -27,7 +27,7 @@ from mlsysim.formulas import (
 from mlsysim.inputs.declaration import Alone, Caveat, Foundation, Room
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
-from mlsysim.models.base import PerformanceModel
+from mlsysim.models.base import PerformanceModel, Verb
 from mlsysim.models.iteration import ADAPTERS, ENGINE_CAVEATS, ENGINE_DEFAULTS, LAYOUT, IterationModel
 from mlsysim.models.shape import DECODES, UNCROSSED, prefill_caveats
 from mlsysim.symbolic import Requirement, request, token, when
@@ -174,6 +174,7 @@ class ServingModel(PerformanceModel):
     Latencies, goodput and replicas of engines on several accelerators, that prefill and decode by turns or apart.
     """
 
+    simulate = Verb("simulate")
     command = "serve"
     example = {
         "model": "Llama3_3_70B",

@@ -21,6 +21,7 @@ REFUSED = {
     "solve-for": ("memory", "batch_sise", *POINT, "total_memory=80 GB"),
     "compare": ("memory", *POINT, "batch_size=8"),
     "uncertainty": ("memory", *POINT, "batch_size=8"),
+    "simulate": ("serve", *POINT, "request_rate=1", "--requests", "0"),
     "verify": ("no_such_certificate.json",),
     "calibrate": ("train", "no_such_table.csv", "--free", "efficiency"),
     "formula": ("weigths",),

@@ -14,7 +14,7 @@ from mlsysim.cli.question import question_command
 from mlsysim.models.registry import Registry
 
 SOURCE = Path(mlsysim.__file__).parent
-VERBS = ("calibrate", "compare", "sensitivity", "solve_for", "uncertainty", "verify")
+VERBS = ("calibrate", "compare", "sensitivity", "simulate", "solve_for", "uncertainty", "verify")
 
 
 def options(command):
@@ -76,6 +76,7 @@ def shape(tmp_path):
         ["solve-for", "memory", "batch_size", "model={}", "hardware=H100", "total_memory=80 GB"],
         ["sensitivity", "memory", "total_memory", "model={}", "hardware=H100", "batch_size=8"],
         ["compare", "memory", "model={}", "hardware=H100", "batch_size=1,2"],
+        ["simulate", "serve", "model={}", "hardware=H100", "request_rate=1", "--requests", "10"],
         ["uncertainty", "memory", "model={}", "hardware=H100", "batch_size=8", "--ranges", "seq_len=1000:2000"],
     ],
     ids=lambda words: words[0],

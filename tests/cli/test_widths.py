@@ -12,6 +12,10 @@ QUESTIONS = {
         "gradient_accumulation_steps=1:8:x2", "--minimize", "step_time", "--minimize", "total_memory",
     ),
     "sensitivity": ("sensitivity", "memory", "model=Llama3_8B", "hardware=H100", "batch_size=8"),
+    "simulate": (
+        "simulate", "serve", "model=Llama3_3_70B", "hardware=H100", "tp_size=4", "request_rate=5", "--requests", "500",
+        "--variant", "chunked_estimate",
+    ),
     "compare": ("compare", "memory", "model=Llama3_8B", "hardware=H100", "batch_size=8,16"),
     "formula": ("formula", "total_memory"),
     "formulas": ("formula",),

@@ -1,0 +1,84 @@
+"""Runs of one engine over its requests."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mlsysim import progress
+from mlsysim.extras import installed
+from mlsysim.simulation import engine
+from mlsysim.simulation.engine import Requests, Rules, Seen, Times, Work
+
+#: Iterations between two looks at whether anybody interrupts.
+SLICE = 500_000 if installed("numba") else 20_000
+
+
+class Run(NamedTuple):
+    """What one engine did."""
+
+    seen: Seen
+    elapsed: float
+    """Seconds in which the requests that count were finished."""
+    busy: float
+    """Of these, those in which it worked."""
+    finished: int
+
+
+def run(asked: Requests, times: Times, rules: Rules, opens: int, closes: int) -> Run:
+    """Serve requests to the last one.
+
+    Parameters
+    ----------
+    asked : Requests
+        What is asked.
+    times : Times
+        What iterations take.
+    rules : Rules
+        What the engine may do in one.
+    opens, closes : int
+        Requests that are finished when time begins and ends to count.
+    """
+    count = len(asked.prompt)
+    sessions = int(asked.session.max()) + 1 if count else 0
+    seen = Seen(floats(count), floats(count), floats(count), floats(count), integers(count), integers(count))
+    numbers, clocks = integers(engine.INTEGERS), floats(engine.FLOATS)
+    numbers[[engine.PARTIAL, engine.OLDEST, engine.NEWEST]] = -1
+    clocks[engine.OPEN_TIME] = clocks[engine.CLOSE_TIME] = -1.0
+    if opens == 0:
+        clocks[engine.OPEN_TIME] = 0.0
+    work = Work(
+        numbers, clocks, integers(count), asked.prompt.copy(), integers(count), integers(count), integers(count),
+        integers(count + 1), integers(count + 1), integers(count + 1), integers(count + 1), floats(count + 1),
+        integers(count + 1), integers(count + 1), integers(sessions), integers(sessions, -1), integers(sessions, -1),
+        opens, closes,
+    )  # fmt: skip
+    if not installed("numba"):
+        asked, times, seen, work = (_listed(each) for each in (asked, times, seen, work))
+    with progress.loop(count, count) as advance:
+        finished = 0
+        while not engine.serve(asked, times, rules, seen, work, SLICE):
+            advance(int(work.integers[engine.FINISHED]) - finished)
+            finished = int(work.integers[engine.FINISHED])
+    seen = Seen(*map(np.asarray, seen))
+    began, ended = work.floats[engine.OPEN_TIME], work.floats[engine.CLOSE_TIME]
+    busy = work.floats[engine.CLOSE_BUSY] - work.floats[engine.OPEN_BUSY]
+    return Run(seen, float(ended - began), float(busy), closes - opens)
+
+
+def floats(size: int, value: float = 0.0) -> Any:
+    """Make an array of times."""
+    return np.full(size, value, np.float64)
+
+
+def integers(size: int, value: int = 0) -> Any:
+    """Make an array of whole numbers."""
+    return np.full(size, value, np.int64)
+
+
+def _listed(given: Any) -> Any:
+    """The same with lists in place of arrays, which are faster to read one by one."""
+    if isinstance(given, tuple):
+        return type(given)(*map(_listed, given))
+    return given.tolist() if isinstance(given, np.ndarray) else given

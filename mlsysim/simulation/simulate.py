@@ -1,0 +1,273 @@
+"""The verb: a deployment simulated request by request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil, inf
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from mlsysim.backends import compiled
+from mlsysim.catalog import Trace, Traffic, read_trace
+from mlsysim.errors import InfeasibleError, InputError, MissingInputError, MlsysimError
+from mlsysim.inputs import convert
+from mlsysim.inputs.binding import Binding, bind
+from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.progress import looped
+from mlsysim.simulation import load as loads
+from mlsysim.simulation.engine import Rules
+from mlsysim.simulation.load import Load
+from mlsysim.simulation.outcome import Question, Simulation, Table
+from mlsysim.simulation.run import Run, run
+from mlsysim.simulation.steps import kept_line, tabulated
+from mlsysim.study.solve import solve
+from mlsysim.symbolic import variable_of
+
+#: Variants whose engines are simulated, and whether prompts share iterations with decoding requests.
+ENGINES = {"colocated": False, "chunked": True, "chunked_estimate": True}
+#: Requests of one run, at most.
+MOST = 10_000_000
+#: Share of the requests that is left out where they are drawn, while the engine fills; half of it at the end.
+WARM_UP = 0.1
+#: Share of a cache that vLLM keeps free when it lets a prompt in.
+WATERMARK = 0.01
+#: Tables are as long as the longest request, rounded up, so that they serve for further runs.
+GRAIN = 1024
+
+
+def simulate(
+    model: DeclaredModel,
+    /,
+    *entries: Any,
+    requests: int = 10_000,
+    seed: int = 0,
+    trace: Any = None,
+    prompt_tokens: str = "",
+    output_tokens: str = "",
+    arrival: str = "",
+    arrival_unit: str = "",
+    session: str = "",
+    priority: str = "",
+    num_rounds: int = 0,
+    turns: int = 1,
+    think_time: Any = 0.0,
+    warm_up: float | None = None,
+    **inputs: Any,
+) -> Simulation:
+    """Serve requests one by one, in iterations whose times are those of the model of an iteration.
+
+    Arrivals are Poisson's at ``request_rate``, in bursts where ``burstiness`` is below 1; or ``concurrency`` requests
+    are in flight, all of which come at the start. Without a ``num_replicas`` there are as many as ``solve`` deploys.
+    Requests go to replicas at random. Where keys and values no longer fit, the request that came last is prefilled
+    again.
+
+    Parameters
+    ----------
+    requests : int
+        How many are drawn; those of a trace, or of ``num_rounds``, where these are given.
+    seed : int
+        Of the random numbers: the same one gives the same run.
+    trace : path, DataFrame or mapping, optional
+        Requests in place of drawn ones: a CSV file, a table or columns by name.
+    prompt_tokens, output_tokens, arrival, arrival_unit : str
+        Columns of the trace, and the unit of its times, as :meth:`Traffic.from_trace` takes them. Without times
+        requests come at ``request_rate``, or follow each other in the order of the rows by ``concurrency``.
+    session : str
+        Column of what names a session: a turn waits for the one before, and finds its tokens while they are kept.
+    priority : str
+        Column of numbers of which the lowest goes first.
+    num_rounds : int
+        Of a closed loop: as many requests as are in flight, so many times, all of which count, as benchmarks do.
+    turns : int
+        Requests of a session that is drawn. The first prompt has ``isl`` tokens, each further one these and all
+        that was said before; think time lies between.
+    think_time : float or quantity
+        Seconds from an answer to the next turn.
+    warm_up : float, optional
+        Share of the requests of each replica that count for nothing at the start, and half of it at the end; by
+        default 0.1, and 0 of a trace or of rounds.
+
+    Returns
+    -------
+    Simulation
+        Means, quantiles and rates with their standard errors, the requests one by one, and where the law of the same
+        arguments leaves its range.
+
+    Raises
+    ------
+    InputError
+        If an argument is refused.
+    CatalogError
+        If the trace cannot be read.
+    InfeasibleError
+        If not one request has room.
+    """
+    chunked = _chunked(model)
+    for name, value, least, most in (
+        ("requests", requests, 1, MOST),
+        ("seed", seed, 0, 2**32 - 1),
+        ("num_rounds", num_rounds, 0, MOST),
+        ("turns", turns, 1, MOST),
+    ):
+        if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value <= most:
+            raise InputError(name, value, f"must be a whole number from {least} to {most:,}")
+    pause = _seconds("think_time", think_time)
+    arguments = dict(model.named_arguments(entries, inputs))
+    burstiness = arguments.pop("burstiness", None) if "burstiness" not in model.arguments else None
+    rows = None
+    columns = {"prompt_tokens": prompt_tokens, "output_tokens": output_tokens, "arrival": arrival}
+    columns |= {"arrival_unit": arrival_unit}
+    if trace is not None:
+        rows = read_trace(trace, **columns, session=session, priority=priority)
+        arguments = _of_trace(arguments, rows)
+        if turns > 1:
+            raise InputError("turns", turns, "must be left out with a trace", "a column of sessions says what follows")
+    elif given := [name for name, each in {**columns, "session": session, "priority": priority}.items() if each]:
+        raise InputError(given[0], {**columns, "session": session, "priority": priority}[given[0]], "is of a trace")
+    binding = bind(model, arguments)
+    known = binding.values
+    if known.get("prefix_cache_memory"):
+        allowed = "must be 0: give prefix_hit_rate, turns, or a trace with sessions"
+        raise InputError("prefix_cache_memory", arguments.get("prefix_cache_memory"), allowed)
+    if chunked and known.get("num_loras"):
+        raise InputError("num_loras", arguments.get("num_loras"), "must be 0 where prompts are prefilled in chunks")
+    bursts = known.get("burstiness", 1.0)
+    if burstiness is not None:
+        bursts = convert.scalar(variable_of("burstiness"), burstiness)
+    if rows is not None:
+        bursts = float(arguments["traffic"].burstiness.value)
+    rate, in_flight = float(known["request_rate"]), int(known["concurrency"])
+    if in_flight != known["concurrency"]:
+        raise InputError("concurrency", arguments.get("concurrency"), "must be a whole number of requests in flight")
+    if in_flight or (rows is not None and rows.times):
+        rate = 0.0
+    elif not rate:
+        raise MissingInputError(type(model).__name__, "request_rate", "give request_rate=, concurrency= or a trace")
+    if num_rounds:
+        if not in_flight:
+            raise InputError("num_rounds", num_rounds, "is of a closed loop: give concurrency")
+        if rows is not None:
+            raise InputError("num_rounds", num_rounds, "must be left out with a trace")
+        requests = num_rounds * in_flight
+    whole = rows is not None or num_rounds > 0
+    left_out = (0.0 if whole else WARM_UP) if warm_up is None else _share("warm_up", warm_up)
+    replicas, by_law = _replicas(model, arguments, binding)
+    if 0 < in_flight < replicas:
+        raise InputError("concurrency", in_flight, f"must be at least {replicas}, a request for each replica")
+    if rows is None:
+        cv = (float(known.get("isl_cv", 0.0)), float(known.get("osl_cv", 0.0)))
+        mean = (float(known["isl"]), float(known["osl"]))
+        load = loads.drawn(int(requests), int(turns), mean, cv, rate, bursts, int(seed))
+    else:
+        load = loads.of_trace(rows, rate, bursts, int(seed))
+        if in_flight:
+            load = load._replace(arrival=np.zeros(len(load.prompt)))
+    if drafted := int(known.get("num_speculative_tokens", 0)):
+        load = loads.with_drafts(load, drafted, float(known["acceptance_rate"]), int(seed))
+    draft = compiled(binding.system.closure(["draft_time"]))(known)["draft_time"] if drafted else 0.0
+    deployed = _Deployment(model, chunked, known, float(draft))
+    table, runs, error = deployed.serve(load, replicas, in_flight, pause, left_out, int(seed), rows)
+    asked = Question(
+        model=model,
+        arguments={**arguments, "num_replicas": replicas},
+        binding=binding,
+        replicas=replicas,
+        by_law=by_law,
+        in_flight=in_flight,
+        rate=rate,
+        burstiness=bursts,
+        trace=rows.origin if rows is not None else "",
+        prioritised=rows is not None and bool(rows.priorities),
+        in_sessions=bool((load.next >= 0).any()),
+        turns=int(turns),
+        rounds=int(num_rounds),
+        seed=int(seed),
+        left_out=left_out,
+        step_error=error,
+    )
+    return Simulation(asked, table, runs)
+
+
+class _Deployment:
+    """Replicas of one engine."""
+
+    def __init__(self, model: DeclaredModel, chunked: bool, known: Mapping[str, Any], draft_time: float) -> None:
+        self.chunked, self.known, self.draft_time = chunked, known, draft_time
+        foundations = {each.variant: each.model for each in model.foundations}
+        self.iteration, self.saturated = foundations["iteration"], foundations["saturated"]("saturated")
+
+    def serve(
+        self, load: Load, replicas: int, in_flight: int, pause: float, left_out: float, seed: int, rows: Trace | None
+    ) -> tuple[Table, list[Run], float]:
+        """Serve requests by replicas that know nothing of each other."""
+        total = load.prompt + load.answer
+        cache, fixed, per_token = kept_line(self.saturated, self.known, float(load.prompt.min()), float(total.max()))
+        if cache <= 0:
+            raise InfeasibleError("no request has room: weights leave nothing for keys and values; give more ranks")
+        loads.refuse_large(load, cache, fixed, per_token, rows.origin if rows is not None else "")
+        slots, each = int(self.known["max_num_seqs"]), 1 + int(self.known.get("num_speculative_tokens", 0))
+        budget = int(self.known.get("max_num_batched_tokens", 0)) if self.chunked else 0
+        share = float(self.known.get("prefix_hit_rate", 0.0))
+        fitting = cache / max(1e-12, fixed + per_token * float(load.prompt.min()))
+        most = int(max(1, min(slots, len(load.prompt), in_flight or inf, fitting + 1)))
+        longest = GRAIN * ceil(int(total.max()) / GRAIN)
+        values = tuple((name, float(value)) for name, value in self.known.items())
+        times, error = tabulated(self.iteration, values, self.chunked, budget, most, longest)
+        rules = Rules(
+            self.chunked, budget, slots, cache, fixed, per_token, WATERMARK, share, 0, pause, each, self.draft_time
+        )
+        parts = loads.split(load, replicas, seed)
+        runs: list[Run] = []
+        for number, places in enumerate(looped(parts)):
+            asked = loads.asked(load, places)
+            own = in_flight // replicas + (number < in_flight % replicas) if in_flight else 0
+            count = len(places)
+            opens, closes = int(left_out * count), count - int(left_out / 2 * count)
+            runs.append(run(asked, times, rules._replace(in_flight=own), opens, closes))
+        return Table.of(load, parts, runs, left_out), runs, error
+
+
+def _chunked(model: DeclaredModel) -> bool:
+    if model.variant not in ENGINES:
+        raise InputError("variant", model.variant, f"is not simulated: {', '.join(ENGINES)} are")
+    return ENGINES[model.variant]
+
+
+def _of_trace(arguments: dict[str, Any], rows: Trace) -> dict[str, Any]:
+    """Arguments with the traffic of a trace, which says what they must not."""
+    said = ("traffic", "isl", "osl", "isl_cv", "osl_cv", *(("request_rate",) if rows.times else ()))
+    for name in said:
+        if arguments.get(name) is not None:
+            raise InputError(name, arguments[name], "must be left out: the trace says it")
+    # A closed loop has no rate, and no more have requests that all come at once.
+    without = arguments.get("concurrency") not in (None, 0) or len({*rows.times}) == 1
+    return {**arguments, "traffic": Traffic.of_requests(rows._replace(times=[]) if without else rows)}
+
+
+def _replicas(model: DeclaredModel, arguments: Mapping[str, Any], binding: Binding) -> tuple[int, bool]:
+    """Replicas, and whether ``solve`` found how many."""
+    given = int(binding.values.get("num_replicas", 0))
+    if given:
+        return given, False
+    if binding.values["concurrency"]:
+        return 1, False
+    found = solve(model, **arguments).canonical("deployed_replicas")
+    if not np.isfinite(found):
+        raise InfeasibleError("no number of replicas holds what is promised, as solve says; give num_replicas")
+    return max(1, int(found)), True
+
+
+def _seconds(name: str, value: Any) -> float:
+    try:
+        plain = isinstance(value, Real) and not isinstance(value, bool)
+        return convert.scalar(variable_of("ttft_slo"), f"{float(value)} s" if plain else value)
+    except MlsysimError:
+        raise InputError(name, value, "must be a time from 0 on, as in 2.5 or '2.5 s'") from None
+
+
+def _share(name: str, value: Any) -> float:
+    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= value <= 0.5:
+        raise InputError(name, value, "must be a number from 0 to 0.5")
+    return float(value)
