@@ -10,32 +10,59 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Ne, ceiling
+from sympy import And, Ne, Or, Piecewise, Rational, ceiling
 
-from mlsysim.formulas.mixers import EAGER, normalised
+from mlsysim.formats import STORED
+from mlsysim.formulas.mixers import EAGER, FLASH, normalised
+from mlsysim.formulas.optimizer_states import ON_DEVICE
 from mlsysim.formulas.parameter_counts import norms, plain_layers
-from mlsysim.formulas.rank_parameters import DUALPIPE, FOLDING, dense_layers, edges, sparse_layers
+from mlsysim.formulas.rank_parameters import DUALPIPE, FOLDING, IN_ORDER, dense_layers, edges, sparse_layers
 from mlsysim.formulas.routed_activations import PEAKS
-from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, byte, label, sharded, token, when
+from mlsysim.formulas.trained_parameters import ON_FIRST, ON_LAST
+from mlsysim.symbolic import (
+    Example,
+    Formula,
+    Max,
+    Min,
+    Source,
+    by_label,
+    byte,
+    label,
+    sharded,
+    token,
+    variable_of,
+    when,
+)
 from mlsysim.symbols.activations import (
     A_bwd,
     A_end,
     A_loss,
-    A_peak,
     A_stage,
+    L_mtp_r,
     M_end,
     P_end,
     P_end_s,
+    V_r,
+    attention_kernel,
+    c_loss,
     elementwise_kernels,
+    k_def,
+    loss_chunks,
+    loss_kernel,
     mask,
+    microbatch_group,
     n_end,
     n_ffn,
     n_fly,
+    offload_act,
     q_copy,
     q_ff,
+    q_res,
     r_act,
     r_norm,
     r_up,
+    rank,
+    residual_dtype,
     schedule,
     selective_policy,
     sequence_parallel,
@@ -57,42 +84,43 @@ from mlsysim.symbols.activations import (
     x_redo,
     x_sparse,
 )
-from mlsysim.symbols.formats import q_a, q_e, q_in, q_s, q_w
+from mlsysim.symbols.formats import AS_PRECISION, q_a, q_e, q_in, q_s, q_w
 from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.mixers import a_r, n_B, n_N, x_up, y_v
 from mlsysim.symbols.parameters import P_norm
+from mlsysim.symbols.trained import f_w
 from mlsysim.symbols.training import (
     A,
     C_buf,
-    G,
-    M,
-    O,
     P_attn_r,
     P_edge_r,
     P_exp_r,
     P_ffn_r,
     P_sh_r,
-    W,
-    W_gather,
     Z,
     b,
     c_cp,
     checkpointing,
     d,
     ell,
+    ell_moe,
+    ell_r,
     f,
+    gradients_at_loss,
     m,
     n_mb,
     n_tok,
     n_z,
     o,
+    optimizer_device,
     p,
     q_g,
     reserve,
     t,
+    workspace,
 )
-from mlsysim.symbols.workload import L, L_moe, L_mtp, L_nb, V, d_ff, gated, h, moe_interval, s
+from mlsysim.symbols.workload import L, L_moe, L_mtp, L_nb, d_ff, gated, h, moe_interval, s
 
 KORTHIKANTI = Source("korthikanti2023", "table 2")
 AUTOGRAD = Source("korthikanti2023", "section 4.1")
@@ -122,18 +150,25 @@ _alternating = p + when(v_chunks > 1, (p - 1) / v_chunks)
 
 _one_end: Any = Ne(schedule, label(schedule, "dualpipe"))
 
-in_flight_micro_batches = Formula(
-    n_fly,
-    Min(
+
+def in_flight(alternating: Any, layers: Any) -> Any:
+    """Micro-batches that a stage with so many layers holds at once, where under 1F1B they are so many."""
+    return Min(
         n_mb,
         when(
             p > 1,
-            by_label(schedule, {"1f1b": _alternating, "gpipe": n_mb, "zb1p": _alternating, "dualpipe": p + 1}),
+            by_label(schedule, {"1f1b": alternating, "gpipe": n_mb, "zb1p": alternating, "dualpipe": p + 1}),
             1,
         )
-        + when(And(two > 0, _one_end), 1 / ell),
-    ),
+        + when(And(two > 0, _one_end), 1 / Max(1, layers)),
+    )
+
+
+in_flight_micro_batches = Formula(
+    n_fly,
+    in_flight(_alternating, ell),
     title="Micro-batches the first pipeline stage holds at once",
+    variant="korthikanti",
     source=Source("korthikanti2023", "section 4.2.3"),
     assumes="One forward, one backward (1F1B): the first stage starts as many micro-batches as there are stages; "
     "interleaving starts (p - 1) / v more, GPipe all of them; ZB1P as many as 1F1B; DualPipe one more, over the two "
@@ -142,6 +177,32 @@ in_flight_micro_batches = Formula(
     accuracy="Equal to a schedule simulated operation by operation, in whole chunks; DualPipe as its authors count it.",
     example=Example(
         {two: 0, ell: 4, p: 8, n_mb: 64, v_chunks: 3, schedule: "1f1b"},
+        "10.33",
+        Source("korthikanti2023", "section 4.2.3"),
+    ),
+)
+
+#: Stages behind that of the rank, and micro-batches that pass one chunk in a row.
+_behind = p - Piecewise((1, ON_FIRST), (p, ON_LAST), (Min(2, p), True))
+_group = Min(n_mb, when(microbatch_group > 0, microbatch_group, p))
+
+in_flight_of_rank = Formula(
+    n_fly,
+    in_flight(
+        when(v_chunks > 1, ((v_chunks - 1) * _group + 1 + 2 * _behind) / v_chunks, 1 + _behind),
+        ell_r,
+    ),
+    title="Micro-batches one rank holds at once",
+    source=Source("korthikanti2023", "section 4.2.3"),
+    variant="per_operator",
+    assumes="One forward, one backward (1F1B): a stage starts as many micro-batches as there are stages behind it, and "
+    "its own. Interleaved, it starts a group of micro-batches for each chunk but one, and two chunks for each stage "
+    "behind it. GPipe starts all; ZB1P as many as 1F1B; DualPipe one more than stages, over the two stages of a rank "
+    "together. Never more than there are. Where one goes forward while another goes backward, the layer at work is "
+    "held for both.",
+    accuracy="Equal to a schedule simulated operation by operation, in whole chunks; DualPipe as its authors count it.",
+    example=Example(
+        {rank: "first", microbatch_group: 0, two: 0, ell_r: 4, p: 8, n_mb: 64, v_chunks: 3, schedule: "1f1b"},
         "10.33",
         Source("korthikanti2023", "section 4.2.3"),
     ),
@@ -215,16 +276,34 @@ ffn_tensors = Formula(
     example=Example({gated: 1, elementwise_kernels: "eager"}, "4", derived="2 + 1 + 1"),
 )
 
+residual_bytes = Formula(
+    q_res,
+    by_label(
+        residual_dtype,
+        {
+            name: q_a if name == AS_PRECISION else Rational(*STORED[name].as_integer_ratio()) * byte
+            for name in variable_of(residual_dtype).domain.labels
+        },
+    ),
+    title="Bytes of a number that a layer hands on",
+    source=Source("shoeybi2019", "section 3"),
+    assumes="As other activations; fp32 where mixed precision leaves norms and sums in it (Megatron-LM's "
+    "fp32-residual-connection, adapters under FSDP or beside quantised weights).",
+    example=Example({residual_dtype: "as_precision", q_a: 2}, "2 byte", derived="2"),
+)
+
 norm_activation = Formula(
     x_norm,
-    normalised(h) / sigma,
+    (normalised(h) + Max(0, q_res - q_a) * h / token) / sigma,
     title="Kept by one norm and the products that read it",
     source=AUTOGRAD,
     variant="per_operator",
     assumes="Fused: its input and its output. Eager: an fp32 copy of the input, the normalised input and the output.",
     accuracy=HOOKS,
     example=Example(
-        {q_a: 2, q_in: 2, q_copy: 4, h: 4096, sigma: 8}, "4096.5 byte/token", derived="((2 * 2 + 4) * 4096 + 4) / 8"
+        {q_res: 2, q_a: 2, q_in: 2, q_copy: 4, h: 4096, sigma: 8},
+        "4096.5 byte/token",
+        derived="((2 * 2 + 4) * 4096 + 4) / 8",
     ),
 )
 
@@ -263,10 +342,10 @@ dropout_activation = Formula(
 
 layer_input = Formula(
     x_in,
-    q_a * h / sigma / token,
+    q_res * h / sigma / token,
     title="Input of a layer",
     source=Source("chen2016", "section 3"),
-    example=Example({q_a: 2, h: 4096, sigma: 8}, "1024 byte/token", derived="2 * 4096 / 8"),
+    example=Example({q_res: 2, h: 4096, sigma: 8}, "1024 byte/token", derived="2 * 4096 / 8"),
 )
 
 _around = n_B * x_norm + x_attn + x_drop
@@ -353,34 +432,51 @@ moe_layer_activation = Formula(
 
 
 def of_layers(experts: Any) -> Any:
-    """Bytes per token of a stage with so many layers with experts."""
-    return (ell - experts) * x_dense + experts * x_sparse
+    """Bytes per token of a rank with so many layers with experts."""
+    return Max(0, ell_r - experts) * x_dense + experts * x_sparse
 
 
 stage_activations = Formula(
     A_stage,
-    n_tok * Max(of_layers(sparse_layers), of_layers(ell - dense_layers)),
+    n_tok
+    * (
+        when(IN_ORDER, of_layers(ell_moe), Max(of_layers(sparse_layers), of_layers(ell_r - dense_layers)))
+        + when(ON_FIRST, mask * h / sigma / token)
+    ),
     title="Activations of one micro-batch on one pipeline stage",
     source=AUTOGRAD,
-    assumes="The stage with as many layers with experts as one can have, or with as few; it need not be the one with "
-    "the most weights, and then the total of both is an upper bound.",
+    assumes="Where kinds of layers alternate, of a stage with as many layers with experts as one can have, or with as "
+    "few; it need not be the one with the most weights, and then the total of both is an upper bound. The first stage "
+    "has the dropout mask of the embedding.",
     example=Example(
-        {L_nb: 0, n_tok: 4096, ell: 4, L: 61, L_moe: 58, moe_interval: 1, x_dense: 373392, x_sparse: 603860},
-        "9.8936 GB",
-        derived="4096 * max(4 * 603860, 3 * 373392 + 603860) / 1e9",
+        {L_nb: 0, n_tok: 4096, ell_r: 4, ell_moe: 1, L: 61, L_moe: 58, moe_interval: 1, x_dense: 373392,
+         x_sparse: 603860, mask: 0, h: 7168, sigma: 1, p: 16, rank: "first"},
+        "7.0620 GB",
+        derived="4096 * (3 * 373392 + 603860) / 1e9",
     ),
-)
+)  # fmt: skip
 
 per_operator_activations = Formula(
     A,
-    n_fly * A_stage,
+    when(
+        offload_act > 0,
+        A_stage / Max(1, ell_r),
+        n_fly * A_stage + L_mtp_r * n_tok * (when(L_moe > 0, x_sparse, x_dense) + 2 * x_norm + 2 * x_in),
+    ),
     title="Activations, operator by operator",
     source=Source("korthikanti2023", "section 4.2.3"),
     variant="per_operator",
-    convention="The first pipeline stage, which holds the most micro-batches; GB = 1e9 bytes.",
+    assumes="A layer that predicts a further token has a norm on each of two inputs, which are then one. Activations "
+    "that wait on the host leave those of one layer.",
+    convention="The rank that is described; GB = 1e9 bytes.",
     accuracy=HOOKS,
-    example=Example({n_fly: 16, A_stage: 9.894}, "158.304 GB", derived="16 * 9.894"),
-)
+    example=Example(
+        {offload_act: 0, ell_r: 4, n_fly: 16, A_stage: 9.894, L_mtp_r: 0, n_tok: 4096, L_moe: 58, x_sparse: 603860,
+         x_dense: 373392, x_norm: 28676, x_in: 14336},
+        "158.304 GB",
+        derived="16 * 9.894",
+    ),
+)  # fmt: skip
 
 _has_dense, _has_experts = Min(1, plain_layers()), Min(1, L_moe)
 
@@ -414,49 +510,73 @@ backward_buffer = Formula(
         x_all
         - Max(_has_dense * x_dense, _has_experts * x_sparse)
         + x_in
-        + Max(_has_dense * 2 * q_a * d_ff / t / token, _has_experts * x_buf)
+        + Max(
+            _has_dense * 2 * q_a * d_ff / t / token,
+            _has_experts * x_buf,
+            when(FLASH, 0, 2 * q_a * a_r * s / c_cp / token**2),
+        )
     ),
     title="What one layer's backward pass needs beyond what was kept",
     source=Source("chen2016", "section 3"),
     assumes="The layer is recomputed whole; gradients of the hidden states and of the widest product are alive, or the "
-    "buffers of routed tokens.",
+    "buffers of routed tokens, or gradients of scores that are kept.",
     accuracy="Peaks of PyTorch layers: dense ones within 10% on a few small shapes; " + PEAKS,
     example=Example(
-        {L_nb: 0, n_tok: 8192, x_all: 258236, x_dense: 8192, x_sparse: 8192, x_in: 8192, L: 32, L_moe: 32, q_a: 2,
+        {attention_kernel: "flash", a_r: 32, s: 8192, c_cp: 1, L_nb: 0, n_tok: 8192, x_all: 258236,
+         x_dense: 8192, x_sparse: 8192, x_in: 8192, L: 32, L_moe: 32, q_a: 2,
          d_ff: 0, t: 1, x_buf: 98304},
         "2.9208 GB",
         derived="8192 * (258236 - 8192 + 8192 + 98304) / 1e9",
     ),
 )  # fmt: skip
 
-loss_buffer = Formula(
-    A_loss,
-    n_tok * (12 * byte * ceiling(V / t) / token + x_norm),
-    title="Logits, their softmax and its gradient",
-    source=Source("liang2024", "section 2.2.1"),
-    assumes="Cross-entropy in fp32 without fusing or chunking: log-softmax, its gradient and that of the likelihood "
-    "are alive at once. 14 bytes where the 16-bit logits stay referenced.",
-    accuracy="12 bytes per token and row of the vocabulary is the peak PyTorch reaches.",
-    example=Example(
-        {n_tok: 1024, V: 50257, t: 8, x_norm: 4100}, "81.404 MB", derived="1024 * (12 * ceil(50257 / 8) + 4100) / 1e6"
+logit_bytes = Formula(
+    c_loss,
+    by_label(
+        loss_kernel,
+        {
+            "eager": 12 * byte,
+            "eager_referenced": 12 * byte + q_a,
+            "compiled": 14 * byte,
+            "fast": 8 * byte,
+            "megatron": 6 * byte,
+            "megatron_fused": 10 * byte,
+            "chunked": q_a + 4 * byte / loss_chunks,
+            "fused_linear": byte / 2,
+        },
     ),
+    title="Bytes of one logit at the loss",
+    source=Source("liang2024", "section 2.2.1"),
+    assumes="Eager: log-softmax, its gradient and that of the likelihood in fp32, beside 16-bit logits that are still "
+    "referenced. Megatron-LM: 16-bit logits, and one fp32 copy that becomes softmax and gradient in place; fused, two. "
+    "In chunks: 16-bit logits, and one chunk in fp32. Fused with the head, less than half a byte.",
+    accuracy="12 bytes is the peak PyTorch reaches; 6 the one of Megatron-LM, within 0.01%.",
+    example=Example({loss_kernel: "chunked", loss_chunks: 8, q_a: 2}, "2.5 byte", derived="2 + 4 / 8"),
 )
 
-peak_activations = Formula(
-    A_peak,
-    Max(A + A_bwd, A / n_fly + when(DUALPIPE, 0, A_loss)),
-    title="Activations and buffers at their peak",
-    source=Source("rajbhandari2020", "section 3"),
-    variant="per_operator",
-    assumes="Two peaks compete: the first pipeline stage while its first micro-batch goes back, and the last stage at "
-    "its loss. They are one stage without a pipeline. A rank between the ends has no loss.",
-    convention="The rank that holds the most.",
-    example=Example(
-        {schedule: "1f1b", A: 2.2, A_bwd: 1.6, n_fly: 2, A_loss: 12.7},
-        "13.80 GB",
-        derived="max(2.2 + 1.6, 2.2 / 2 + 12.7)",
-    ),
+#: Where logits are ever whole, so that the gradient of the head is not made at the loss.
+WHOLE_LOGITS: Any = And(
+    Ne(loss_kernel, label(loss_kernel, "chunked")), Ne(loss_kernel, label(loss_kernel, "fused_linear"))
 )
+
+loss_buffer = Formula(
+    A_loss,
+    n_tok * ((c_loss + 4 * byte * L_mtp_r) * V_r / token + x_norm)
+    + k_def * n_tok * q_a * (V_r + h / sigma) / token
+    + when(WHOLE_LOGITS, 0, q_g * f_w * V_r * h * (1 + when(Or(gradients_at_loss > 0, n_mb > 1), 0, 1))),
+    title="Logits, their softmax and its gradient",
+    source=Source("liang2024", "section 2.2.1"),
+    assumes="The input and output of the last norm beside. Each further loss keeps a softmax in fp32. Gradients of the "
+    "head that are put off keep their inputs. A loss in chunks sums a gradient of "
+    "the head beside the one that is there, or beside a new one.",
+    accuracy="Of 12 bytes per token and row of the vocabulary the peak PyTorch reaches.",
+    example=Example(
+        {c_loss: 12, n_tok: 1024, V_r: 6283, x_norm: 4100, L_mtp_r: 0, k_def: 0, q_a: 2, h: 1024, sigma: 1,
+         loss_kernel: "eager", q_g: 4, f_w: 1, gradients_at_loss: 1, n_mb: 1},
+        "81.404 MB",
+        derived="1024 * (12 * 6283 + 4100) / 1e6",
+    ),
+)  # fmt: skip
 
 end_stage_layers = Formula(
     n_end,
@@ -526,7 +646,7 @@ end_activations = Formula(
 
 def _states(ranks: Any) -> Any:
     """Bytes of weight, gradient and optimizer state per parameter over so many ranks."""
-    return q_w / sharded(Z >= 3, ranks) + q_g * f / sharded(Z >= 2, ranks) + o * f / sharded(Z >= 1, ranks)
+    return q_w / sharded(Z >= 3, ranks) + q_g * f / sharded(Z >= 2, ranks) + ON_DEVICE * o * f / sharded(Z >= 1, ranks)
 
 
 end_memory = Formula(
@@ -539,7 +659,8 @@ end_memory = Formula(
         + A_end
         + A_loss
         + C_buf
-        + reserve,
+        + reserve
+        + workspace,
     ),
     title="Memory of the rank with embedding and head",
     source=Source("deepseek2024", "section 3.2.1"),
@@ -547,36 +668,23 @@ end_memory = Formula(
     convention="GB = 1e9 bytes.",
     example=Example(
         {schedule: "dualpipe", Z: 1, n_z: 128, n_g["edp"]: 2, q_w: 2, q_e: 2, q_g: 4, o: 8, f: 1, P_end: 4.4e9,
-         P_end_s: 528482304, P_edge_r: 926686208, A_end: 20.8, A_loss: 6.4, C_buf: 0.1, reserve: 0},
+         P_end_s: 528482304, P_edge_r: 926686208, A_end: 20.8, A_loss: 6.4, C_buf: 0.1, reserve: 0,
+         workspace: 0, optimizer_device: "accelerator"},
         "59.26 GB",
         derived="(6 + 8 / 128) * 4.4 + (6 + 8 / 2) * 0.528482304 + 20.8 + 6.4 + 0.1",
     ),
 )  # fmt: skip
 
-total_memory = Formula(
-    M,
-    Max(W + G + O + C_buf + W_gather + A_peak + reserve, M_end),
-    title="Training memory of one rank at its peak",
-    source=Source("rajbhandari2020", "section 3"),
-    variant="per_operator",
-    assumes="Everything but activations and their buffers is there all the time.",
-    convention="The rank that holds the most; GB = 1e9 bytes.",
-    example=Example(
-        {W: 2.0, G: 2.0, O: 12.0, C_buf: 0.4, W_gather: 1.5, A_peak: 13.8, reserve: 1.0, M_end: 0},
-        "32.70 GB",
-        derived="2.0 + 2.0 + 12.0 + 0.4 + 1.5 + 13.8 + 1.0",
-    ),
-)
-
 KORTHIKANTI_FORMULAS = (micro_batches, in_flight_micro_batches, korthikanti_activations)
 PER_OPERATOR_FORMULAS = (
     micro_batches,
     micro_batch_tokens,
-    in_flight_micro_batches,
+    in_flight_of_rank,
     sequence_shards,
     expert_sequence_shards,
     norm_copy_bytes,
     ffn_tensors,
+    residual_bytes,
     norm_activation,
     inner_bytes,
     ffn_activation,
@@ -591,19 +699,18 @@ PER_OPERATOR_FORMULAS = (
     per_operator_activations,
     largest_layer_activation,
     backward_buffer,
+    logit_bytes,
     loss_buffer,
-    peak_activations,
     end_stage_layers,
     end_parameters,
     end_expert_parameters,
     end_activations,
     end_memory,
-    total_memory,
 )
 FORMULAS = (
     micro_batches,
     micro_batch_tokens,
     in_flight_micro_batches,
     korthikanti_activations,
-    *PER_OPERATOR_FORMULAS[3:],
+    *PER_OPERATOR_FORMULAS[2:],
 )

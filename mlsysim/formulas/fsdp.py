@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Eq, Gt, Le, Ne, Piecewise, ceiling
+from sympy import And, Eq, Gt, Le, Ne, Piecewise
 
+from mlsysim.formulas import step_moments
 from mlsysim.formulas.parameter_counts import norms, plain_layers
 from mlsysim.formulas.rank_parameters import WHOLE_EDGE
+from mlsysim.formulas.step_moments import FULLEST_RANK
 from mlsysim.formulas.step_time import PARTS, binding, longest
+from mlsysim.formulas.trained_parameters import ON_LAST
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, label, token, when
-from mlsysim.symbols.activations import A_bwd, A_loss, n_fly
+from mlsysim.symbols.activations import A_bwd, A_loss, M_1st, M_2nd, M_last, M_r, V_r, peak_rank, rank, schedule
 from mlsysim.symbols.formats import q_a, q_u
 from mlsysim.symbols.fsdp import (
     A_frag,
@@ -81,10 +84,11 @@ from mlsysim.symbols.training import (
     n_mb,
     n_tok,
     n_z,
+    p,
     reserve,
-    t,
+    workspace,
 )
-from mlsysim.symbols.workload import L, L_moe, L_nb, V, h
+from mlsysim.symbols.workload import L, L_moe, L_nb, h
 
 FSDP = Source("pytorch_fsdp2", "param group")
 ALLOCATOR = Source("pytorch_allocator", "memory management")
@@ -100,7 +104,7 @@ gathered_edge = Formula(
     when(n_z > 1, WHOLE_EDGE),
     title="Embedding or head, gathered",
     source=FSDP,
-    example=Example({n_z: 8, q_u: 2, V: 202048, t: 1, h: 2048}, "0.82759 GB", derived="2 * 202048 * 2048 / 1e9"),
+    example=Example({n_z: 8, q_u: 2, V_r: 202048, h: 2048}, "0.82759 GB", derived="2 * 202048 * 2048 / 1e9"),
 )
 
 gathered_block = Formula(
@@ -200,30 +204,30 @@ reduction_pool = Formula(
 
 edge_gradient = Formula(
     G_edge,
-    when(_reduced, f_w * q_a * ceiling(V / t) * h),
+    when(_reduced, f_w * q_a * V_r * h),
     title="Gradient of the head before its reduction",
     source=FSDP,
     example=Example(
-        {Z: 3, n_z: 8, f_w: 1, q_a: 2, V: 202048, t: 1, h: 2048}, "0.82759 GB", derived="2 * 202048 * 2048 / 1e9"
+        {Z: 3, n_z: 8, f_w: 1, q_a: 2, V_r: 202048, h: 2048}, "0.82759 GB", derived="2 * 202048 * 2048 / 1e9"
     ),
 )
 
 loss_pool = Formula(
     A_frag,
-    A_loss + q_a * n_tok / token * ceiling(V / t),
+    A_loss + q_a * n_tok / token * V_r,
     title="Pool of the loss",
     source=REPORT,
     assumes="The gradient of the log-softmax does not fit the hole that the 16-bit logits leave: 14 bytes per token "
     "and row of the vocabulary are reserved where 12 are alive.",
     accuracy=TRACED,
     example=Example(
-        {A_loss: 19.997, q_a: 2, n_tok: 8192, V: 202048, t: 1}, "23.307 GB", derived="19.997 + 2 * 8192 * 202048 / 1e9"
+        {A_loss: 19.997, q_a: 2, n_tok: 8192, V_r: 202048}, "23.307 GB", derived="19.997 + 2 * 8192 * 202048 / 1e9"
     ),
 )
 
 compute_pool = Formula(
     M_comp,
-    W + O + (G - M_rs) + Max(A / n_fly + A_frag + G_edge, A + A_bwd + C_buf),
+    W + O + workspace + (G - M_rs) + Max(A + when(ON_LAST, A_frag + G_edge), A + A_bwd + C_buf),
     title="Pool of the stream that computes",
     source=ALLOCATOR,
     assumes="Shards of weights and optimizer state, activations, and the larger of two peaks: the loss, or the "
@@ -232,15 +236,15 @@ compute_pool = Formula(
     convention=RANK,
     accuracy=TRACED,
     example=Example(
-        {W: 15.2554, O: 30.5109, G: 15.2554, M_rs: 15.2554, n_fly: 1, A: 1.6106, A_frag: 23.307, G_edge: 0.8276,
-         A_bwd: 2.08, C_buf: 0.33},
+        {W: 15.2554, O: 30.5109, G: 15.2554, M_rs: 15.2554, A: 1.6106, A_frag: 23.307, G_edge: 0.8276,
+         A_bwd: 2.08, C_buf: 0.33, workspace: 0, p: 1, rank: "first"},
         "71.51 GB",
         derived="15.2554 + 30.5109 + 1.6106 + 23.307 + 0.8276",
     ),
 )  # fmt: skip
 
-total_memory = Formula(
-    M,
+rank_memory = Formula(
+    M_r,
     M_comp + M_ag + M_rs,
     title="Training memory of one rank, as its streams reserve it",
     source=ALLOCATOR,
@@ -251,6 +255,20 @@ total_memory = Formula(
     accuracy="0.5% below the reserved memory of torchtitan's issue 1624 without expert parallelism, with no constant "
     "fitted; what it reports with four ranks is all the device has (docs/expert_parallel.md).",
     example=Example({M_comp: 71.51, M_ag: 16.0, M_rs: 15.255}, "102.77 GB", derived="71.51 + 16 + 15.255"),
+)
+
+total_memory = Formula(
+    M,
+    FULLEST_RANK,
+    title="Training memory of the fullest rank, as its streams reserve it",
+    source=ALLOCATOR,
+    variant="fsdp",
+    convention=RANK,
+    example=Example(
+        {p: 1, schedule: "1f1b", peak_rank: "fullest", M_r: 102.77, M_1st: 102.77, M_2nd: 1, M_last: 102.77},
+        "102.77 GB",
+        derived="102.77",
+    ),
 )
 
 usable_memory = Formula(
@@ -273,18 +291,19 @@ reported_memory = Formula(
 live_memory = Formula(
     M_live,
     Max(
-        W + O + (G - M_rs) + A / n_fly + A_loss + G_edge + when(Z >= 3, U_edge),
+        W + O + (G - M_rs) + A + when(ON_LAST, A_loss + G_edge + when(Z >= 3, U_edge)),
         W + O + (G - M_rs) + A + A_bwd + C_buf,
         W + O + G + M_ag + A_bwd + C_buf,
-    ),
+    )
+    + workspace,
     title="Memory alive at once",
     source=ALLOCATOR,
     assumes="At the loss no gradient is reduced yet; at the end of the backward pass no activation is left but those "
     "of one layer.",
     convention=RANK,
     example=Example(
-        {W: 15.2554, O: 30.5109, G: 15.2554, M_rs: 15.2554, n_fly: 1, A: 1.6106, A_loss: 19.997, G_edge: 0.8276, Z: 3,
-         U_edge: 0.8276, M_ag: 16.0, A_bwd: 2.08, C_buf: 0.33},
+        {W: 15.2554, O: 30.5109, G: 15.2554, M_rs: 15.2554, A: 1.6106, A_loss: 19.997, G_edge: 0.8276, Z: 3,
+         U_edge: 0.8276, M_ag: 16.0, A_bwd: 2.08, C_buf: 0.33, workspace: 0, p: 1, rank: "first"},
         "79.43 GB",
         derived="max(15.2554 + 30.5109 + 1.6106 + 19.997 + 2 * 0.8276, 2 * 15.2554 + 30.5109 + 16 + 2.08 + 0.33)",
     ),
@@ -388,6 +407,7 @@ FORMULAS = (
     edge_gradient,
     loss_pool,
     compute_pool,
+    rank_memory,
     total_memory,
     usable_memory,
     reported_memory,
@@ -400,3 +420,6 @@ FORMULAS = (
     longest_part_time,
     longest_part,
 )
+
+#: What leads to the memory of one rank.
+RANKS = step_moments.of_ranks((*step_moments.LEADING, *FORMULAS[: FORMULAS.index(rank_memory) + 1]), M_r, "fsdp")

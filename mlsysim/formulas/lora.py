@@ -19,6 +19,7 @@ from mlsysim.formulas.replica_layout import SLOTS
 from mlsysim.formulas.roofline import side_by_side
 from mlsysim.formulas.trained_parameters import EVERYWHERE
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, evaluated_at, flop, request, token, total, when
+from mlsysim.symbols.activations import L_mtp_r
 from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.hardware import B_mem, eta
 from mlsysim.symbols.iteration import F_16, E_red, N_exp, N_it, d_a, n_dec_r, n_pro_r
@@ -46,8 +47,8 @@ from mlsysim.symbols.lora import (
 from mlsysim.symbols.prefix_cache import place
 from mlsysim.symbols.step import eta_mem
 from mlsysim.symbols.trained import P_ad_d, R_e, lora_targets, r_lora
-from mlsysim.symbols.training import e, ell, ell_moe, t
-from mlsysim.symbols.workload import E, L, L_moe, L_mtp, k
+from mlsysim.symbols.training import e, ell_moe, ell_r, t
+from mlsysim.symbols.workload import E, L, L_moe, k
 
 LORA = Source("hu2022", "section 4.1")
 SLORA = Source("sheng2024", "section 5")
@@ -144,7 +145,7 @@ lora_pairs = Formula(
 
 rank_parameters_of_one = Formula(
     P_lo_r,
-    evaluated_at(P_ad_d, {ell: L, ell_moe: L_moe, L_mtp: 0}, (trained_parameters.adapter_parameters,)),
+    evaluated_at(P_ad_d, {ell_r: L, ell_moe: L_moe, L_mtp_r: 0}, (trained_parameters.adapter_parameters,)),
     title="Parameters of an adapter on one rank",
     source=LORA,
     assumes="Neither embedding and head nor routers have adapters; a layer that predicts a further token has none.",

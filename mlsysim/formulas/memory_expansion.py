@@ -15,7 +15,7 @@ from sympy import And, Le, Piecewise
 from mlsysim.formulas.parameter_counts import norms, plain_layers
 from mlsysim.formulas.transformer_flops import sparse_block
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, flop, label, sharded, token, when
-from mlsysim.symbols.activations import sigma, x_in
+from mlsysim.symbols.activations import rank, sigma, x_in
 from mlsysim.symbols.formats import q_a, q_comb, q_disp, q_e, q_w
 from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.hardware import B_mem, F, M_cap, beta, eta
@@ -654,6 +654,15 @@ throughput_per_price = Formula(
     example=Example({R_dev: 5000, p_bare: 10000, C_mem: 2500}, "0.4000 token/s/USD", derived="5000 / (10000 + 2500)"),
 )
 
+one_stage = Formula(
+    rank,
+    label(rank, "first"),
+    title="The rank of the only stage",
+    source=HEO,
+    variant="one_stage",
+    no_example="a label",
+)
+
 POLICY = (
     weights_kept_far,
     checkpoints_kept_far,
@@ -691,4 +700,4 @@ SEGMENTS = (
     memory_price,
     throughput_per_price,
 )
-FORMULAS = POLICY + SEGMENTS
+FORMULAS = (*POLICY, *SEGMENTS, one_stage)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from sympy import And, Eq, Integer, ceiling, floor
+from sympy import And, Eq, Integer, Or, ceiling, floor
 
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, byte, flop, label, request, token, when
 from mlsysim.symbols.activations import (
@@ -21,6 +21,7 @@ from mlsysim.symbols.activations import (
     elementwise_kernels,
     mask,
     q_copy,
+    sigma,
     x_attn,
     x_core,
 )
@@ -107,7 +108,7 @@ from mlsysim.symbols.parameters import P_attn
 from mlsysim.symbols.serving import kv_token
 from mlsysim.symbols.step import f_mask, s_reach, w_attn
 from mlsysim.symbols.trained import K_attn, R_ad, R_attn, U_attn, lora_targets
-from mlsysim.symbols.training import P_attn_r, a_kv_r, t
+from mlsysim.symbols.training import P_attn_r, a_kv_r, c_cp, m, t
 from mlsysim.symbols.workload import L, L_mtp, h, norm_bias, q, s
 
 #: How many, rows and columns of each kind of matrix.
@@ -125,7 +126,17 @@ HOOKS = "Within 0.2% of the saved tensors of PyTorch layers: plain, dropout, Lla
 #: Where keys and values are kept as one compressed vector.
 IS_LATENT = r_kv > 0
 EAGER = Eq(elementwise_kernels, label(elementwise_kernels, "eager"))
-FLASH = Eq(attention_kernel, label(attention_kernel, "flash"))
+
+
+def _kernel(name: str) -> Any:
+    """Where attention is computed by this kernel."""
+    return Eq(attention_kernel, label(attention_kernel, name))
+
+
+#: Where scores are recomputed; where Transformer Engine computes attention, and keeps its output twice.
+FLASH = Or(_kernel("flash"), _kernel("fused"), _kernel("flash_te"))
+ENGINE = Or(_kernel("fused"), _kernel("flash_te"), _kernel("unfused"))
+_TWICE = And(_kernel("flash_te"), m > 1)
 
 #: An example without such attention.
 NOT_LATENT = {r_kv: 0}
@@ -948,9 +959,11 @@ def _grouped(heads: Heads) -> Any:
     return own / token + norms / token
 
 
-_latents = when(r_q > 0, normalised(r_q)) + normalised(r_kv) + when(EAGER, 0, q_a * d_rope / token)
-#: Queries and keys as they are assembled, and what the keys and values come from.
-_expansion = a / t * q_a * (2 * (d_nope + d_rope) + (d_nope + d_v)) / token
+_compressed = when(r_q > 0, normalised(r_q)) + normalised(r_kv)
+_rotated = q_a * d_rope / token
+_latents = when(ENGINE, (_compressed + _rotated) / sigma + _rotated, _compressed + when(EAGER, 0, _rotated))
+#: Queries and keys as they are assembled, and what the keys and values come from, which Transformer Engine reads apart.
+_expansion = a / t * q_a * (2 * (d_nope + d_rope) + when(ENGINE, 0, d_nope) + d_v) / token
 _latent = _latents + _expansion + a / t * _output * d_v / token
 
 _state = q_a * (2 * C_st + STATE_WIDTH + H_st * D_st + Q_st / token * H_st) / t / token
@@ -967,7 +980,8 @@ attention_activation = Formula(
     convention="Mean over all layers.",
     accuracy=HOOKS,
     example=Example(
-        {a: 128, t: 1, a_kv_r: 128, d_h: 192, qk_norm: 0, q_a: 2, q_in: 2, q_copy: 0, r_q: 1536, r_kv: 512, d_nope: 128,
+        {attention_kernel: "flash", sigma: 1, a: 128, t: 1, a_kv_r: 128, d_h: 192, qk_norm: 0,
+         q_a: 2, q_in: 2, q_copy: 0, r_q: 1536, r_kv: 512, d_nope: 128,
          d_rope: 64, d_v: 128, elementwise_kernels: "fused", q_o: 2, n_G: 0, d_v_h: 192, L: 61, C_st: 0, Q_st: 0,
          **unbound(61, *SHAPED), h: 7168, **STATELESS},
         "204936 byte/token",
@@ -975,25 +989,32 @@ attention_activation = Formula(
     ),
 )  # fmt: skip
 
-_score_rows = (q_a + 4 * byte + mask) * (s / token) / token
+_score_rows = when(ENGINE, (q_a + when(mask > 0, q_a + mask)) / c_cp, q_a + 4 * byte + mask) * (s / token) / token
+
+
+def _flash(values: Any) -> Any:
+    """What flash attention keeps of a head with values so wide: a statistic, and its output in a second layout."""
+    return (4 * byte + when(_TWICE, q_a * values)) / token
 
 
 def _core(heads: Heads) -> Any:
     expanded = q_a * Max(0, heads.queries / t - kv_on(t, heads)) * (heads.keys + heads.values) / token
-    return when(FLASH, 4 * byte * heads.queries / t / token, expanded + _score_rows * heads.queries / t)
+    return when(FLASH, _flash(heads.values) * heads.queries / t, expanded + _score_rows * heads.queries / t)
 
 
 attention_core_activation = Formula(
     x_core,
-    attention(when(FLASH, 4 * byte / token, _score_rows) * a / t, _core) / L,
+    attention(when(FLASH, _flash(d_v), _score_rows) * a / t, _core) / L,
     title="Kept by the core of attention",
     source=Source("dao2022", "section 3.1"),
     variant="per_operator",
-    assumes="Flash attention keeps one statistic per head. Eager attention keeps the softmax in fp32, its cast, a "
-    "dropout mask, and keys and values repeated for all heads.",
+    assumes="Flash attention keeps one statistic per head; in Transformer Engine, with more than one sequence, its "
+    "output once more. Unfused, that keeps the softmax at 16 bit, and with dropout its output and mask. Eager "
+    "attention keeps the softmax in fp32, its cast, a dropout mask, and keys and values repeated for all heads.",
     accuracy=HOOKS,
     example=Example(
-        {attention_kernel: "eager", a: 32, t: 1, a_kv_r: 8, d_h: 128, r_kv: 0, q_a: 2, mask: 0, s: 2048, d_v_h: 128,
+        {attention_kernel: "eager", m: 1, c_cp: 1, d_v: 0, a: 32, t: 1, a_kv_r: 8, d_h: 128, r_kv: 0, q_a: 2, mask: 0,
+         s: 2048, d_v_h: 128,
          L: 32, **unbound(32, *SHAPED)},
         "405504 byte/token",
         derived="2 * 2 * (32 - 8) * 128 + (2 + 4) * 32 * 2048",
@@ -1008,7 +1029,8 @@ up_projection_activation = Formula(
     assumes="The compressed vectors before their norms stay.",
     convention="Mean over all layers.",
     example=Example(
-        {L: 61, L_att: 61, r_kv: 512, r_q: 1536, q_a: 2, q_in: 1.03125, q_copy: 0, d_rope: 64, d_nope: 128, d_v: 128,
+        {attention_kernel: "flash", sigma: 1, L: 61, L_att: 61, r_kv: 512,
+         r_q: 1536, q_a: 2, q_in: 1.03125, q_copy: 0, d_rope: 64, d_nope: 128, d_v: 128,
          a: 128, t: 1, elementwise_kernels: "fused"},
         "165960 byte/token",
         derived="3.03125 * (1536 + 512) + 2 * 4 + 2 * 64 + 128 * 2 * (2 * 192 + 256) - 2 * (1536 + 512 + 64)",

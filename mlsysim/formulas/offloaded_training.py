@@ -11,10 +11,25 @@ from typing import Any
 
 from sympy import Eq
 
-from mlsysim.formulas import step_time
+from mlsysim.formulas import step_moments, step_time
 from mlsysim.formulas.rank_parameters import GATHERED, SCATTERED, WHOLE_EDGE
+from mlsysim.formulas.step_moments import FULLEST_RANK
+from mlsysim.formulas.trained_parameters import ON_LAST
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, label, when
-from mlsysim.symbols.activations import A_bwd, A_loss, A_peak, A_stage, n_fly
+from mlsysim.symbols.activations import (
+    A_bwd,
+    A_loss,
+    A_peak,
+    A_stage,
+    M_1st,
+    M_2nd,
+    M_last,
+    M_r,
+    V_r,
+    peak_rank,
+    rank,
+    schedule,
+)
 from mlsysim.symbols.formats import q_a, q_u
 from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.hardware import B_mem
@@ -62,11 +77,12 @@ from mlsysim.symbols.training import (
     n_gather,
     n_mb,
     n_z,
+    p,
     q_g,
     reserve,
-    t,
+    workspace,
 )
-from mlsysim.symbols.workload import V, h
+from mlsysim.symbols.workload import h
 
 OFFLOAD = Source("ren2021", "section 4")
 INFINITY = Source("rajbhandari2021", "section 4")
@@ -92,29 +108,28 @@ staging = Formula(
             ell: 32,
             P_unit: 2e8,
             T_unit: 2e8,
-            V: 32001,
-            t: 2,
+            V_r: 16001,
             h: 4096,
         },
         "1.33108 GB",
-        derived="(2 * (2 * 2e8 + ceil(32001 / 2) * 4096) + 2 * 2e8) / 1e9",
+        derived="(2 * (2 * 2e8 + 16001 * 4096) + 2 * 2e8) / 1e9",
     ),
 )
 
 peak_activations = Formula(
     A_peak,
-    Max((1 - omega_ck) * A + A_bwd, (1 - omega_ck) * A / n_fly + A_loss),
+    (1 - omega_ck) * A + Max(A_bwd, when(ON_LAST, A_loss)),
     title="Local activations and buffers at their peak",
     source=OFFLOAD,
     variant=NAME,
     assumes="Checkpoints kept remote leave local memory; the buffers stay.",
     example=Example(
-        {omega_ck: 0.5, A: 8, A_bwd: 3, n_fly: 4, A_loss: 9}, "10.0 GB", derived="max(0.5 * 8 + 3, 0.5 * 8 / 4 + 9)"
+        {omega_ck: 0.5, A: 8, A_bwd: 3, p: 1, rank: "first", A_loss: 9}, "13.0 GB", derived="0.5 * 8 + max(3, 9)"
     ),
 )
 
-local_memory = Formula(
-    M_near_need,
+local_rank_memory = Formula(
+    M_r,
     (1 - omega_w) * W
     + (1 - omega_g) * G
     + (1 - omega_o) * O
@@ -122,19 +137,34 @@ local_memory = Formula(
     + W_gather
     + A_peak
     + reserve
+    + workspace
     + M_stage,
-    title="Local memory of an offloaded step",
+    title="Local memory of one rank of an offloaded step",
     source=OFFLOAD,
     variant=NAME,
     assumes="What is kept remote leaves local memory but for the layers at work.",
     accuracy="States equal DeepSpeed's estimators (docs/validation.md).",
     example=Example(
         {omega_w: 0.5, W: 16, omega_g: 0.75, G: 32, omega_o: 0.9, O: 96, C_buf: 1, W_gather: 2, A_peak: 10,
-         reserve: 2, M_stage: 1.4},
+         reserve: 2, M_stage: 1.4, workspace: 0},
         "42.00 GB",
         derived="0.5 * 16 + 0.25 * 32 + 0.1 * 96 + 1 + 2 + 10 + 2 + 1.4",
     ),
 )  # fmt: skip
+
+local_memory = Formula(
+    M_near_need,
+    FULLEST_RANK,
+    title="Local memory of an offloaded step",
+    source=OFFLOAD,
+    variant=NAME,
+    convention="The rank that holds the most, or the one that is asked.",
+    example=Example(
+        {p: 1, schedule: "1f1b", peak_rank: "fullest", M_r: 42, M_1st: 42, M_2nd: 1, M_last: 42},
+        "42.00 GB",
+        derived="42",
+    ),
+)
 
 remote_memory = Formula(
     M_far_need,
@@ -279,6 +309,7 @@ step = Formula(
 FORMULAS = (
     staging,
     peak_activations,
+    local_rank_memory,
     local_memory,
     remote_memory,
     traffic,
@@ -289,3 +320,6 @@ FORMULAS = (
     update,
     step,
 )
+
+#: The memory of each rank of an offloaded step.
+RANKS = step_moments.of_ranks((*step_moments.LEADING, staging, peak_activations, local_rank_memory), M_r, NAME)

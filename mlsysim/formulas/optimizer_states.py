@@ -15,6 +15,7 @@ from mlsysim.formats import STORED
 from mlsysim.formulas.trained_parameters import FULL
 from mlsysim.optimizers import AS_WEIGHTS, OPTIMIZERS, Optimizer
 from mlsysim.symbolic import Example, Formula, Max, Source, by_label, byte, label, sharded, when
+from mlsysim.symbols.activations import P_ends
 from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.parameters import P_norm
 from mlsysim.symbols.trained import (
@@ -37,11 +38,14 @@ from mlsysim.symbols.trained import (
     q_t,
     r_lora,
 )
-from mlsysim.symbols.training import O, P_edge_r, Z, f, n_z, o, optimizer
+from mlsysim.symbols.training import O, Z, f, n_z, o, optimizer, optimizer_device
 
 MIXED = Source("rajbhandari2020", "section 3.1")
 BLOCKS = Source("dettmers2022", "section 2.1")
 RANK = "The rank that holds the most; GB = 1e9 bytes."
+
+#: One where the optimizer state is on the accelerator, 0 where the host keeps it.
+ON_DEVICE = when(Eq(optimizer_device, label(optimizer_device, "host")), 0, 1)
 
 
 def _by_optimizer(value: Any) -> Any:
@@ -59,6 +63,11 @@ def _moment(each: Optimizer, as_weights: Any) -> Any:
 def per_parameter(as_weights: Any, copy: Any) -> Any:
     """State for each trained parameter: moments, and a 32-bit copy."""
     return _by_optimizer(lambda each: each.moments * _moment(each, as_weights) + (copy if each.copies else 0))
+
+
+def moment_of_each(as_weights: Any) -> Any:
+    """Bytes of one moment of a trained parameter; nothing without moments."""
+    return _by_optimizer(lambda each: _moment(each, as_weights) if each.moments else 0)
 
 
 master_bytes = Formula(
@@ -109,7 +118,7 @@ def _of_adapters(parameters: Any, products: Any) -> Any:
 
 further_numbers = Formula(
     N_d,
-    _further(when(FULL, f * (U_d + P_edge_r)), when(FULL, f * (R_d + U_d + P_norm), _of_adapters(P_ad_d, K_d))),
+    _further(when(FULL, f * (U_d + P_ends)), when(FULL, f * (R_d + U_d + P_norm), _of_adapters(P_ad_d, K_d))),
     title="Numbers an optimizer keeps beside those of each parameter",
     source=Source("shazeer2018", "section 3"),
     assumes="Adafactor: one for each row and column of a matrix and each number of a vector, no first moment. Muon: "
@@ -118,7 +127,7 @@ further_numbers = Formula(
     convention="The rank that holds the most, experts left out.",
     accuracy="Equal to the tensors that torch.optim keeps after a step.",
     example=Example(
-        {finetuning: "full", f: 1, optimizer: "adafactor", U_d: 262144, P_norm: 4096, P_edge_r: 1050677248,
+        {finetuning: "full", f: 1, optimizer: "adafactor", U_d: 262144, P_norm: 4096, P_ends: 1050677248,
          R_d: 2886144, r_lora: 16, P_ad_d: 0, K_d: 0},
         "3152384",
         derived="2886144 + 262144 + 4096",
@@ -142,13 +151,24 @@ further_expert_numbers = Formula(
 
 optimizer_state = Formula(
     O,
-    (o * T_d + q_m * N_d) / sharded(Z >= 1, n_z) + (o * T_s + q_m * N_s) / sharded(Z >= 1, n_g["edp"]),
+    ON_DEVICE * ((o * T_d + q_m * N_d) / sharded(Z >= 1, n_z) + (o * T_s + q_m * N_s) / sharded(Z >= 1, n_g["edp"])),
     title="Optimizer state held by one rank, each kind over its own group",
     source=Source("rajbhandari2020", "section 5"),
     variant="per_operator",
     convention=RANK,
     example=Example(
-        {T_d: 1.606e9, T_s: 5.637e9, o: 12, q_m: 4, N_d: 0, N_s: 0, Z: 1, n_z: 64, n_g["edp"]: 8},
+        {
+            optimizer_device: "accelerator",
+            T_d: 1.606e9,
+            T_s: 5.637e9,
+            o: 12,
+            q_m: 4,
+            N_d: 0,
+            N_s: 0,
+            Z: 1,
+            n_z: 64,
+            n_g["edp"]: 8,
+        },
         "8.7566 GB",
         derived="12 * (1.606e9 / 64 + 5.637e9 / 8) / 1e9",
     ),

@@ -32,7 +32,7 @@ from mlsysim.formulas.expert_exchange import distinct, limited_nodes
 from mlsysim.formulas.moe_routing import PADDED
 from mlsysim.formulas.rank_parameters import EDGE_WIDTH
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_member, token, total, when
-from mlsysim.symbols.activations import n_s, sequence_parallel, sigma, sigma_e
+from mlsysim.symbols.activations import P_ends, sequence_parallel, sigma, sigma_e
 from mlsysim.symbols.formats import q_a, q_e, q_u, q_w
 from mlsysim.symbols.groups import (
     REPLICAS,
@@ -81,7 +81,7 @@ from mlsysim.symbols.network import (
 from mlsysim.symbols.routing import gamma_r, n_rank, pad
 from mlsysim.symbols.step import q_red, t_ag, t_ar, t_rs
 from mlsysim.symbols.trained import T_d, T_s, f_w, q_t
-from mlsysim.symbols.training import P_dense, P_edge_r, P_sparse, Z, e, m, n_tok, n_z, t
+from mlsysim.symbols.training import P_dense, P_sparse, Z, e, m, n_tok, n_z, t
 from mlsysim.symbols.workload import h, k, s
 
 THAKUR = "thakur2005"
@@ -163,8 +163,7 @@ message = Formula(
     by_member(
         tp=_hidden,
         cp=q_a * h_kv * m * s / token,
-        dp=when(Z >= 3, q_u * P_dense, q_t * T_d)
-        + (2 - n_s) * when(Z >= 3, EDGE_WIDTH - q_u, f_w * (q_e - q_w)) * P_edge_r,
+        dp=when(Z >= 3, q_u * P_dense, q_t * T_d) + when(Z >= 3, EDGE_WIDTH - q_u, f_w * (q_e - q_w)) * P_ends,
         edp=when(Z >= 3, q_u * P_sparse, q_t * T_s),
         etp=when(
             And(sequence_parallel > 0, Or(e > 1, sigma_e > 1)),

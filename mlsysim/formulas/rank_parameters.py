@@ -12,12 +12,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Eq, Or, ceiling, floor
+from sympy import And, Eq, Or, Piecewise, ceiling, floor
 
 from mlsysim.formulas.parameter_counts import feed_forward, norms, plain_layers, prediction
-from mlsysim.formulas.trained_parameters import WIDENED
+from mlsysim.formulas.trained_parameters import ON_FIRST, ON_LAST, WIDENED
 from mlsysim.symbolic import Example, Formula, Max, Min, Mod, Source, byte, label, sharded, token, when
-from mlsysim.symbols.activations import n_s, schedule, sigma
+from mlsysim.symbols.activations import (
+    L_first,
+    L_last,
+    L_mtp_r,
+    P_ends,
+    V_r,
+    n_s,
+    rank,
+    schedule,
+    sequence_parallel,
+    sigma,
+    v_chunks,
+    vocab_multiple,
+)
 from mlsysim.symbols.formats import q_a, q_c, q_e, q_u, q_w
 from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.mixers import n_N, y_q
@@ -43,9 +56,11 @@ from mlsysim.symbols.training import (
     e,
     ell,
     ell_moe,
+    ell_r,
     n_gather,
     n_tok,
     n_z,
+    optimizer_in_backward,
     p,
     q_g,
     r_dp,
@@ -114,7 +129,7 @@ expert_replicas = Formula(
 
 #: Width of embedding and head as they are gathered, and one of them whole.
 EDGE_WIDTH = Max(q_u, 2 * byte)
-WHOLE_EDGE = EDGE_WIDTH * ceiling(V / t) * h
+WHOLE_EDGE = EDGE_WIDTH * V_r * h
 #: Where ZeRO shards weights, and gradients, over more than one rank.
 GATHERED = And(Z >= 3, Max(n_z, n_g["edp"]) > 1)
 SCATTERED = And(Z >= 2, Max(n_z, n_g["edp"]) > 1)
@@ -169,12 +184,21 @@ layer_experts_per_rank = Formula(
     ),
 )
 
+vocabulary_rows = Formula(
+    V_r,
+    vocab_multiple * ceiling(V / (vocab_multiple * t)),
+    title="Rows of the vocabulary on one rank",
+    source=MEGATRON,
+    assumes="Each rank holds as many, padded to a multiple.",
+    example=Example({V: 50257, t: 2, vocab_multiple: 128}, "25216", derived="128 * ceil(50257 / 256)"),
+)
+
 edge_parameters_per_rank = Formula(
     P_edge_r,
     when(
         p > 1,
-        ceiling(V / t) * h + Max(n_pos * h, P_norm),
-        (2 - tied) * ceiling(V / t) * h + n_pos * h + P_norm,
+        V_r * h + Max(n_pos * h, P_norm),
+        (2 - tied) * V_r * h + n_pos * h + P_norm,
     ),
     title="Parameters of one rank outside the layers",
     source=MEGATRON,
@@ -182,41 +206,114 @@ edge_parameters_per_rank = Formula(
     "other the head, a copy where they are one matrix.",
     accuracy=COUNTED,
     example=Example(
-        {V: 50257, t: 8, h: 12288, p: 8, n_pos: 2048, P_norm: 24576, tied: 1},
+        {V_r: 6283, h: 12288, p: 8, n_pos: 2048, P_norm: 24576, tied: 1},
         "102371328",
-        derived="ceil(50257 / 8) * 12288 + 2048 * 12288",
+        derived="6283 * 12288 + 2048 * 12288",
     ),
 )
 
-#: The most layers with experts, and without, that one stage can have.
-sparse_layers = Min(L_moe, ceiling(ell / moe_interval))
-dense_layers = Min(plain_layers(), when(moe_interval > 1, ell - floor(ell / moe_interval), ell))
+#: The most layers with experts, and without, that this rank can have where kinds of layers alternate.
+sparse_layers = Min(L_moe, ceiling(ell_r / moe_interval))
+dense_layers = Min(plain_layers(), when(moe_interval > 1, ell_r - floor(ell_r / moe_interval), ell_r))
+#: Where layers without experts are the first ones, so that it is known which rank has them.
+IN_ORDER: Any = And(moe_interval <= 1, L_nb <= 0)
+_between = ceiling(Max(0, L - L_first - L_last) / Max(1, p - Min(1, L_first) - Min(1, L_last)))
+_own_first, _own_last = when(L_first > 0, L_first, _between), when(L_last > 0, L_last, _between)
+#: Layers of one chunk of a stage, and those of the first stage.
+_chunk, _chunk_before = ceiling(ell_r / v_chunks), ceiling(_own_first / v_chunks)
+
+fullest_stage = Formula(
+    ell,
+    Max(1, _own_first, _own_last, _between),
+    title="Layers of the fullest pipeline stage, whose ends may have others",
+    source=Source("narayanan2021", "section 2.2"),
+    variant="per_operator",
+    convention="The stage that holds the most.",
+    example=Example({L: 61, p: 16, L_first: 3, L_last: 2}, "4", derived="ceil((61 - 3 - 2) / 14)"),
+)
+
+layers_of_rank = Formula(
+    ell_r,
+    Piecewise((_own_first, ON_FIRST), (_own_last, ON_LAST), (_between, True)),
+    title="Layers of one rank",
+    source=Source("narayanan2021", "section 2.2"),
+    assumes="Stages hold equally many but for ends that say otherwise; where they cannot, each is taken as full as the "
+    "fullest.",
+    example=Example({rank: "last", L: 61, p: 16, L_first: 3, L_last: 2}, "2", derived="2"),
+)
+
+prediction_layers_of_rank = Formula(
+    L_mtp_r,
+    when(ON_LAST, L_mtp),
+    title="Layers of one rank that predict further tokens",
+    source=Source("deepseek2024", "section 2.2"),
+    assumes="They stand on the last stage.",
+    example=Example({p: 16, rank: "last", L_mtp: 1}, "1", derived="1"),
+)
 
 moe_layers_per_stage = Formula(
     ell_moe,
-    when(
-        And(P_ffn_r > P_sh_r + P_exp_r, n_s < 2),
-        Min(L_moe, ell - dense_layers),
-        sparse_layers,
+    Min(
+        ell_r,
+        when(
+            IN_ORDER,
+            Min(
+                L_moe,
+                Max(
+                    0,
+                    ell_r
+                    - Piecewise(
+                        (Min(plain_layers(), _chunk), ON_FIRST),
+                        (Max(0, plain_layers() - L + _chunk), ON_LAST),
+                        (Min(_chunk, Max(0, plain_layers() - _chunk_before)), True),
+                    ),
+                ),
+            ),
+            when(P_ffn_r > P_sh_r + P_exp_r, Min(L_moe, Max(0, ell_r - dense_layers)), sparse_layers),
+        ),
     ),
-    title="Layers with experts on the stage that holds the most",
+    title="Layers with experts of one rank",
     source=Source("narayanan2021", "section 2.2"),
-    assumes="Every so many layers one has experts. The fullest stage has as many as it can of the larger kind of "
-    "layer, before ZeRO shards it. With two stages a rank, the stages between the ends have experts.",
+    assumes="Layers without experts are the first ones. Where only every so many layers have experts, the rank has as "
+    "many as it can of the larger kind of layer, before ZeRO shards it.",
     example=Example(
         {
+            rank: "first",
             L_nb: 0,
-            n_s: 1,
+            v_chunks: 1,
             P_ffn_r: 396361728,
             P_sh_r: 45875456,
             P_exp_r: 176160768,
             L: 61,
             L_moe: 58,
-            ell: 4,
+            L_first: 0,
+            L_last: 0,
+            p: 16,
+            ell_r: 4,
             moe_interval: 1,
         },
         "1",
         derived="4 - min(61 - 58, 4)",
+    ),
+)
+
+
+edge_parameters_of_rank = Formula(
+    P_ends,
+    when(
+        p > 1,
+        when(ON_FIRST, V_r * h + n_pos * h) + when(ON_LAST, V_r * h * (1 + Min(1, L_mtp) * (1 - tied)) + P_norm),
+        (2 - tied) * V_r * h + n_pos * h + P_norm,
+    ),
+    title="Parameters of one rank outside the layers, by its place in the pipeline",
+    source=MEGATRON,
+    assumes="The last stage has a copy where embedding and head are one matrix, and the embedding beside the head "
+    "where it predicts further tokens.",
+    accuracy=COUNTED,
+    example=Example(
+        {rank: "first", V_r: 6283, h: 12288, p: 8, n_pos: 2048, P_norm: 24576, tied: 1, L_mtp: 0},
+        "102371328",
+        derived="6283 * 12288 + 2048 * 12288",
     ),
 )
 
@@ -228,19 +325,20 @@ def edges(ends: Any) -> Any:
 
 dense_parameters_per_rank = Formula(
     P_dense,
-    n_s * (ell * (P_attn_r + norms() + (M_x + b_x) / L) + plain_layers(ell,
-    ell_moe) * P_ffn_r + ell_moe * P_sh_r) + (2 - n_s) * edges(1),
+    n_s
+    * (
+        ell_r * (P_attn_r + norms() + (M_x + b_x) / L) + plain_layers(ell_r, ell_moe) * P_ffn_r + ell_moe * P_sh_r
+    )
+    + P_ends
+    + L_mtp_r * prediction(P_attn_r, when(L_moe > 0, P_sh_r, P_ffn_r), t),
     title="Parameters of one rank that are not experts",
     source=MEGATRON,
-    assumes="Norms are held by all tensor-parallel ranks. The fullest stage is taken to hold an embedding or a head, "
-    "and the layers for predicting further tokens; with two stages a rank, one between the ends.",
+    assumes="Norms are held by all tensor-parallel ranks. With two stages a rank, one between the ends.",
     convention=RANK,
     accuracy=COUNTED,
     example=Example(
-        {M_x: 0, b_x: 0, L: 32, L_nb: 0, n_s: 1, ell: 4, ell_moe: 1, P_attn_r: 187107328, P_norm: 7168,
-         P_ffn_r: 396361728,
-         P_sh_r: 45875456,
-         P_edge_r: 926686208, L_moe: 58, L_mtp: 0, n_N: 2, h: 7168, t: 1},
+        {M_x: 0, b_x: 0, L: 32, L_nb: 0, n_s: 1, ell_r: 4, ell_moe: 1, P_attn_r: 187107328, P_norm: 7168,
+         P_ffn_r: 396361728, P_sh_r: 45875456, P_ends: 926686208, L_moe: 58, L_mtp_r: 0, n_N: 2, h: 7168, t: 1},
         "2910133504",
         derived="4 * (187107328 + 2 * 7168) + 3 * 396361728 + 45875456 + 926686208",
     ),
@@ -248,12 +346,12 @@ dense_parameters_per_rank = Formula(
 
 expert_parameters_per_rank = Formula(
     P_sparse,
-    (n_s * ell_moe + (2 - n_s) * L_mtp) * P_exp_r,
+    (n_s * ell_moe + L_mtp_r) * P_exp_r,
     title="Expert parameters of one rank",
     source=Source("fedus2022", "section 5.5"),
     convention=RANK,
     accuracy=COUNTED,
-    example=Example({n_s: 1, ell_moe: 32, L_mtp: 0, P_exp_r: 176160768}, "5637144576", derived="32 * 176160768"),
+    example=Example({n_s: 1, ell_moe: 32, L_mtp_r: 0, P_exp_r: 176160768}, "5637144576", derived="32 * 176160768"),
 )
 
 parameters_per_rank = Formula(
@@ -270,9 +368,7 @@ parameters_per_rank = Formula(
 
 weights = Formula(
     W,
-    (q_w * P_dense + (2 - n_s) * (q_e - q_w) * P_edge_r) / sharded(Z >= 3, n_z)
-    + q_w * P_sparse / sharded(Z >= 3, n_g["edp"])
-    + W_ad,
+    (q_w * P_dense + (q_e - q_w) * P_ends) / sharded(Z >= 3, n_z) + q_w * P_sparse / sharded(Z >= 3, n_g["edp"]) + W_ad,
     title="Weights held by one rank, each kind over its own group",
     source=ZERO,
     variant="per_operator",
@@ -281,9 +377,8 @@ weights = Formula(
     convention=RANK,
     example=Example(
         {
-            n_s: 1,
             P_dense: 1.606e9,
-            P_edge_r: 2.6e8,
+            P_ends: 2.6e8,
             P_sparse: 5.637e9,
             q_w: 1,
             q_e: 2,
@@ -293,19 +388,32 @@ weights = Formula(
             W_ad: 0,
         },
         "0.7338 GB",
-        derived="((1.606e9 + (2 - 1) * 2.6e8) / 64 + 5.637e9 / 8) / 1e9",
+        derived="((1.606e9 + 2.6e8) / 64 + 5.637e9 / 8) / 1e9",
     ),
 )
 
+_gradients = q_g * (T_d / sharded(Z >= 2, n_z) + T_s / sharded(Z >= 2, n_g["edp"]))
+
 gradients = Formula(
     G,
-    q_g * (T_d / sharded(Z >= 2, n_z) + T_s / sharded(Z >= 2, n_g["edp"])),
+    when(optimizer_in_backward > 0, Min(_gradients, q_g * V_r * h), _gradients),
     title="Gradients held by one rank, each kind over its own group",
     source=ZERO,
     variant="per_operator",
+    assumes="Where each weight is updated as soon as its gradient is there, the largest one is left: that of the head.",
     convention=RANK,
     example=Example(
-        {T_d: 2910133248, T_s: 176160768, q_g: 4, Z: 2, n_z: 128, n_g["edp"]: 2},
+        {
+            T_d: 2910133248,
+            T_s: 176160768,
+            q_g: 4,
+            Z: 2,
+            n_z: 128,
+            n_g["edp"]: 2,
+            optimizer_in_backward: 0,
+            V_r: 16160,
+            h: 7168,
+        },
         "443263200 byte",
         derived="4 * (2910133248 / 128 + 176160768 / 2)",
     ),
@@ -334,11 +442,12 @@ largest_layer_parameters = Formula(
 
 gathered_weights = Formula(
     W_gather,
-    when(GATHERED, q_u * Min(n_gather, ell) * P_unit + when(n_z > 1, WHOLE_EDGE))
+    when(GATHERED, q_u * (Min(n_gather, ell) + 1 / n_z) * P_unit + when(n_z > 1, (1 + 1 / n_z) * WHOLE_EDGE))
     + when(WIDENED, q_c * h * Max(Max(d_ff, d_sh) / t, y_q, d_e / n_g["etp"])),
     title="Weights held whole or wide",
     source=Source("zhao2023", "section 3.2"),
-    assumes="ZeRO-3 holds the layers at work and fetched ahead, and one embedding or head. Frozen weights that are "
+    assumes="ZeRO-3 holds the layers at work and fetched ahead, and one embedding or head, each beside the shards that "
+    "travel. Frozen weights that are "
     "kept narrower than products are computed are widened one matrix at a time.",
     convention=RANK,
     example=Example(
@@ -352,7 +461,7 @@ gathered_weights = Formula(
             n_z: 8,
             n_g["edp"]: 8,
             n_g["etp"]: 1,
-            V: 128256,
+            V_r: 128256,
             t: 1,
             h: 4096,
             finetuning: "full",
@@ -362,24 +471,44 @@ gathered_weights = Formula(
             d_sh: 0,
             y_q: 4096,
         },
-        "1.9231 GB",
-        derived="2 * (2 * 218112000 + 128256 * 4096) / 1e9",
+        "2.1090 GB",
+        derived="2 * ((2 + 1 / 8) * 218112000 + (1 + 1 / 8) * 128256 * 4096) / 1e9",
     ),
 )
 
+_states = q_a * n_tok / token * h
+
+
+def hidden_buffers(tensors: Any) -> Any:
+    """Buffers of hidden states: so many tensors between stages, and a whole sequence that ranks gather."""
+    return when(p > 1, tensors * _states / sigma) + when(And(sequence_parallel > 0, t > 1), _states)
+
+
 communication_buffers = Formula(
     C_buf,
-    when(SCATTERED, q_a * T_unit) + when(p > 1, 2 * q_a * n_tok / token * h / sigma),
+    when(SCATTERED, q_a * T_unit) + hidden_buffers(2),
     title="Buffers of the collectives, by layer",
     source=Source("zhao2023", "section 4.2"),
     variant="per_operator",
     assumes="Gradients of one layer wait whole for their reduction, as they leave the products; a pipeline stage "
-    "keeps one send and one receive buffer of hidden states.",
+    "keeps one send and one receive buffer of hidden states, and sequence parallelism whole sequences of one layer.",
     convention=RANK,
     example=Example(
-        {T_unit: 109060096, q_a: 2, Z: 2, n_z: 8, n_g["edp"]: 8, p: 4, n_tok: 8192, h: 4096, sigma: 2},
-        "0.28523 GB",
-        derived="(2 * 109060096 + 2 * 2 * 8192 * 4096 / 2) / 1e9",
+        {
+            T_unit: 109060096,
+            q_a: 2,
+            Z: 2,
+            n_z: 8,
+            n_g["edp"]: 8,
+            p: 4,
+            n_tok: 8192,
+            h: 4096,
+            sigma: 2,
+            sequence_parallel: 1,
+            t: 2,
+        },
+        "0.35234 GB",
+        derived="(2 * 109060096 + 2 * 2 * 8192 * 4096 / 2 + 2 * 8192 * 4096) / 1e9",
     ),
 )
 
@@ -391,8 +520,13 @@ FORMULAS = (
     ffn_parameters_per_rank,
     shared_parameters_per_rank,
     layer_experts_per_rank,
+    vocabulary_rows,
     edge_parameters_per_rank,
+    fullest_stage,
+    layers_of_rank,
+    prediction_layers_of_rank,
     moe_layers_per_stage,
+    edge_parameters_of_rank,
     dense_parameters_per_rank,
     expert_parameters_per_rank,
     parameters_per_rank,

@@ -6,7 +6,9 @@ peak: the tokens that the rank sends are its own, those that its experts hold co
 
 from __future__ import annotations
 
-from mlsysim.symbolic import Example, Formula, Max, Source, by_label, byte, token, when
+from sympy import And, Eq
+
+from mlsysim.symbolic import Example, Formula, Max, Source, by_label, byte, label, token, when
 from mlsysim.symbols.activations import (
     k_rows,
     q_ff,
@@ -21,7 +23,7 @@ from mlsysim.symbols.activations import (
 from mlsysim.symbols.formats import q_a, q_in
 from mlsysim.symbols.routing import gamma_m, gamma_r
 from mlsysim.symbols.training import e, n_tok, t
-from mlsysim.symbols.workload import E, d_e, d_sh, h, k
+from mlsysim.symbols.workload import E, d_e, d_sh, gated, h, k
 
 TITAN = Source("torchtitan_issue_1624")
 HOOKS = (
@@ -48,7 +50,11 @@ expert_rows = Formula(
 
 routing_weight_bytes = Formula(
     q_rw,
-    when(r_act > 0, 0, by_label(routing_weights, {"after": q_a, "after_fp32": 4 * byte, "before_fp32": 4 * byte})),
+    when(
+        r_act > 0,
+        0,
+        by_label(routing_weights, {"after": q_a, "after_fp32": 4 * byte, "before_fp32": 4 * byte, "in_activation": 0}),
+    ),
     title="Bytes kept of a token for the gradient of its routing weight",
     source=TITAN,
     assumes="Where the activation function is recomputed, it applies the routing weights, and nothing is kept for them "
@@ -56,10 +62,13 @@ routing_weight_bytes = Formula(
     no_example="a table of labels",
 )
 
+#: A plain activation is kept before it is weighed and after; a gated one is weighed by the kernel that computes it.
+_unweighted = when(And(Eq(routing_weights, label(routing_weights, "in_activation")), r_act <= 0, gated <= 0), q_a)
+
 moe_activation = Formula(
     x_moe,
     (
-        k_rows * (q_in * h / sigma_e + q_ff * d_e / t)
+        k_rows * (q_in * h / sigma_e + (q_ff + _unweighted) * d_e / t)
         + gamma_m * k * q_rw * h / sigma_e
         + q_ff * d_sh / t
         + 4 * byte * (E + 2 * k + 1)
@@ -73,7 +82,8 @@ moe_activation = Formula(
     "works in fp32.",
     accuracy=HOOKS,
     example=Example(
-        {k_rows: 10, gamma_m: 1, k: 8, q_rw: 2, q_in: 2, h: 7168, q_ff: 6, d_e: 2048, d_sh: 2048, t: 1, E: 256,
+        {q_a: 2, routing_weights: "after", r_act: 0, gated: 1, k_rows: 10, gamma_m: 1, k: 8, q_rw: 2,
+         q_in: 2, h: 7168, q_ff: 6, d_e: 2048, d_sh: 2048, t: 1, E: 256,
          sigma_e: 1},
         "394308 byte/token",
         derived="10 * (2 * 7168 + 6 * 2048) + 8 * 2 * 7168 + 3 * 2 * 2048 + 4 * (256 + 2 * 8 + 1)",
@@ -91,6 +101,7 @@ routed_buffer = Formula(
         routing_weights,
         {
             **dict.fromkeys(("after", "after_fp32"), Max(3 * q_rw * _sent, _experts - q_rw * _sent)),
+            "in_activation": _experts,
             "before_fp32": Max(_experts, 3 * q_rw * _sent - q_in * _held - q_ff * _inner),
         },
     )

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Eq, Not, ceiling
+from sympy import And, Eq, Not, Or
 
 from mlsysim.formulas.mixers import edges
 from mlsysim.formulas.parameter_counts import block_matrices, block_vectors, norms, plain_layers, summed
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, label, sharded, when
-from mlsysim.symbols.activations import n_s
+from mlsysim.symbols.activations import L_mtp_r, V_r, n_s, rank
 from mlsysim.symbols.formats import q_a, q_c, q_w
 from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.mixers import n_N
@@ -54,8 +54,8 @@ from mlsysim.symbols.training import (
     P_unit,
     Z,
     e,
-    ell,
     ell_moe,
+    ell_r,
     f,
     n_z,
     p,
@@ -65,9 +65,7 @@ from mlsysim.symbols.workload import (
     E,
     L,
     L_moe,
-    L_mtp,
     L_nb,
-    V,
     d_e,
     d_ff,
     d_sh,
@@ -88,6 +86,9 @@ RANK = "The rank that holds the most."
 
 #: Where weights are trained themselves, without adapters.
 FULL: Any = Eq(finetuning, label(finetuning, "full"))
+#: Whether the rank that is described holds the first stage of a pipeline, or the last.
+ON_FIRST: Any = Or(p <= 1, Eq(rank, label(rank, "first")))
+ON_LAST: Any = Or(p <= 1, Eq(rank, label(rank, "last")))
 #: Where every product of a layer has an adapter.
 EVERYWHERE = Eq(lora_targets, label(lora_targets, "all_linear"))
 #: Where frozen weights are kept narrower than their products are computed.
@@ -134,15 +135,15 @@ single_expert_edges = Formula(
 
 vectors = Formula(
     U_d,
-    (ell + L_mtp) * (U_attn + norms())
-    + (plain_layers(ell, ell_moe) + L_mtp * when(L_moe > 0, 0, 1)) * block_vectors(t, d_ff, mlp_bias)
-    + 3 * L_mtp * P_norm,
+    (ell_r + L_mtp_r) * (U_attn + norms())
+    + (plain_layers(ell_r, ell_moe) + L_mtp_r * when(L_moe > 0, 0, 1)) * block_vectors(t, d_ff, mlp_bias)
+    + 3 * L_mtp_r * P_norm,
     title="Norms and biases in the layers of one rank",
     source=FACTORS,
     convention=RANK,
     accuracy=COUNTED,
     example=Example(
-        {L: 32, L_nb: 0, ell: 32, ell_moe: 0, L_mtp: 0, L_moe: 0, U_attn: 0, P_norm: 4096, mlp_bias: 0, gated: 1,
+        {L: 32, L_nb: 0, ell_r: 32, ell_moe: 0, L_mtp_r: 0, L_moe: 0, U_attn: 0, P_norm: 4096, mlp_bias: 0, gated: 1,
          d_ff: 14336, t: 1,
          h: 4096, n_N: 2},
         "262144",
@@ -150,7 +151,7 @@ vectors = Formula(
     ),
 )  # fmt: skip
 
-_experts = (ell_moe + L_mtp) * E / e
+_experts = (ell_moe + L_mtp_r) * E / e
 expert_vectors = Formula(
     U_s,
     _experts * block_vectors(n_g["etp"], d_e, expert_bias),
@@ -159,7 +160,7 @@ expert_vectors = Formula(
     convention=RANK,
     accuracy=COUNTED,
     example=Example(
-        {ell_moe: 24, L_mtp: 0, E: 32, e: 8, expert_bias: 1, gated: 1, d_e: 2880, n_g["etp"]: 1, h: 2880},
+        {ell_moe: 24, L_mtp_r: 0, E: 32, e: 8, expert_bias: 1, gated: 1, d_e: 2880, n_g["etp"]: 1, h: 2880},
         "829440",
         derived="24 * 32 / 8 * 3 * 2880",
     ),
@@ -167,23 +168,27 @@ expert_vectors = Formula(
 
 _router = E + h
 _positions = Min(1, n_pos) * (n_pos + h)
-_vocabulary = ceiling(V / t) + h
+_vocabulary = V_r + h
 
 matrix_edges = Formula(
     R_d,
-    (ell + L_mtp) * R_attn
-    + plain_layers(ell, ell_moe) * R_ff
+    (ell_r + L_mtp_r) * R_attn
+    + plain_layers(ell_r, ell_moe) * R_ff
     + ell_moe * (_router + R_sh)
-    + L_mtp * (when(L_moe > 0, _router + R_sh, R_ff) + h + 2 * h / t)
-    + when(p > 1, _vocabulary + _positions, (2 - tied) * _vocabulary + _positions),
+    + L_mtp_r * (when(L_moe > 0, _router + R_sh, R_ff) + h + 2 * h / t)
+    + when(
+        p > 1,
+        when(ON_FIRST, _vocabulary + _positions) + when(ON_LAST, _vocabulary),
+        (2 - tied) * _vocabulary + _positions,
+    ),
     title="Rows and columns of the matrices of one rank",
     source=FACTORS,
     convention=RANK,
     accuracy=COUNTED,
     example=Example(
-        {L: 32, L_nb: 0, ell: 32, L_mtp: 0, R_attn: 26624, ell_moe: 0, R_ff: 55296, h: 4096, t: 1, E: 1, R_sh: 0,
+        {L: 32, L_nb: 0, ell_r: 32, L_mtp_r: 0, R_attn: 26624, ell_moe: 0, R_ff: 55296, h: 4096, t: 1, E: 1, R_sh: 0,
          L_moe: 0,
-         p: 1, V: 128256, n_pos: 0, tied: 0},
+         p: 1, rank: "first", V_r: 128256, n_pos: 0, tied: 0},
         "2886144",
         derived="32 * (26624 + 55296) + 2 * (128256 + 4096)",
     ),
@@ -198,7 +203,7 @@ expert_edges = Formula(
     convention=RANK,
     accuracy=COUNTED,
     example=Example(
-        {ell_moe: 32, L_mtp: 0, E: 8, e: 8, R_e: 55296},
+        {ell_moe: 32, L_mtp_r: 0, E: 8, e: 8, R_e: 55296},
         "1769472",
         derived="32 * 55296",
     ),
@@ -210,8 +215,8 @@ adapter_parameters = Formula(
     P_ad_d,
     r_lora
     * (
-        (ell + L_mtp) * R_ad
-        + _blocks * (plain_layers(ell, ell_moe) * R_ff + ell_moe * R_sh + L_mtp * _further_block)
+        (ell_r + L_mtp_r) * R_ad
+        + _blocks * (plain_layers(ell_r, ell_moe) * R_ff + ell_moe * R_sh + L_mtp_r * _further_block)
     ),
     title="Parameters of adapters on one rank",
     source=LORA,
@@ -219,7 +224,7 @@ adapter_parameters = Formula(
     convention=RANK,
     accuracy="Equal to adapters made of PyTorch modules, product by product.",
     example=Example(
-        {L: 32, L_nb: 0, r_lora: 1, lora_targets: "query_value", ell: 96, ell_moe: 0, L_mtp: 0, R_ad: 49152,
+        {L: 32, L_nb: 0, r_lora: 1, lora_targets: "query_value", ell_r: 96, ell_moe: 0, L_mtp_r: 0, R_ad: 49152,
          R_ff: 122880,
          R_sh: 0, L_moe: 0},
         "4.7e6",
@@ -239,10 +244,10 @@ expert_adapter_parameters = Formula(
 
 adapted_products = Formula(
     K_d,
-    (ell + L_mtp) * K_attn
+    (ell_r + L_mtp_r) * K_attn
     + _blocks
     * (2 + gated)
-    * (plain_layers(ell, ell_moe) + ell_moe * Min(1, d_sh) + L_mtp * when(L_moe > 0, Min(1, d_sh), 1)),
+    * (plain_layers(ell_r, ell_moe) + ell_moe * Min(1, d_sh) + L_mtp_r * when(L_moe > 0, Min(1, d_sh), 1)),
     title="Products of one rank that have adapters",
     source=LORA,
     convention=RANK,
@@ -250,9 +255,9 @@ adapted_products = Formula(
         {
             L: 32,
             L_nb: 0,
-            ell: 32,
+            ell_r: 32,
             ell_moe: 0,
-            L_mtp: 0,
+            L_mtp_r: 0,
             K_attn: 4,
             lora_targets: "all_linear",
             gated: 1,
@@ -270,7 +275,9 @@ adapted_expert_products = Formula(
     title="Products of experts of one rank that have adapters",
     source=LORA,
     convention=RANK,
-    example=Example({lora_targets: "all_linear", gated: 1, ell_moe: 32, L_mtp: 0, E: 8, e: 8}, "96", derived="32 * 3"),
+    example=Example(
+        {lora_targets: "all_linear", gated: 1, ell_moe: 32, L_mtp_r: 0, E: 8, e: 8}, "96", derived="32 * 3"
+    ),
 )
 
 gradient_share = Formula(
@@ -284,7 +291,7 @@ gradient_share = Formula(
 
 trained_dense = Formula(
     T_d,
-    when(FULL, f * Max(0, P_dense - router_bias * E * (n_s * ell_moe + (2 - n_s) * L_mtp)), P_ad_d),
+    when(FULL, f * Max(0, P_dense - router_bias * E * (n_s * ell_moe + L_mtp_r)), P_ad_d),
     title="Trained parameters of one rank that are not of experts",
     source=LORA,
     assumes="A router's correction bias is set by counting, without gradients.",
@@ -298,7 +305,7 @@ trained_dense = Formula(
             E: 256,
             n_s: 1,
             ell_moe: 1,
-            L_mtp: 0,
+            L_mtp_r: 0,
             P_ad_d: 0,
         },
         "2910133248",

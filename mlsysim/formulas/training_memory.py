@@ -238,7 +238,7 @@ room_left = Formula(
 
 probability_of_fit = Formula(
     fit_probability,
-    when(memory_spread > 0, NormalCDF(log(M_cap / M) / memory_spread), when(M <= M_cap, 1)),
+    when(memory_spread > 0, NormalCDF(log(M_cap / M) / memory_spread), when(M_cap >= M, 1)),
     title="Probability that a run fits",
     source=Source("jcgm2008", "section 7"),
     assumes="Logarithms of measured over computed memory are normal around zero; their spread is that of the stack's "

@@ -24,10 +24,10 @@ from mlsysim.formulas import (
 )
 from mlsysim.inputs.declaration import Caveat, Foundation
 from mlsysim.inputs.slot import Slot
+from mlsysim.models import stack
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.recipe import RECIPE
 from mlsysim.models.shape import BEYOND_NODE, COUNTED, NO_WINDOW, SHAPE, WINDOW, WINDOW_REQUIREMENTS
-from mlsysim.models import stack
 from mlsysim.models.training_memory import (
     EXPERT_RANKS,
     EXPERT_RANKS_WORDS,

@@ -20,6 +20,14 @@ from mlsysim.symbols.training import reserve
 #: Peaks of one allocator for all, whose place pools of streams take.
 _ONE_POOL = (
     "gathered_weights",
+    "gradients_at_loss_bytes",
+    "resident_memory",
+    "loss_memory",
+    "head_memory",
+    "layer_memory",
+    "update_memory",
+    "memory_after_step",
+    "peak_moment",
     "peak_activations",
     "end_parameters",
     "end_expert_parameters",
@@ -28,7 +36,7 @@ _ONE_POOL = (
 )
 FULLY_SHARDED = swapped(
     System(DISTRIBUTED),
-    (*unsplit_experts.FORMULAS, *break_even.FORMULAS, *token_counts.FORMULAS, *fsdp.FORMULAS),
+    (*unsplit_experts.FORMULAS, *break_even.FORMULAS, *token_counts.FORMULAS, *fsdp.FORMULAS, *fsdp.RANKS),
     dropped=_ONE_POOL,
 )
 _STEP = DistributedModel

@@ -28,7 +28,7 @@ from mlsysim.models.distributed import DistributedModel
 from mlsysim.models.serving import ServingModel
 from mlsysim.models.shape import NO_WINDOW, OPTIONAL_SHAPE, SHAPE_REQUIREMENTS, WINDOW_REQUIREMENTS, divides
 from mlsysim.models.stack import stack_slot
-from mlsysim.models.training_memory import CAPACITY, COUNTED_STATES, FINETUNING, PER_OPERATOR, ROOM, ROUTED
+from mlsysim.models.training_memory import CAPACITY, COUNTED_STATES, FINETUNING, LIVE, PER_OPERATOR, ROOM, ROUTED
 from mlsysim.symbolic import Formula, Mod, Requirement, System, label, swapped, variable_of
 from mlsysim.symbols.activations import schedule
 from mlsysim.symbols.hardware import n_fleet
@@ -66,7 +66,7 @@ def _needed(formulas: Iterable[Formula], headline: tuple[str, ...]) -> tuple[For
 
 def _expanded(policies: tuple[Formula, ...]) -> tuple[Formula, ...]:
     """The study of Heo et al. on the plain formulas of state and arithmetic."""
-    ours = (*policies, *memory_expansion.SEGMENTS)
+    ours = (*policies, *memory_expansion.SEGMENTS, memory_expansion.one_stage)
     names = {formula.name for formula in ours}
     return _needed((*(formula for formula in _PLAIN if formula.name not in names), *ours), _SEGMENTS)
 
@@ -91,7 +91,7 @@ _OFFLOADED = (
 
 def _offloaded(policies: tuple[Formula, ...]) -> tuple[Formula, ...]:
     """The plain training step with its state in two tiers."""
-    ours = (*policies, *offloaded_training.FORMULAS, memory_expansion.fits_both, *_PRICE)
+    ours = (*policies, *offloaded_training.FORMULAS, *offloaded_training.RANKS, memory_expansion.fits_both, *_PRICE)
     return _needed(swapped(_STEP.system, ours), _OFFLOADED)
 
 
@@ -210,6 +210,8 @@ _STUDY = {
     "dp_replicate_size": 1,
     "pp_size": 1,
     "pipeline_schedule": "1f1b",
+    "interleaved_stages": 1,
+    **LIVE,
     "cp_size": 1,
     "zero_stage": 3,
     "gradient_accumulation_steps": 1,

@@ -16,6 +16,7 @@ from mlsysim.formulas import (
     parameter_counts,
     rank_parameters,
     routed_activations,
+    step_moments,
     trained_parameters,
     training_memory,
 )
@@ -78,6 +79,7 @@ PER_OPERATOR = swapped(
         *routed_activations.FORMULAS,
         *activations.PER_OPERATOR_FORMULAS,
         *training_memory.VERDICT,
+        *step_moments.FORMULAS,
     ),
     dropped=("activation_bytes", "bytes_per_element"),
 )
@@ -143,7 +145,6 @@ LIVE: dict[str, Any] = {
     "update_buffer": "none",
     "optimizer_in_backward": False,
     "optimizer_device": "accelerator",
-    "optimizer_instances": 1,
     "activation_offload": False,
     "residual_dtype": "as_precision",
     "workspace": 0.0,

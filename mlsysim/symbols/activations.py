@@ -268,7 +268,7 @@ loss_kernel = variable(
     r"\mathrm{loss}",
     "",
     "How the loss is computed: eager in PyTorch, whose 16-bit logits may stay referenced, compiled, fast (foak), "
-    "Megatron-LM's in place or fused, in chunks of the sequence, or fused with the head so that logits are never whole.",
+    "Megatron-LM's in place or fused, in chunks of tokens, or fused with the head so that logits are never whole.",
     choice(
         "eager", "eager_referenced", "compiled", "fast", "megatron", "megatron_fused", "chunked", "fused_linear"
     ),
@@ -282,7 +282,11 @@ c_loss = variable(
     nonnegative(),
 )
 V_r = variable(
-    "vocabulary_rows", r"V_{\mathrm{r}}", "count", "Rows of the vocabulary on one rank, padded ones among them.", integer(1)
+    "vocabulary_rows",
+    r"V_{\mathrm{r}}",
+    "count",
+    "Rows of the vocabulary on one rank, padded ones among them.",
+    integer(1),
 )
 vocab_multiple = variable(
     "vocab_multiple",
@@ -362,7 +366,6 @@ peak_moment = variable(
     "When that rank holds the most: at the loss, in the backward pass of the head or of a layer, or in the update.",
     choice("Loss", "Head", "Layer", "Update"),
 )
-ell_r = variable("layers_of_rank", r"\ell_{\mathrm{r}}", "count", "Layers of the rank that is described.", integer(0))
 L_mtp_r = variable(
     "mtp_layers_of_rank",
     r"L_{\mathrm{mtp,r}}",
@@ -391,8 +394,12 @@ M_after = variable(
     "What is allocated on a rank after a step.",
     positive(),
 )
-G_at = variable("gradients_at_loss_bytes", r"G_{\mathrm{loss}}", "GB", "Gradients that are there at the loss.", nonnegative())
-M_loss = variable("loss_memory", r"M_{\mathrm{loss}}", "GB", "Memory of a rank at the loss; 0 on a rank without one.", nonnegative())
+G_at = variable(
+    "gradients_at_loss_bytes", r"G_{\mathrm{loss}}", "GB", "Gradients that are there at the loss.", nonnegative()
+)
+M_loss = variable(
+    "loss_memory", r"M_{\mathrm{loss}}", "GB", "Memory of a rank at the loss; 0 on a rank without one.", nonnegative()
+)
 M_hd = variable(
     "head_memory",
     r"M_{\mathrm{hd}}",
@@ -405,3 +412,8 @@ M_lay = variable(
 )
 M_upd = variable("update_memory", r"M_{\mathrm{upd}}", "GB", "Memory of a rank in the update.", positive())
 M_r = variable("rank_memory", r"M_{\mathrm{r}}", "GB", "Memory of the rank that is described, at its peak.", positive())
+M_1st = variable("first_rank_memory", r"M_{1}", "GB", "Memory of the rank of the first pipeline stage.", positive())
+M_2nd = variable("second_rank_memory", r"M_{2}", "GB", "Memory of the rank of the second pipeline stage.", positive())
+M_last = variable(
+    "last_rank_memory", r"M_{\mathrm{last}}", "GB", "Memory of the rank of the last pipeline stage.", positive()
+)

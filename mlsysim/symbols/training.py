@@ -137,13 +137,16 @@ r_dp = variable(
 )
 n_etp = variable("etp_ranks", r"n_{\mathrm{etp}}", "count", "Ranks of one expert-tensor-parallel group.", integer(1))
 ell = variable("layers_per_stage", r"\ell", "count", "Layers of the fullest pipeline stage.", integer(1))
+ell_r = variable(
+    "layers_of_rank", r"\ell_{\mathrm{r}}", "count", "Layers of the rank that is described.", integer(0), not_above=ell
+)
 ell_moe = variable(
     "moe_layers_per_stage",
     r"\ell_{\mathrm{moe}}",
     "count",
-    "Layers with experts on the stage that holds the most.",
+    "Layers with experts of the rank that is described.",
     integer(0),
-    not_above=ell,
+    not_above=ell_r,
 )
 c_act = variable(
     "activation_bytes",
@@ -193,7 +196,7 @@ gradients_at_loss = variable(
     "gradients_at_loss",
     r"\beta_{\mathrm{G}}",
     "count",
-    "Whether gradients have a buffer all the time; without, they are there at a loss only while micro-batches are summed.",
+    "Whether gradients have a buffer all the time; else they are there at a loss only while micro-batches are summed.",
     flag(),
 )
 optimizer_in_backward = variable(
@@ -209,13 +212,6 @@ optimizer_device = variable(
     "",
     "Where the optimizer state is kept: on the accelerator, or on the host.",
     choice("accelerator", "host"),
-)
-optimizer_instances = variable(
-    "optimizer_instances",
-    r"n_{\mathrm{inst}}",
-    "count",
-    "Copies of the sharded optimizer state among data-parallel ranks.",
-    integer(1),
 )
 workspace = variable(
     "workspace",

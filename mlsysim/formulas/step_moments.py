@@ -1,0 +1,345 @@
+"""Moments of a training step
+
+The memory of a rank is what it holds all the time, and what lives beside it at one of four moments: at the loss, in the
+backward pass of the head, in that of a layer, or in the update. Moments differ by rank: the first stage of a pipeline
+holds the most micro-batches, the last one has the loss. What a rank needs is the most of its moments, what a run needs
+the most of its ranks; no moment of one rank is added to that of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from sympy import And, Eq, Or, Piecewise
+
+from mlsysim.formulas import (
+    activations,
+    mixers,
+    optimizer_states,
+    rank_parameters,
+    routed_activations,
+    trained_parameters,
+)
+from mlsysim.formulas.activations import WHOLE_LOGITS
+from mlsysim.formulas.optimizer_states import moment_of_each
+from mlsysim.formulas.rank_parameters import DUALPIPE, GATHERED
+from mlsysim.formulas.trained_parameters import ON_LAST
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, evaluated_at, label, sharded, token, when
+from mlsysim.symbols.activations import (
+    A_bwd,
+    A_loss,
+    A_peak,
+    G_at,
+    M_1st,
+    M_2nd,
+    M_after,
+    M_end,
+    M_hd,
+    M_last,
+    M_lay,
+    M_loss,
+    M_r,
+    M_upd,
+    S_mem,
+    V_r,
+    loaded_mask,
+    loss_kernel,
+    peak_moment,
+    peak_rank,
+    rank,
+    schedule,
+    sequence_parallel,
+    sigma,
+    v_chunks,
+)
+from mlsysim.symbols.formats import q_a
+from mlsysim.symbols.groups import n_g
+from mlsysim.symbols.trained import T_d, T_s, T_unit, f_w, q_m
+from mlsysim.symbols.training import (
+    A,
+    C_buf,
+    G,
+    M,
+    O,
+    W,
+    W_gather,
+    Z,
+    ell_r,
+    gradients_at_loss,
+    m,
+    n_mb,
+    n_tok,
+    n_z,
+    optimizer,
+    p,
+    q_g,
+    reserve,
+    t,
+    update_buffer,
+    workspace,
+)
+from mlsysim.symbols.workload import h, s
+
+MOMENTS = Source("chen2016", "section 3")
+ZERO = Source("rajbhandari2020", "section 3")
+SPLIT = Source("narayanan2021", "section 2.2")
+RANK = "The rank that is described; GB = 1e9 bytes."
+NAME = "per_operator"
+
+_head_gradient = f_w * V_r * h
+#: What is there in a forward and a backward pass: what gathers and hands on, and a mask.
+_passing = S_mem + C_buf + W_gather + loaded_mask * byte * m * s**2 / token**2
+
+gradients_at_loss_bytes = Formula(
+    G_at,
+    when(Or(gradients_at_loss > 0, n_mb > 1), G),
+    title="Gradients that are there at the loss",
+    source=MOMENTS,
+    assumes="A buffer is always there (Megatron-LM, DeepSpeed); without one, gradients are there only while those of "
+    "several micro-batches are summed.",
+    example=Example({gradients_at_loss: 0, n_mb: 4, G: 2.0}, "2 GB", derived="2"),
+)
+
+resident_memory = Formula(
+    S_mem,
+    W + O + workspace + reserve,
+    title="What a rank holds all the time",
+    source=ZERO,
+    assumes="Gradients are left out, which some frameworks make anew in every step.",
+    convention=RANK,
+    example=Example({W: 2.0, O: 13.9, workspace: 0.1, reserve: 1.0}, "17.00 GB", derived="2.0 + 13.9 + 0.1 + 1.0"),
+)
+
+memory_after_step = Formula(
+    M_after,
+    W + O + when(gradients_at_loss > 0, G) + rank_parameters.hidden_buffers(2 * v_chunks) + workspace,
+    title="Memory allocated after a step",
+    source=Source("shoeybi2019", "section 3"),
+    assumes="A pipeline keeps two tensors of hidden states for each chunk of a stage.",
+    accuracy="Megatron-LM's own tests, median 0.24% of 195 rows.",
+    convention=RANK,
+    example=Example(
+        {W: 3.894, G: 7.788, O: 11.682, gradients_at_loss: 1, p: 4, v_chunks: 8, q_a: 2, n_tok: 8192, h: 4096,
+         sigma: 1, sequence_parallel: 0, t: 1, workspace: 0.1007},
+        "24.54 GB",
+        derived="3.894 + 7.788 + 11.682 + 16 * 2 * 8192 * 4096 / 1e9 + 0.1007",
+    ),
+)  # fmt: skip
+
+loss_memory = Formula(
+    M_loss,
+    when(
+        ON_LAST,
+        _passing + G_at + A + A_loss + when(GATHERED, q_a * _head_gradient),
+    ),
+    title="Memory at the loss",
+    source=MOMENTS,
+    assumes="All activations of a micro-batch are kept, those of the head and its loss beside them, and under ZeRO-3 "
+    "the gradient of the head before its reduction.",
+    convention=RANK,
+    accuracy="The peak of all 195 rows of Megatron-LM's own tests, median 0.5%.",
+    example=Example(
+        {rank: "last", p: 1, S_mem: 15.0, C_buf: 0.5, W_gather: 1.5, G_at: 2.0, A: 1.1,
+         A_loss: 12.7, loaded_mask: 0, m: 1, s: 4096, Z: 1, n_z: 8,
+         n_g["edp"]: 8, q_a: 2, f_w: 1, V_r: 128256, h: 4096},
+        "32.80 GB",
+        derived="17.0 + 2.0 + 1.1 + 12.7",
+    ),
+)  # fmt: skip
+
+head_memory = Formula(
+    M_hd,
+    when(
+        And(ON_LAST, WHOLE_LOGITS),
+        _passing + Max(G_at, Min(G, q_g * _head_gradient)) + A + q_a * n_tok / token * (V_r + h / sigma),
+    ),
+    title="Memory in the backward pass of the head",
+    source=MOMENTS,
+    assumes="Gradients of logits and of what the head reads are alive.",
+    convention=RANK,
+    example=Example(
+        {rank: "last", p: 1, loss_kernel: "eager", S_mem: 15.0, C_buf: 0.5, W_gather: 1.5,
+         G_at: 2.0, G: 2.0, q_g: 2, f_w: 1, A: 1.1, q_a: 2,
+         n_tok: 8192, V_r: 128256, h: 4096, sigma: 1, loaded_mask: 0, m: 1, s: 8192},
+        "22.268 GB",
+        derived="17.0 + 2.0 + 1.1 + 2 * 8192 * (128256 + 4096) / 1e9",
+    ),
+)  # fmt: skip
+
+layer_memory = Formula(
+    M_lay,
+    _passing
+    + A_bwd
+    + Max(
+        A + Max(G_at, Min(G, q_g * (T_unit + when(ON_LAST, _head_gradient)))),
+        A / Max(1, ell_r) + G,
+    ),
+    title="Memory in the backward pass of a layer",
+    source=MOMENTS,
+    assumes="The first of the layers that go back, beside all activations and the gradients made so far, or the last "
+    "one, beside all gradients.",
+    convention=RANK,
+    example=Example(
+        {S_mem: 15.0, C_buf: 0.5, W_gather: 1.5, A_bwd: 1.6,
+         A: 2.2, G_at: 2.0, G: 2.0, q_g: 2, T_unit: 218112000, p: 2, rank: "first", f_w: 1,
+         V_r: 128256, h: 4096, ell_r: 16, loaded_mask: 0, m: 1, s: 8192},
+        "22.80 GB",
+        derived="17.0 + 1.6 + 2.2 + 2.0",
+    ),
+)  # fmt: skip
+
+update_memory = Formula(
+    M_upd,
+    S_mem
+    + G
+    + when(
+        Eq(update_buffer, label(update_buffer, "foreach")),
+        moment_of_each(q_m) * (T_d / sharded(Z >= 1, n_z) + T_s / sharded(Z >= 1, n_g["edp"])),
+    ),
+    title="Memory in the update",
+    source=Source("pytorch_allocator", "memory management"),
+    assumes="PyTorch's foreach kernels make a list as long as all parameters, in the format of a moment; fused kernels "
+    "nothing.",
+    accuracy="Equal to full fine-tuning with Hugging Face's Trainer (Mistral 7B: 72.42 GB, measured 72.43).",
+    convention=RANK,
+    example=Example(
+        {update_buffer: "foreach", S_mem: 43.45, G: 14.48, optimizer: "adamw", q_m: 2, T_d: 7.242e9, T_s: 0, Z: 0,
+         n_z: 1, n_g["edp"]: 1},
+        "72.41 GB",
+        derived="43.45 + 14.48 + 2 * 7.242",
+    ),
+)  # fmt: skip
+
+rank_memory = Formula(
+    M_r,
+    Max(M_loss, M_hd, M_lay, M_upd),
+    title="Memory of one rank at its peak",
+    source=MOMENTS,
+    variant=NAME,
+    assumes="The most of its moments.",
+    convention=RANK,
+    example=Example({M_loss: 32.8, M_hd: 22.3, M_lay: 22.8, M_upd: 19.0}, "32.80 GB", derived="32.8"),
+)
+
+binding_moment = Formula(
+    peak_moment,
+    Piecewise(
+        (label(peak_moment, "Loss"), M_loss >= M_r),
+        (label(peak_moment, "Head"), M_hd >= M_r),
+        (label(peak_moment, "Layer"), M_lay >= M_r),
+        (label(peak_moment, "Update"), True),
+    ),
+    title="The moment at which a rank holds the most",
+    source=MOMENTS,
+    example=Example({M_loss: 32.8, M_hd: 22.3, M_lay: 22.8, M_r: 32.8}, "Loss", derived="32.8 >= 32.8"),
+)
+
+peak_activations = Formula(
+    A_peak,
+    Max(0, M_r - S_mem - C_buf - W_gather - G),
+    title="Activations and buffers at the peak",
+    source=ZERO,
+    variant=NAME,
+    assumes="Beside what is always there, and all gradients.",
+    convention=RANK,
+    example=Example(
+        {M_r: 32.8, S_mem: 15.0, C_buf: 0.5, W_gather: 1.5, G: 2.0}, "13.80 GB", derived="32.8 - 15 - 2 - 2"
+    ),
+)
+
+
+#: The memory of each rank, by the stage that it has.
+PLACES = {"first": M_1st, "between": M_2nd, "last": M_last}
+
+
+def of_ranks(formulas: Iterable[Formula], own: Any, variant: str) -> tuple[Formula, ...]:
+    """The memory of the first rank, of the second and of the last, each by the formulas of one rank.
+
+    Parameters
+    ----------
+    formulas : iterable of Formula
+        Those that lead to the memory of one rank.
+    own : sympy.Symbol
+        The memory of one rank.
+    variant : str
+        Their name.
+    """
+    kept = tuple(formulas)
+    return tuple(
+        Formula(
+            symbol,
+            evaluated_at(own, {rank: label(rank, place)}, kept),
+            title=f"Memory of the rank of the {'second' if place == 'between' else place} stage",
+            source=SPLIT,
+            variant=variant,
+            assumes="Its own layers, ends and micro-batches.",
+            no_example="the memory of one rank, whose parts have examples",
+        )
+        for place, symbol in PLACES.items()
+    )
+
+
+_asked = {place: Eq(peak_rank, label(peak_rank, place)) for place in ("first", "last")}
+
+binding_rank = Formula(
+    rank,
+    Piecewise(
+        (label(rank, "first"), p <= 1),
+        (label(rank, "between"), DUALPIPE),
+        *((label(rank, place), chosen) for place, chosen in _asked.items()),
+        (label(rank, "first"), (M_1st >= M_last) & ((M_1st >= M_2nd) | (p <= 2))),
+        (label(rank, "last"), (M_last >= M_2nd) | (p <= 2)),
+        (label(rank, "between"), True),
+    ),
+    title="The rank that is described",
+    source=SPLIT,
+    assumes="That of the first or the last stage if it is asked; else of these and of the second stage the one that "
+    "holds the most. Without a pipeline there is one, with DualPipe one between the ends.",
+    example=Example(
+        {p: 4, schedule: "1f1b", peak_rank: "fullest", M_1st: 30.0, M_2nd: 26.0, M_last: 31.0}, "last", derived="31"
+    ),
+)
+
+#: The most of the ranks, or the one that is asked.
+FULLEST_RANK: Any = Piecewise(
+    (M_r, Or(p <= 1, DUALPIPE, *_asked.values())), (Max(M_1st, when(p > 2, M_2nd), M_last), True)
+)
+
+total_memory = Formula(
+    M,
+    Max(FULLEST_RANK, M_end),
+    title="Training memory of the fullest rank at its peak",
+    source=ZERO,
+    variant=NAME,
+    assumes="The most of its ranks, each with its own layers, ends and micro-batches.",
+    convention="The rank that holds the most, or the one that is asked; GB = 1e9 bytes.",
+    example=Example(
+        {p: 4, schedule: "1f1b", peak_rank: "fullest", M_1st: 30.0, M_2nd: 26.0, M_last: 31.0, M_r: 31.0, M_end: 0},
+        "31.00 GB",
+        derived="max(30, 26, 31)",
+    ),
+)
+
+_OWN = (
+    gradients_at_loss_bytes,
+    resident_memory,
+    loss_memory,
+    head_memory,
+    layer_memory,
+    update_memory,
+)
+#: What leads to the memory of one rank.
+LEADING = (
+    *mixers.SAVED,
+    *rank_parameters.FORMULAS,
+    *trained_parameters.FORMULAS,
+    *optimizer_states.FORMULAS,
+    *routed_activations.FORMULAS,
+    *activations.PER_OPERATOR_FORMULAS,
+    *_OWN,
+)
+BESIDE = (memory_after_step, binding_moment, peak_activations)
+ranks = of_ranks((*LEADING, rank_memory), M_r, NAME)
+
+FORMULAS = (*_OWN, rank_memory, *BESIDE, *ranks, binding_rank, total_memory)
