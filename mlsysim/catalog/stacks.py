@@ -97,6 +97,8 @@ class Stack(Entry):
         What a training step keeps, yes or no.
     loss_chunks, vocab_multiple, workspace : Value, optional
         Chunks of a loss in chunks, what a rank pads its rows of the vocabulary to, and what libraries keep allocated.
+    memory_spread : Value, optional
+        Standard deviation of the logarithm of measured over computed memory of training.
     """
 
     what: ClassVar[str] = "stack"
@@ -167,3 +169,4 @@ class Stack(Entry):
     workspace: Bytes | None = None
     loaded_mask: Flag | None = None
     vocab_multiple: Count | None = None
+    memory_spread: Count | None = None

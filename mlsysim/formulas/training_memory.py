@@ -8,10 +8,10 @@ data-parallel rank works on its own sequences.
 
 from __future__ import annotations
 
-from sympy import Le, ceiling
+from sympy import Le, Piecewise, Rational, ceiling, log
 
 from mlsysim.formulas.optimizer_states import per_parameter
-from mlsysim.symbolic import Example, Formula, Source, by_label, byte, sharded, token, when
+from mlsysim.symbolic import Example, Formula, NormalCDF, Source, by_label, byte, label, sharded, token, when
 from mlsysim.symbols.formats import q_a, q_w
 from mlsysim.symbols.hardware import M_cap
 from mlsysim.symbols.training import (
@@ -32,8 +32,12 @@ from mlsysim.symbols.training import (
     ell,
     f,
     feasible,
+    fit,
+    fit_probability,
     g,
     m,
+    memory_margin,
+    memory_spread,
     memory_utilization,
     o,
     optimizer,
@@ -221,6 +225,41 @@ fits = Formula(
     example=Example({M: 32.90, M_cap: 85.899}, "True", TUTORIAL),
 )
 
+#: A verdict is wrong once in so many times at most.
+_DOUBT = Rational(1, 20)
+
+room_left = Formula(
+    memory_margin,
+    M_cap - M,
+    title="Memory that is left",
+    source=TUTORIAL,
+    convention=RANK,
+    example=Example({M_cap: 85.899, M: 32.90}, "53.00 GB", derived="85.899 - 32.90"),
+)
+
+probability_of_fit = Formula(
+    fit_probability,
+    when(memory_spread > 0, NormalCDF(log(M_cap / M) / memory_spread), when(M_cap >= M, 1)),
+    title="Probability that a run fits",
+    source=Source("jcgm2008", "section 7"),
+    assumes="Logarithms of measured over computed memory are normal around zero; their spread is that of the stack's "
+    "residuals, on the runs it was measured with.",
+    example=Example({M_cap: 80, M: 75, memory_spread: 0.05}, "0.9016", derived="Phi(log(80 / 75) / 0.05)"),
+)
+
+verdict = Formula(
+    fit,
+    Piecewise(
+        (label(fit, "fits"), fit_probability >= 1 - _DOUBT),
+        (label(fit, "does not fit"), fit_probability <= _DOUBT),
+        (label(fit, "too close to call"), True),
+    ),
+    title="Whether a run fits, or is too close to call",
+    source=Source("jcgm2008", "section 7"),
+    assumes="A verdict is given where it is wrong one time in twenty at most.",
+    example=Example({fit_probability: 0.90}, "too close to call", derived="0.05 < 0.90 < 0.95"),
+)
+
 FIRST_ORDER = (
     parameters_per_rank,
     weights,
@@ -237,4 +276,5 @@ FIRST_ORDER = (
     fits,
 )
 STORED = (stored_weights, stored_gradients, hidden_buffers)
-FORMULAS = (*FIRST_ORDER, *STORED)
+VERDICT = (room_left, probability_of_fit, verdict)
+FORMULAS = (*FIRST_ORDER, *STORED, *VERDICT)

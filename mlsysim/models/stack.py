@@ -39,4 +39,5 @@ MEMORY = (
     "workspace",
     "loaded_mask",
     "vocab_multiple",
+    "memory_spread",
 )

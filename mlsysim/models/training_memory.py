@@ -81,6 +81,7 @@ PER_OPERATOR = swapped(
         *moe_routing.CAPACITIES,
         *routed_activations.FORMULAS,
         *activations.PER_OPERATOR_FORMULAS,
+        *training_memory.VERDICT,
         *step_moments.FORMULAS,
     ),
     dropped=("activation_bytes", "bytes_per_element"),
@@ -170,6 +171,7 @@ LIVE: dict[str, Any] = {
     "layers_first_stage": 0,
     "layers_last_stage": 0,
     "microbatch_group": 0,
+    "memory_spread": 0.0,
 }
 #: How tokens are spread over experts unless a call says otherwise.
 ROUTED: dict[str, Any] = {"routing_imbalance_factor": 1.0, "capacity_factor": 0.0, "pad_to_capacity": False}
@@ -277,6 +279,9 @@ class TrainingMemoryModel(PerformanceModel):
                 "communication_buffers",
                 "total_memory",
                 "memory_utilization",
+                "memory_margin",
+                "fit_probability",
+                "fit",
                 "feasible",
             ),
         ),

@@ -1,7 +1,7 @@
 """Symbols of a training step and of its memory."""
 
 from mlsysim.optimizers import OPTIMIZERS
-from mlsysim.symbolic import between, boolean, choice, flag, integer, nonnegative, positive, variable
+from mlsysim.symbolic import Domain, between, boolean, choice, flag, integer, nonnegative, positive, variable
 
 b = variable("batch_size", "b", "count", "Sequences per step, over all ranks.", integer(1))
 t = variable("tp_size", "t", "count", "Tensor-parallel ranks.", integer(1))
@@ -164,6 +164,30 @@ memory_utilization = variable(
     "memory_utilization", r"\rho_M", "count", "Memory needed over memory there is.", nonnegative()
 )
 feasible = variable("feasible", r"\mathrm{feasible}", "", "Whether the configuration meets its limits.", boolean())
+memory_spread = variable(
+    "memory_spread",
+    r"\sigma_M",
+    "count",
+    "Standard deviation of the logarithm of measured over computed memory.",
+    nonnegative(),
+)
+memory_margin = variable(
+    "memory_margin", r"\Delta_M", "GB", "Memory that is left; below zero what is missing.", Domain()
+)
+fit_probability = variable(
+    "fit_probability",
+    r"P_{\mathrm{fit}}",
+    "count",
+    "Probability that a run fits, by the error of its memory.",
+    between(0, 1),
+)
+fit = variable(
+    "fit",
+    r"\mathrm{fit}",
+    "",
+    "Whether a run fits, where the error of its memory leaves no doubt.",
+    choice("fits", "does not fit", "too close to call"),
+)
 
 update_buffer = variable(
     "update_buffer",
