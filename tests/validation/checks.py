@@ -127,6 +127,8 @@ class Group:
         Packages without which it cannot run. With torch among them it is long, see tests/README.md.
     long : bool
         Whether it is long for another reason.
+    beside_project : bool
+        Whether its rows stand beside the project where it is developed, and not in it.
     summary : bool
         Whether median, 90th percentile and worst error stand under the table.
     beside : str
@@ -142,6 +144,7 @@ class Group:
     checks: Callable[[], list[Check]]
     needs: tuple[str, ...] = ()
     long: bool = False
+    beside_project: bool = False
     summary: bool = False
     beside: str = "First order"
     spreads: Callable[[], list[Spread]] | None = None

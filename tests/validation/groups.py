@@ -20,6 +20,7 @@ from validation import (
     published_serving,
     published_steps,
     simulated_queue,
+    training_peaks,
 )
 from validation.checks import Group
 
@@ -27,6 +28,7 @@ GROUPS: tuple[Group, ...] = (
     *published_one_pass.GROUPS,
     *published_counts.GROUPS,
     *published_memory.GROUPS,
+    *training_peaks.GROUPS,
     *counted_tensors.GROUPS,
     *counted_activations.GROUPS,
     *counted_operators.GROUPS,

@@ -76,6 +76,7 @@ PAGES = (
         (
             "Model states",
             "Largest model",
+            "Peaks of",
             "Weights",
             "Activations",
             "DeepSpeed's estimators",

@@ -1,0 +1,234 @@
+"""Peaks of training that frameworks logged, asked by the options of each run and the name of its stack."""
+
+import json
+from collections import defaultdict
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from validation.checks import Check, Group, Spread
+
+from mlsysim import Models, TrainingMemoryModel, from_megatron_config
+
+#: A sample of both tables, drawn by a fixed hash; the whole stands beside the project where it is developed.
+SAMPLE: dict[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+WHOLE = Path(__file__).parents[3] / "shared" / "validation" / "data"
+MEMORY = TrainingMemoryModel("per_operator")
+
+#: Options of Megatron-LM by our names of what they say.
+NAMED = {
+    "layers": "num-layers", "hidden_dim": "hidden-size", "heads": "num-attention-heads", "head_dim": "kv-channels",
+    "ffn_dim": "ffn-hidden-size", "vocab_size_padded": "padded-vocab-size", "seq_len": "seq-length",
+    "micro_batch_size": "micro-batch-size", "batch_size": "global-batch-size", "tp_size": "tensor-model-parallel-size",
+    "pp_size": "pipeline-model-parallel-size", "cp_size": "context-parallel-size", "ep_size": "expert-model-parallel-size",
+    "etp_size": "expert-tensor-parallel-size", "interleaved_stages": "num-virtual-stages-per-pipeline-rank",
+    "sequence_parallel": "sequence-parallel", "distributed_optimizer": "use-distributed-optimizer",
+    "distributed_optimizer_instances": "num-distributed-optimizer-instances", "optimizer": "optimizer",
+    "attention_backend": "attention-backend", "hidden_dropout": "hidden-dropout", "attention_dropout": "attention-dropout",
+    "implementation": "transformer-impl", "positions": "position-embedding-type", "qk_norm": "qk-layernorm",
+    "gated": "swiglu", "learned_positions": "max-position-embeddings", "experts": "num-experts",
+    "active_experts_per_token": "moe-router-topk", "expert_ffn_dim": "moe-ffn-hidden-size", "dispatcher": "moe-token-dispatcher-type",
+    "shared_ffn_dim": "moe-shared-expert-intermediate-size", "grouped_gemm": "moe-grouped-gemm",
+    "q_lora_rank": "q-lora-rank", "kv_lora_rank": "kv-lora-rank", "qk_nope_head_dim": "qk-head-dim",
+    "qk_rope_head_dim": "qk-pos-emb-head-dim", "v_head_dim": "v-head-dim", "mtp_layers": "mtp-num-layers",
+    "deferred_weight_gradients": "wgrad-deferral-limit", "recompute": "recompute-granularity",
+    "recompute_modules": "recompute-modules", "layers_first_stage": "decoder-first-pipeline-num-layers",
+    "layers_last_stage": "decoder-last-pipeline-num-layers", "pipeline_layout": "pipeline-model-parallel-layout",
+    "microbatch_group": "microbatch-group-size-per-virtual-pipeline-stage",
+}  # fmt: skip
+DEVICES = {"a100": "A100", "h100": "H100", "gb200": "GB200"}
+#: Kinds of rows of Megatron-LM, in words.
+KINDS = {"dense": "Dense", "moe": "Experts", "mla": "Latent attention", "bert": "BERT", "muon": "Muon"}
+
+TRAINED: dict[str, Any] = {
+    "mistralai/Mistral-7B-v0.1": Models.Language.Mistral_7B,
+    "TheBloke/Mistral-7B-v0.1-GPTQ": Models.Language.Mistral_7B,
+    "meta-llama/Meta-Llama-3-8B": Models.Language.Llama3_8B,
+    "TechxGenus/Meta-Llama-3-8B-GPTQ": Models.Language.Llama3_8B,
+    "mistralai/Mixtral-8x7B-Instruct-v0.1": Models.Language.Mixtral_8x7B,
+    "TheBloke/Mixtral-8x7B-Instruct-v0.1-GPTQ": Models.Language.Mixtral_8x7B,
+    "NousResearch/Llama-2-70b-hf": Models.Language.Llama2_70B,
+    "TheBloke/Llama-2-70B-GPTQ": Models.Language.Llama2_70B,
+}
+
+
+def options(config: dict[str, Any]) -> dict[str, Any]:
+    """Options of Megatron-LM that say the same."""
+    said = {name: config.get(ours) for ours, name in NAMED.items()}
+    found = {name: value for name, value in said.items() if value is not None and value is not False}
+    if config["kv_heads"] != config["heads"]:
+        found |= {"group-query-attention": True, "num-query-groups": config["kv_heads"]}
+    found |= {"multi-latent-attention": True} if config.get("kv_lora_rank") else {}
+    found |= {} if config["linear_bias"] else {"disable-bias-linear": True}
+    found |= {} if config["tied_embeddings"] else {"untie-embeddings-and-output-weights": True}
+    found["normalization"] = "LayerNorm" if config["norm"] == "layer" else "RMSNorm"
+    found |= {"fp16": True} if config["precision"] == "fp16" else {"bf16": True}
+    found |= {"fp8-format": "hybrid"} if config["precision"] == "fp8" else {}
+    found |= {"grad-reduce-in-bf16": True} if config["gradient_bytes"] == 2 and config["precision"] != "fp16" else {}
+    found |= {} if config["attention_mask_loaded"] else {"no-create-attention-mask-in-dataloader": True}
+    found |= {"cross-entropy-loss-fusion": True} if config.get("loss_fusion") else {}
+    pattern = config.get("moe_layer_pattern")
+    if isinstance(pattern, list):
+        found["moe-layer-freq"] = f"({pattern})" if len(pattern) == config["layers"] else len(pattern)
+    if config.get("cublas_workspace"):
+        found["ENV_VARS"] = {"CUBLAS_WORKSPACE_CONFIG": config["cublas_workspace"]}
+    return found
+
+
+@cache
+def megatron_rows(whole: bool) -> list[dict[str, Any]]:
+    """Runs with what they logged: of the sample, or of the whole table."""
+    if not whole:
+        common = SAMPLE["common"]
+        return [{**row, "config": {**common, **row["config"]}} for row in SAMPLE["megatron"]]
+    file = json.loads((WHOLE / "megatron_memory_shown.json").read_text(encoding="utf-8"))
+    return [
+        {"case": row["case"], "group": row["group"], "device": each["device"], "accelerators": row["accelerators"],
+         "inferred": row["accelerators_inferred"], "allocated": each["allocated_bytes"], "peak": each["peak_bytes"],
+         "config": row["config"]}
+        for row in file["rows"] if row["group"] in KINDS and not row.get("not_in_the_law")
+        for each in row["measured"]
+    ]  # fmt: skip
+
+
+@cache
+def megatron(whole: bool) -> list[tuple[dict[str, Any], float, float]]:
+    """Rows with our peak and our bytes that are always there."""
+    found = []
+    for row in megatron_rows(whole):
+        recipe = from_megatron_config(
+            options(row["config"]), accelerators=row["accelerators"], hardware=DEVICES[row["device"]]
+        )
+        ours = MEMORY.solve(recipe=recipe, peak_rank="last")
+        found.append((row, ours.canonical("total_memory"), ours.canonical("memory_after_step")))
+    return found
+
+
+def trainer_arguments(row: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of a run of the Trainer, from its framework and layout."""
+    framework, ranks = row["framework"], row["accelerators"]
+    loss = "fused_linear" if "liger" in framework else "fast" if "foak" in framework else "eager_referenced"
+    found = {
+        "model": TRAINED[row["model"]], "hardware": "A100", "stack": "HF_Trainer", "loss_kernel": loss, "precision": "bf16",
+        "batch_size": row["micro_batch_size"] * ranks, "seq_len": row["seq_len"], "dp_size": ranks,
+        "zero_stage": 3 if ranks > 1 else 0, "optimizer": "adamw", "master_weights": False,
+        "activation_checkpointing": "full",
+    }  # fmt: skip
+    if row["adapters"]:
+        narrow = row["weights"] == "4bit"
+        found |= {"finetuning": "qlora" if narrow else "lora", "lora_rank": 16, "lora_target_modules": "attention"}
+        found |= {"weight_dtype": "int4_g128"} if "gptq" in framework else {}
+        found |= {"residual_dtype": "fp32"} if ranks > 1 or "baseline" in framework else {}
+    elif row["autocast"] and ranks > 1:
+        found |= {"weight_dtype": "fp32", "gradient_dtype": "fp32"}
+    return found
+
+
+@cache
+def trainer_rows(whole: bool) -> list[dict[str, Any]]:
+    """Runs of the Trainer on models of the catalog, on full sequences."""
+    if whole:
+        rows = json.loads((WHOLE / "hf_memory_shown.json").read_text(encoding="utf-8"))["rows"]
+    else:
+        rows = [dict(zip(SAMPLE["trainer_columns"], row, strict=True)) for row in SAMPLE["trainer"]]
+    return [row for row in rows if row["seq_len"] and row["model"] in TRAINED]
+
+
+@cache
+def trainer(whole: bool) -> list[tuple[dict[str, Any], float]]:
+    """Rows with our peak."""
+    return [(row, MEMORY.solve(**trainer_arguments(row)).canonical("total_memory")) for row in trainer_rows(whole)]
+
+
+ROUNDED = (
+    "PyTorch's allocator keeps what is left of a block with its tensor, 3 to 16 MB a run, which is not counted: half a "
+    "percent of models as small as most of these (12 layers of width 512)"
+)
+LATENT = (
+    "two of the rows are proxies of DeepSeek-V3 whose ranks are inferred and whose exchange buffers are not counted, and "
+    "layers for further tokens keep less than is counted"
+)
+BERT = (
+    "the release runs have ranks that are inferred, and heads of BERT beside that of the language model are not counted"
+)
+MUON = "buffers of its update are not counted"
+HALVES = (
+    "with FSDP and residuals in fp32 what layers keep and the loss are not at their highest together, as is counted"
+)
+IMBALANCE = "what is logged is the most that 50 to 100 steps took, with tokens spread unevenly; ours takes them to be spread evenly"
+OTHERS = "how many ranks it ran on is not published; the number was inferred from what it logged"
+MISSED = {"mla": LATENT, "bert": BERT, "muon": MUON}
+
+
+def megatron_spreads(whole: bool) -> list[Spread]:
+    """Errors of peaks, and of what is there all the time, by kind of model."""
+    found = []
+    for group, words in KINDS.items():
+        own = [each for each in megatron(whole) if each[0]["group"] == group]
+        if len(own) < 4:
+            continue
+        peaks = [peak / row["peak"] - 1 for row, peak, _ in own]
+        known = [static / row["allocated"] - 1 for row, _, static in own if not row["inferred"]]
+        found.append(Spread(f"{words}: peak", peaks, 0.005 if group == "dense" else 0.02, missed=MISSED.get(group, "")))
+        found.append(Spread(f"{words}: after a step", known, 0.003, missed=ROUNDED))
+    return found
+
+
+def megatron_checks(whole: bool) -> list[Check]:
+    """Peaks of models that are wide enough to say something of others."""
+    return [
+        Check(f"{row['case']}, {DEVICES[row['device']]}", row["peak"] / 1e9, peak / 1e9, 0.02, "GB",
+              missed="" if abs(peak / row["peak"] - 1) <= 0.02 else {"moe": IMBALANCE, **MISSED}.get(row["group"], OTHERS))
+        for row, peak, _ in megatron(whole) if row["config"]["hidden_dim"] >= 1024
+    ]  # fmt: skip
+
+
+def trainer_spreads(whole: bool) -> list[Spread]:
+    """Errors of peaks, by what is trained."""
+    kinds: dict[str, list[float]] = defaultdict(list)
+    for row, peak in trainer(whole):
+        kind = (
+            "4-bit weights, adapters" if row["weights"] == "4bit" else "Adapters" if row["adapters"] else "All weights"
+        )
+        for each in ("All", kind):
+            kinds[each].append(peak / row["peak_bytes"] - 1)
+    return [Spread(kind, each, 0.025, missed=HALVES if kind == "Adapters" else "") for kind, each in kinds.items()]
+
+
+def trainer_checks(whole: bool) -> list[Check]:
+    """Runs that train all weights, whose peak is the update."""
+    return [
+        Check(f"{row['model']}, {row['accelerators']} x {row['micro_batch_size']} x {row['seq_len']} tokens",
+              row["peak_bytes"] / 1e9, peak / 1e9, 0.005, "GB")
+        for row, peak in trainer(whole) if not row["adapters"] and row["framework"] == "none"
+    ]  # fmt: skip
+
+
+MEGATRON = "NVIDIA/Megatron-LM d98e8a64, golden values and configurations of its functional tests"
+TRAINER = "foundation-model-stack/fms-acceleration, scripts/benchmarks/refs"
+ASKED = (
+    "Every run is asked by its own options, as `from_megatron_config` reads them, with the stack `Megatron_LM`, its device and "
+    '`peak_rank="last"`, which is the rank that logs. After a step weights, gradients, states and workspaces are left.'
+)
+TRAINED_BY = (
+    "Every run is asked with the stack `HF_Trainer` and what its script says: accelerators, batch, adapters, formats and the "
+    "kernel of its loss. Peaks are those that PyTorch allocated on A100."
+)
+
+
+def _group(name: str, title: str, about: str, source: str, checks: Any, spreads: Any, whole: bool) -> Group:
+    drawn = "all rows that were published" if whole else "a sample, drawn by a hash"
+    return Group(
+        f"{name}_whole" if whole else name, f"{title}: {'all rows' if whole else 'a sample'}", f"{about} Here {drawn}.",
+        source, partial(checks, whole), spreads=partial(spreads, whole), beside_project=whole, long=whole,
+    )  # fmt: skip
+
+
+GROUPS = tuple(
+    _group(*each, whole)
+    for whole in (False, True)
+    for each in (
+        ("megatron_peaks", "Peaks of Megatron-LM", ASKED, MEGATRON, megatron_checks, megatron_spreads),
+        ("trainer_peaks", "Peaks of the Trainer", TRAINED_BY, TRAINER, trainer_checks, trainer_spreads),
+    )
+)
