@@ -610,11 +610,11 @@ def test_the_default_of_a_class_is_counted_or_refused(read, model_type):
 
 #: Thirty types of which one field is changed at a time.
 CHANGED = (
-    "afmoe", "apertus", "bamba", "bitnet", "cohere", "deepseek_v32", "deepseek_v4", "falcon", "falcon_h1", "falcon_mamba", "gemma3n_text",
-    "gemma4_text", "gpt_neox",
-    "glm4_moe", "glm_moe_dsa", "gptj", "granitemoehybrid", "jamba", "kimi_linear", "lfm2", "lfm3", "llama", "mamba2",
-    "mimo_v2_flash", "minimax", "nemotron_h", "olmo2", "olmo_hybrid", "phi", "qwen2_moe", "qwen3_5_text", "qwen3_next",
-    "recurrent_gemma", "stablelm",
+    "afmoe", "apertus", "bamba", "bitnet", "cohere", "deepseek_v32", "deepseek_v4", "falcon", "falcon_h1",
+    "falcon_mamba", "gemma3n_text", "gemma4_text", "gpt_neox", "glm4_moe", "glm_moe_dsa", "gptj",
+    "granitemoehybrid", "jamba", "kimi_linear", "lfm2", "lfm3", "llama", "mamba2", "mimo_v2_flash", "minimax",
+    "nemotron_h", "olmo2", "olmo_hybrid", "phi", "qwen2_moe", "qwen3_5_text", "qwen3_next", "recurrent_gemma",
+    "stablelm",
 )  # fmt: skip
 #: Ends of names of fields that are no sizes and no flags of a shape.
 UNCHANGED = ("_id", "_size_feed_forward", "_dropout", "_group", "use_cache", "is_encoder_decoder")
