@@ -236,7 +236,8 @@ class Config:
     def computed(self, text: str) -> int | None:
         """A number, or a sum of products of numbers, fields of ours and of the file; None where one has no value.
 
-        A flag counts as 0 or 1, ``#name`` is the length of a list; ``//`` divides and rounds down, ``/`` rounds up.
+        A flag counts as 0 or 1, ``#name`` is the length of a list, ``#name=word`` how often it has a word; ``//``
+        divides and rounds down, ``/`` rounds up.
         """
         total = 0
         for term in text.split(" + "):
@@ -261,7 +262,10 @@ class Config:
         if word.lstrip("-").isdigit():
             return int(word)
         if word.startswith("#"):
-            listed = self.get(word[1:])
+            name, _, each = word[1:].partition("=")
+            listed = self.get(name)
+            if each:
+                return listed.count(each) if isinstance(listed, list) else None
             return len(listed) if isinstance(listed, list | str | dict) else None
         if self.ours.get(word) is not None:
             return int(self.ours[word])

@@ -621,6 +621,7 @@ BASES = (
 #: Types that transformers does not have, or does not build alone.
 NOT_BUILT = (
     "dbrx",
+    "deepseek_ref",
     "mimo",
     "paddleocr_vl_text",
     "emu3_text_model",
@@ -680,10 +681,11 @@ def test_the_default_of_a_class_is_counted_or_refused(read, model_type):
 
 #: Thirty types of which one field is changed at a time.
 CHANGED = (
-    "afmoe", "apertus", "bamba", "bitnet", "cohere", "deepseek_v32", "falcon", "falcon_h1", "falcon_mamba", "gpt_neox",
-    "glm4_moe", "glm_moe_dsa", "gptj", "granitemoehybrid", "jamba", "kimi_linear", "lfm2", "lfm3", "llama", "mamba2",
-    "mimo_v2_flash", "minimax", "nemotron_h", "olmo2", "olmo_hybrid", "phi", "qwen2_moe", "qwen3_5_text", "qwen3_next",
-    "recurrent_gemma", "stablelm",
+    "afmoe", "apertus", "bamba", "bitnet", "cohere", "deepseek_v32", "deepseek_v4", "falcon", "falcon_h1",
+    "falcon_mamba", "gemma3n_text", "gemma4_text", "gpt_neox", "glm4_moe", "glm_moe_dsa", "gptj",
+    "granitemoehybrid", "jamba", "kimi_linear", "lfm2", "lfm3", "llama", "mamba2", "mimo_v2_flash", "minimax",
+    "nemotron_h", "olmo2", "olmo_hybrid", "phi", "qwen2_moe", "qwen3_5_text", "qwen3_next", "recurrent_gemma",
+    "stablelm",
 )  # fmt: skip
 #: Ends of names of fields that are no sizes and no flags of a shape.
 UNCHANGED = ("_id", "_size_feed_forward", "_dropout", "_group", "use_cache", "is_encoder_decoder")
@@ -726,13 +728,22 @@ def cache_bytes(model, tokens):
     if number("kv_lora_rank"):
         latent = attention * (number("kv_lora_rank") + number("qk_rope_head_dim"))
         return 2 * (latent + number("index_layers") * number("index_head_dim")) * tokens + states
+    if number("compressed_layers"):
+        width, key = number("head_dim"), number("index_head_dim")
+        windows = number("compressed_layers") * width * min(tokens, number("sliding_window"))
+        made, waiting = divmod(tokens, number("index_compression"))
+        picked = made + 4 * waiting + (2 * number("index_compression") if made else 0)
+        made, waiting = divmod(tokens, number("heavy_compression"))
+        read = number("heavily_compressed_layers") * width * (made + 2 * waiting)
+        return 2 * (windows + number("index_layers") * (width + key) * picked + read)
+    shared, near_shared = number("shared_cache_layers"), number("sliding_shared_layers")
     windows, keys = number("sliding_layers"), number("head_dim")
     values = number("v_head_dim", keys)
     near = number("sliding_head_dim", keys)
     beside = number("sliding_v_head_dim", near if number("sliding_head_dim") else values)
-    kept = windows * number("sliding_kv_heads", number("kv_heads")) * (near + beside)
+    kept = (windows - near_shared) * number("sliding_kv_heads", number("kv_heads")) * (near + beside)
     kept *= min(tokens, number("sliding_window"))
-    return 2 * ((attention - windows) * number("kv_heads") * (keys + values) * tokens + kept) + states
+    return 2 * ((attention - windows - shared) * number("kv_heads") * (keys + values) * tokens + kept) + states
 
 
 def facts(key):
