@@ -306,8 +306,8 @@ decode_attention_time = Formula(
     title="Attention of the decoding requests",
     source=Source("pope2023", "section 2"),
     assumes="The cache of every request is read once, up to the window where a layer has one; tokens drafted for it "
-    "share the reading. Keys and values of a source are read as well. The state of a recurrent "
-    "mixer is read and written; the start of its kernel, about 4 µs, is part of the time per layer.",
+    "share the reading. Keys and values of a source are read as well, their arithmetic follows. The state of a "
+    "recurrent mixer is read and written; the start of its kernel, about 4 µs, is part of the time per layer.",
     accuracy=mixer_times.DECODED,
     example=Example(
         {w_near: 0, w_ix: 0, n_dec_r: 64, gamma_s: 0, K_dec: 2000, z_kv: 1, kv_rank: 160, eta_kv: 0.85, B_mem: 3350,

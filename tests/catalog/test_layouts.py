@@ -653,6 +653,10 @@ def built(model_type, fields):
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
     auto = transformers.AutoModel if model_type in BASES else transformers.AutoModelForCausalLM
+    if "stack" in layout(model_type):
+        auto = transformers.AutoModelForSpeechSeq2Seq if model_type == "whisper" else transformers.AutoModelForSeq2SeqLM
+    elif "bidirectional" in layout(model_type) and model_type != "bert-generation":
+        auto = transformers.AutoModelForMaskedLM
     try:
         made = CONFIG_MAPPING["deepseek_v3" if model_type == "kimi_k2" else model_type](**fields)
         with torch.device("meta"):
@@ -728,6 +732,8 @@ def cache_bytes(model, tokens):
     if number("kv_lora_rank"):
         latent = attention * (number("kv_lora_rank") + number("qk_rope_head_dim"))
         return 2 * (latent + number("index_layers") * number("index_head_dim")) * tokens + states
+    if number("bidirectional"):
+        return 0
     if number("compressed_layers"):
         width, key = number("head_dim"), number("index_head_dim")
         windows = number("compressed_layers") * width * min(tokens, number("sliding_window"))
@@ -743,6 +749,8 @@ def cache_bytes(model, tokens):
     beside = number("sliding_v_head_dim", near if number("sliding_head_dim") else values)
     kept = (windows - near_shared) * number("sliding_kv_heads", number("kv_heads")) * (near + beside)
     kept *= min(tokens, number("sliding_window"))
+    # Of an encoder-decoder the facts have as many tokens of the source.
+    attention += number("cross_layers")
     return 2 * ((attention - windows - shared) * number("kv_heads") * (keys + values) * tokens + kept) + states
 
 
@@ -788,5 +796,12 @@ def test_the_facts_of_a_type(read, fact):
     if isinstance(model, str):
         said = ("cannot be counted yet", "unknown model_type", "missing", "not a multiple of 28 heads")
         assert any(each in model for each in said)
-    elif model_type not in BUILT:
+    elif model_type not in BUILT and {group["stack"] for group in fact["groups"]} != {"decoder"}:
         compare(model, fact)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("fact", facts("encoder_decoders_whole"), ids=lambda fact: fact["type"])
+def test_the_facts_of_an_encoder_with_its_decoder(read, fact):
+    fields, _ = built(fact["type"], {})
+    assert ParameterCountModel().solve(read(**fields)).canonical("parameters") == fact["parameters"]

@@ -124,6 +124,26 @@ def test_an_entry_of_the_catalog_has_all_of_its_stacks(name, total):
     assert count(model).canonical("parameters") == total(model) == ENTRIES[name]
 
 
+#: FLOPs of a forward pass over 512 tokens, and as many of a source, that transformers' counter finds without masks, and
+#: how many of the tokens have logits. BERT's counts the head's product for one of them, ours for all.
+FLOPS = {
+    "BERT_base": (96_684_825_600, 1, 8e-3),
+    "ModernBERT_base": (170_875_944_960, 512, 1e-4),
+    "T5_small": (71_605_157_888, 512, 1e-4),
+}
+
+
+@pytest.mark.parametrize("name", FLOPS)
+def test_the_arithmetic_of_a_pass_is_that_of_its_modules(name):
+    model, (flops, logits, near) = builtin().find("model", name), FLOPS[name]
+    asked = {"qps": 1, "target_p99_latency_ms": 1e6, "seq_len": 512, "output_tokens": 1, "attention_mask": "full"}
+    # Attention with a window is counted as a full square there.
+    asked |= {"source_tokens": 512} if model.cross_layers else {"sliding_layers": 0, "sliding_window": 0}
+    found = ServingCapacityModel("prefill_aware").solve(model, "H100", **asked)
+    counted = found.canonical("prefill_flops") + (logits - 1) * found.canonical("logit_flops")
+    assert counted == pytest.approx(flops, rel=near)
+
+
 @pytest.fixture
 def read(tmp_path):
     """A model out of a file of these fields, which gives all sizes that its class has."""

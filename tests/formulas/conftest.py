@@ -338,12 +338,12 @@ def beside(point: dict[str, float]) -> None:
             0.0 if point.get("kv_lora_rank") else min(point["cross_layers"], point.get("layers", 9.0))
         )
     if "source_tokens" in point and "images" in point:
-        point["images"] = math.floor(point["images"]) if point.get("source_token_flops") else 0.0
+        point["images"] = math.floor(point["images"]) if point.get("source_token_flops", 1.0) else 0.0
         if point["images"]:
             point |= {name: point[name] or 64.0 for name in {"image_patches"} & set(point)}
         if point.get("cross_layers"):
             point["source_tokens"] = point["source_tokens"] or 64.0
-        elif not point.get("source_token_flops"):
+        elif not point.get("source_token_flops", 1.0):
             point["source_tokens"] = 0.0
         if point["images"] or point["source_tokens"]:
             point |= dict.fromkeys({"pp_size"} & set(point), 1.0)
