@@ -276,6 +276,22 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     expert_row_padding: float | str | Quantity[Any]
     gathered_layers: float | str | Quantity[Any]
     reserved_memory: float | str | Quantity[Any]
+    peak_rank: str
+    loss_kernel: str
+    loss_chunks: float | str | Quantity[Any]
+    vocab_multiple: float | str | Quantity[Any]
+    gradients_at_loss: bool | str
+    update_buffer: str
+    optimizer_in_backward: bool | str
+    optimizer_device: str
+    activation_offload: bool | str
+    residual_dtype: str
+    workspace: float | str | Quantity[Any]
+    loaded_mask: bool | str
+    deferred_head_gradients: float | str | Quantity[Any]
+    layers_first_stage: float | str | Quantity[Any]
+    layers_last_stage: float | str | Quantity[Any]
+    microbatch_group: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
     hidden_dim: float | str | Quantity[Any]
@@ -337,11 +353,13 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     state_chunk: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    stack: str | _catalog.Stack
     recipe: str | _catalog.Recipe
 class _TrainingMemoryResult(Result):
     activation_bytes: Quantity[Any]
     activation_checkpointing: str
     activation_dtype: str
+    activation_offload: float
     activations: Quantity[Any]
     active_experts_per_token: float
     active_parameters: float
@@ -365,6 +383,7 @@ class _TrainingMemoryResult(Result):
     attention_vectors_per_rank: float
     backward_buffer: Quantity[Any]
     batch_size: float
+    binding_rank: str
     block_norms: float
     blockless_layers: float
     bytes_per_element: Quantity[Any]
@@ -376,6 +395,7 @@ class _TrainingMemoryResult(Result):
     conv_kernel: float
     core_width_per_rank: float
     cp_size: float
+    deferred_head_gradients: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
     dp_replicate_size: float
@@ -388,6 +408,7 @@ class _TrainingMemoryResult(Result):
     embedding_bytes: Quantity[Any]
     embedding_parameters: float
     end_activations: Quantity[Any]
+    end_edge_parameters: float
     end_expert_parameters: float
     end_layers: float
     end_memory: Quantity[Any]
@@ -414,6 +435,7 @@ class _TrainingMemoryResult(Result):
     ffn_parameters_per_rank: float
     ffn_tensors: float
     finetuning: str
+    first_rank_memory: Quantity[Any]
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
     further_matrices: float
@@ -428,14 +450,19 @@ class _TrainingMemoryResult(Result):
     gradient_bytes: Quantity[Any]
     gradient_dtype: str
     gradients: Quantity[Any]
+    gradients_at_loss: float
+    gradients_at_loss_bytes: Quantity[Any]
     head_dim: float
     head_dim_in_window: float
+    head_memory: Quantity[Any]
     head_parameters: float
     heads: float
     heads_in_window: float
     heads_per_rank: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
+    holds_first_stage: float
+    holds_last_stage: float
     hot_rank_factor: float
     in_flight_micro_batches: float
     index_head_dim: float
@@ -453,24 +480,36 @@ class _TrainingMemoryResult(Result):
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    last_rank_memory: Quantity[Any]
     layer_experts_per_rank: float
     layer_input: Quantity[Any]
+    layer_memory: Quantity[Any]
     layers: float
+    layers_first_stage: float
+    layers_last_stage: float
+    layers_of_rank: float
     layers_per_stage: float
     learned_positions: float
     least_dropped_share: float
+    loaded_mask: float
     local_micro_batch: float
+    logit_bytes: Quantity[Any]
     lora_rank: float
     lora_target_modules: str
     loss_buffer: Quantity[Any]
+    loss_chunks: float
+    loss_kernel: str
+    loss_memory: Quantity[Any]
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
     mean_rank_factor: float
+    memory_after_step: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_utilization: float
     micro_batch_tokens: Quantity[Any]
     micro_batches: float
+    microbatch_group: float
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixerless_layers: float
@@ -482,6 +521,7 @@ class _TrainingMemoryResult(Result):
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
     mtp_layers: float
+    mtp_layers_of_rank: float
     norm_activation: Quantity[Any]
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
@@ -489,12 +529,16 @@ class _TrainingMemoryResult(Result):
     norms_per_layer: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
+    optimizer_device: str
+    optimizer_in_backward: float
     optimizer_state: Quantity[Any]
     pad_to_capacity: float
     parallel_layers: float
     parameters: float
     parameters_per_rank: float
     peak_activations: Quantity[Any]
+    peak_moment: str
+    peak_rank: str
     pipeline_schedule: str
     pp_size: float
     precision: str
@@ -507,11 +551,15 @@ class _TrainingMemoryResult(Result):
     qkv_bias: float
     query_value_width_per_rank: float
     query_width_per_rank: float
+    rank_memory: Quantity[Any]
     recompute_activation_func: float
     recompute_layernorm: float
     recompute_mla_up_proj: float
     recomputed_activation: Quantity[Any]
     reserved_memory: Quantity[Any]
+    resident_memory: Quantity[Any]
+    residual_bytes: Quantity[Any]
+    residual_dtype: str
     routed_buffer: Quantity[Any]
     router_bias: float
     router_parameters: float
@@ -521,6 +569,7 @@ class _TrainingMemoryResult(Result):
     sandwich_norm: float
     saved_bytes: Quantity[Any]
     saved_dtype: str
+    second_rank_memory: Quantity[Any]
     selective_policy: str
     seq_len: Quantity[Any]
     sequence_parallel: float
@@ -560,16 +609,21 @@ class _TrainingMemoryResult(Result):
     two_batch_overlap: float
     unbounded_attention_layers: float
     up_projection_activation: Quantity[Any]
+    update_buffer: str
+    update_memory: Quantity[Any]
     v_head_dim: float
     value_dim: float
     value_dim_in_window: float
     value_projections: float
     vector_parameters_per_rank: float
+    vocab_multiple: float
     vocab_size: float
+    vocabulary_rows: float
     weight_bytes: Quantity[Any]
     weight_dtype: str
     weight_gradient_share: float
     weights: Quantity[Any]
+    workspace: Quantity[Any]
     zero_ranks: float
     zero_stage: float
 class TrainingMemoryModel(_TrainingMemoryModel):
@@ -2224,6 +2278,22 @@ class _DistributedInputs(TypedDict, total=False):
     expert_row_padding: float | str | Quantity[Any]
     gathered_layers: float | str | Quantity[Any]
     reserved_memory: float | str | Quantity[Any]
+    peak_rank: str
+    loss_kernel: str
+    loss_chunks: float | str | Quantity[Any]
+    vocab_multiple: float | str | Quantity[Any]
+    gradients_at_loss: bool | str
+    update_buffer: str
+    optimizer_in_backward: bool | str
+    optimizer_device: str
+    activation_offload: bool | str
+    residual_dtype: str
+    workspace: float | str | Quantity[Any]
+    loaded_mask: bool | str
+    deferred_head_gradients: float | str | Quantity[Any]
+    layers_first_stage: float | str | Quantity[Any]
+    layers_last_stage: float | str | Quantity[Any]
+    microbatch_group: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -2349,6 +2419,7 @@ class _DistributedResult(Result):
     accelerators_per_pod: float
     activation_checkpointing: str
     activation_dtype: str
+    activation_offload: float
     activations: Quantity[Any]
     active_experts_per_token: float
     active_parameters: float
@@ -2384,6 +2455,7 @@ class _DistributedResult(Result):
     backward_share: float
     batch_size: float
     besides_launch_time: Quantity[Any]
+    binding_rank: str
     block_norms: float
     blockless_layers: float
     bubble_fraction: float
@@ -2423,6 +2495,7 @@ class _DistributedResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
+    deferred_head_gradients: float
     delta_rule: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
@@ -2479,6 +2552,7 @@ class _DistributedResult(Result):
     embedding_bytes: Quantity[Any]
     embedding_parameters: float
     end_activations: Quantity[Any]
+    end_edge_parameters: float
     end_expert_parameters: float
     end_layers: float
     end_memory: Quantity[Any]
@@ -2539,6 +2613,7 @@ class _DistributedResult(Result):
     ffn_tensors: float
     fill_share: float
     finetuning: str
+    first_rank_memory: Quantity[Any]
     fleet_size: float
     flop_convention: str
     forward_exposed_exchange: Quantity[Any]
@@ -2562,12 +2637,15 @@ class _DistributedResult(Result):
     gradient_dtype: str
     gradient_reduction_time: Quantity[Any]
     gradients: Quantity[Any]
+    gradients_at_loss: float
+    gradients_at_loss_bytes: Quantity[Any]
     grid_carbon: Quantity[Any]
     grouped_experts: float
     hardware_flops: Quantity[Any]
     head_dim: float
     head_dim_in_window: float
     head_layers: float
+    head_memory: Quantity[Any]
     head_parameters: float
     heads: float
     heads_in_window: float
@@ -2575,6 +2653,8 @@ class _DistributedResult(Result):
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
+    holds_first_stage: float
+    holds_last_stage: float
     host_operation_time: Quantity[Any]
     host_power_fraction: float
     host_wait_time: Quantity[Any]
@@ -2602,31 +2682,42 @@ class _DistributedResult(Result):
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
     layer_experts_per_rank: float
     layer_hiding_time: Quantity[Any]
     layer_input: Quantity[Any]
     layer_launch_time: Quantity[Any]
+    layer_memory: Quantity[Any]
     layer_operations: float
     layer_time: Quantity[Any]
     layers: float
+    layers_first_stage: float
+    layers_last_stage: float
+    layers_of_rank: float
     layers_per_stage: float
     learned_positions: float
     least_dropped_share: float
     link_efficiency: float
+    loaded_mask: float
     local_micro_batch: float
+    logit_bytes: Quantity[Any]
     logit_flops: Quantity[Any]
     longest_part_time: Quantity[Any]
     lora_rank: float
     lora_target_modules: str
     loss_buffer: Quantity[Any]
+    loss_chunks: float
+    loss_kernel: str
+    loss_memory: Quantity[Any]
     loss_time: Quantity[Any]
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
     mean_compute_time: Quantity[Any]
     mean_rank_factor: float
+    memory_after_step: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
@@ -2638,6 +2729,7 @@ class _DistributedResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    microbatch_group: float
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixer_product_widths: float
@@ -2651,6 +2743,7 @@ class _DistributedResult(Result):
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
     mtp_layers: float
+    mtp_layers_of_rank: float
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
@@ -2662,6 +2755,8 @@ class _DistributedResult(Result):
     norms_per_layer: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
+    optimizer_device: str
+    optimizer_in_backward: float
     optimizer_state: Quantity[Any]
     optimizer_time: Quantity[Any]
     other_stage_layers: float
@@ -2672,6 +2767,8 @@ class _DistributedResult(Result):
     parameters_per_rank: float
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
+    peak_moment: str
+    peak_rank: str
     pipeline_schedule: str
     pipeline_split: str
     port_bandwidth: Quantity[Any]
@@ -2692,6 +2789,7 @@ class _DistributedResult(Result):
     qkv_bias: float
     query_value_width_per_rank: float
     query_width_per_rank: float
+    rank_memory: Quantity[Any]
     ranks_per_token: float
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
@@ -2720,6 +2818,9 @@ class _DistributedResult(Result):
     rep_tree_time: Quantity[Any]
     repeated_matrix_elements: float
     reserved_memory: Quantity[Any]
+    resident_memory: Quantity[Any]
+    residual_bytes: Quantity[Any]
+    residual_dtype: str
     rest_time: Quantity[Any]
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
@@ -2743,6 +2844,7 @@ class _DistributedResult(Result):
     score_time: Quantity[Any]
     scored_pair_flops: Quantity[Any]
     scores_share: float
+    second_rank_memory: Quantity[Any]
     selective_policy: str
     send_time: Quantity[Any]
     seq_len: Quantity[Any]
@@ -2826,13 +2928,17 @@ class _DistributedResult(Result):
     unbounded_attention_layers: float
     up_projection_activation: Quantity[Any]
     up_projection_elements: float
+    update_buffer: str
+    update_memory: Quantity[Any]
     updated_parameters_per_rank: float
     v_head_dim: float
     value_dim: float
     value_dim_in_window: float
     value_projections: float
     vector_parameters_per_rank: float
+    vocab_multiple: float
     vocab_size: float
+    vocabulary_rows: float
     weight_bytes: Quantity[Any]
     weight_dtype: str
     weight_gather_time: Quantity[Any]
@@ -2842,6 +2948,7 @@ class _DistributedResult(Result):
     widening_traffic: Quantity[Any]
     width_vectors: float
     window_reach: Quantity[Any]
+    workspace: Quantity[Any]
     zero_ranks: float
     zero_stage: float
 class DistributedModel(_DistributedModel):
@@ -2895,6 +3002,22 @@ class _ExpertParallelInputs(TypedDict, total=False):
     expert_row_padding: float | str | Quantity[Any]
     gathered_layers: float | str | Quantity[Any]
     reserved_memory: float | str | Quantity[Any]
+    peak_rank: str
+    loss_kernel: str
+    loss_chunks: float | str | Quantity[Any]
+    vocab_multiple: float | str | Quantity[Any]
+    gradients_at_loss: bool | str
+    update_buffer: str
+    optimizer_in_backward: bool | str
+    optimizer_device: str
+    activation_offload: bool | str
+    residual_dtype: str
+    workspace: float | str | Quantity[Any]
+    loaded_mask: bool | str
+    deferred_head_gradients: float | str | Quantity[Any]
+    layers_first_stage: float | str | Quantity[Any]
+    layers_last_stage: float | str | Quantity[Any]
+    microbatch_group: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -3024,6 +3147,7 @@ class _ExpertParallelResult(Result):
     accumulated_weights: Quantity[Any]
     activation_checkpointing: str
     activation_dtype: str
+    activation_offload: float
     activations: Quantity[Any]
     active_experts_per_token: float
     active_parameters: float
@@ -3064,6 +3188,7 @@ class _ExpertParallelResult(Result):
     batch_size: float
     besides_launch_time: Quantity[Any]
     besides_time: Quantity[Any]
+    binding_rank: str
     block_norms: float
     blockless_layers: float
     break_even_bandwidth: Quantity[Any]
@@ -3113,6 +3238,7 @@ class _ExpertParallelResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
+    deferred_head_gradients: float
     delta_rule: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
@@ -3171,6 +3297,7 @@ class _ExpertParallelResult(Result):
     embedding_bytes: Quantity[Any]
     embedding_parameters: float
     end_activations: Quantity[Any]
+    end_edge_parameters: float
     end_expert_parameters: float
     end_layers: float
     end_memory: Quantity[Any]
@@ -3234,6 +3361,7 @@ class _ExpertParallelResult(Result):
     ffn_tensors: float
     fill_share: float
     finetuning: str
+    first_rank_memory: Quantity[Any]
     fixed_exchange_time: Quantity[Any]
     fixed_expert_time: Quantity[Any]
     fleet_size: float
@@ -3267,6 +3395,8 @@ class _ExpertParallelResult(Result):
     gradient_dtype: str
     gradient_reduction_time: Quantity[Any]
     gradients: Quantity[Any]
+    gradients_at_loss: float
+    gradients_at_loss_bytes: Quantity[Any]
     grid_carbon: Quantity[Any]
     grouped_experts: float
     growing_traffic_time: Quantity[Any]
@@ -3274,6 +3404,7 @@ class _ExpertParallelResult(Result):
     head_dim: float
     head_dim_in_window: float
     head_layers: float
+    head_memory: Quantity[Any]
     head_parameters: float
     heads: float
     heads_in_window: float
@@ -3282,6 +3413,8 @@ class _ExpertParallelResult(Result):
     hidden_bytes: Quantity[Any]
     hidden_dim: float
     hiding_share: float
+    holds_first_stage: float
+    holds_last_stage: float
     host_operation_time: Quantity[Any]
     host_power_fraction: float
     host_sync_time: Quantity[Any]
@@ -3310,26 +3443,36 @@ class _ExpertParallelResult(Result):
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
     layer_experts_per_rank: float
     layer_hiding_time: Quantity[Any]
     layer_input: Quantity[Any]
     layer_launch_time: Quantity[Any]
+    layer_memory: Quantity[Any]
     layer_operations: float
     layer_time: Quantity[Any]
     layers: float
+    layers_first_stage: float
+    layers_last_stage: float
+    layers_of_rank: float
     layers_per_stage: float
     learned_positions: float
     least_dropped_share: float
     link_efficiency: float
     live_memory: Quantity[Any]
+    loaded_mask: float
     local_micro_batch: float
+    logit_bytes: Quantity[Any]
     logit_flops: Quantity[Any]
     longest_part_time: Quantity[Any]
     lora_rank: float
     lora_target_modules: str
     loss_buffer: Quantity[Any]
+    loss_chunks: float
+    loss_kernel: str
+    loss_memory: Quantity[Any]
     loss_pool: Quantity[Any]
     loss_time: Quantity[Any]
     master_bytes: Quantity[Any]
@@ -3337,6 +3480,7 @@ class _ExpertParallelResult(Result):
     matrix_edges_per_rank: float
     mean_compute_time: Quantity[Any]
     mean_rank_factor: float
+    memory_after_step: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
@@ -3348,6 +3492,7 @@ class _ExpertParallelResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    microbatch_group: float
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixer_product_widths: float
@@ -3361,6 +3506,7 @@ class _ExpertParallelResult(Result):
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
     mtp_layers: float
+    mtp_layers_of_rank: float
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
@@ -3372,6 +3518,8 @@ class _ExpertParallelResult(Result):
     norms_per_layer: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
+    optimizer_device: str
+    optimizer_in_backward: float
     optimizer_state: Quantity[Any]
     optimizer_time: Quantity[Any]
     other_stage_layers: float
@@ -3383,6 +3531,8 @@ class _ExpertParallelResult(Result):
     parameters_per_rank: float
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
+    peak_moment: str
+    peak_rank: str
     pipeline_schedule: str
     pipeline_split: str
     port_bandwidth: Quantity[Any]
@@ -3403,6 +3553,7 @@ class _ExpertParallelResult(Result):
     qkv_bias: float
     query_value_width_per_rank: float
     query_width_per_rank: float
+    rank_memory: Quantity[Any]
     ranks_per_token: float
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
@@ -3436,6 +3587,9 @@ class _ExpertParallelResult(Result):
     repeated_matrix_elements: float
     reported_memory: Quantity[Any]
     reserved_memory: Quantity[Any]
+    resident_memory: Quantity[Any]
+    residual_bytes: Quantity[Any]
+    residual_dtype: str
     rest_time: Quantity[Any]
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
@@ -3462,6 +3616,7 @@ class _ExpertParallelResult(Result):
     score_time: Quantity[Any]
     scored_pair_flops: Quantity[Any]
     scores_share: float
+    second_rank_memory: Quantity[Any]
     selective_policy: str
     send_time: Quantity[Any]
     seq_len: Quantity[Any]
@@ -3567,6 +3722,8 @@ class _ExpertParallelResult(Result):
     unsplit_traffic_time: Quantity[Any]
     up_projection_activation: Quantity[Any]
     up_projection_elements: float
+    update_buffer: str
+    update_memory: Quantity[Any]
     updated_parameters_per_rank: float
     usable_memory: Quantity[Any]
     v_head_dim: float
@@ -3574,7 +3731,9 @@ class _ExpertParallelResult(Result):
     value_dim_in_window: float
     value_projections: float
     vector_parameters_per_rank: float
+    vocab_multiple: float
     vocab_size: float
+    vocabulary_rows: float
     weight_bytes: Quantity[Any]
     weight_dtype: str
     weight_gather_time: Quantity[Any]
@@ -3584,6 +3743,7 @@ class _ExpertParallelResult(Result):
     widening_traffic: Quantity[Any]
     width_vectors: float
     window_reach: Quantity[Any]
+    workspace: Quantity[Any]
     zero_ranks: float
     zero_stage: float
 class ExpertParallelModel(_ExpertParallelModel):
@@ -3637,6 +3797,22 @@ class _EconomicsInputs(TypedDict, total=False):
     expert_row_padding: float | str | Quantity[Any]
     gathered_layers: float | str | Quantity[Any]
     reserved_memory: float | str | Quantity[Any]
+    peak_rank: str
+    loss_kernel: str
+    loss_chunks: float | str | Quantity[Any]
+    vocab_multiple: float | str | Quantity[Any]
+    gradients_at_loss: bool | str
+    update_buffer: str
+    optimizer_in_backward: bool | str
+    optimizer_device: str
+    activation_offload: bool | str
+    residual_dtype: str
+    workspace: float | str | Quantity[Any]
+    loaded_mask: bool | str
+    deferred_head_gradients: float | str | Quantity[Any]
+    layers_first_stage: float | str | Quantity[Any]
+    layers_last_stage: float | str | Quantity[Any]
+    microbatch_group: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -3837,6 +4013,7 @@ class _EconomicsResult(Result):
     acceptance_rate: float
     activation_checkpointing: str
     activation_dtype: str
+    activation_offload: float
     activation_time: Quantity[Any]
     activations: Quantity[Any]
     active_batch_size: Quantity[Any]
@@ -3891,6 +4068,7 @@ class _EconomicsResult(Result):
     between_prompts_cv: float
     between_stop_probability: float
     between_stopping_prompts: float
+    binding_rank: str
     block_norms: float
     blockless_layers: float
     bottleneck: str
@@ -4049,6 +4227,7 @@ class _EconomicsResult(Result):
     decode_step_time: Quantity[Any]
     decode_time: Quantity[Any]
     decode_workers: float
+    deferred_head_gradients: float
     delta_rule: float
     dense_bytes: Quantity[Any]
     dense_layer_activation: Quantity[Any]
@@ -4127,6 +4306,7 @@ class _EconomicsResult(Result):
     embedding_parameters: float
     empty_share: float
     end_activations: Quantity[Any]
+    end_edge_parameters: float
     end_expert_parameters: float
     end_layers: float
     end_memory: Quantity[Any]
@@ -4203,6 +4383,7 @@ class _EconomicsResult(Result):
     first_gap_time: Quantity[Any]
     first_long_share: float
     first_prompts_cv: float
+    first_rank_memory: Quantity[Any]
     first_stall: Quantity[Any]
     first_stop_probability: float
     first_stopping_prompts: float
@@ -4246,6 +4427,8 @@ class _EconomicsResult(Result):
     gradient_dtype: str
     gradient_reduction_time: Quantity[Any]
     gradients: Quantity[Any]
+    gradients_at_loss: float
+    gradients_at_loss_bytes: Quantity[Any]
     grid_carbon: Quantity[Any]
     grouped_experts: float
     half_prompt_time: Quantity[Any]
@@ -4255,6 +4438,7 @@ class _EconomicsResult(Result):
     head_dim: float
     head_dim_in_window: float
     head_layers: float
+    head_memory: Quantity[Any]
     head_parameters: float
     head_time: Quantity[Any]
     heads: float
@@ -4263,6 +4447,8 @@ class _EconomicsResult(Result):
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
+    holds_first_stage: float
+    holds_last_stage: float
     host_layer_time: Quantity[Any]
     host_operation_time: Quantity[Any]
     host_power_fraction: float
@@ -4322,6 +4508,7 @@ class _EconomicsResult(Result):
     largest_layer_trained_parameters: float
     last_piece: Quantity[Any]
     last_piece_time: Quantity[Any]
+    last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
     latency_skewness: float
@@ -4331,10 +4518,14 @@ class _EconomicsResult(Result):
     layer_hiding_time: Quantity[Any]
     layer_input: Quantity[Any]
     layer_launch_time: Quantity[Any]
+    layer_memory: Quantity[Any]
     layer_operations: float
     layer_tax: Quantity[Any]
     layer_time: Quantity[Any]
     layers: float
+    layers_first_stage: float
+    layers_last_stage: float
+    layers_of_rank: float
     layers_per_stage: float
     learned_positions: float
     least_dropped_share: float
@@ -4342,7 +4533,9 @@ class _EconomicsResult(Result):
     left_tokens: Quantity[Any]
     light_load_p99: Quantity[Any]
     link_efficiency: float
+    loaded_mask: float
     local_micro_batch: float
+    logit_bytes: Quantity[Any]
     logit_flops: Quantity[Any]
     logit_weight_bytes: Quantity[Any]
     lone_tpot: Quantity[Any]
@@ -4361,6 +4554,9 @@ class _EconomicsResult(Result):
     lora_time: Quantity[Any]
     lora_zipf: float
     loss_buffer: Quantity[Any]
+    loss_chunks: float
+    loss_kernel: str
+    loss_memory: Quantity[Any]
     loss_time: Quantity[Any]
     lost_bunch_share: float
     maintenance_cost: Quantity[Any]
@@ -4379,6 +4575,7 @@ class _EconomicsResult(Result):
     mean_latency: Quantity[Any]
     mean_prompt_time: Quantity[Any]
     mean_rank_factor: float
+    memory_after_step: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
@@ -4390,6 +4587,7 @@ class _EconomicsResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    microbatch_group: float
     mixer_bytes: Quantity[Any]
     mixer_matrix_elements: float
     mixer_parameters: float
@@ -4405,6 +4603,7 @@ class _EconomicsResult(Result):
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
     mtp_layers: float
+    mtp_layers_of_rank: float
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
@@ -4422,6 +4621,8 @@ class _EconomicsResult(Result):
     offered_load: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
+    optimizer_device: str
+    optimizer_in_backward: float
     optimizer_state: Quantity[Any]
     optimizer_time: Quantity[Any]
     osl: Quantity[Any]
@@ -4438,6 +4639,8 @@ class _EconomicsResult(Result):
     passed_weight_bytes: Quantity[Any]
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
+    peak_moment: str
+    peak_rank: str
     peak_seq_len: Quantity[Any]
     per_replica_qps_capacity: float
     pipeline_schedule: str
@@ -4547,6 +4750,7 @@ class _EconomicsResult(Result):
     r8_first_score: float
     r8_kept_share: float
     rank_decode_requests: Quantity[Any]
+    rank_memory: Quantity[Any]
     rank_prompts: Quantity[Any]
     ranks_per_token: float
     reachable_nodes: float
@@ -4590,6 +4794,9 @@ class _EconomicsResult(Result):
     reserved_memory: Quantity[Any]
     residence_time: Quantity[Any]
     residence_variance: Quantity[Any]
+    resident_memory: Quantity[Any]
+    residual_bytes: Quantity[Any]
+    residual_dtype: str
     rest_time: Quantity[Any]
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
@@ -4618,6 +4825,7 @@ class _EconomicsResult(Result):
     scored_pair_flops: Quantity[Any]
     scores_share: float
     second_batch_estimate: float
+    second_rank_memory: Quantity[Any]
     selective_policy: str
     send_time: Quantity[Any]
     seq_len: Quantity[Any]
@@ -4762,6 +4970,8 @@ class _EconomicsResult(Result):
     uneven_stage_time: Quantity[Any]
     up_projection_activation: Quantity[Any]
     up_projection_elements: float
+    update_buffer: str
+    update_memory: Quantity[Any]
     updated_parameters_per_rank: float
     utilization: float
     v_head_dim: float
@@ -4770,7 +4980,9 @@ class _EconomicsResult(Result):
     value_projections: float
     varied_prompt_time: Quantity[Any]
     vector_parameters_per_rank: float
+    vocab_multiple: float
     vocab_size: float
+    vocabulary_rows: float
     wait_decay: float
     wait_probability: float
     waiting_tokens: Quantity[Any]
@@ -4786,6 +4998,7 @@ class _EconomicsResult(Result):
     width_vectors: float
     window_reach: Quantity[Any]
     worker_overhead: Quantity[Any]
+    workspace: Quantity[Any]
     workspace_memory: Quantity[Any]
     zero_ranks: float
     zero_stage: float
@@ -4855,6 +5068,22 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     expert_row_padding: float | str | Quantity[Any]
     gathered_layers: float | str | Quantity[Any]
     reserved_memory: float | str | Quantity[Any]
+    peak_rank: str
+    loss_kernel: str
+    loss_chunks: float | str | Quantity[Any]
+    vocab_multiple: float | str | Quantity[Any]
+    gradients_at_loss: bool | str
+    update_buffer: str
+    optimizer_in_backward: bool | str
+    optimizer_device: str
+    activation_offload: bool | str
+    residual_dtype: str
+    workspace: float | str | Quantity[Any]
+    loaded_mask: bool | str
+    deferred_head_gradients: float | str | Quantity[Any]
+    layers_first_stage: float | str | Quantity[Any]
+    layers_last_stage: float | str | Quantity[Any]
+    microbatch_group: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -5038,6 +5267,7 @@ class _MemoryExpansionResult(Result):
     acceptance_rate: float
     activation_checkpointing: str
     activation_dtype: str
+    activation_offload: float
     activation_passes: float
     activation_traffic: Quantity[Any]
     activations: Quantity[Any]
@@ -5088,6 +5318,7 @@ class _MemoryExpansionResult(Result):
     between_prompts_cv: float
     between_stop_probability: float
     between_stopping_prompts: float
+    binding_rank: str
     block_norms: float
     blocking_link_traffic: Quantity[Any]
     blockless_layers: float
@@ -5229,6 +5460,7 @@ class _MemoryExpansionResult(Result):
     decode_batch: Quantity[Any]
     decode_iteration_time: Quantity[Any]
     decode_workers: float
+    deferred_head_gradients: float
     delta_rule: float
     dense_bytes: Quantity[Any]
     dense_layer_activation: Quantity[Any]
@@ -5302,6 +5534,7 @@ class _MemoryExpansionResult(Result):
     embedding_bytes: Quantity[Any]
     embedding_parameters: float
     empty_share: float
+    end_edge_parameters: float
     end_layers: float
     engine_slots: Quantity[Any]
     ep_exposed_time: Quantity[Any]
@@ -5369,6 +5602,7 @@ class _MemoryExpansionResult(Result):
     first_gap_time: Quantity[Any]
     first_long_share: float
     first_prompts_cv: float
+    first_rank_memory: Quantity[Any]
     first_stall: Quantity[Any]
     first_stop_probability: float
     first_stopping_prompts: float
@@ -5411,6 +5645,7 @@ class _MemoryExpansionResult(Result):
     gradient_passes: float
     gradient_reduction_time: Quantity[Any]
     gradients: Quantity[Any]
+    gradients_at_loss: float
     gradients_offload: float
     grouped_experts: float
     half_prompt_time: Quantity[Any]
@@ -5424,6 +5659,8 @@ class _MemoryExpansionResult(Result):
     heads_per_rank: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
+    holds_first_stage: float
+    holds_last_stage: float
     host_layer_time: Quantity[Any]
     host_operation_time: Quantity[Any]
     host_time: Quantity[Any]
@@ -5473,6 +5710,7 @@ class _MemoryExpansionResult(Result):
     largest_layer_trained_parameters: float
     last_piece: Quantity[Any]
     last_piece_time: Quantity[Any]
+    last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
     latency_skewness: float
@@ -5486,14 +5724,19 @@ class _MemoryExpansionResult(Result):
     layer_tax: Quantity[Any]
     layer_time: Quantity[Any]
     layers: float
+    layers_first_stage: float
+    layers_last_stage: float
+    layers_of_rank: float
     layers_per_stage: float
     learned_positions: float
     left_tokens: Quantity[Any]
     link_bandwidth: Quantity[Any]
     link_efficiency: float
+    loaded_mask: float
     local_memory: Quantity[Any]
     local_micro_batch: float
     local_price: Quantity[Any]
+    logit_bytes: Quantity[Any]
     logit_flops: Quantity[Any]
     logit_weight_bytes: Quantity[Any]
     lone_tpot: Quantity[Any]
@@ -5508,6 +5751,8 @@ class _MemoryExpansionResult(Result):
     lora_target_modules: str
     lora_zipf: float
     loss_buffer: Quantity[Any]
+    loss_chunks: float
+    loss_kernel: str
     loss_time: Quantity[Any]
     lost_bunch_share: float
     master_bytes: Quantity[Any]
@@ -5528,6 +5773,7 @@ class _MemoryExpansionResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    microbatch_group: float
     mixer_bytes: Quantity[Any]
     mixer_matrix_elements: float
     mixer_parameters: float
@@ -5547,6 +5793,7 @@ class _MemoryExpansionResult(Result):
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
     mtp_layers: float
+    mtp_layers_of_rank: float
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
@@ -5563,6 +5810,8 @@ class _MemoryExpansionResult(Result):
     num_speculative_tokens: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
+    optimizer_device: str
+    optimizer_in_backward: float
     optimizer_offload: float
     optimizer_passes: float
     optimizer_state: Quantity[Any]
@@ -5580,6 +5829,7 @@ class _MemoryExpansionResult(Result):
     passed_weight_bytes: Quantity[Any]
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
+    peak_rank: str
     peak_seq_len: Quantity[Any]
     pipeline_schedule: str
     pipeline_split: str
@@ -5673,6 +5923,7 @@ class _MemoryExpansionResult(Result):
     r8_ended_share: float
     r8_first_score: float
     r8_kept_share: float
+    rank_memory: Quantity[Any]
     ranks_per_token: float
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
@@ -5718,6 +5969,8 @@ class _MemoryExpansionResult(Result):
     request_groups: float
     request_rate: Quantity[Any]
     reserved_memory: Quantity[Any]
+    residual_bytes: Quantity[Any]
+    residual_dtype: str
     rest_time: Quantity[Any]
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
@@ -5740,6 +5993,7 @@ class _MemoryExpansionResult(Result):
     score_time: Quantity[Any]
     scored_pair_flops: Quantity[Any]
     scores_share: float
+    second_rank_memory: Quantity[Any]
     selective_policy: str
     send_time: Quantity[Any]
     seq_len: Quantity[Any]
@@ -5860,6 +6114,7 @@ class _MemoryExpansionResult(Result):
     unified: float
     up_projection_activation: Quantity[Any]
     up_projection_elements: float
+    update_buffer: str
     update_place: str
     update_slowdown: float
     update_traffic: Quantity[Any]
@@ -5870,7 +6125,9 @@ class _MemoryExpansionResult(Result):
     value_projections: float
     varied_prompt_time: Quantity[Any]
     vector_parameters_per_rank: float
+    vocab_multiple: float
     vocab_size: float
+    vocabulary_rows: float
     wait_decay: float
     waiting_tokens: Quantity[Any]
     weight_bytes: Quantity[Any]
@@ -5888,6 +6145,7 @@ class _MemoryExpansionResult(Result):
     window_reach: Quantity[Any]
     worker_overhead: Quantity[Any]
     working_buffer: Quantity[Any]
+    workspace: Quantity[Any]
     workspace_memory: Quantity[Any]
     zero_ranks: float
     zero_stage: float
