@@ -15,11 +15,10 @@ from sympy import And, Eq, Gt, Le, Ne, Piecewise
 from mlsysim.formulas import step_moments
 from mlsysim.formulas.parameter_counts import norms, plain_layers
 from mlsysim.formulas.rank_parameters import WHOLE_EDGE
-from mlsysim.formulas.step_moments import FULLEST_RANK
 from mlsysim.formulas.step_time import PARTS, binding, longest
 from mlsysim.formulas.trained_parameters import ON_LAST
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, label, token, when
-from mlsysim.symbols.activations import A_bwd, A_loss, M_1st, M_2nd, M_last, M_r, V_r, b_last, peak_rank, schedule
+from mlsysim.symbols.activations import A_bwd, A_loss, M_r, V_r, b_last
 from mlsysim.symbols.formats import q_a, q_u
 from mlsysim.symbols.fsdp import (
     A_frag,
@@ -84,7 +83,6 @@ from mlsysim.symbols.training import (
     n_mb,
     n_tok,
     n_z,
-    p,
     reserve,
     workspace,
 )
@@ -274,16 +272,12 @@ first_rank, second_rank, last_rank = step_moments.of_ranks((*step_moments.leadin
 
 total_memory = Formula(
     M,
-    FULLEST_RANK,
+    M_r,
     title="Training memory of the fullest rank, as its streams reserve it",
     source=ALLOCATOR,
     variant="fsdp",
     convention=RANK,
-    example=Example(
-        {p: 1, schedule: "1f1b", peak_rank: "fullest", M_r: 102.77, M_1st: 102.77, M_2nd: 1, M_last: 102.77},
-        "102.77 GB",
-        derived="102.77",
-    ),
+    example=Example({M_r: 102.77}, "102.77 GB", derived="102.77"),
 )
 
 usable_memory = Formula(

@@ -13,7 +13,7 @@ from sympy import Eq
 
 from mlsysim.formulas import step_moments, step_time
 from mlsysim.formulas.rank_parameters import GATHERED, SCATTERED, WHOLE_EDGE
-from mlsysim.formulas.step_moments import FULLEST_RANK
+from mlsysim.formulas.step_moments import GATHERED_HEAD
 from mlsysim.formulas.trained_parameters import ON_LAST
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, label, when
 from mlsysim.symbols.activations import (
@@ -21,14 +21,9 @@ from mlsysim.symbols.activations import (
     A_loss,
     A_peak,
     A_stage,
-    M_1st,
-    M_2nd,
-    M_last,
     M_r,
     V_r,
     b_last,
-    peak_rank,
-    schedule,
 )
 from mlsysim.symbols.formats import q_a, q_u
 from mlsysim.symbols.groups import n_g
@@ -77,7 +72,6 @@ from mlsysim.symbols.training import (
     n_gather,
     n_mb,
     n_z,
-    p,
     q_g,
     reserve,
     workspace,
@@ -118,12 +112,29 @@ staging = Formula(
 
 peak_activations = Formula(
     A_peak,
-    (1 - omega_ck) * A + Max(A_bwd, when(ON_LAST, A_loss)),
+    (1 - omega_ck) * A + Max(A_bwd, when(ON_LAST, A_loss + GATHERED_HEAD)),
     title="Local activations and buffers at their peak",
     source=OFFLOAD,
     variant=NAME,
     assumes="Checkpoints kept remote leave local memory; the buffers stay.",
-    example=Example({omega_ck: 0.5, A: 8, A_bwd: 3, b_last: 1, A_loss: 9}, "13.0 GB", derived="0.5 * 8 + max(3, 9)"),
+    example=Example(
+        {
+            omega_ck: 0.5,
+            A: 8,
+            A_bwd: 3,
+            b_last: 1,
+            A_loss: 9,
+            Z: 0,
+            n_z: 1,
+            n_g["edp"]: 1,
+            q_a: 2,
+            f_w: 1,
+            V_r: 32000,
+            h: 4096,
+        },
+        "13.0 GB",
+        derived="0.5 * 8 + max(3, 9)",
+    ),
 )
 
 local_rank_memory = Formula(
@@ -156,16 +167,12 @@ first_rank, second_rank, last_rank = step_moments.of_ranks(
 
 local_memory = Formula(
     M_near_need,
-    FULLEST_RANK,
+    M_r,
     title="Local memory of an offloaded step",
     source=OFFLOAD,
     variant=NAME,
     convention="The rank that holds the most, or the one that is asked.",
-    example=Example(
-        {p: 1, schedule: "1f1b", peak_rank: "fullest", M_r: 42, M_1st: 42, M_2nd: 1, M_last: 42},
-        "42.00 GB",
-        derived="42",
-    ),
+    example=Example({M_r: 42}, "42.00 GB", derived="42"),
 )
 
 remote_memory = Formula(

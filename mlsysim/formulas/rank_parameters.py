@@ -490,7 +490,10 @@ largest_layer_parameters = Formula(
 
 gathered_weights = Formula(
     W_gather,
-    when(GATHERED, q_u * (Min(n_gather, ell) + 1 / n_z) * P_unit + when(n_z > 1, (1 + 1 / n_z) * WHOLE_EDGE))
+    when(
+        GATHERED,
+        q_u * (Min(n_gather, ell) + 1 / Max(n_z, n_g["edp"])) * P_unit + when(n_z > 1, (1 + 1 / n_z) * WHOLE_EDGE),
+    )
     + when(WIDENED, q_c * h * Max(Max(d_ff, d_sh) / t, y_q, d_e * h_e / (h * n_g["etp"]), r_moe)),
     title="Weights held whole or wide",
     source=Source("zhao2023", "section 3.2"),

@@ -89,6 +89,8 @@ RANK = "The rank that is described; GB = 1e9 bytes."
 NAME = "per_operator"
 
 _head_gradient = f_w * V_r * h_V
+#: Gradient of the head before ZeRO-3 reduces it.
+GATHERED_HEAD = when(GATHERED, q_a * _head_gradient)
 #: What is there in a forward and a backward pass: what gathers and hands on, and a mask.
 _passing = S_mem + C_buf + W_gather + loaded_mask * byte * m * s**2 / token**2
 
@@ -132,7 +134,7 @@ loss_memory = Formula(
     M_loss,
     when(
         ON_LAST,
-        _passing + G_at + A + A_loss + when(GATHERED, q_a * _head_gradient),
+        _passing + G_at + A + A_loss + GATHERED_HEAD,
     ),
     title="Memory at the loss",
     source=MOMENTS,
@@ -325,24 +327,15 @@ binding_rank = Formula(
     ),
 )
 
-#: The most of the ranks, or the one that is asked.
-FULLEST_RANK: Any = Piecewise(
-    (M_r, Or(p <= 1, DUALPIPE, *_asked.values())), (Max(M_1st, when(p > 2, M_2nd), M_last), True)
-)
-
 total_memory = Formula(
     M,
-    Max(FULLEST_RANK, M_end),
+    Max(M_r, M_end),
     title="Training memory of the fullest rank at its peak",
     source=ZERO,
     variant=NAME,
-    assumes="The most of its ranks, each with its own layers, ends and micro-batches.",
-    convention="The rank that holds the most, or the one that is asked; GB = 1e9 bytes.",
-    example=Example(
-        {p: 4, schedule: "1f1b", peak_rank: "fullest", M_1st: 30.0, M_2nd: 26.0, M_last: 31.0, M_r: 31.0, M_end: 0},
-        "31.00 GB",
-        derived="max(30, 26, 31)",
-    ),
+    assumes="That of the rank that is described: the fullest, or the one that is asked.",
+    convention="GB = 1e9 bytes.",
+    example=Example({M_r: 31.0, M_end: 0}, "31.00 GB", derived="max(31, 0)"),
 )
 
 FORMULAS = (

@@ -56,7 +56,7 @@ class Derivative:
             raise UnknownNameError(f"input of {type(model).__name__}", by, names)
         self.by = _number_variable(variable_of(by))
         self._system = closure(model.system, (output,), relax=relax)
-        chain, self.steps = _chain_rule(self._system, self.by)
+        chain, self.steps = _chain_rule(self._system, self.by, self.output)
         self.expression = _total(chain, output, self.by.name)
         if self.expression.has(sympy.Derivative):
             allowed = f"{output} has no derivative by it: Erlang C is defined for whole numbers of replicas only"
@@ -105,14 +105,26 @@ def _number_variable(variable: Variable) -> Variable:
 Chain = list[tuple[str, list[tuple[str, Any]]]]
 
 
-def _chain_rule(system: System, by: Variable) -> tuple[Chain, tuple[str, ...]]:
-    """The partial derivatives of every variable that moves with an input, and the variables that jump."""
+def _numbers(system: System, output: Variable) -> set[str]:
+    """Names of the variables that lead to an output by their numbers, not by a label alone."""
+    needed, open_ = set(), [output.name]
+    while open_:
+        name = open_.pop()
+        if name in system and name not in needed:
+            needed.add(name)
+            open_ += [each.name for each in system[name].inputs if each.domain.kind != "choice"]
+    return needed
+
+
+def _chain_rule(system: System, by: Variable, output: Variable) -> tuple[Chain, tuple[str, ...]]:
+    """The partial derivatives of every variable on the way from an input to an output, and the variables that jump."""
+    leading = _numbers(system, output)
     moved = {by.name}
     chain: Chain = []
     steps: list[str] = []
     for formula in system:
         moving = [v for v in formula.inputs if v.name in moved]
-        if not moving or _is_truth(formula.expression):
+        if formula.name not in leading or not moving or _is_truth(formula.expression):
             continue
         moved_symbols = {v.symbol for v in moving}
         expression, frozen = _smooth(lower(formula.expression), moved_symbols)

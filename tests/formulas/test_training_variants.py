@@ -415,8 +415,11 @@ def per_operator(x):
         place = place if asked == "fullest" else asked
     found = ranks[place]
     total = max(found["rank_memory"], found.pop("both_ends"))
+    moments = ("loss_memory", "head_memory", "layer_memory", "update_memory")
     return {
         **found,
+        "binding_rank": ["first", "between", "last"].index(place),
+        "peak_moment": max(range(4), key=lambda each: found[moments[each]]),
         "total_memory": total,
         "memory_utilization": total / x["memory_capacity"],
         "feasible": total <= x["memory_capacity"],

@@ -35,7 +35,7 @@ def test_memory_of_the_ends():
 
 def test_without_what_is_recomputed_and_both_directions_it_does_not_fit():
     plain = {**dict.fromkeys(RECOMPUTED, False), "pipeline_schedule": "1f1b", "two_batch_overlap": False}
-    assert MEMORY.solve(**RUN, **plain).canonical("total_memory") > 150e9
+    assert MEMORY.solve(**RUN, **plain).canonical("total_memory") > 135e9
 
 
 @pytest.mark.parametrize("flags", list(product([False, True], repeat=3)))
