@@ -464,6 +464,8 @@ class _TrainingMemoryResult(Result):
     heads_per_rank: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
+    holds_first_stage: float
+    holds_last_stage: float
     hot_rank_factor: float
     in_flight_micro_batches: float
     index_head_dim: float
@@ -2696,6 +2698,8 @@ class _DistributedResult(Result):
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
+    holds_first_stage: float
+    holds_last_stage: float
     host_operation_time: Quantity[Any]
     host_power_fraction: float
     host_wait_time: Quantity[Any]
@@ -3454,6 +3458,8 @@ class _ExpertParallelResult(Result):
     hidden_bytes: Quantity[Any]
     hidden_dim: float
     hiding_share: float
+    holds_first_stage: float
+    holds_last_stage: float
     host_operation_time: Quantity[Any]
     host_power_fraction: float
     host_sync_time: Quantity[Any]
@@ -4498,6 +4504,8 @@ class _EconomicsResult(Result):
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
+    holds_first_stage: float
+    holds_last_stage: float
     host_layer_time: Quantity[Any]
     host_operation_time: Quantity[Any]
     host_power_fraction: float
@@ -5723,6 +5731,8 @@ class _MemoryExpansionResult(Result):
     heads_per_rank: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
+    holds_first_stage: float
+    holds_last_stage: float
     host_layer_time: Quantity[Any]
     host_operation_time: Quantity[Any]
     host_time: Quantity[Any]
