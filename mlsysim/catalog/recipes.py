@@ -83,6 +83,16 @@ class Recipe(Entry):
             return given
         return None if self.fleet is None else self.fleet.value_of("fleet_size", "")
 
+    def keys(self) -> tuple[str, ...]:
+        """The one argument that it is: ``solve(**run)`` is ``solve(recipe=run)``."""
+        return ("recipe",)
+
+    def __getitem__(self, name: str) -> Recipe:
+        """Itself, as the argument of that name."""
+        if name != "recipe":
+            raise KeyError(name)
+        return self
+
     def text(self, name: str, digits: int = 6) -> str:
         """See :meth:`Entry.text`."""
         return self.arguments[name].text(digits)

@@ -378,6 +378,10 @@ def from_megatron_config(
     if fusion and options.word("cross-entropy-fusion-impl", "native") != "native":
         not_read.append("cross-entropy-fusion-impl (counted as native)")
     deferred = number("wgrad-deferral-limit", 0, 0)
+    ends = [number(f"decoder-{each}-pipeline-num-layers", 0, 0) for each in ("first", "last")]
+    counted = [flag(f"account-for-{each}-in-pipeline-split") for each in ("embedding", "loss")]
+    if any(counted):
+        ends = [(layers + sum(counted)) // pp - each for each in counted]
     optimizer = options.word("optimizer", "adam", {"adam": "adam", "sgd": "sgd", "muon": "muon", "dist_muon": "muon"})
     sparse = isinstance(model, SparseTransformerWorkload)
     arguments: dict[str, Any] = {
@@ -404,8 +408,8 @@ def from_megatron_config(
         "deferred_head_gradients": deferred if deferred and flag("defer-embedding-wgrad-compute", True) else None,
         "microbatch_group": number("microbatch-group-size-per-virtual-pipeline-stage", 0, 0) or None,
         "dp_replicate_size": number("num-distributed-optimizer-instances", 1),
-        "layers_first_stage": number("decoder-first-pipeline-num-layers", 0, 0) or None,
-        "layers_last_stage": number("decoder-last-pipeline-num-layers", 0, 0) or None,
+        "layers_first_stage": ends[0] or None,
+        "layers_last_stage": ends[1] or None,
         "workspace": _workspace(options, device, environment, sparse and flag("moe-grouped-gemm")),
         **_recomputed(options, layers, not_read),
     }
@@ -432,8 +436,9 @@ def _workspace(options: _Options, device: Accelerator | None, environment: Any, 
     """Workspaces of cuBLAS, for the main thread and autograd's, and of Transformer Engine, as quantity."""
     variables = dict(environment) if isinstance(environment, Mapping) else {}
     asked = variables.get("CUBLAS_WORKSPACE_CONFIG", options.raw("CUBLAS_WORKSPACE_CONFIG", ""))
-    ampere = device is not None and re.search("A100|A800", device.key or device.name) is not None
-    blas = 32.0 if ":4096:8" in str(asked) or not ampere else 8.125
+    name = "" if device is None else device.key or device.name
+    ampere, blackwell = re.search("A100|A800", name) is not None, re.search("B[23]00", name) is not None
+    blas = 32.0 if ":4096:8" in str(asked) or not (ampere or blackwell) else 8.125
     engine = 4 if ampere else 32
     return f"{(2 * blas + engine * (5 if grouped else 1)) * MIB / 1e9:.6g} GB"
 

@@ -86,6 +86,18 @@ class TestMegatron:
         assert run.not_read == ()
         assert MEMORY.solve(recipe=run, hardware="A100").dp_size == 8
 
+    def test_it_is_an_argument_by_itself(self):
+        run = from_megatron_config(GPT, accelerators=8)
+        asked = MEMORY.solve(**run, hardware="A100")
+        assert asked.total_memory == MEMORY.solve(recipe=run, hardware="A100").total_memory
+        with pytest.raises(KeyError):
+            run["model"]
+
+    @pytest.mark.parametrize(("device", "mebibytes"), [("A100", 20.25), ("H100", 96), ("GB200", 48.25), ("H200", 96)])
+    def test_workspaces_by_device(self, device, mebibytes):
+        said = _said(from_megatron_config(GPT, accelerators=8, hardware=device))["workspace"]
+        assert said == pytest.approx(mebibytes * 2**20 / 1e9, rel=1e-5)
+
     def test_the_form_of_swiglu_and_latent_attention(self):
         run = from_megatron_config(
             {**GPT, "swiglu": True, "multi-latent-attention": True, "q-lora-rank": 192, "normalization": "RMSNorm"}
@@ -113,6 +125,8 @@ class TestMegatron:
             ({"pipeline-model-parallel-size": 4, "num-layers-per-virtual-pipeline-stage": 1}, "interleaved_stages", 3),
             ({"pipeline-model-parallel-size": 2, "pipeline-model-parallel-layout": "Et*2|(tt|)*5t|tmL"},
              "interleaved_stages", 4),
+            ({"pipeline-model-parallel-size": 2, "account-for-embedding-in-pipeline-split": True,
+              "account-for-loss-in-pipeline-split": True}, "layers_last_stage", 6),
             ({"optimizer": "dist_muon"}, "optimizer", "muon"),
             ({"make-vocab-size-divisible-by": 64}, "vocab_multiple", 64),
             ({"decoder-first-pipeline-num-layers": 2, "pipeline-model-parallel-size": 2}, "layers_first_stage", 2),
