@@ -347,14 +347,12 @@ class Simulation:
         str
         """
         asked, table = self._asked, self.requests
-        how = (
-            f"{asked.in_flight} in flight"
-            if asked.in_flight
-            else f"from {asked.trace}"
-            if asked.trace and not asked.rate
-            else f"{asked.rate:.4g} request/s"
-            + (f" with a burstiness of {asked.burstiness:.3g}" if asked.burstiness != 1 else "")
-        )
+        how = f"{asked.in_flight} in flight" if asked.in_flight else ""
+        if asked.rate:
+            how = f"{asked.rate:.4g} request/s"
+            how += f" with a burstiness of {asked.burstiness:.3g}" if asked.burstiness != 1 else ""
+        if asked.trace:
+            how = ", ".join(filter(None, (f"from {asked.trace}", how)))
         left = f", {asked.left_out:.0%} left out at the start" if asked.left_out else ", all counted"
         several = f"{asked.replicas} replica{'s' if asked.replicas > 1 else ''}"
         sessions = f", sessions of {asked.turns}" if asked.turns > 1 else ""
