@@ -191,8 +191,8 @@ class Simulation:
                 yield f"{name}_{short}", (float(value), _error(own))
         rates = [run.finished / run.elapsed for run in self._runs if run.elapsed > 0]
         rate = float(sum(rates))
-        decoding = _with_error((table.finish - table.first_token)[middle])
-        yield "decode_batch", tuple(each * rate / asked.replicas for each in decoding)
+        decoding, error = _with_error((table.finish - table.first_token)[middle])
+        yield "decode_batch", (decoding * rate / asked.replicas, error * rate / asked.replicas)
         tokens = float(table.output_tokens[middle].mean())
         finished = np.sort(table.finish[middle])
         edges = finished[:: max(1, len(finished) // PARTS)]

@@ -269,6 +269,6 @@ def _seconds(name: str, value: Any) -> float:
 
 
 def _share(name: str, value: Any) -> float:
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= value <= 0.5:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 0.5:
         raise InputError(name, value, "must be a number from 0 to 0.5")
     return float(value)
