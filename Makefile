@@ -80,6 +80,7 @@ $(VENV)/.created:
 $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
 	$(PIP_INSTALL) -e ".[fast,plot]"
 	$(BIN)/python -m mlsysim.backends.programs
+	$(BIN)/python -m mlsysim.simulation
 	touch $@
 
 $(VENV)/.docs: $(VENV)/.installed

@@ -115,7 +115,8 @@ class PerformanceModel(DeclaredModel):
         super().__init_subclass__(**kwargs)
         if not cls.__module__.startswith(OURS):
             check_arguments(cls, taken())
-        for verb in (*VERBS, *(each for each in OWN_VERBS if hasattr(cls, each))):
+        own = [each for each in OWN_VERBS if any(each in vars(kind) for kind in cls.__mro__)]
+        for verb in (*VERBS, *own):
             if not _has_its_own(cls, verb):
                 setattr(cls, verb, Verb(verb, cls))
 

@@ -10,16 +10,17 @@ from typing import Any, NamedTuple
 
 from mlsysim.extras import installed
 
+
+def _as_it_is(function: Any) -> Any:
+    """Leave a function to Python."""
+    return function
+
+
+compiled: Any = _as_it_is
 if installed("numba"):
     from numba import njit
 
-    compiled: Any = njit(cache=True)
-else:
-
-    def compiled(function: Any) -> Any:
-        """Leave a function as it is."""
-        return function
-
+    compiled = njit(cache=True)
 
 #: States of a request.
 UNSENT, WAITS, PREFILLS, DECODES, DONE = range(5)

@@ -191,8 +191,8 @@ class Simulation:
                 yield f"{name}_{short}", (float(value), _error(own))
         rates = [run.finished / run.elapsed for run in self._runs if run.elapsed > 0]
         rate = float(sum(rates))
-        decoding = _with_error((table.finish - table.first_token)[middle])
-        yield "decode_batch", tuple(each * rate / asked.replicas for each in decoding)
+        decoding, error = _with_error((table.finish - table.first_token)[middle])
+        yield "decode_batch", (decoding * rate / asked.replicas, error * rate / asked.replicas)
         tokens = float(table.output_tokens[middle].mean())
         finished = np.sort(table.finish[middle])
         edges = finished[:: max(1, len(finished) // PARTS)]
@@ -347,14 +347,12 @@ class Simulation:
         str
         """
         asked, table = self._asked, self.requests
-        how = (
-            f"{asked.in_flight} in flight"
-            if asked.in_flight
-            else f"from {asked.trace}"
-            if asked.trace and not asked.rate
-            else f"{asked.rate:.4g} request/s"
-            + (f" with a burstiness of {asked.burstiness:.3g}" if asked.burstiness != 1 else "")
-        )
+        how = f"{asked.in_flight} in flight" if asked.in_flight else ""
+        if asked.rate:
+            how = f"{asked.rate:.4g} request/s"
+            how += f" with a burstiness of {asked.burstiness:.3g}" if asked.burstiness != 1 else ""
+        if asked.trace:
+            how = ", ".join(filter(None, (f"from {asked.trace}", how)))
         left = f", {asked.left_out:.0%} left out at the start" if asked.left_out else ", all counted"
         several = f"{asked.replicas} replica{'s' if asked.replicas > 1 else ''}"
         sessions = f", sessions of {asked.turns}" if asked.turns > 1 else ""

@@ -105,27 +105,22 @@ def simulate(
         If not one request has room.
     """
     chunked = _chunked(model)
-    for name, value, least, most in (
-        ("requests", requests, 1, MOST),
-        ("seed", seed, 0, 2**32 - 1),
-        ("num_rounds", num_rounds, 0, MOST),
-        ("turns", turns, 1, MOST),
-    ):
-        if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value <= most:
-            raise InputError(name, value, f"must be a whole number from {least} to {most:,}")
+    for name, value, least in (("requests", requests, 1), ("num_rounds", num_rounds, 0), ("turns", turns, 1)):
+        _check_whole(name, value, least, MOST)
+    _check_whole("seed", seed, 0, 2**32 - 1)
     pause = _seconds("think_time", think_time)
     arguments = dict(model.named_arguments(entries, inputs))
     burstiness = arguments.pop("burstiness", None) if "burstiness" not in model.arguments else None
     rows = None
     columns = {"prompt_tokens": prompt_tokens, "output_tokens": output_tokens, "arrival": arrival}
-    columns |= {"arrival_unit": arrival_unit}
+    columns |= {"arrival_unit": arrival_unit, "session": session, "priority": priority}
     if trace is not None:
-        rows = read_trace(trace, **columns, session=session, priority=priority)
+        rows = read_trace(trace, **columns)
         arguments = _of_trace(arguments, rows)
         if turns > 1:
             raise InputError("turns", turns, "must be left out with a trace", "a column of sessions says what follows")
-    elif given := [name for name, each in {**columns, "session": session, "priority": priority}.items() if each]:
-        raise InputError(given[0], {**columns, "session": session, "priority": priority}[given[0]], "is of a trace")
+    elif given := [name for name, each in columns.items() if each]:
+        raise InputError(given[0], columns[given[0]], "is of a trace")
     binding = bind(model, arguments)
     known = binding.values
     if known.get("prefix_cache_memory"):
@@ -136,7 +131,7 @@ def simulate(
     bursts = known.get("burstiness", 1.0)
     if burstiness is not None:
         bursts = convert.scalar(variable_of("burstiness"), burstiness)
-    if rows is not None:
+    if rows is not None and rows.times:
         bursts = float(arguments["traffic"].burstiness.value)
     rate, in_flight = float(known["request_rate"]), int(known["concurrency"])
     if in_flight != known["concurrency"]:
@@ -151,6 +146,7 @@ def simulate(
         if rows is not None:
             raise InputError("num_rounds", num_rounds, "must be left out with a trace")
         requests = num_rounds * in_flight
+        _check_whole("num_rounds", num_rounds, 0, MOST // in_flight)
     whole = rows is not None or num_rounds > 0
     left_out = (0.0 if whole else WARM_UP) if warm_up is None else _share("warm_up", warm_up)
     replicas, by_law = _replicas(model, arguments, binding)
@@ -259,6 +255,11 @@ def _replicas(model: DeclaredModel, arguments: Mapping[str, Any], binding: Bindi
     return max(1, int(found)), True
 
 
+def _check_whole(name: str, value: Any, least: int, most: int) -> None:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value <= most:
+        raise InputError(name, value, f"must be a whole number from {least} to {most:,}")
+
+
 def _seconds(name: str, value: Any) -> float:
     try:
         plain = isinstance(value, Real) and not isinstance(value, bool)
@@ -268,6 +269,6 @@ def _seconds(name: str, value: Any) -> float:
 
 
 def _share(name: str, value: Any) -> float:
-    if not isinstance(value, Real) or isinstance(value, bool) or not 0 <= value <= 0.5:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 0.5:
         raise InputError(name, value, "must be a number from 0 to 0.5")
     return float(value)

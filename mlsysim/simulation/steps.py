@@ -56,7 +56,7 @@ class Steps:
         arrays = {name: np.broadcast_to(each, shape) for name, each in arrays.items()}
         found = self._compute({**self._values, "prefix_hit_rate": 0.0, **arrays})
         names = (_DEVICE, _HOST, _WHOLE, _CONTEXT, _PROMPT, _HEAD)
-        known = {name: np.broadcast_to(np.asarray(found[name], np.float64), shape) for name in names}
+        known = {name: np.array(np.broadcast_to(np.asarray(found[name], np.float64), shape)) for name in names}
         after = known[_WHOLE] - np.maximum(known[_DEVICE], known[_HOST])
         return {**known, "after": after}
 

@@ -2,6 +2,8 @@
 
 import importlib.util
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -169,3 +171,19 @@ def test_whatever_is_asked_is_served_once_and_leaves_nothing_behind(seed, monkey
     assert (found.cached < many.prompt).all()
     turns = np.flatnonzero(follows >= 0)
     assert (found.arrival[follows[turns]] >= found.finish[turns] + limit.think - 1e-9).all()
+
+
+def test_what_is_compiled_at_installation_is_what_a_simulation_calls():
+    script = (
+        "from mlsysim import ServingModel\n"
+        "from mlsysim.simulation import engine\n"
+        "from mlsysim.simulation.__main__ import main\n"
+        "main()\n"
+        "kinds = [each for each in vars(engine).values() if hasattr(each, 'signatures')]\n"
+        "before = [len(each.signatures) for each in kinds]\n"
+        "for variant in ('colocated', 'chunked_estimate'):\n"
+        "    asked = {'request_rate': 1, 'num_replicas': 1, 'requests': 50, 'turns': 2}\n"
+        "    ServingModel(variant).simulate('Llama3_8B', 'H100', **asked)\n"
+        "assert [len(each.signatures) for each in kinds] == before and before\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)

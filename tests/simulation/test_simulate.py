@@ -1,6 +1,7 @@
 """The verb ``simulate``: what it answers, what it refuses, and what must hold of any run."""
 
 import csv
+import inspect
 import json
 import math
 import pickle
@@ -220,6 +221,26 @@ def test_a_trace_in_bursts_says_what_the_chunked_law_takes():
     assert not any("burstiness is" in note for note in ask(request_rate=1, requests=100).notes)
 
 
+def test_a_trace_without_times_comes_at_a_rate_or_in_a_closed_loop():
+    columns = {"isl": [500] * 400, "osl": [50] * 400}
+    open_loop = ServingModel("colocated").simulate(**ENGINE, num_replicas=1, trace=columns, request_rate=2)
+    assert "400 requests, from the table, 2 request/s, on 1 replica" in open_loop.describe()
+    assert open_loop.requests.arrival[-1] == pytest.approx(200, rel=0.2)
+    closed = ServingModel("colocated").simulate(**ENGINE, trace=columns, concurrency=8)
+    assert "400 requests, from the table, 8 in flight, on 1 replica" in closed.describe()
+    assert (closed.requests.arrival[:8] == 0).all()
+
+
+def test_its_signature_is_that_of_solve_with_its_own_keywords_before():
+    own = ["requests", "seed", "trace", "prompt_tokens", "output_tokens", "arrival", "arrival_unit", "session",
+           "priority", "num_rounds", "turns", "think_time", "warm_up"]  # fmt: skip
+    theirs = [*inspect.signature(ServingModel.solve).parameters]
+    entries = [*ServingModel.positional()]
+    found = inspect.signature(ServingModel.simulate).parameters
+    assert [*found] == ["self", *entries, *own, *theirs[1 + len(entries) :]]
+    assert "request_rate : a finite number >= 0 [request/s], default 0.0" in inspect.getdoc(ServingModel.simulate)
+
+
 def test_it_is_pickled_with_its_answers():
     found = ask(request_rate=3, requests=500)
     again = pickle.loads(pickle.dumps(found))
@@ -250,6 +271,7 @@ def test_text_names_its_values_errors_and_the_law():
         ({"seed": -1}, "seed=-1"),
         ({"turns": 1.5}, "turns=1.5"),
         ({"num_rounds": 3}, "num_rounds=3: is of a closed loop"),
+        ({"num_rounds": 9_999_999, "concurrency": 2}, "must be a whole number from 0 to 5,000,000"),
         ({"think_time": "2 GB"}, "2 GB"),
         ({"warm_up": 0.9}, "warm_up=0.9: must be a number from 0 to 0.5"),
         ({"arrival": "t"}, "arrival='t': is of a trace"),
