@@ -130,7 +130,7 @@ peak_activations = Formula(
             q_a: 2,
             f_w: 1,
             V_r: 32000,
-            h: 4096,
+            h_V: 4096,
         },
         "13.0 GB",
         derived="0.5 * 8 + max(3, 9)",

@@ -21,11 +21,13 @@ NAMED = {
     "ffn_dim": "ffn-hidden-size", "vocab_size_padded": "padded-vocab-size", "seq_len": "seq-length",
     "micro_batch_size": "micro-batch-size", "batch_size": "global-batch-size", "tp_size": "tensor-model-parallel-size",
     "pp_size": "pipeline-model-parallel-size", "cp_size": "context-parallel-size",
-    "ep_size": "expert-model-parallel-size", "etp_size": "expert-tensor-parallel-size", "interleaved_stages": "num-virtual-stages-per-pipeline-rank",
+    "ep_size": "expert-model-parallel-size", "etp_size": "expert-tensor-parallel-size",
+    "interleaved_stages": "num-virtual-stages-per-pipeline-rank",
     "sequence_parallel": "sequence-parallel", "distributed_optimizer": "use-distributed-optimizer",
     "distributed_optimizer_instances": "num-distributed-optimizer-instances", "optimizer": "optimizer",
     "attention_backend": "attention-backend", "hidden_dropout": "hidden-dropout",
-    "attention_dropout": "attention-dropout", "implementation": "transformer-impl", "positions": "position-embedding-type", "qk_norm": "qk-layernorm",
+    "attention_dropout": "attention-dropout", "implementation": "transformer-impl",
+    "positions": "position-embedding-type", "qk_norm": "qk-layernorm",
     "gated": "swiglu", "learned_positions": "max-position-embeddings", "experts": "num-experts",
     "active_experts_per_token": "moe-router-topk", "expert_ffn_dim": "moe-ffn-hidden-size",
     "dispatcher": "moe-token-dispatcher-type",
@@ -160,6 +162,9 @@ IMBALANCE = "what is logged is the most that 50 to 100 steps took, with tokens s
 OTHERS = "how many ranks it ran on is not published; the number was inferred from what it logged"
 MISSED = {"mla": LATENT, "bert": BERT, "muon": MUON}
 
+#: The same of single rows.
+WHY = {"moe": IMBALANCE, **MISSED}
+
 
 def megatron_spreads(whole: bool) -> list[Spread]:
     """Errors of peaks, and of what is there all the time, by kind of model."""
@@ -180,7 +185,7 @@ def megatron_checks(whole: bool) -> list[Check]:
     """Peaks of models that are wide enough to say something of others."""
     return [
         Check(f"{row['case']}, {DEVICES[row['device']]}", row["peak"] / 1e9, peak / 1e9, 0.02, "GB",
-              missed="" if abs(peak / row["peak"] - 1) <= 0.02 else {"moe": IMBALANCE, **MISSED}.get(row["group"], OTHERS))
+              missed="" if abs(peak / row["peak"] - 1) <= 0.02 else WHY.get(row["group"], OTHERS))
         for row, peak, _ in megatron(whole) if row["config"]["hidden_dim"] >= 1024
     ]  # fmt: skip
 
@@ -210,7 +215,8 @@ MEGATRON = "NVIDIA/Megatron-LM d98e8a64, golden values and configurations of its
 TRAINER = "foundation-model-stack/fms-acceleration, scripts/benchmarks/refs"
 ASKED = (
     "Every run is asked by its own options, as `from_megatron_config` reads them, with the stack `Megatron_LM`, its "
-    'device and `peak_rank="last"`, which is the rank that logs. After a step weights, gradients, states and workspaces are left.'
+    'device and `peak_rank="last"`, which is the rank that logs. After a step weights, gradients, states and workspaces '
+    "are left."
 )
 TRAINED_BY = (
     "Every run is asked with the stack `HF_Trainer` and what its script says: accelerators, batch, adapters, formats "
