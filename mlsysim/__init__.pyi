@@ -21,6 +21,9 @@ from mlsysim.catalog import Node as Node
 from mlsysim.catalog import SparseTransformerWorkload as SparseTransformerWorkload
 from mlsysim.catalog import Traffic as Traffic
 from mlsysim.catalog import TransformerWorkload as TransformerWorkload
+from mlsysim.catalog.run_configs import from_megatron_config as from_megatron_config
+from mlsysim.catalog.run_configs import from_torchtitan_toml as from_torchtitan_toml
+from mlsysim.catalog.run_configs import from_trainer_arguments as from_trainer_arguments
 from mlsysim.catalog import load_catalog as load_catalog
 from mlsysim.models import CollectiveModel as _CollectiveModel
 from mlsysim.models import DistributedModel as _DistributedModel
@@ -33,6 +36,7 @@ from mlsysim.models import MoERoutingModel as _MoERoutingModel
 from mlsysim.models import ParameterCountModel as _ParameterCountModel
 from mlsysim.models import PerformanceModel as PerformanceModel
 from mlsysim.study.results.result import Result as Result
+from mlsysim.simulation.outcome import Simulation as Simulation
 from mlsysim.study.inverse.solution import Solution as Solution
 from mlsysim.models import ServingCapacityModel as _ServingCapacityModel
 from mlsysim.models import ServingModel as _ServingModel
@@ -84,7 +88,7 @@ from mlsysim.study.proofs.verification import Verification as Verification
 from mlsysim.units import Q_ as Q_
 from mlsysim.units import ureg as ureg
 
-__all__ = ['Accelerator', 'Catalog', 'CollectiveModel', 'DistributedModel', 'EconomicsModel', 'Example', 'ExpertParallelModel', 'Fabric', 'Fleet', 'Formula', 'Hardware', 'Index', 'IterationModel', 'KernelModel', 'LeastInteger', 'MemoryDesign', 'MemoryExpansionModel', 'MemoryKind', 'MoERoutingModel', 'Models', 'Node', 'ParameterCountModel', 'PerformanceModel', 'Q_', 'Recipe', 'Recipes', 'Reference', 'Rent', 'Requirement', 'Result', 'Root', 'ServingCapacityModel', 'ServingModel', 'Slot', 'Solution', 'Source', 'SparseTransformerWorkload', 'Stacks', 'System', 'Systems', 'Traffic', 'TrainingMemoryModel', 'TransformerWorkload', 'UnitSymbol', 'Variant', 'Verification', '__version__', 'add_reference', 'at_least', 'between', 'boolean', 'by_label', 'by_member', 'byte', 'choice', 'compare', 'derived', 'distributions', 'dropped_tokens', 'evaluated_at', 'expert_loads', 'family', 'flag', 'flop', 'integer', 'label', 'linked', 'load_catalog', 'nonnegative', 'positive', 'request', 'routing_imbalance', 'sharded', 'swapped', 'token', 'total', 'ureg', 'variable', 'verify', 'when']
+__all__ = ['Accelerator', 'Catalog', 'CollectiveModel', 'DistributedModel', 'EconomicsModel', 'Example', 'ExpertParallelModel', 'Fabric', 'Fleet', 'Formula', 'Hardware', 'Index', 'IterationModel', 'KernelModel', 'LeastInteger', 'MemoryDesign', 'MemoryExpansionModel', 'MemoryKind', 'MoERoutingModel', 'Models', 'Node', 'ParameterCountModel', 'PerformanceModel', 'Q_', 'Recipe', 'Recipes', 'Reference', 'Rent', 'Requirement', 'Result', 'Root', 'ServingCapacityModel', 'ServingModel', 'Simulation', 'Slot', 'Solution', 'Source', 'SparseTransformerWorkload', 'Stacks', 'System', 'Systems', 'Traffic', 'TrainingMemoryModel', 'TransformerWorkload', 'UnitSymbol', 'Variant', 'Verification', '__version__', 'add_reference', 'at_least', 'between', 'boolean', 'by_label', 'by_member', 'byte', 'choice', 'compare', 'derived', 'distributions', 'dropped_tokens', 'evaluated_at', 'expert_loads', 'family', 'flag', 'flop', 'from_megatron_config', 'from_torchtitan_toml', 'from_trainer_arguments', 'integer', 'label', 'linked', 'load_catalog', 'nonnegative', 'positive', 'request', 'routing_imbalance', 'sharded', 'swapped', 'token', 'total', 'ureg', 'variable', 'verify', 'when']
 __version__: str
 
 class _ParameterCountInputs(TypedDict, total=False):
@@ -94,20 +98,24 @@ class _ParameterCountInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
     learned_positions: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
     mlp_bias: bool | str
     norm_bias: bool | str
+    norm_scale: bool | str
     qk_norm: bool | str
     q_lora_rank: float | str | Quantity[Any]
     kv_lora_rank: float | str | Quantity[Any]
@@ -126,6 +134,8 @@ class _ParameterCountInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -143,8 +153,18 @@ class _ParameterCountInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    reused_parameters: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
 class _ParameterCountResult(Result):
     active_experts_per_token: float
     active_parameters: float
@@ -154,11 +174,16 @@ class _ParameterCountResult(Result):
     attention_sinks: float
     block_norms: float
     blockless_layers: float
+    compressed_attention_parameters: float
+    compressed_layers: float
     conv_channels: float
     conv_kernel: float
+    cross_layers: float
+    embedding_dim: float
     embedding_parameters: float
     expert_bias: float
     expert_ffn_dim: float
+    expert_input_dim: float
     expert_parameters: float
     experts: float
     ffn_dim: float
@@ -172,7 +197,12 @@ class _ParameterCountResult(Result):
     head_parameters: float
     heads: float
     heads_in_window: float
+    heavily_compressed_layers: float
+    heavy_compression: float
     hidden_dim: float
+    hidden_dim_in_embedding: float
+    hidden_dim_in_experts: float
+    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -182,6 +212,7 @@ class _ParameterCountResult(Result):
     kv_lora_rank: float
     layers: float
     learned_positions: float
+    lookup_parameters: float
     mixer_parameters: float
     mixerless_layers: float
     mlp_bias: float
@@ -189,7 +220,10 @@ class _ParameterCountResult(Result):
     mtp_layers: float
     norm_bias: float
     norm_parameters: float
+    norm_scale: float
     norms_per_layer: float
+    o_groups: float
+    o_lora_rank: float
     parallel_layers: float
     parameters: float
     q_lora_rank: float
@@ -197,16 +231,22 @@ class _ParameterCountResult(Result):
     qk_norm: float
     qk_rope_head_dim: float
     qkv_bias: float
+    reused_parameters: float
     router_bias: float
     router_parameters: float
     sandwich_norm: float
+    shared_cache_layers: float
     shared_expert_parameters: float
     shared_ffn_dim: float
     sliding_head_dim: float
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
+    sliding_shared_layers: float
     sliding_v_head_dim: float
+    source_hidden_dim: float
+    source_parameters: float
+    source_projections: float
     state_gates: float
     state_heads: float
     state_key_dim: float
@@ -292,6 +332,7 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     layers_first_stage: float | str | Quantity[Any]
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
+    memory_spread: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
     hidden_dim: float | str | Quantity[Any]
@@ -299,20 +340,24 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
     learned_positions: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
     mlp_bias: bool | str
     norm_bias: bool | str
+    norm_scale: bool | str
     qk_norm: bool | str
     q_lora_rank: float | str | Quantity[Any]
     kv_lora_rank: float | str | Quantity[Any]
@@ -331,6 +376,8 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -348,9 +395,20 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    reused_parameters: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
+    state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     stack: str | _catalog.Stack
@@ -390,11 +448,15 @@ class _TrainingMemoryResult(Result):
     capacity_factor: float
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
+    compressed_attention_parameters: float
+    compressed_attention_parameters_per_rank: float
+    compressed_layers: float
     compute_dtype: str
     conv_channels: float
     conv_kernel: float
     core_width_per_rank: float
     cp_size: float
+    cross_layers: float
     deferred_head_gradients: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
@@ -406,6 +468,7 @@ class _TrainingMemoryResult(Result):
     edp_ranks: float
     elementwise_kernels: str
     embedding_bytes: Quantity[Any]
+    embedding_dim: float
     embedding_parameters: float
     end_activations: Quantity[Any]
     end_edge_parameters: float
@@ -420,6 +483,7 @@ class _TrainingMemoryResult(Result):
     expert_bias: float
     expert_edges_per_rank: float
     expert_ffn_dim: float
+    expert_input_dim: float
     expert_parameters: float
     expert_parameters_per_rank: float
     expert_row_padding: Quantity[Any]
@@ -436,6 +500,8 @@ class _TrainingMemoryResult(Result):
     ffn_tensors: float
     finetuning: str
     first_rank_memory: Quantity[Any]
+    fit: str
+    fit_probability: float
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
     further_matrices: float
@@ -459,12 +525,17 @@ class _TrainingMemoryResult(Result):
     heads: float
     heads_in_window: float
     heads_per_rank: float
+    heavily_compressed_layers: float
+    heavy_compression: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
+    hidden_dim_in_embedding: float
+    hidden_dim_in_experts: float
     holds_first_stage: float
     holds_last_stage: float
     hot_rank_factor: float
     in_flight_micro_batches: float
+    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -494,6 +565,7 @@ class _TrainingMemoryResult(Result):
     loaded_mask: float
     local_micro_batch: float
     logit_bytes: Quantity[Any]
+    lookup_parameters: float
     lora_rank: float
     lora_target_modules: str
     loss_buffer: Quantity[Any]
@@ -506,6 +578,8 @@ class _TrainingMemoryResult(Result):
     mean_rank_factor: float
     memory_after_step: Quantity[Any]
     memory_capacity: Quantity[Any]
+    memory_margin: Quantity[Any]
+    memory_spread: float
     memory_utilization: float
     micro_batch_tokens: Quantity[Any]
     micro_batches: float
@@ -526,7 +600,10 @@ class _TrainingMemoryResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
+    norm_scale: float
     norms_per_layer: float
+    o_groups: float
+    o_lora_rank: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
     optimizer_device: str
@@ -560,6 +637,7 @@ class _TrainingMemoryResult(Result):
     resident_memory: Quantity[Any]
     residual_bytes: Quantity[Any]
     residual_dtype: str
+    reused_parameters: float
     routed_buffer: Quantity[Any]
     router_bias: float
     router_parameters: float
@@ -574,6 +652,7 @@ class _TrainingMemoryResult(Result):
     seq_len: Quantity[Any]
     sequence_parallel: float
     sequence_shards: float
+    shared_cache_layers: float
     shared_edges_per_rank: float
     shared_expert_parameters: float
     shared_ffn_dim: float
@@ -583,7 +662,11 @@ class _TrainingMemoryResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
+    sliding_shared_layers: float
     sliding_v_head_dim: float
+    source_hidden_dim: float
+    source_parameters: float
+    source_projections: float
     stage_activations: Quantity[Any]
     stages_per_rank: float
     state_chunk: Quantity[Any]
@@ -593,6 +676,7 @@ class _TrainingMemoryResult(Result):
     state_key_heads: float
     state_layers: float
     state_matrices: float
+    state_matrix_width: float
     state_parameters: float
     state_parameters_per_rank: float
     state_scalars: float
@@ -687,6 +771,7 @@ class _ServingInputs(TypedDict, total=False):
     kv_page_size: float | str | Quantity[Any]
     attention_mask: str
     congestion_factor: float | str | Quantity[Any]
+    images: float | str | Quantity[Any]
     duration: float | str | Quantity[Any]
     idle_power_fraction: float | str | Quantity[Any]
     host_power_fraction: float | str | Quantity[Any]
@@ -698,15 +783,18 @@ class _ServingInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
     mlp_bias: bool | str
@@ -727,6 +815,8 @@ class _ServingInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -744,23 +834,38 @@ class _ServingInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    bidirectional: bool | str
     state_element_bytes: float | str | Quantity[Any]
     mixer_bytes: float | str | Quantity[Any]
     dense_bytes: float | str | Quantity[Any]
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
+    source_tokens: float | str | Quantity[Any]
+    image_patches: float | str | Quantity[Any]
+    source_token_flops: float | str | Quantity[Any]
+    source_pair_flops: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
@@ -791,6 +896,12 @@ class _ServingInputs(TypedDict, total=False):
     gpu_memory_utilization: float | str | Quantity[Any]
     kv_memory_fraction: float | str | Quantity[Any]
     workspace_memory: float | str | Quantity[Any]
+    runtime_memory: float | str | Quantity[Any]
+    communication_memory: float | str | Quantity[Any]
+    sampled_requests: float | str | Quantity[Any]
+    sampling_bytes: float | str | Quantity[Any]
+    expert_hidden_multiple: float | str | Quantity[Any]
+    expert_width_multiple: float | str | Quantity[Any]
     rental_price: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
@@ -829,6 +940,7 @@ class _ServingResult(Result):
     between_prompts_cv: float
     between_stop_probability: float
     between_stopping_prompts: float
+    bidirectional: float
     blockless_layers: float
     bunch_size: Quantity[Any]
     burst_stall: Quantity[Any]
@@ -905,6 +1017,7 @@ class _ServingResult(Result):
     c9_other_lora_share: float
     c9_prefixes: float
     cache_bound_batch: Quantity[Any]
+    cache_tokens_of_all_layers: Quantity[Any]
     cache_width: float
     cache_width_in_window: float
     cached_prefixes: float
@@ -935,6 +1048,10 @@ class _ServingResult(Result):
     combine_fabric_bytes: Quantity[Any]
     combine_link_bytes: Quantity[Any]
     combine_time: Quantity[Any]
+    communication_memory: Quantity[Any]
+    compressed_attention_parameters: float
+    compressed_attention_parameters_per_rank: float
+    compressed_layers: float
     compute_bound_batch: Quantity[Any]
     compute_dtype: str
     computed_prompt_tokens: Quantity[Any]
@@ -950,6 +1067,8 @@ class _ServingResult(Result):
     cost_per_output_token: Quantity[Any]
     cost_per_token: Quantity[Any]
     counted_rate: Quantity[Any]
+    cross_attention_flops: Quantity[Any]
+    cross_layers: float
     decode_attention_flops: Quantity[Any]
     decode_attention_time: Quantity[Any]
     decode_batch: Quantity[Any]
@@ -976,6 +1095,7 @@ class _ServingResult(Result):
     dp_attention_size: float
     draft_cost: float
     draft_time: Quantity[Any]
+    driver_memory: Quantity[Any]
     duration: Quantity[Any]
     e2e_attainment: float
     e2e_mean: Quantity[Any]
@@ -988,10 +1108,12 @@ class _ServingResult(Result):
     e2e_slo: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
+    embedding_dim: float
     empty_share: float
     energy: Quantity[Any]
     energy_per_token: Quantity[Any]
     engine_slots: Quantity[Any]
+    entry_key_width: float
     ep_ranks_per_node: float
     ep_size: float
     ep_stride: float
@@ -1004,9 +1126,12 @@ class _ServingResult(Result):
     expert_ffn_dim: float
     expert_group_loras: float
     expert_group_tokens: Quantity[Any]
+    expert_hidden_multiple: float
+    expert_input_dim: float
     expert_parameters: float
     expert_product_time: Quantity[Any]
     expert_weight_bytes: Quantity[Any]
+    expert_width_multiple: float
     experts: float
     fabric_bandwidth: Quantity[Any]
     fabric_efficiency: float
@@ -1051,12 +1176,19 @@ class _ServingResult(Result):
     heads: float
     heads_in_window: float
     heads_per_rank: float
+    heavily_compressed_layers: float
+    heavy_compression: float
     hidden_dim: float
+    hidden_dim_in_embedding: float
+    hidden_dim_in_experts: float
     host_layer_time: Quantity[Any]
     host_power_fraction: float
     host_time: Quantity[Any]
     hot_rank_factor: float
     idle_power_fraction: float
+    image_patches: Quantity[Any]
+    images: float
+    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -1104,6 +1236,7 @@ class _ServingResult(Result):
     logit_weight_bytes: Quantity[Any]
     lone_tpot: Quantity[Any]
     longest_iteration_part: Quantity[Any]
+    lookup_parameters: float
     lora_expert_pairs: float
     lora_expert_parameters: float
     lora_layer_tax: Quantity[Any]
@@ -1143,6 +1276,8 @@ class _ServingResult(Result):
     num_redundant_experts: float
     num_replicas: float
     num_speculative_tokens: float
+    o_groups: float
+    o_lora_rank: float
     osl: Quantity[Any]
     osl_cv: float
     others_kept_share: float
@@ -1153,6 +1288,7 @@ class _ServingResult(Result):
     passed_weight_bytes: Quantity[Any]
     peak_flops: Quantity[Any]
     peak_seq_len: Quantity[Any]
+    picked_entry_width: float
     poisson_wait: Quantity[Any]
     poisson_wait_scale: Quantity[Any]
     port_bandwidth: Quantity[Any]
@@ -1248,6 +1384,9 @@ class _ServingResult(Result):
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
     reached_node_bandwidth: Quantity[Any]
+    read_entry_width: float
+    read_width: float
+    read_width_in_window: float
     rental_price: Quantity[Any]
     replica_capacity: Quantity[Any]
     replica_concurrency: Quantity[Any]
@@ -1262,7 +1401,10 @@ class _ServingResult(Result):
     routing_imbalance_factor: float
     run_requests: Quantity[Any]
     run_tokens: Quantity[Any]
+    runtime_memory: Quantity[Any]
+    sampled_requests: float
     sampled_tokens: Quantity[Any]
+    sampling_bytes: Quantity[Any]
     saturated_iteration_time: Quantity[Any]
     scan_chunk_time: Quantity[Any]
     scan_efficiency: float
@@ -1278,6 +1420,7 @@ class _ServingResult(Result):
     sequence_overhead: Quantity[Any]
     served_weights: Quantity[Any]
     serving_bottleneck: str
+    shared_cache_layers: float
     shared_edges_per_rank: float
     shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
@@ -1291,6 +1434,7 @@ class _ServingResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
+    sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slo_attainment: float
@@ -1305,6 +1449,16 @@ class _ServingResult(Result):
     slot_wait_probability: float
     slots: float
     slots_taken: float
+    source_cache_per_request: Quantity[Any]
+    source_flops: Quantity[Any]
+    source_hidden_dim: float
+    source_pair_flops: Quantity[Any]
+    source_parameters: float
+    source_projections: float
+    source_time: Quantity[Any]
+    source_token_flops: Quantity[Any]
+    source_tokens: Quantity[Any]
+    source_tokens_per_request: Quantity[Any]
     stage_send_time: Quantity[Any]
     state_bytes_per_request: Quantity[Any]
     state_chunk: Quantity[Any]
@@ -1387,6 +1541,7 @@ class ServingModel(_ServingModel):
     def function(self, outputs: Any, *entries: Any, check: bool = ..., **inputs: Any) -> _PureFunction: ...  # type: ignore[override]
     def sweep(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., node: str | _catalog.Node = ..., fleet: str | _catalog.Fleet = ..., traffic: str | _catalog.Traffic = ..., rent: str | _catalog.Rent = ..., **axes: Any) -> xarray.Dataset: ...  # type: ignore[override]
     def search(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., node: str | _catalog.Node = ..., fleet: str | _catalog.Fleet = ..., traffic: str | _catalog.Traffic = ..., rent: str | _catalog.Rent = ..., **axes: Any) -> _Designs: ...  # type: ignore[override]
+    def simulate(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., node: str | _catalog.Node = ..., fleet: str | _catalog.Fleet = ..., traffic: str | _catalog.Traffic = ..., rent: str | _catalog.Rent = ..., **inputs: Any) -> Simulation: ...  # type: ignore[override]
     @classmethod
     def solve_example(cls, **changed: Any) -> _ServingResult: ...
 
@@ -1404,6 +1559,7 @@ class _ServingCapacityInputs(TypedDict, total=False):
     service_time_cv: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
     attention_mask: str
+    images: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
     hidden_dim: float | str | Quantity[Any]
@@ -1411,15 +1567,18 @@ class _ServingCapacityInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
     mlp_bias: bool | str
@@ -1440,6 +1599,8 @@ class _ServingCapacityInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -1457,20 +1618,35 @@ class _ServingCapacityInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    bidirectional: bool | str
     state_element_bytes: float | str | Quantity[Any]
     mixer_bytes: float | str | Quantity[Any]
     dense_bytes: float | str | Quantity[Any]
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
+    source_tokens: float | str | Quantity[Any]
+    image_patches: float | str | Quantity[Any]
+    source_token_flops: float | str | Quantity[Any]
+    source_pair_flops: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
@@ -1483,6 +1659,11 @@ class _ServingCapacityInputs(TypedDict, total=False):
     gpu_memory_utilization: float | str | Quantity[Any]
     kv_memory_fraction: float | str | Quantity[Any]
     workspace_memory: float | str | Quantity[Any]
+    runtime_memory: float | str | Quantity[Any]
+    sampled_requests: float | str | Quantity[Any]
+    sampling_bytes: float | str | Quantity[Any]
+    expert_hidden_multiple: float | str | Quantity[Any]
+    expert_width_multiple: float | str | Quantity[Any]
     stack: str | _catalog.Stack
 class _ServingCapacityResult(Result):
     active_batch_size: Quantity[Any]
@@ -1495,30 +1676,41 @@ class _ServingCapacityResult(Result):
     attention_parameters: float
     attention_sinks: float
     base_request_latency: Quantity[Any]
+    bidirectional: float
     blockless_layers: float
     bottleneck: str
     bytes_per_element: Quantity[Any]
     cache_width: float
     cache_width_in_window: float
     chunked_attention: float
+    compressed_attention_parameters: float
+    compressed_layers: float
     compute_dtype: str
     conv_channels: float
     conv_kernel: float
+    cross_attention_flops: Quantity[Any]
+    cross_layers: float
     decode_attention_flops: Quantity[Any]
     decode_share: float
     decode_step_time: Quantity[Any]
     delta_rule: float
     dense_bytes: Quantity[Any]
     dispatch_tax: Quantity[Any]
+    driver_memory: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
+    embedding_dim: float
+    entry_key_width: float
     estimated_p99_latency: Quantity[Any]
     exclusive_work: Quantity[Any]
     expert_bias: float
     expert_bytes: Quantity[Any]
     expert_ffn_dim: float
+    expert_hidden_multiple: float
+    expert_input_dim: float
     expert_parameters: float
     expert_weight_bytes: Quantity[Any]
+    expert_width_multiple: float
     experts: float
     feasible: bool
     ffn_dim: float
@@ -1535,7 +1727,14 @@ class _ServingCapacityResult(Result):
     head_dim_in_window: float
     heads: float
     heads_in_window: float
+    heavily_compressed_layers: float
+    heavy_compression: float
     hidden_dim: float
+    hidden_dim_in_embedding: float
+    hidden_dim_in_experts: float
+    image_patches: Quantity[Any]
+    images: float
+    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -1563,6 +1762,7 @@ class _ServingCapacityResult(Result):
     layers: float
     light_load_p99: Quantity[Any]
     logit_flops: Quantity[Any]
+    lookup_parameters: float
     max_batch_size: Quantity[Any]
     max_replicas: float
     mean_batch: float
@@ -1578,6 +1778,8 @@ class _ServingCapacityResult(Result):
     moe_layers: float
     mtp_layers: float
     norm_bias: float
+    o_groups: float
+    o_lora_rank: float
     offered_load: float
     output_tokens: Quantity[Any]
     own_share: float
@@ -1587,6 +1789,7 @@ class _ServingCapacityResult(Result):
     peak_flops: Quantity[Any]
     peak_seq_len: Quantity[Any]
     per_replica_qps_capacity: float
+    picked_entry_width: float
     precision: str
     prefill_flops: Quantity[Any]
     prefill_load: float
@@ -1603,6 +1806,9 @@ class _ServingCapacityResult(Result):
     qps: float
     qps_capacity: float
     queue_wait_p99: Quantity[Any]
+    read_entry_width: float
+    read_width: float
+    read_width_in_window: float
     replica_arrival_rate: Quantity[Any]
     replicas: float
     required_replicas: float
@@ -1611,6 +1817,9 @@ class _ServingCapacityResult(Result):
     routed_flops: Quantity[Any]
     router_bias: float
     router_parameters: float
+    runtime_memory: Quantity[Any]
+    sampled_requests: float
+    sampling_bytes: Quantity[Any]
     scan_chunk_time: Quantity[Any]
     scan_efficiency: float
     scan_flops: Quantity[Any]
@@ -1623,6 +1832,7 @@ class _ServingCapacityResult(Result):
     seq_len: Quantity[Any]
     served_weights: Quantity[Any]
     service_time_cv: float
+    shared_cache_layers: float
     shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
     shared_ffn_dim: float
@@ -1633,9 +1843,19 @@ class _ServingCapacityResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
+    sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slot_wait: Quantity[Any]
+    source_cache_per_request: Quantity[Any]
+    source_flops: Quantity[Any]
+    source_hidden_dim: float
+    source_pair_flops: Quantity[Any]
+    source_parameters: float
+    source_projections: float
+    source_token_flops: Quantity[Any]
+    source_tokens: Quantity[Any]
+    source_tokens_per_request: Quantity[Any]
     state_bytes_per_request: Quantity[Any]
     state_chunk: Quantity[Any]
     state_element_bytes: Quantity[Any]
@@ -1713,6 +1933,7 @@ class _IterationInputs(TypedDict, total=False):
     max_batch_size: float | str | Quantity[Any]
     attention_mask: str
     congestion_factor: float | str | Quantity[Any]
+    images: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
     hidden_dim: float | str | Quantity[Any]
@@ -1720,15 +1941,18 @@ class _IterationInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
     mlp_bias: bool | str
@@ -1749,6 +1973,8 @@ class _IterationInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -1766,23 +1992,38 @@ class _IterationInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    bidirectional: bool | str
     state_element_bytes: float | str | Quantity[Any]
     mixer_bytes: float | str | Quantity[Any]
     dense_bytes: float | str | Quantity[Any]
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
+    source_tokens: float | str | Quantity[Any]
+    image_patches: float | str | Quantity[Any]
+    source_token_flops: float | str | Quantity[Any]
+    source_pair_flops: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
@@ -1812,6 +2053,12 @@ class _IterationInputs(TypedDict, total=False):
     gpu_memory_utilization: float | str | Quantity[Any]
     kv_memory_fraction: float | str | Quantity[Any]
     workspace_memory: float | str | Quantity[Any]
+    runtime_memory: float | str | Quantity[Any]
+    communication_memory: float | str | Quantity[Any]
+    sampled_requests: float | str | Quantity[Any]
+    sampling_bytes: float | str | Quantity[Any]
+    expert_hidden_multiple: float | str | Quantity[Any]
+    expert_width_multiple: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
 class _IterationResult(Result):
@@ -1830,6 +2077,7 @@ class _IterationResult(Result):
     attention_parameters_per_rank: float
     attention_peak_flops: Quantity[Any]
     attention_sinks: float
+    bidirectional: float
     blockless_layers: float
     c10_lora_log_rank: float
     c10_loras: float
@@ -1873,6 +2121,7 @@ class _IterationResult(Result):
     c9_lora_log_rank: float
     c9_loras: float
     c9_other_lora_share: float
+    cache_tokens_of_all_layers: Quantity[Any]
     cache_width: float
     cache_width_in_window: float
     cached_prompt_share: float
@@ -1884,6 +2133,10 @@ class _IterationResult(Result):
     combine_fabric_bytes: Quantity[Any]
     combine_link_bytes: Quantity[Any]
     combine_time: Quantity[Any]
+    communication_memory: Quantity[Any]
+    compressed_attention_parameters: float
+    compressed_attention_parameters_per_rank: float
+    compressed_layers: float
     compute_dtype: str
     computed_time: Quantity[Any]
     congestion_factor: float
@@ -1891,6 +2144,8 @@ class _IterationResult(Result):
     conv_channels: float
     conv_kernel: float
     core_width_per_rank: float
+    cross_attention_flops: Quantity[Any]
+    cross_layers: float
     decode_attention_flops: Quantity[Any]
     decode_attention_time: Quantity[Any]
     decode_requests: Quantity[Any]
@@ -1906,8 +2161,11 @@ class _IterationResult(Result):
     dispatch_link_bytes: Quantity[Any]
     dispatch_time: Quantity[Any]
     dp_attention_size: float
+    driver_memory: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
+    embedding_dim: float
+    entry_key_width: float
     ep_ranks_per_node: float
     ep_size: float
     ep_stride: float
@@ -1920,9 +2178,12 @@ class _IterationResult(Result):
     expert_ffn_dim: float
     expert_group_loras: float
     expert_group_tokens: Quantity[Any]
+    expert_hidden_multiple: float
+    expert_input_dim: float
     expert_parameters: float
     expert_product_time: Quantity[Any]
     expert_weight_bytes: Quantity[Any]
+    expert_width_multiple: float
     experts: float
     fabric_bandwidth: Quantity[Any]
     fabric_efficiency: float
@@ -1942,10 +2203,17 @@ class _IterationResult(Result):
     heads: float
     heads_in_window: float
     heads_per_rank: float
+    heavily_compressed_layers: float
+    heavy_compression: float
     hidden_dim: float
+    hidden_dim_in_embedding: float
+    hidden_dim_in_experts: float
     host_layer_time: Quantity[Any]
     host_time: Quantity[Any]
     hot_rank_factor: float
+    image_patches: Quantity[Any]
+    images: float
+    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -1977,6 +2245,7 @@ class _IterationResult(Result):
     link_efficiency: float
     logit_weight_bytes: Quantity[Any]
     longest_iteration_part: Quantity[Any]
+    lookup_parameters: float
     lora_expert_pairs: float
     lora_expert_parameters: float
     lora_layer_tax: Quantity[Any]
@@ -2010,6 +2279,8 @@ class _IterationResult(Result):
     num_loras: float
     num_redundant_experts: float
     num_speculative_tokens: float
+    o_groups: float
+    o_lora_rank: float
     output_tokens: Quantity[Any]
     output_tokens_per_second: Quantity[Any]
     oversubscription: float
@@ -2017,6 +2288,7 @@ class _IterationResult(Result):
     parameters: float
     passed_weight_bytes: Quantity[Any]
     peak_flops: Quantity[Any]
+    picked_entry_width: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     precision: str
@@ -2038,12 +2310,18 @@ class _IterationResult(Result):
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
     reached_node_bandwidth: Quantity[Any]
+    read_entry_width: float
+    read_width: float
+    read_width_in_window: float
     replica_weights: Quantity[Any]
     request_groups: float
     router_bias: float
     router_parameters: float
     routing_imbalance_factor: float
+    runtime_memory: Quantity[Any]
+    sampled_requests: float
     sampled_tokens: Quantity[Any]
+    sampling_bytes: Quantity[Any]
     scan_chunk_time: Quantity[Any]
     scan_efficiency: float
     scan_flops: Quantity[Any]
@@ -2057,6 +2335,7 @@ class _IterationResult(Result):
     seq_len: Quantity[Any]
     sequence_overhead: Quantity[Any]
     served_weights: Quantity[Any]
+    shared_cache_layers: float
     shared_edges_per_rank: float
     shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
@@ -2068,8 +2347,19 @@ class _IterationResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
+    sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
+    source_cache_per_request: Quantity[Any]
+    source_flops: Quantity[Any]
+    source_hidden_dim: float
+    source_pair_flops: Quantity[Any]
+    source_parameters: float
+    source_projections: float
+    source_time: Quantity[Any]
+    source_token_flops: Quantity[Any]
+    source_tokens: Quantity[Any]
+    source_tokens_per_request: Quantity[Any]
     stage_send_time: Quantity[Any]
     state_bytes_per_request: Quantity[Any]
     state_chunk: Quantity[Any]
@@ -2148,6 +2438,7 @@ class _MoERoutingInputs(TypedDict, total=False):
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
     expert_bias: bool | str
+    expert_input_dim: float | str | Quantity[Any]
     fabric_bandwidth: float | str | Quantity[Any]
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
@@ -2195,6 +2486,7 @@ class _MoERoutingResult(Result):
     exchanges_per_layer: float
     expert_bias: float
     expert_ffn_dim: float
+    expert_input_dim: float
     expert_parameters: float
     experts: float
     fabric_bandwidth: Quantity[Any]
@@ -2203,6 +2495,7 @@ class _MoERoutingResult(Result):
     fleet_size: float
     gated: float
     hidden_dim: float
+    hidden_dim_in_experts: float
     hot_rank_bytes: Quantity[Any]
     hot_rank_factor: float
     layers: float
@@ -2294,6 +2587,7 @@ class _DistributedInputs(TypedDict, total=False):
     layers_first_stage: float | str | Quantity[Any]
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
+    memory_spread: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -2316,20 +2610,24 @@ class _DistributedInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
     learned_positions: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
     mlp_bias: bool | str
     norm_bias: bool | str
+    norm_scale: bool | str
     qk_norm: bool | str
     q_lora_rank: float | str | Quantity[Any]
     kv_lora_rank: float | str | Quantity[Any]
@@ -2348,6 +2646,8 @@ class _DistributedInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -2365,14 +2665,26 @@ class _DistributedInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    reused_parameters: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    bidirectional: bool | str
+    state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
@@ -2455,6 +2767,7 @@ class _DistributedResult(Result):
     backward_share: float
     batch_size: float
     besides_launch_time: Quantity[Any]
+    bidirectional: float
     binding_rank: str
     block_norms: float
     blockless_layers: float
@@ -2475,6 +2788,9 @@ class _DistributedResult(Result):
     combine_time: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
+    compressed_attention_parameters: float
+    compressed_attention_parameters_per_rank: float
+    compressed_layers: float
     compute_dtype: str
     compute_time: Quantity[Any]
     computing_share: float
@@ -2495,6 +2811,7 @@ class _DistributedResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
+    cross_layers: float
     deferred_head_gradients: float
     delta_rule: float
     dense_layer_activation: Quantity[Any]
@@ -2550,6 +2867,7 @@ class _DistributedResult(Result):
     elementwise_time: Quantity[Any]
     elementwise_traffic: Quantity[Any]
     embedding_bytes: Quantity[Any]
+    embedding_dim: float
     embedding_parameters: float
     end_activations: Quantity[Any]
     end_edge_parameters: float
@@ -2585,6 +2903,7 @@ class _DistributedResult(Result):
     expert_bias: float
     expert_edges_per_rank: float
     expert_ffn_dim: float
+    expert_input_dim: float
     expert_launch_time: Quantity[Any]
     expert_operations: float
     expert_parameters: float
@@ -2614,6 +2933,8 @@ class _DistributedResult(Result):
     fill_share: float
     finetuning: str
     first_rank_memory: Quantity[Any]
+    fit: str
+    fit_probability: float
     fleet_size: float
     flop_convention: str
     forward_exposed_exchange: Quantity[Any]
@@ -2650,9 +2971,13 @@ class _DistributedResult(Result):
     heads: float
     heads_in_window: float
     heads_per_rank: float
+    heavily_compressed_layers: float
+    heavy_compression: float
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
+    hidden_dim_in_embedding: float
+    hidden_dim_in_experts: float
     holds_first_stage: float
     holds_last_stage: float
     host_operation_time: Quantity[Any]
@@ -2662,6 +2987,7 @@ class _DistributedResult(Result):
     hot_rank_factor: float
     idle_power_fraction: float
     in_flight_micro_batches: float
+    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -2705,6 +3031,7 @@ class _DistributedResult(Result):
     logit_bytes: Quantity[Any]
     logit_flops: Quantity[Any]
     longest_part_time: Quantity[Any]
+    lookup_parameters: float
     lora_rank: float
     lora_target_modules: str
     loss_buffer: Quantity[Any]
@@ -2721,6 +3048,8 @@ class _DistributedResult(Result):
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
+    memory_margin: Quantity[Any]
+    memory_spread: float
     memory_utilization: float
     mfu: float
     micro_batch_compute_time: Quantity[Any]
@@ -2752,7 +3081,10 @@ class _DistributedResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
+    norm_scale: float
     norms_per_layer: float
+    o_groups: float
+    o_lora_rank: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
     optimizer_device: str
@@ -2769,6 +3101,7 @@ class _DistributedResult(Result):
     peak_flops: Quantity[Any]
     peak_moment: str
     peak_rank: str
+    picked_entry_width: float
     pipeline_schedule: str
     pipeline_split: str
     port_bandwidth: Quantity[Any]
@@ -2794,6 +3127,7 @@ class _DistributedResult(Result):
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
     reached_node_bandwidth: Quantity[Any]
+    read_entry_width: float
     recompute_activation_func: float
     recompute_layernorm: float
     recompute_mla_up_proj: float
@@ -2822,6 +3156,7 @@ class _DistributedResult(Result):
     residual_bytes: Quantity[Any]
     residual_dtype: str
     rest_time: Quantity[Any]
+    reused_parameters: float
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
     router_bias: float
@@ -2850,6 +3185,7 @@ class _DistributedResult(Result):
     seq_len: Quantity[Any]
     sequence_parallel: float
     sequence_shards: float
+    shared_cache_layers: float
     shared_edges_per_rank: float
     shared_expert_parameters: float
     shared_ffn_dim: float
@@ -2860,11 +3196,15 @@ class _DistributedResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
+    sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
+    source_hidden_dim: float
+    source_parameters: float
+    source_projections: float
     stage_activations: Quantity[Any]
     stage_time: Quantity[Any]
     stage_wait_time: Quantity[Any]
@@ -2876,6 +3216,7 @@ class _DistributedResult(Result):
     state_key_heads: float
     state_layers: float
     state_matrices: float
+    state_matrix_width: float
     state_operations: Quantity[Any]
     state_parameters: float
     state_parameters_per_rank: float
@@ -3018,6 +3359,7 @@ class _ExpertParallelInputs(TypedDict, total=False):
     layers_first_stage: float | str | Quantity[Any]
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
+    memory_spread: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -3041,20 +3383,24 @@ class _ExpertParallelInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
     learned_positions: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
     mlp_bias: bool | str
     norm_bias: bool | str
+    norm_scale: bool | str
     qk_norm: bool | str
     q_lora_rank: float | str | Quantity[Any]
     kv_lora_rank: float | str | Quantity[Any]
@@ -3073,6 +3419,8 @@ class _ExpertParallelInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -3090,14 +3438,26 @@ class _ExpertParallelInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    reused_parameters: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    bidirectional: bool | str
+    state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
@@ -3188,6 +3548,7 @@ class _ExpertParallelResult(Result):
     batch_size: float
     besides_launch_time: Quantity[Any]
     besides_time: Quantity[Any]
+    bidirectional: float
     binding_rank: str
     block_norms: float
     blockless_layers: float
@@ -3215,6 +3576,9 @@ class _ExpertParallelResult(Result):
     combine_time: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
+    compressed_attention_parameters: float
+    compressed_attention_parameters_per_rank: float
+    compressed_layers: float
     compute_dtype: str
     compute_pool: Quantity[Any]
     compute_time: Quantity[Any]
@@ -3238,6 +3602,7 @@ class _ExpertParallelResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
+    cross_layers: float
     deferred_head_gradients: float
     delta_rule: float
     dense_layer_activation: Quantity[Any]
@@ -3295,6 +3660,7 @@ class _ExpertParallelResult(Result):
     elementwise_time: Quantity[Any]
     elementwise_traffic: Quantity[Any]
     embedding_bytes: Quantity[Any]
+    embedding_dim: float
     embedding_parameters: float
     end_activations: Quantity[Any]
     end_edge_parameters: float
@@ -3331,6 +3697,7 @@ class _ExpertParallelResult(Result):
     expert_bias: float
     expert_edges_per_rank: float
     expert_ffn_dim: float
+    expert_input_dim: float
     expert_lag_time: Quantity[Any]
     expert_launch_time: Quantity[Any]
     expert_operations: float
@@ -3362,6 +3729,8 @@ class _ExpertParallelResult(Result):
     fill_share: float
     finetuning: str
     first_rank_memory: Quantity[Any]
+    fit: str
+    fit_probability: float
     fixed_exchange_time: Quantity[Any]
     fixed_expert_time: Quantity[Any]
     fleet_size: float
@@ -3409,9 +3778,13 @@ class _ExpertParallelResult(Result):
     heads: float
     heads_in_window: float
     heads_per_rank: float
+    heavily_compressed_layers: float
+    heavy_compression: float
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
+    hidden_dim_in_embedding: float
+    hidden_dim_in_experts: float
     hiding_share: float
     holds_first_stage: float
     holds_last_stage: float
@@ -3423,6 +3796,7 @@ class _ExpertParallelResult(Result):
     hot_rank_factor: float
     idle_power_fraction: float
     in_flight_micro_batches: float
+    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -3467,6 +3841,7 @@ class _ExpertParallelResult(Result):
     logit_bytes: Quantity[Any]
     logit_flops: Quantity[Any]
     longest_part_time: Quantity[Any]
+    lookup_parameters: float
     lora_rank: float
     lora_target_modules: str
     loss_buffer: Quantity[Any]
@@ -3484,6 +3859,8 @@ class _ExpertParallelResult(Result):
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
+    memory_margin: Quantity[Any]
+    memory_spread: float
     memory_utilization: float
     mfu: float
     micro_batch_compute_time: Quantity[Any]
@@ -3515,7 +3892,10 @@ class _ExpertParallelResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
+    norm_scale: float
     norms_per_layer: float
+    o_groups: float
+    o_lora_rank: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
     optimizer_device: str
@@ -3533,6 +3913,7 @@ class _ExpertParallelResult(Result):
     peak_flops: Quantity[Any]
     peak_moment: str
     peak_rank: str
+    picked_entry_width: float
     pipeline_schedule: str
     pipeline_split: str
     port_bandwidth: Quantity[Any]
@@ -3558,6 +3939,7 @@ class _ExpertParallelResult(Result):
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
     reached_node_bandwidth: Quantity[Any]
+    read_entry_width: float
     recompute_activation_func: float
     recompute_layernorm: float
     recompute_mla_up_proj: float
@@ -3591,6 +3973,7 @@ class _ExpertParallelResult(Result):
     residual_bytes: Quantity[Any]
     residual_dtype: str
     rest_time: Quantity[Any]
+    reused_parameters: float
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
     routed_time: Quantity[Any]
@@ -3622,6 +4005,7 @@ class _ExpertParallelResult(Result):
     seq_len: Quantity[Any]
     sequence_parallel: float
     sequence_shards: float
+    shared_cache_layers: float
     shared_edges_per_rank: float
     shared_expert_parameters: float
     shared_ffn_dim: float
@@ -3633,11 +4017,15 @@ class _ExpertParallelResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
+    sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
+    source_hidden_dim: float
+    source_parameters: float
+    source_projections: float
     split_traffic_time: Quantity[Any]
     stage_activations: Quantity[Any]
     stage_time: Quantity[Any]
@@ -3650,6 +4038,7 @@ class _ExpertParallelResult(Result):
     state_key_heads: float
     state_layers: float
     state_matrices: float
+    state_matrix_width: float
     state_operations: Quantity[Any]
     state_parameters: float
     state_parameters_per_rank: float
@@ -3813,6 +4202,7 @@ class _EconomicsInputs(TypedDict, total=False):
     layers_first_stage: float | str | Quantity[Any]
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
+    memory_spread: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -3835,6 +4225,7 @@ class _EconomicsInputs(TypedDict, total=False):
     max_replicas: float | str | Quantity[Any]
     service_time_cv: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
+    images: float | str | Quantity[Any]
     request_rate: float | str | Quantity[Any]
     concurrency: float | str | Quantity[Any]
     isl: float | str | Quantity[Any]
@@ -3879,6 +4270,7 @@ class _EconomicsInputs(TypedDict, total=False):
     infrastructure_fraction: float | str | Quantity[Any]
     amortization: float | str | Quantity[Any]
     maintenance_rate: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     active_parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
@@ -3887,20 +4279,24 @@ class _EconomicsInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
     learned_positions: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
     mlp_bias: bool | str
     norm_bias: bool | str
+    norm_scale: bool | str
     qk_norm: bool | str
     q_lora_rank: float | str | Quantity[Any]
     kv_lora_rank: float | str | Quantity[Any]
@@ -3919,6 +4315,8 @@ class _EconomicsInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -3936,14 +4334,26 @@ class _EconomicsInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    reused_parameters: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    bidirectional: bool | str
+    state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     state_element_bytes: float | str | Quantity[Any]
     mixer_bytes: float | str | Quantity[Any]
@@ -3951,6 +4361,10 @@ class _EconomicsInputs(TypedDict, total=False):
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
+    source_tokens: float | str | Quantity[Any]
+    image_patches: float | str | Quantity[Any]
+    source_token_flops: float | str | Quantity[Any]
+    source_pair_flops: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
@@ -3995,11 +4409,17 @@ class _EconomicsInputs(TypedDict, total=False):
     gpu_memory_utilization: float | str | Quantity[Any]
     kv_memory_fraction: float | str | Quantity[Any]
     workspace_memory: float | str | Quantity[Any]
+    runtime_memory: float | str | Quantity[Any]
+    sampled_requests: float | str | Quantity[Any]
+    sampling_bytes: float | str | Quantity[Any]
+    expert_hidden_multiple: float | str | Quantity[Any]
+    expert_width_multiple: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     host_layer_time: float | str | Quantity[Any]
     iteration_overhead: float | str | Quantity[Any]
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
+    communication_memory: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
     recipe: str | _catalog.Recipe
@@ -4068,6 +4488,7 @@ class _EconomicsResult(Result):
     between_prompts_cv: float
     between_stop_probability: float
     between_stopping_prompts: float
+    bidirectional: float
     binding_rank: str
     block_norms: float
     blockless_layers: float
@@ -4149,6 +4570,7 @@ class _EconomicsResult(Result):
     c9_other_lora_share: float
     c9_prefixes: float
     cache_bound_batch: Quantity[Any]
+    cache_tokens_of_all_layers: Quantity[Any]
     cache_width: float
     cache_width_in_window: float
     cached_prefixes: float
@@ -4185,6 +4607,10 @@ class _EconomicsResult(Result):
     combine_time: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
+    communication_memory: Quantity[Any]
+    compressed_attention_parameters: float
+    compressed_attention_parameters_per_rank: float
+    compressed_layers: float
     compute_bound_batch: Quantity[Any]
     compute_dtype: str
     compute_time: Quantity[Any]
@@ -4216,6 +4642,8 @@ class _EconomicsResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
+    cross_attention_flops: Quantity[Any]
+    cross_layers: float
     decode_attention_flops: Quantity[Any]
     decode_attention_time: Quantity[Any]
     decode_batch: Quantity[Any]
@@ -4268,6 +4696,7 @@ class _EconomicsResult(Result):
     dp_tree_time: Quantity[Any]
     draft_cost: float
     draft_time: Quantity[Any]
+    driver_memory: Quantity[Any]
     dropout_activation: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
     duration: Quantity[Any]
@@ -4303,6 +4732,7 @@ class _EconomicsResult(Result):
     elementwise_time: Quantity[Any]
     elementwise_traffic: Quantity[Any]
     embedding_bytes: Quantity[Any]
+    embedding_dim: float
     embedding_parameters: float
     empty_share: float
     end_activations: Quantity[Any]
@@ -4315,6 +4745,7 @@ class _EconomicsResult(Result):
     energy_cost: Quantity[Any]
     energy_per_token: Quantity[Any]
     engine_slots: Quantity[Any]
+    entry_key_width: float
     ep_exposed_time: Quantity[Any]
     ep_overlap: float
     ep_ranks_per_node: float
@@ -4347,6 +4778,8 @@ class _EconomicsResult(Result):
     expert_ffn_dim: float
     expert_group_loras: float
     expert_group_tokens: Quantity[Any]
+    expert_hidden_multiple: float
+    expert_input_dim: float
     expert_launch_time: Quantity[Any]
     expert_operations: float
     expert_parameters: float
@@ -4359,6 +4792,7 @@ class _EconomicsResult(Result):
     expert_time: Quantity[Any]
     expert_vectors_per_rank: float
     expert_weight_bytes: Quantity[Any]
+    expert_width_multiple: float
     experts: float
     exposed_backward_traffic: Quantity[Any]
     exposed_edge_traffic: Quantity[Any]
@@ -4391,6 +4825,8 @@ class _EconomicsResult(Result):
     first_token_law: float
     first_token_skewness: float
     first_token_variance: Quantity[Any]
+    fit: str
+    fit_probability: float
     fitted_p99: Quantity[Any]
     fleet_size: float
     flop_convention: str
@@ -4444,9 +4880,13 @@ class _EconomicsResult(Result):
     heads: float
     heads_in_window: float
     heads_per_rank: float
+    heavily_compressed_layers: float
+    heavy_compression: float
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
+    hidden_dim_in_embedding: float
+    hidden_dim_in_experts: float
     holds_first_stage: float
     holds_last_stage: float
     host_layer_time: Quantity[Any]
@@ -4457,7 +4897,10 @@ class _EconomicsResult(Result):
     hot_product_flops: Quantity[Any]
     hot_rank_factor: float
     idle_power_fraction: float
+    image_patches: Quantity[Any]
+    images: float
     in_flight_micro_batches: float
+    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -4541,6 +4984,7 @@ class _EconomicsResult(Result):
     lone_tpot: Quantity[Any]
     longest_iteration_part: Quantity[Any]
     longest_part_time: Quantity[Any]
+    lookup_parameters: float
     lora_expert_pairs: float
     lora_expert_parameters: float
     lora_layer_tax: Quantity[Any]
@@ -4579,6 +5023,8 @@ class _EconomicsResult(Result):
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
+    memory_margin: Quantity[Any]
+    memory_spread: float
     memory_utilization: float
     mfu: float
     micro_batch_compute_time: Quantity[Any]
@@ -4612,12 +5058,15 @@ class _EconomicsResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
+    norm_scale: float
     norms_per_layer: float
     num_loras: float
     num_prefixes: float
     num_redundant_experts: float
     num_replicas: float
     num_speculative_tokens: float
+    o_groups: float
+    o_lora_rank: float
     offered_load: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
@@ -4643,6 +5092,7 @@ class _EconomicsResult(Result):
     peak_rank: str
     peak_seq_len: Quantity[Any]
     per_replica_qps_capacity: float
+    picked_entry_width: float
     pipeline_schedule: str
     pipeline_split: str
     poisson_wait: Quantity[Any]
@@ -4756,6 +5206,9 @@ class _EconomicsResult(Result):
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
     reached_node_bandwidth: Quantity[Any]
+    read_entry_width: float
+    read_width: float
+    read_width_in_window: float
     recompute_activation_func: float
     recompute_layernorm: float
     recompute_mla_up_proj: float
@@ -4798,6 +5251,7 @@ class _EconomicsResult(Result):
     residual_bytes: Quantity[Any]
     residual_dtype: str
     rest_time: Quantity[Any]
+    reused_parameters: float
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
     router_bias: float
@@ -4808,7 +5262,10 @@ class _EconomicsResult(Result):
     rows_per_expert: Quantity[Any]
     run_requests: Quantity[Any]
     run_tokens: Quantity[Any]
+    runtime_memory: Quantity[Any]
+    sampled_requests: float
     sampled_tokens: Quantity[Any]
+    sampling_bytes: Quantity[Any]
     sandwich_norm: float
     saturated_iteration_time: Quantity[Any]
     saved_bytes: Quantity[Any]
@@ -4835,6 +5292,7 @@ class _EconomicsResult(Result):
     served_weights: Quantity[Any]
     service_time_cv: float
     serving_bottleneck: str
+    shared_cache_layers: float
     shared_edges_per_rank: float
     shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
@@ -4850,6 +5308,7 @@ class _EconomicsResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
+    sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slo_attainment: float
@@ -4868,6 +5327,16 @@ class _EconomicsResult(Result):
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
+    source_cache_per_request: Quantity[Any]
+    source_flops: Quantity[Any]
+    source_hidden_dim: float
+    source_pair_flops: Quantity[Any]
+    source_parameters: float
+    source_projections: float
+    source_time: Quantity[Any]
+    source_token_flops: Quantity[Any]
+    source_tokens: Quantity[Any]
+    source_tokens_per_request: Quantity[Any]
     stage_activations: Quantity[Any]
     stage_send_time: Quantity[Any]
     stage_time: Quantity[Any]
@@ -4882,6 +5351,7 @@ class _EconomicsResult(Result):
     state_key_heads: float
     state_layers: float
     state_matrices: float
+    state_matrix_width: float
     state_operations: Quantity[Any]
     state_parameters: float
     state_parameters_per_rank: float
@@ -5084,6 +5554,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     layers_first_stage: float | str | Quantity[Any]
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
+    memory_spread: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -5131,6 +5602,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     osl_cv: float | str | Quantity[Any]
     burstiness: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
+    images: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     active_parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
@@ -5139,20 +5611,24 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
     learned_positions: float | str | Quantity[Any]
     qkv_bias: bool | str
     attention_output_bias: bool | str
     mlp_bias: bool | str
     norm_bias: bool | str
+    norm_scale: bool | str
     qk_norm: bool | str
     q_lora_rank: float | str | Quantity[Any]
     kv_lora_rank: float | str | Quantity[Any]
@@ -5171,6 +5647,8 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     sliding_head_dim: float | str | Quantity[Any]
     sliding_v_head_dim: float | str | Quantity[Any]
     value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
     mixerless_layers: float | str | Quantity[Any]
     blockless_layers: float | str | Quantity[Any]
     state_layers: float | str | Quantity[Any]
@@ -5188,14 +5666,26 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     index_layers: float | str | Quantity[Any]
     index_heads: float | str | Quantity[Any]
     index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    reused_parameters: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    bidirectional: bool | str
+    state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     state_element_bytes: float | str | Quantity[Any]
     mixer_bytes: float | str | Quantity[Any]
@@ -5203,6 +5693,10 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
+    source_tokens: float | str | Quantity[Any]
+    image_patches: float | str | Quantity[Any]
+    source_token_flops: float | str | Quantity[Any]
+    source_pair_flops: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -5214,6 +5708,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     direct_mesh: float | str | Quantity[Any]
     unified: bool | str
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     remote_capacity: float | str | Quantity[Any]
     local_price: float | str | Quantity[Any]
     remote_price: float | str | Quantity[Any]
@@ -5256,6 +5751,12 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     gpu_memory_utilization: float | str | Quantity[Any]
     kv_memory_fraction: float | str | Quantity[Any]
     workspace_memory: float | str | Quantity[Any]
+    runtime_memory: float | str | Quantity[Any]
+    communication_memory: float | str | Quantity[Any]
+    sampled_requests: float | str | Quantity[Any]
+    sampling_bytes: float | str | Quantity[Any]
+    expert_hidden_multiple: float | str | Quantity[Any]
+    expert_width_multiple: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
 class _MemoryExpansionResult(Result):
@@ -5318,6 +5819,7 @@ class _MemoryExpansionResult(Result):
     between_prompts_cv: float
     between_stop_probability: float
     between_stopping_prompts: float
+    bidirectional: float
     binding_rank: str
     block_norms: float
     blocking_link_traffic: Quantity[Any]
@@ -5396,6 +5898,7 @@ class _MemoryExpansionResult(Result):
     c9_loras: float
     c9_other_lora_share: float
     c9_prefixes: float
+    cache_tokens_of_all_layers: Quantity[Any]
     cache_width: float
     cache_width_in_window: float
     cached_prefixes: float
@@ -5432,6 +5935,10 @@ class _MemoryExpansionResult(Result):
     combine_time: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
+    communication_memory: Quantity[Any]
+    compressed_attention_parameters: float
+    compressed_attention_parameters_per_rank: float
+    compressed_layers: float
     compute_dtype: str
     compute_time: Quantity[Any]
     computed_prompt_tokens: Quantity[Any]
@@ -5456,6 +5963,8 @@ class _MemoryExpansionResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
+    cross_attention_flops: Quantity[Any]
+    cross_layers: float
     decode_attention_flops: Quantity[Any]
     decode_batch: Quantity[Any]
     decode_iteration_time: Quantity[Any]
@@ -5499,6 +6008,7 @@ class _MemoryExpansionResult(Result):
     dp_tree_time: Quantity[Any]
     draft_cost: float
     draft_time: Quantity[Any]
+    driver_memory: Quantity[Any]
     dropout_activation: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
     e2e_attainment: float
@@ -5532,11 +6042,13 @@ class _MemoryExpansionResult(Result):
     elementwise_time: Quantity[Any]
     elementwise_traffic: Quantity[Any]
     embedding_bytes: Quantity[Any]
+    embedding_dim: float
     embedding_parameters: float
     empty_share: float
     end_edge_parameters: float
     end_layers: float
     engine_slots: Quantity[Any]
+    entry_key_width: float
     ep_exposed_time: Quantity[Any]
     ep_overlap: float
     ep_ranks_per_node: float
@@ -5564,6 +6076,8 @@ class _MemoryExpansionResult(Result):
     expert_bytes: Quantity[Any]
     expert_edges_per_rank: float
     expert_ffn_dim: float
+    expert_hidden_multiple: float
+    expert_input_dim: float
     expert_launch_time: Quantity[Any]
     expert_operations: float
     expert_parameters: float
@@ -5576,6 +6090,7 @@ class _MemoryExpansionResult(Result):
     expert_time: Quantity[Any]
     expert_vectors_per_rank: float
     expert_weight_bytes: Quantity[Any]
+    expert_width_multiple: float
     experts: float
     exposed_backward_traffic: Quantity[Any]
     exposed_edge_traffic: Quantity[Any]
@@ -5657,8 +6172,12 @@ class _MemoryExpansionResult(Result):
     heads: float
     heads_in_window: float
     heads_per_rank: float
+    heavily_compressed_layers: float
+    heavy_compression: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
+    hidden_dim_in_embedding: float
+    hidden_dim_in_experts: float
     holds_first_stage: float
     holds_last_stage: float
     host_layer_time: Quantity[Any]
@@ -5667,7 +6186,10 @@ class _MemoryExpansionResult(Result):
     host_wait_time: Quantity[Any]
     hot_product_flops: Quantity[Any]
     hot_rank_factor: float
+    image_patches: Quantity[Any]
+    images: float
     in_flight_micro_batches: float
+    index_compression: float
     index_head_dim: float
     index_heads: float
     index_layers: float
@@ -5741,6 +6263,7 @@ class _MemoryExpansionResult(Result):
     logit_weight_bytes: Quantity[Any]
     lone_tpot: Quantity[Any]
     longest_segment: str
+    lookup_parameters: float
     lora_expert_parameters: float
     lora_layer_tax: Quantity[Any]
     lora_memory: Quantity[Any]
@@ -5767,6 +6290,7 @@ class _MemoryExpansionResult(Result):
     memory_capacity: Quantity[Any]
     memory_cost: Quantity[Any]
     memory_efficiency: float
+    memory_spread: float
     mfu: float
     micro_batch_compute_time: Quantity[Any]
     micro_batch_time: Quantity[Any]
@@ -5802,12 +6326,15 @@ class _MemoryExpansionResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
+    norm_scale: float
     norms_per_layer: float
     num_loras: float
     num_prefixes: float
     num_redundant_experts: float
     num_replicas: float
     num_speculative_tokens: float
+    o_groups: float
+    o_lora_rank: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
     optimizer_device: str
@@ -5831,6 +6358,7 @@ class _MemoryExpansionResult(Result):
     peak_flops: Quantity[Any]
     peak_rank: str
     peak_seq_len: Quantity[Any]
+    picked_entry_width: float
     pipeline_schedule: str
     pipeline_split: str
     poisson_wait: Quantity[Any]
@@ -5928,6 +6456,9 @@ class _MemoryExpansionResult(Result):
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
     reached_node_bandwidth: Quantity[Any]
+    read_entry_width: float
+    read_width: float
+    read_width_in_window: float
     recompute_activation_func: float
     recompute_layernorm: float
     recompute_mla_up_proj: float
@@ -5972,6 +6503,7 @@ class _MemoryExpansionResult(Result):
     residual_bytes: Quantity[Any]
     residual_dtype: str
     rest_time: Quantity[Any]
+    reused_parameters: float
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
     router_bias: float
@@ -5980,6 +6512,9 @@ class _MemoryExpansionResult(Result):
     routing_weight_bytes: Quantity[Any]
     routing_weights: str
     rows_per_expert: Quantity[Any]
+    runtime_memory: Quantity[Any]
+    sampled_requests: float
+    sampling_bytes: Quantity[Any]
     sandwich_norm: float
     saturated_iteration_time: Quantity[Any]
     saved_bytes: Quantity[Any]
@@ -6002,6 +6537,7 @@ class _MemoryExpansionResult(Result):
     sequence_shards: float
     served_weights: Quantity[Any]
     serving_bottleneck: str
+    shared_cache_layers: float
     shared_edges_per_rank: float
     shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
@@ -6016,6 +6552,7 @@ class _MemoryExpansionResult(Result):
     sliding_heads: float
     sliding_kv_heads: float
     sliding_layers: float
+    sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slo_attainment: float
@@ -6034,6 +6571,15 @@ class _MemoryExpansionResult(Result):
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
+    source_cache_per_request: Quantity[Any]
+    source_flops: Quantity[Any]
+    source_hidden_dim: float
+    source_pair_flops: Quantity[Any]
+    source_parameters: float
+    source_projections: float
+    source_token_flops: Quantity[Any]
+    source_tokens: Quantity[Any]
+    source_tokens_per_request: Quantity[Any]
     stage_activations: Quantity[Any]
     stage_time: Quantity[Any]
     stage_wait_time: Quantity[Any]
@@ -6048,6 +6594,7 @@ class _MemoryExpansionResult(Result):
     state_key_heads: float
     state_layers: float
     state_matrices: float
+    state_matrix_width: float
     state_operations: Quantity[Any]
     state_parameters: float
     state_parameters_per_rank: float
@@ -6335,21 +6882,70 @@ class _HardwareCloud(_catalog.Group):
     L40S: _catalog.Accelerator
     V100: _catalog.Accelerator
     V100_16GB: _catalog.Accelerator
+    T4: _catalog.Accelerator
+    P100: _catalog.Accelerator
+    A2: _catalog.Accelerator
+    A30: _catalog.Accelerator
+    A40: _catalog.Accelerator
+    A800: _catalog.Accelerator
+    L20: _catalog.Accelerator
+    L2: _catalog.Accelerator
+    GH200_96GB: _catalog.Accelerator
+    GH200_144GB: _catalog.Accelerator
     MI300X: _catalog.Accelerator
     MI325X: _catalog.Accelerator
     MI355X: _catalog.Accelerator
     MI250X: _catalog.Accelerator
+    MI210: _catalog.Accelerator
+    MI300A_128GB: _catalog.Accelerator
     Trainium2: _catalog.Accelerator
+    Trainium1: _catalog.Accelerator
+    Inferentia2: _catalog.Accelerator
+    Trainium3: _catalog.Accelerator
     TPU_v4: _catalog.Accelerator
     TPU_v5e: _catalog.Accelerator
     TPU_v5p: _catalog.Accelerator
     TPU_v6e: _catalog.Accelerator
+    TPU7x: _catalog.Accelerator
     Gaudi2: _catalog.Accelerator
     Gaudi3: _catalog.Accelerator
 class _HardwareWorkstation(_catalog.Group):
     RTX_4090: _catalog.Accelerator
+    GB10: _catalog.Accelerator
+    M1_Max: _catalog.Accelerator
+    M1_Ultra: _catalog.Accelerator
+    M2_Max: _catalog.Accelerator
+    M2_Ultra: _catalog.Accelerator
+    M3_Max: _catalog.Accelerator
+    M3_Ultra: _catalog.Accelerator
+    M4_Max: _catalog.Accelerator
+    RTX_3060: _catalog.Accelerator
+    RTX_3060_Ti: _catalog.Accelerator
+    RTX_3070: _catalog.Accelerator
+    RTX_3080: _catalog.Accelerator
+    RTX_3080_Ti: _catalog.Accelerator
+    RTX_3090: _catalog.Accelerator
+    RTX_3090_Ti: _catalog.Accelerator
+    RTX_4060: _catalog.Accelerator
+    RTX_4060_Ti_16GB: _catalog.Accelerator
+    RTX_4070: _catalog.Accelerator
+    RTX_4070_Super: _catalog.Accelerator
+    RTX_4070_Ti: _catalog.Accelerator
+    RTX_4070_Ti_Super: _catalog.Accelerator
+    RTX_4080: _catalog.Accelerator
+    RTX_4080_Super: _catalog.Accelerator
+    RTX_5060_Ti_16GB: _catalog.Accelerator
+    RTX_5070: _catalog.Accelerator
+    RTX_5070_Ti: _catalog.Accelerator
+    RTX_5080: _catalog.Accelerator
+    RTX_5090: _catalog.Accelerator
+    RTX_A6000: _catalog.Accelerator
+    RTX_6000_Ada: _catalog.Accelerator
+    RTX_PRO_6000: _catalog.Accelerator
 class _HardwareEdge(_catalog.Group):
     Jetson_AGX_Orin: _catalog.Accelerator
+    Jetson_Orin_Nano: _catalog.Accelerator
+    Jetson_Thor: _catalog.Accelerator
 class _Hardware(_catalog.Group):
     Cloud: _HardwareCloud
     Workstation: _HardwareWorkstation
@@ -6374,6 +6970,8 @@ class _ModelsLanguage(_catalog.Group):
     DeepSeek_V3_2: _catalog.SparseTransformerWorkload
     DeepSeek_V2: _catalog.SparseTransformerWorkload
     DeepSeek_V2_Lite: _catalog.SparseTransformerWorkload
+    DeepSeek_V4_Pro: _catalog.SparseTransformerWorkload
+    DeepSeek_V4_Flash: _catalog.SparseTransformerWorkload
     DeepSpeedMoE_1_3B_MoE_128: _catalog.SparseTransformerWorkload
     DeepSpeedMoE_2_4B_MoE_128: _catalog.SparseTransformerWorkload
     DeepSpeedMoE_8B_MoE_128: _catalog.SparseTransformerWorkload
@@ -6393,6 +6991,7 @@ class _ModelsLanguage(_catalog.Group):
     Gemma3_4B: _catalog.TransformerWorkload
     Gemma3_12B: _catalog.TransformerWorkload
     Gemma3_27B: _catalog.TransformerWorkload
+    Gemma3n_E4B: _catalog.TransformerWorkload
     Gemma4_26B_A4B: _catalog.SparseTransformerWorkload
     Gemma4_31B: _catalog.TransformerWorkload
     GLM_4_5: _catalog.SparseTransformerWorkload
@@ -6434,6 +7033,8 @@ class _ModelsLanguage(_catalog.Group):
     Ministral_3_8B: _catalog.TransformerWorkload
     Ministral_3_14B: _catalog.TransformerWorkload
     Nemotron_3_Nano_30B_A3B: _catalog.SparseTransformerWorkload
+    Nemotron_3_Super_120B_A12B: _catalog.SparseTransformerWorkload
+    Nemotron_3_Ultra_550B_A55B: _catalog.SparseTransformerWorkload
     Nemotron_H_8B: _catalog.TransformerWorkload
     Nemotron_H_56B: _catalog.TransformerWorkload
     OLMo_2_7B: _catalog.TransformerWorkload
@@ -6469,8 +7070,23 @@ class _ModelsLanguage(_catalog.Group):
     Qwen3_VL_235B_A22B: _catalog.SparseTransformerWorkload
     SmolLM3_3B: _catalog.TransformerWorkload
     Step_3_5_Flash: _catalog.SparseTransformerWorkload
+class _ModelsEncoders(_catalog.Group):
+    BERT_base: _catalog.TransformerWorkload
+    ModernBERT_base: _catalog.TransformerWorkload
+class _ModelsEncoderDecoders(_catalog.Group):
+    T5_small: _catalog.TransformerWorkload
+    Whisper_large_v3: _catalog.TransformerWorkload
+class _ModelsVisionLanguage(_catalog.Group):
+    Qwen3_VL_8B_Instruct: _catalog.TransformerWorkload
+    LLaVA_1_5_7B: _catalog.TransformerWorkload
+class _ModelsDiffusion(_catalog.Group):
+    DiT_XL_2: _catalog.TransformerWorkload
 class _Models(_catalog.Group):
     Language: _ModelsLanguage
+    Encoders: _ModelsEncoders
+    EncoderDecoders: _ModelsEncoderDecoders
+    VisionLanguage: _ModelsVisionLanguage
+    Diffusion: _ModelsDiffusion
 Models: _Models
 class _SystemsMemories(_catalog.Group):
     HBM: _catalog.MemoryKind
@@ -6521,6 +7137,7 @@ class _SystemsNodes(_catalog.Group):
     Grand_Teton_H100: _catalog.Node
 class _SystemsFabrics(_catalog.Group):
     Ethernet_100G_TCP: _catalog.Fabric
+    PCIe_4_x16: _catalog.Fabric
     PCIe_5_x16: _catalog.Fabric
     InfiniBand_HDR: _catalog.Fabric
     InfiniBand_NDR: _catalog.Fabric
@@ -6550,6 +7167,15 @@ class _Stacks(_catalog.Group):
     TensorRT_LLM_A100: _catalog.Stack
     DistServe_A100: _catalog.Stack
     vLLM_2023_A100: _catalog.Stack
+    vLLM_2024: _catalog.Stack
+    vLLM_2025: _catalog.Stack
+    SGLang_2025: _catalog.Stack
+    Megatron_LM: _catalog.Stack
+    torchtitan: _catalog.Stack
+    DeepSpeed: _catalog.Stack
+    torchtune: _catalog.Stack
+    HF_Trainer: _catalog.Stack
+    unsloth: _catalog.Stack
     Megatron_LM_A100: _catalog.Stack
     DeepSpeed_A100: _catalog.Stack
     torchtitan_A100: _catalog.Stack
