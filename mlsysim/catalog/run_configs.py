@@ -28,29 +28,29 @@ _YES = ("true", "yes", "on", "1")
 #: Options that leave memory and time of a step alone, by how their names begin.
 _MEGATRON_NEUTRAL = re.compile(
     r"(adam-(beta|eps)|async-save|attention-softmax-in-fp32|auto-detect|bias-(gelu|swiglu|dropout)|calculate-per-token|check-|"
-    r"ckpt|clip-grad|config-|cross-entropy-fusion-impl|data-|dataloader|ddp-|deterministic|disable-(gloo|log)|dist-|"
+    r"ckpt|clip-grad|config-|cross-entropy-fusion-impl|data-(args|cache|path)|dataloader|ddp-|deterministic|disable-(gloo|log)|dist-|"
     r"distributed-(backend|timeout)|enable-experimental|end-weight|eod-|error-|eval|exit|ffn-hidden-size-|finetune|"
     r"full-validation|hysteresis|init-method|initial-loss|legacy-|load|log-|logging|loss-scale|lr|manual-gc|mask-prob|"
     r"masked-softmax-fusion|max-position-embeddings|merge-file|min-lr|min-loss|moe-(aux|grouped-gemm|input-jitter|per-layer|router-"
     r"(bias-update|dtype|force|fusion|group|load|num-groups|pre-softmax|score|topk-scaling)|z-loss|permute-fusion)|"
-    r"mmap|mscale|muon-(extra|momentum|num-ns|scale|split|use)|no-(async|bias-|load|mmap|save|ckpt|rope-fusion|masked)|norm-epsilon|nccl|"
-    r"num-(dataset|workers)|original-max|overlap-(grad|param)|patch|per-split|perform|position-embedding|profile|qk-clip|rampup|"
+    r"mmap|mscale|muon-(extra|momentum|num-ns|scale|split|use)|no-(async|load|mmap|save|ckpt|rope-fusion)|norm-epsilon|nccl|"
+    r"num-(dataset|workers)|original-max|overlap-(grad|param)|per-split|perform|position-embedding|profile|qk-clip|rampup|"
     r"record-|reset-|result|rerun|rotary|run-|save|seed|short-seq|sgd-momentum|skip-train|split|start-weight|straggler|tensorboard|test-|"
     r"tiktoken|timing|tokenizer|train-|transformer-impl|use-(checkpoint|cpu-initialization|dist-ckpt|legacy|mcore|pytorch-profiler|rotary|tp-pp-dp|persistent|flash-attn)|valid|vocab-(extra|file)|wandb|"
     r"weight-decay|apply-(layernorm|query|residual|rope)|timers|inference|bert-|te-rng|accumulate-allreduce|attention-backend|high-priority|"
     r"optimizer-cpu-offload-none|local-rank|rank|world-size|group-query-attention|swiglu|global-batch|micro-batch)"
 )
 _TITAN_NEUTRAL = re.compile(
-    r"(job|profiling|metrics|checkpoint|comm|lr_scheduler|validation|experimental|fault_tolerance|debug|memory_estimation)\.|"
+    r"(job|profiling|metrics|checkpoint|comm|lr_scheduler|validation|fault_tolerance|debug|memory_estimation)\.|"
     r"model\.(tokenizer|hf_assets|print|converters|norm_type)|training\.(dataset|max_norm|steps|seed|deterministic|gc_|data|enable_cpu)|"
-    r"optimizer\.(lr|beta|eps|weight_decay|name|implementation)|parallelism\.(disable_loss|enable_async|pipeline_parallel_layers|module_fqns)"
+    r"optimizer\.(lr|beta|eps|weight_decay|name|implementation)|parallelism\.enable_async"
 )
 _TRAINER_NEUTRAL = re.compile(
     r"(output|overwrite|do_|eval|per_device_eval|learning|lr|warmup|num_train|max_steps|logging|save|seed|data_|dataset|dataloader|report|run_name|"
     r"push|hub|weight_decay|adam_|max_grad|disable_tqdm|remove_unused|label_|load_best|metric|greater|ignore_data|log_|local_rank|ddp_|"
     r"resume|include|length_column|past_index|project|skip_memory|jit|tf32|prediction_loss|torchdynamo|torch_empty|train_file|"
     r"validation|test|preprocessing|response|instruction|split|stage|template|finetuning_type|lora_(alpha|dropout|bias)|bnb_4bit|trust|use_auth|token|"
-    r"trackio|average|full_determinism|restore|accelerator_config|parallelism_config|optim_args|gradient_checkpointing_kwargs|attn_implementation|"
+    r"trackio|average|full_determinism|restore|accelerator_config|gradient_checkpointing_kwargs|"
     r"use_fast|cache_dir|task_type|bias|bf16_full|fp16_(backend|full|opt)|half_precision|mp_parameters|no_cuda|use_cpu|group_by)"
 )
 #: Options of torchtitan's flavors whose shape the catalog has.
@@ -669,6 +669,8 @@ def from_trainer_arguments(
         "update_buffer": buffer,
         "optimizer_device": "host" if offloaded or place == "host" else "accelerator",
     }
+    if word("attn_implementation", "sdpa") == "eager":
+        arguments["attention_kernel"] = "eager"
     if adapters:
         arguments |= {"lora_rank": int(float(rank)), "lora_target_modules": wide}
     not_read += options.rest(_TRAINER_NEUTRAL)

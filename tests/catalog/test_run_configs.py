@@ -155,11 +155,15 @@ class TestMegatron:
 
     def test_what_no_argument_expresses_is_named_and_the_rest_is_not(self):
         more = {"cuda-graph-impl": "local", "use-megatron-fsdp": True, "tp-comm-overlap": True, "lr": 1e-4, "seed": 7}
+        more |= {"data-path": "/data", "data-parallel-sharding-strategy": "optim", "no-masked-softmax-fusion": True}
         off = {"enable-cuda-graph": False, "export-kd-cfg": None, "save-interval": 50}
         run = from_megatron_config({**GPT, **more, **off}, accelerators=8)
-        assert run.not_read == ("cuda-graph-impl", "tp-comm-overlap", "use-megatron-fsdp")
+        assert run.not_read == (
+            "cuda-graph-impl", "data-parallel-sharding-strategy", "no-masked-softmax-fusion", "tp-comm-overlap",
+            "use-megatron-fsdp",
+        )  # fmt: skip
         notes = MEMORY.solve(recipe=run, hardware="A100").notes
-        assert "of a run of Megatron-LM is not read: cuda-graph-impl, tp-comm-overlap, use-megatron-fsdp" in notes
+        assert f"of a run of Megatron-LM is not read: {', '.join(run.not_read)}" in notes
 
     def test_a_file_of_yaml_and_a_command_line_say_the_same(self, tmp_path):
         rows = [f"  --{name}: {str(value).lower() if value is True else value}" for name, value in GPT.items()]
@@ -266,6 +270,7 @@ class TestTrainer:
             ({"optim": "adamw_bnb_8bit"}, "optimizer", "adam_8bit"),
             ({"use_liger_kernel": True}, "loss_kernel", "fused_linear"),
             ({"torch_compile": True}, "loss_kernel", "compiled"),
+            ({"attn_implementation": "eager"}, "attention_kernel", "eager"),
             ({"fsdp": "full_shard auto_wrap"}, "zero_stage", 3),
             (OFFLOADED, "zero_stage", 2),
             (OFFLOADED, "optimizer_device", "host"),
