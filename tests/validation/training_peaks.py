@@ -215,7 +215,7 @@ MEGATRON = "NVIDIA/Megatron-LM d98e8a64, golden values and configurations of its
 TRAINER = "foundation-model-stack/fms-acceleration, scripts/benchmarks/refs"
 ASKED = (
     "Every run is asked by its own options, as `from_megatron_config` reads them, with the stack `Megatron_LM`, its "
-    'device and `peak_rank="last"`, which is the rank that logs. After a step weights, gradients, states and workspaces '
+    'device and `peak_rank="last"`, which is the rank that logs. After a step weights, gradients, states, workspaces '
     "are left."
 )
 TRAINED_BY = (
