@@ -17,10 +17,8 @@ from mlsysim.symbols.iteration import d_a
 from mlsysim.symbols.lora import N_lo
 from mlsysim.symbols.mixers import (
     C_st,
-    D_st,
     H_k,
     H_st,
-    K_st,
     L_both,
     L_c,
     L_hc,
@@ -30,31 +28,24 @@ from mlsysim.symbols.mixers import (
     L_none,
     L_st,
     L_w,
-    N_st,
     X_st,
     a,
     a_ix,
     a_kv,
     a_kv_w,
     a_w,
-    b_st,
-    d_ix,
     d_v,
-    d_v_w,
-    d_w,
     g_o,
     k_ix,
     m_hc,
     m_ix,
     n_G,
-    n_st,
     qk_norm,
     r_kv,
     r_o,
     r_q,
     sinks,
     window,
-    z_st,
 )
 from mlsysim.symbols.serving import n_out
 from mlsysim.symbols.sources import L_x, P_src, bidirectional, n_im, s_im, s_src, w_src
@@ -334,18 +325,6 @@ DECODES = Requirement(
 ANSWERS_AT_ONCE = Requirement(
     n_out, Eq(bidirectional, 0) | Eq(n_out, 1), "must be 1 where {bidirectional}: a token sees those behind it"
 )
-#: Numbers that are of layers of one kind alone.
-SHAPES = {
-    L_w: (a_w, a_kv_w, d_w, d_v_w),
-    L_ix: (a_ix, d_ix),
-    L_st: (H_k, N_st, H_st, D_st, z_st, n_st, C_st, K_st, X_st, b_st),
-}
-
-
-def _named(symbols: tuple[Any, ...]) -> str:
-    return ", ".join(f"{{{variable_of(symbol).name}}}" for symbol in symbols)
-
-
 #: Layers of each kind, of which there are no more than layers, and what a kind needs.
 KIND_REQUIREMENTS = (
     Requirement(L_nb, L_nb + L_moe <= L, "must leave {layers} the {moe_layers} with experts"),
@@ -385,10 +364,6 @@ KIND_REQUIREMENTS = (
     Requirement(g_o, (g_o > 0) | Eq(L_c, 0), "must be above 0 where {compressed_layers}"),
     Requirement(g_o, Eq(Mod(a, Max(1, g_o)), 0), "must divide {heads}"),
     Requirement(L_ix, L_ix <= L, "must be at most {layers}"),
-    *(
-        Requirement(count, (count > 0) | Eq(sum(shape), 0), f"must be above 0 where they have {_named(shape)}")
-        for count, shape in SHAPES.items()
-    ),
     Requirement(L_x, L_x <= L, "must be at most {layers}"),
     Requirement(L_x, Eq(L_x, 0) | Eq(r_kv, 0), "must be 0 with latent attention ({kv_lora_rank})"),
 )

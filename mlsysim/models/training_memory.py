@@ -171,7 +171,7 @@ LIVE: dict[str, Any] = {
     "layers_first_stage": 0,
     "layers_last_stage": 0,
     "microbatch_group": 0,
-    "memory_spread": 0.0,
+    "memory_spread": 0.08,
 }
 #: How tokens are spread over experts unless a call says otherwise.
 ROUTED: dict[str, Any] = {"routing_imbalance_factor": 1.0, "capacity_factor": 0.0, "pad_to_capacity": False}
