@@ -400,6 +400,7 @@ class _TrainingMemoryResult(Result):
     capacity_factor: float
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
+    compressed_attention_activation: Quantity[Any]
     compressed_attention_parameters: float
     compressed_attention_parameters_per_rank: float
     compressed_layers: float
@@ -460,6 +461,7 @@ class _TrainingMemoryResult(Result):
     gradient_bytes: Quantity[Any]
     gradient_dtype: str
     gradients: Quantity[Any]
+    grouped_attention_activation: Quantity[Any]
     head_dim: float
     head_dim_in_window: float
     head_parameters: float
@@ -2528,6 +2530,7 @@ class _DistributedResult(Result):
     combine_time: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
+    compressed_attention_activation: Quantity[Any]
     compressed_attention_parameters: float
     compressed_attention_parameters_per_rank: float
     compressed_layers: float
@@ -2691,6 +2694,7 @@ class _DistributedResult(Result):
     gradient_reduction_time: Quantity[Any]
     gradients: Quantity[Any]
     grid_carbon: Quantity[Any]
+    grouped_attention_activation: Quantity[Any]
     grouped_experts: float
     hardware_flops: Quantity[Any]
     head_dim: float
@@ -3239,6 +3243,7 @@ class _ExpertParallelResult(Result):
     combine_time: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
+    compressed_attention_activation: Quantity[Any]
     compressed_attention_parameters: float
     compressed_attention_parameters_per_rank: float
     compressed_layers: float
@@ -3420,6 +3425,7 @@ class _ExpertParallelResult(Result):
     gradient_reduction_time: Quantity[Any]
     gradients: Quantity[Any]
     grid_carbon: Quantity[Any]
+    grouped_attention_activation: Quantity[Any]
     grouped_experts: float
     growing_traffic_time: Quantity[Any]
     hardware_flops: Quantity[Any]
@@ -4180,6 +4186,7 @@ class _EconomicsResult(Result):
     combine_time: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
+    compressed_attention_activation: Quantity[Any]
     compressed_attention_parameters: float
     compressed_attention_parameters_per_rank: float
     compressed_layers: float
@@ -4424,6 +4431,7 @@ class _EconomicsResult(Result):
     gradient_reduction_time: Quantity[Any]
     gradients: Quantity[Any]
     grid_carbon: Quantity[Any]
+    grouped_attention_activation: Quantity[Any]
     grouped_experts: float
     half_prompt_time: Quantity[Any]
     hardware_cost: Quantity[Any]
@@ -5401,6 +5409,7 @@ class _MemoryExpansionResult(Result):
     combine_time: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
+    compressed_attention_activation: Quantity[Any]
     compressed_attention_parameters: float
     compressed_attention_parameters_per_rank: float
     compressed_layers: float
@@ -5616,6 +5625,7 @@ class _MemoryExpansionResult(Result):
     gradient_reduction_time: Quantity[Any]
     gradients: Quantity[Any]
     gradients_offload: float
+    grouped_attention_activation: Quantity[Any]
     grouped_experts: float
     half_prompt_time: Quantity[Any]
     head_bytes: Quantity[Any]
