@@ -106,6 +106,8 @@ from mlsysim.symbols.mixers import (
     w_scan,
     w_win,
     window,
+    x_c,
+    x_gr,
     x_up,
     y_core,
     y_ek,
@@ -1298,24 +1300,58 @@ _indexed = when(m_ix > 0, q_a * (4 * (d_h + d_ix) + a_ix * d_ix + a_ix) / token)
 _given = STATE_WIDTH - X_st / h + when(Y_st > 0, Y_st, X_st / h)
 _state = q_a * (2 * C_st + _given + H_st * D_st + Q_st / token * H_st) / t / token
 
+grouped_activation = Formula(
+    x_gr,
+    grouped(_grouped),
+    title="Kept by grouped-query attention outside its core",
+    source=AUTOGRAD,
+    assumes="Queries, keys, values and the output once each, with norms of heads and a gate; no keys and values that "
+    "another layer has.",
+    convention="All layers.",
+    accuracy=HOOKS,
+    example=Example(
+        {**UNSHARED, a: 32, t: 1, a_kv_r: 8, d_h: 128, d_v_h: 128, qk_norm: 0, q_a: 2, q_in: 2, q_copy: 0, q_o: 2,
+         n_G: 0,
+         **{name: number for name, number in unbound(32, *SHAPED).items() if name not in (L_att, L_c)}},
+        "655360 byte/token",
+        derived="32 * 2 * 128 * (32 + 2 * 8 + 32)",
+    ),
+)  # fmt: skip
+
+compressed_activation = Formula(
+    x_c,
+    L_c * _shared_vector + L_ix * _indexed + L_hc * 2 * q_a * d_h / token,
+    title="Kept by attention to compressed entries outside its core",
+    source=AUTOGRAD,
+    assumes="Compressed queries and the vector that is key and value with their norms, queries, the output before and "
+    "behind the groups; what compressors and indexers give: derived, not held against hooks.",
+    convention="All layers.",
+    example=Example(
+        {L_c: 61, L_hc: 31, L_ix: 30, m_ix: 4, d_ix: 128, a_ix: 64, a: 128, t: 1, d_h: 512, g_o: 16, r_o: 1024,
+         r_q: 1536,
+         q_a: 2, q_in: 2, q_copy: 0, q_o: 2},
+        "19202280 byte/token",
+        derived="61 * (4 * 1536 + 4 * 512 + 8 + 4 * 128 * 512 + 2 * 16 * 1024)"
+        " + 30 * 2 * (4 * (512 + 128) + 64 * 128 + 64) + 31 * 4 * 512",
+    ),
+)  # fmt: skip
+
 attention_activation = Formula(
     x_attn,
-    (attention(_latent, _grouped, _shared_vector) + L_ix * _indexed + L_hc * 2 * q_a * d_h / token + L_st * _state) / L,
+    (when(IS_LATENT, L_att * _latent, x_gr) + x_c + L_st * _state) / L,
     title="Kept by mixers outside the core of attention",
     source=AUTOGRAD,
     variant="per_operator",
     assumes="Queries, keys and values once each and the output; rotary embeddings keep tables only. Latent attention "
     "also keeps the compressed vectors with their norms and the keys it assembles. A recurrent mixer keeps what its "
-    "convolution reads and writes, what its matrices give, its gate and output, and a matrix of each chunk; compressed "
-    "attention what its compressors and indexers give: these two are derived, not held against hooks.",
+    "convolution reads and writes, what its matrices give, its gate and output, and a matrix of each chunk: derived, "
+    "not held against hooks.",
     convention="Mean over all layers.",
     accuracy=HOOKS,
     example=Example(
-        {attention_kernel: "flash", sigma: 1, Y_st: 0, L_hc: 0, m_ix: 0, d_ix: 0, a_ix: 0, L_ix: 0, g_o: 0, r_o: 0,
-         **UNSHARED, a: 128, t: 1, a_kv_r: 128, d_h: 192, qk_norm: 0, q_a: 2, q_in: 2, q_copy: 0, r_q: 1536, r_kv: 512,
-         d_nope: 128,
-         d_rope: 64, d_v: 128, elementwise_kernels: "fused", q_o: 2, n_G: 0, d_v_h: 192, L: 61, C_st: 0, Q_st: 0,
-         **unbound(61, *SHAPED), h: 7168, **STATELESS},
+        {attention_kernel: "flash", sigma: 1, Y_st: 0, a: 128, t: 1, q_a: 2, q_in: 2, q_copy: 0, r_q: 1536, r_kv: 512,
+         d_nope: 128, d_rope: 64, d_v: 128, elementwise_kernels: "fused", q_o: 2, L: 61, L_att: 61, C_st: 0, Q_st: 0,
+         h: 7168, x_gr: 0, x_c: 0, **STATELESS},
         "204936 byte/token",
         derived="2 * 2 * 1536 + 4 + 2 * 2 * 512 + 4 + 2 * 64 + 2 * 128 * (2 * (128 + 64) + 128 + 128 + 128)",
     ),
@@ -1408,7 +1444,13 @@ SHARDED = (
 )
 ADAPTED = (attention_edges, attention_vectors, adapted_attention_products, adapted_attention_edges)
 #: What they keep for the backward pass.
-SAVED = (attention_activation, attention_core_activation, up_projection_activation)
+SAVED = (
+    grouped_activation,
+    compressed_activation,
+    attention_activation,
+    attention_core_activation,
+    up_projection_activation,
+)
 #: What they compute.
 COMPUTED = (
     attention_work,

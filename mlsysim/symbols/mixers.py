@@ -471,6 +471,20 @@ y_ek = variable(
     "Numbers of the keys of one compressed entry in all indexers.",
     integer(0),
 )
+x_gr = variable(
+    "grouped_attention_activation",
+    r"x_{\mathrm{gr}}",
+    "byte/token",
+    "Kept by grouped-query attention in all layers, outside its core.",
+    nonnegative(),
+)
+x_c = variable(
+    "compressed_attention_activation",
+    r"x_{\mathrm{c}}",
+    "byte/token",
+    "Kept by attention to compressed entries in all layers, outside its core.",
+    nonnegative(),
+)
 P_mix = variable("mixer_parameters", r"P_{\mathrm{mix}}", "count", "Parameters of all mixers.", nonnegative())
 P_mix_r = variable(
     "mixer_parameters_per_rank",
