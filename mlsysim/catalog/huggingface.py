@@ -297,7 +297,7 @@ def workload(path: str | Path, *, ignore: str | Iterable[str] = (), **fields: An
         shape, notes = _read(content, ignored)
         said = {"source": str(file), "date": "", "kind": "user"}
         stack = {name: {"value": value, **said} for name, value in shape.pop("source_stack", {}).items()}
-        given = {name: {"value": value, **said} for name, value in shape.items()}
+        given: dict[str, Any] = {name: {"value": value, **said} for name, value in shape.items()}
         stored, more = _stored(content, shape) if "quantization_config" not in ignored else ({}, [])
         given |= {name: {**each, **said} for name, each in stored.items()}
         notes += more
@@ -409,7 +409,7 @@ def _tower(
 ) -> dict[str, Any]:
     """Our fields of the tower of a model of several parts, with what joins it to a language model of this width."""
     named = tower.get("model_type")
-    if named in tables()["stacks"]:
+    if isinstance(named, str) and named in tables()["stacks"]:
         kind = named
     elif named in (None, "", content["model_type"]):
         kind = joined["tower"]
