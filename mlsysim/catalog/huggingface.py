@@ -417,7 +417,11 @@ def _tower(
         raise CatalogError(f"vision_config: model_type={quoted(named)} is not known")
     # Sizes that a tower gives for height and width are those of a square.
     sizes = {name: tower[name][0] for name in ("image_size", "patch_size") if _square(tower.get(name))}
-    return _shape({**tower, **sizes, "outer": content, "text_width": width}, kind, (), nested=True, joined=joined)[0]
+    parts = {**tower, **sizes, "outer": content, "text_width": width}
+    shape = _shape(parts, kind, (), nested=True, joined=joined)[0]
+    if min(shape["further_matrices"], shape["further_vectors"]) < 0:
+        raise CatalogError("vision_config: an image has fewer patches than tokens")
+    return shape
 
 
 def _square(sizes: Any) -> bool:
