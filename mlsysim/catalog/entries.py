@@ -877,7 +877,7 @@ _UNMEASURED: dict[str, tuple[float | None, str]] = {
 #: Of models with a second stack.
 _OF_SOURCES: dict[str, tuple[float | None, str]] = {
     "optimizer": (
-        None, "has an encoder or a tower, whose training is not counted; its text is, read with --ignore vision_config"
+        None, "has an encoder or a tower, whose training is not counted (--ignore vision_config leaves a tower out)"
     ),
 }  # fmt: skip
 

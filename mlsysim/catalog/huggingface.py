@@ -317,7 +317,7 @@ def workload(path: str | Path, *, ignore: str | Iterable[str] = (), **fields: An
         said = {"source": str(file), "date": "", "kind": "user"}
         kinds, sparse = shape.pop("kinds", []), shape.pop("sparse", [])
         stack = {name: {"value": value, **said} for name, value in shape.pop("source_stack", {}).items()}
-        given = {name: {"value": value, **said} for name, value in shape.items()}
+        given: dict[str, Any] = {name: {"value": value, **said} for name, value in shape.items()}
         table, source, more = _formats(content, file)
         notes += more
         if table is not None and "quantization_config" not in ignored:
@@ -450,7 +450,7 @@ def _tower(
 ) -> dict[str, Any]:
     """Our fields of the tower of a model of several parts, with what joins it to a language model of this width."""
     named = tower.get("model_type")
-    if named in tables()["stacks"]:
+    if isinstance(named, str) and named in tables()["stacks"]:
         kind = named
     elif named in (None, "", content["model_type"]):
         kind = joined["tower"]
@@ -458,7 +458,11 @@ def _tower(
         raise CatalogError(f"vision_config: model_type={quoted(named)} is not known")
     # Sizes that a tower gives for height and width are those of a square.
     sizes = {name: tower[name][0] for name in ("image_size", "patch_size") if _square(tower.get(name))}
-    return _shape({**tower, **sizes, "outer": content, "text_width": width}, kind, (), nested=True, joined=joined)[0]
+    parts = {**tower, **sizes, "outer": content, "text_width": width}
+    shape = _shape(parts, kind, (), nested=True, joined=joined)[0]
+    if min(shape["further_matrices"], shape["further_vectors"]) < 0:
+        raise CatalogError("vision_config: an image has fewer patches than tokens")
+    return shape
 
 
 def _square(sizes: Any) -> bool:

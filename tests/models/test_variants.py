@@ -259,6 +259,7 @@ COMPLETE = [
     path
     for path in builtin().paths()
     if path.startswith("Models.")
+    and builtin().entry(path).source_stack is None
     and all(
         builtin().entry(path).value_of(name, "fp16") is not None
         for name in ("vocab_size", "ffn_dim", "gated", "kv_heads", "head_dim", "moe_layers", "expert_ffn_dim")
