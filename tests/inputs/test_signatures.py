@@ -236,6 +236,7 @@ UNITS = {
     "node_latency": "µs",
     "dropout_mask_bytes": "byte",
     "reserved_memory": "GB",
+    "workspace": "GB",
     "workspace_memory": "GB",
 }
 
