@@ -468,7 +468,7 @@ def test_a_recipe_answers_alone_and_is_overridden(run):
 
 def test_what_a_recipe_gives_in_vain_is_said(run):
     said = run("memory", "--variant", "per_operator", "--recipe", "DeepSeek_V3_2048_H800").stdout
-    assert "TrainingMemoryModel (per_operator) takes no stack, node_limit, which the recipe gives" in said
+    assert "TrainingMemoryModel (per_operator) takes no node_limit, which the recipe gives" in said
 
 
 def test_a_recipe_of_ones_own(run, tmp_path):

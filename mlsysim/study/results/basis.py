@@ -56,7 +56,13 @@ class Basis:
         """The assumptions of the outputs that have a value, and are used in something that is not zero."""
         has, known = {*self.result.input_names}, assumed(self.result.model, self.outputs)
         used = used_in(self.result.model.system)
-        return [name for name in known if name in has and any(map(self._is_there, used.get(name, (name,))))]
+        known = [name for name in known if name in has and not self._is_setting(name)]
+        return [name for name in known if any(map(self._is_there, used.get(name, (name,))))]
+
+    def _is_setting(self, name: str) -> bool:
+        """Tell whether an assumption is no share, and a default of the model or what was typed in its place."""
+        typed = name in self.result.model.defaults and isinstance(self.result.origin(name), str)
+        return typed and not is_share(name)
 
     def _is_there(self, name: str) -> bool:
         return name not in self.result or self.result.canonical(name) != 0
