@@ -21,6 +21,9 @@ from mlsysim.catalog import Node as Node
 from mlsysim.catalog import SparseTransformerWorkload as SparseTransformerWorkload
 from mlsysim.catalog import Traffic as Traffic
 from mlsysim.catalog import TransformerWorkload as TransformerWorkload
+from mlsysim.catalog.run_configs import from_megatron_config as from_megatron_config
+from mlsysim.catalog.run_configs import from_torchtitan_toml as from_torchtitan_toml
+from mlsysim.catalog.run_configs import from_trainer_arguments as from_trainer_arguments
 from mlsysim.catalog import load_catalog as load_catalog
 from mlsysim.models import CollectiveModel as _CollectiveModel
 from mlsysim.models import DistributedModel as _DistributedModel
@@ -33,6 +36,7 @@ from mlsysim.models import MoERoutingModel as _MoERoutingModel
 from mlsysim.models import ParameterCountModel as _ParameterCountModel
 from mlsysim.models import PerformanceModel as PerformanceModel
 from mlsysim.study.results.result import Result as Result
+from mlsysim.simulation.outcome import Simulation as Simulation
 from mlsysim.study.inverse.solution import Solution as Solution
 from mlsysim.models import ServingCapacityModel as _ServingCapacityModel
 from mlsysim.models import ServingModel as _ServingModel
@@ -84,7 +88,7 @@ from mlsysim.study.proofs.verification import Verification as Verification
 from mlsysim.units import Q_ as Q_
 from mlsysim.units import ureg as ureg
 
-__all__ = ['Accelerator', 'Catalog', 'CollectiveModel', 'DistributedModel', 'EconomicsModel', 'Example', 'ExpertParallelModel', 'Fabric', 'Fleet', 'Formula', 'Hardware', 'Index', 'IterationModel', 'KernelModel', 'LeastInteger', 'MemoryDesign', 'MemoryExpansionModel', 'MemoryKind', 'MoERoutingModel', 'Models', 'Node', 'ParameterCountModel', 'PerformanceModel', 'Q_', 'Recipe', 'Recipes', 'Reference', 'Rent', 'Requirement', 'Result', 'Root', 'ServingCapacityModel', 'ServingModel', 'Slot', 'Solution', 'Source', 'SparseTransformerWorkload', 'Stacks', 'System', 'Systems', 'Traffic', 'TrainingMemoryModel', 'TransformerWorkload', 'UnitSymbol', 'Variant', 'Verification', '__version__', 'add_reference', 'at_least', 'between', 'boolean', 'by_label', 'by_member', 'byte', 'choice', 'compare', 'derived', 'distributions', 'dropped_tokens', 'evaluated_at', 'expert_loads', 'family', 'flag', 'flop', 'integer', 'label', 'linked', 'load_catalog', 'nonnegative', 'positive', 'request', 'routing_imbalance', 'sharded', 'swapped', 'token', 'total', 'ureg', 'variable', 'verify', 'when']
+__all__ = ['Accelerator', 'Catalog', 'CollectiveModel', 'DistributedModel', 'EconomicsModel', 'Example', 'ExpertParallelModel', 'Fabric', 'Fleet', 'Formula', 'Hardware', 'Index', 'IterationModel', 'KernelModel', 'LeastInteger', 'MemoryDesign', 'MemoryExpansionModel', 'MemoryKind', 'MoERoutingModel', 'Models', 'Node', 'ParameterCountModel', 'PerformanceModel', 'Q_', 'Recipe', 'Recipes', 'Reference', 'Rent', 'Requirement', 'Result', 'Root', 'ServingCapacityModel', 'ServingModel', 'Simulation', 'Slot', 'Solution', 'Source', 'SparseTransformerWorkload', 'Stacks', 'System', 'Systems', 'Traffic', 'TrainingMemoryModel', 'TransformerWorkload', 'UnitSymbol', 'Variant', 'Verification', '__version__', 'add_reference', 'at_least', 'between', 'boolean', 'by_label', 'by_member', 'byte', 'choice', 'compare', 'derived', 'distributions', 'dropped_tokens', 'evaluated_at', 'expert_loads', 'family', 'flag', 'flop', 'from_megatron_config', 'from_torchtitan_toml', 'from_trainer_arguments', 'integer', 'label', 'linked', 'load_catalog', 'nonnegative', 'positive', 'request', 'routing_imbalance', 'sharded', 'swapped', 'token', 'total', 'ureg', 'variable', 'verify', 'when']
 __version__: str
 
 class _ParameterCountInputs(TypedDict, total=False):
@@ -94,12 +98,14 @@ class _ParameterCountInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
@@ -109,6 +115,7 @@ class _ParameterCountInputs(TypedDict, total=False):
     attention_output_bias: bool | str
     mlp_bias: bool | str
     norm_bias: bool | str
+    norm_scale: bool | str
     qk_norm: bool | str
     q_lora_rank: float | str | Quantity[Any]
     kv_lora_rank: float | str | Quantity[Any]
@@ -154,6 +161,10 @@ class _ParameterCountInputs(TypedDict, total=False):
     o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    reused_parameters: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
 class _ParameterCountResult(Result):
     active_experts_per_token: float
     active_parameters: float
@@ -167,9 +178,12 @@ class _ParameterCountResult(Result):
     compressed_layers: float
     conv_channels: float
     conv_kernel: float
+    cross_layers: float
+    embedding_dim: float
     embedding_parameters: float
     expert_bias: float
     expert_ffn_dim: float
+    expert_input_dim: float
     expert_parameters: float
     experts: float
     ffn_dim: float
@@ -186,6 +200,8 @@ class _ParameterCountResult(Result):
     heavily_compressed_layers: float
     heavy_compression: float
     hidden_dim: float
+    hidden_dim_in_embedding: float
+    hidden_dim_in_experts: float
     index_compression: float
     index_head_dim: float
     index_heads: float
@@ -204,6 +220,7 @@ class _ParameterCountResult(Result):
     mtp_layers: float
     norm_bias: float
     norm_parameters: float
+    norm_scale: float
     norms_per_layer: float
     o_groups: float
     o_lora_rank: float
@@ -214,6 +231,7 @@ class _ParameterCountResult(Result):
     qk_norm: float
     qk_rope_head_dim: float
     qkv_bias: float
+    reused_parameters: float
     router_bias: float
     router_parameters: float
     sandwich_norm: float
@@ -226,6 +244,9 @@ class _ParameterCountResult(Result):
     sliding_layers: float
     sliding_shared_layers: float
     sliding_v_head_dim: float
+    source_hidden_dim: float
+    source_parameters: float
+    source_projections: float
     state_gates: float
     state_heads: float
     state_key_dim: float
@@ -295,6 +316,23 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     expert_row_padding: float | str | Quantity[Any]
     gathered_layers: float | str | Quantity[Any]
     reserved_memory: float | str | Quantity[Any]
+    peak_rank: str
+    loss_kernel: str
+    loss_chunks: float | str | Quantity[Any]
+    vocab_multiple: float | str | Quantity[Any]
+    gradients_at_loss: bool | str
+    update_buffer: str
+    optimizer_in_backward: bool | str
+    optimizer_device: str
+    activation_offload: bool | str
+    residual_dtype: str
+    workspace: float | str | Quantity[Any]
+    loaded_mask: bool | str
+    deferred_head_gradients: float | str | Quantity[Any]
+    layers_first_stage: float | str | Quantity[Any]
+    layers_last_stage: float | str | Quantity[Any]
+    microbatch_group: float | str | Quantity[Any]
+    memory_spread: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
     hidden_dim: float | str | Quantity[Any]
@@ -302,12 +340,14 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
@@ -317,6 +357,7 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     attention_output_bias: bool | str
     mlp_bias: bool | str
     norm_bias: bool | str
+    norm_scale: bool | str
     qk_norm: bool | str
     q_lora_rank: float | str | Quantity[Any]
     kv_lora_rank: float | str | Quantity[Any]
@@ -362,15 +403,21 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    reused_parameters: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    stack: str | _catalog.Stack
     recipe: str | _catalog.Recipe
 class _TrainingMemoryResult(Result):
     activation_bytes: Quantity[Any]
     activation_checkpointing: str
     activation_dtype: str
+    activation_offload: float
     activations: Quantity[Any]
     active_experts_per_token: float
     active_parameters: float
@@ -394,6 +441,7 @@ class _TrainingMemoryResult(Result):
     attention_vectors_per_rank: float
     backward_buffer: Quantity[Any]
     batch_size: float
+    binding_rank: str
     block_norms: float
     blockless_layers: float
     bytes_per_element: Quantity[Any]
@@ -409,6 +457,8 @@ class _TrainingMemoryResult(Result):
     conv_kernel: float
     core_width_per_rank: float
     cp_size: float
+    cross_layers: float
+    deferred_head_gradients: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
     dp_replicate_size: float
@@ -419,8 +469,10 @@ class _TrainingMemoryResult(Result):
     edp_ranks: float
     elementwise_kernels: str
     embedding_bytes: Quantity[Any]
+    embedding_dim: float
     embedding_parameters: float
     end_activations: Quantity[Any]
+    end_edge_parameters: float
     end_expert_parameters: float
     end_layers: float
     end_memory: Quantity[Any]
@@ -432,6 +484,7 @@ class _TrainingMemoryResult(Result):
     expert_bias: float
     expert_edges_per_rank: float
     expert_ffn_dim: float
+    expert_input_dim: float
     expert_parameters: float
     expert_parameters_per_rank: float
     expert_row_padding: Quantity[Any]
@@ -447,6 +500,9 @@ class _TrainingMemoryResult(Result):
     ffn_parameters_per_rank: float
     ffn_tensors: float
     finetuning: str
+    first_rank_memory: Quantity[Any]
+    fit: str
+    fit_probability: float
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
     further_matrices: float
@@ -461,9 +517,12 @@ class _TrainingMemoryResult(Result):
     gradient_bytes: Quantity[Any]
     gradient_dtype: str
     gradients: Quantity[Any]
+    gradients_at_loss: float
+    gradients_at_loss_bytes: Quantity[Any]
     grouped_attention_activation: Quantity[Any]
     head_dim: float
     head_dim_in_window: float
+    head_memory: Quantity[Any]
     head_parameters: float
     heads: float
     heads_in_window: float
@@ -472,6 +531,10 @@ class _TrainingMemoryResult(Result):
     heavy_compression: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
+    hidden_dim_in_embedding: float
+    hidden_dim_in_experts: float
+    holds_first_stage: float
+    holds_last_stage: float
     hot_rank_factor: float
     in_flight_micro_batches: float
     index_compression: float
@@ -490,25 +553,39 @@ class _TrainingMemoryResult(Result):
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    last_rank_memory: Quantity[Any]
     layer_experts_per_rank: float
     layer_input: Quantity[Any]
+    layer_memory: Quantity[Any]
     layers: float
+    layers_first_stage: float
+    layers_last_stage: float
+    layers_of_rank: float
     layers_per_stage: float
     learned_positions: float
     least_dropped_share: float
+    loaded_mask: float
     local_micro_batch: float
+    logit_bytes: Quantity[Any]
     lookup_parameters: float
     lora_rank: float
     lora_target_modules: str
     loss_buffer: Quantity[Any]
+    loss_chunks: float
+    loss_kernel: str
+    loss_memory: Quantity[Any]
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
     mean_rank_factor: float
+    memory_after_step: Quantity[Any]
     memory_capacity: Quantity[Any]
+    memory_margin: Quantity[Any]
+    memory_spread: float
     memory_utilization: float
     micro_batch_tokens: Quantity[Any]
     micro_batches: float
+    microbatch_group: float
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixerless_layers: float
@@ -520,21 +597,27 @@ class _TrainingMemoryResult(Result):
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
     mtp_layers: float
+    mtp_layers_of_rank: float
     norm_activation: Quantity[Any]
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
+    norm_scale: float
     norms_per_layer: float
     o_groups: float
     o_lora_rank: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
+    optimizer_device: str
+    optimizer_in_backward: float
     optimizer_state: Quantity[Any]
     pad_to_capacity: float
     parallel_layers: float
     parameters: float
     parameters_per_rank: float
     peak_activations: Quantity[Any]
+    peak_moment: str
+    peak_rank: str
     pipeline_schedule: str
     pp_size: float
     precision: str
@@ -547,11 +630,16 @@ class _TrainingMemoryResult(Result):
     qkv_bias: float
     query_value_width_per_rank: float
     query_width_per_rank: float
+    rank_memory: Quantity[Any]
     recompute_activation_func: float
     recompute_layernorm: float
     recompute_mla_up_proj: float
     recomputed_activation: Quantity[Any]
     reserved_memory: Quantity[Any]
+    resident_memory: Quantity[Any]
+    residual_bytes: Quantity[Any]
+    residual_dtype: str
+    reused_parameters: float
     routed_buffer: Quantity[Any]
     router_bias: float
     router_parameters: float
@@ -561,6 +649,7 @@ class _TrainingMemoryResult(Result):
     sandwich_norm: float
     saved_bytes: Quantity[Any]
     saved_dtype: str
+    second_rank_memory: Quantity[Any]
     selective_policy: str
     seq_len: Quantity[Any]
     sequence_parallel: float
@@ -577,6 +666,9 @@ class _TrainingMemoryResult(Result):
     sliding_layers: float
     sliding_shared_layers: float
     sliding_v_head_dim: float
+    source_hidden_dim: float
+    source_parameters: float
+    source_projections: float
     stage_activations: Quantity[Any]
     stages_per_rank: float
     state_chunk: Quantity[Any]
@@ -603,16 +695,21 @@ class _TrainingMemoryResult(Result):
     two_batch_overlap: float
     unbounded_attention_layers: float
     up_projection_activation: Quantity[Any]
+    update_buffer: str
+    update_memory: Quantity[Any]
     v_head_dim: float
     value_dim: float
     value_dim_in_window: float
     value_projections: float
     vector_parameters_per_rank: float
+    vocab_multiple: float
     vocab_size: float
+    vocabulary_rows: float
     weight_bytes: Quantity[Any]
     weight_dtype: str
     weight_gradient_share: float
     weights: Quantity[Any]
+    workspace: Quantity[Any]
     zero_ranks: float
     zero_stage: float
 class TrainingMemoryModel(_TrainingMemoryModel):
@@ -676,6 +773,7 @@ class _ServingInputs(TypedDict, total=False):
     kv_page_size: float | str | Quantity[Any]
     attention_mask: str
     congestion_factor: float | str | Quantity[Any]
+    images: float | str | Quantity[Any]
     duration: float | str | Quantity[Any]
     idle_power_fraction: float | str | Quantity[Any]
     host_power_fraction: float | str | Quantity[Any]
@@ -687,12 +785,14 @@ class _ServingInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
@@ -743,22 +843,31 @@ class _ServingInputs(TypedDict, total=False):
     o_lora_rank: float | str | Quantity[Any]
     o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    bidirectional: bool | str
     state_element_bytes: float | str | Quantity[Any]
     mixer_bytes: float | str | Quantity[Any]
     dense_bytes: float | str | Quantity[Any]
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
+    source_tokens: float | str | Quantity[Any]
+    image_patches: float | str | Quantity[Any]
+    source_token_flops: float | str | Quantity[Any]
+    source_pair_flops: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
@@ -789,6 +898,12 @@ class _ServingInputs(TypedDict, total=False):
     gpu_memory_utilization: float | str | Quantity[Any]
     kv_memory_fraction: float | str | Quantity[Any]
     workspace_memory: float | str | Quantity[Any]
+    runtime_memory: float | str | Quantity[Any]
+    communication_memory: float | str | Quantity[Any]
+    sampled_requests: float | str | Quantity[Any]
+    sampling_bytes: float | str | Quantity[Any]
+    expert_hidden_multiple: float | str | Quantity[Any]
+    expert_width_multiple: float | str | Quantity[Any]
     rental_price: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
@@ -827,6 +942,7 @@ class _ServingResult(Result):
     between_prompts_cv: float
     between_stop_probability: float
     between_stopping_prompts: float
+    bidirectional: float
     blockless_layers: float
     bunch_size: Quantity[Any]
     burst_stall: Quantity[Any]
@@ -903,6 +1019,7 @@ class _ServingResult(Result):
     c9_other_lora_share: float
     c9_prefixes: float
     cache_bound_batch: Quantity[Any]
+    cache_tokens_of_all_layers: Quantity[Any]
     cache_width: float
     cache_width_in_window: float
     cached_prefixes: float
@@ -933,6 +1050,7 @@ class _ServingResult(Result):
     combine_fabric_bytes: Quantity[Any]
     combine_link_bytes: Quantity[Any]
     combine_time: Quantity[Any]
+    communication_memory: Quantity[Any]
     compressed_attention_parameters: float
     compressed_attention_parameters_per_rank: float
     compressed_layers: float
@@ -951,6 +1069,8 @@ class _ServingResult(Result):
     cost_per_output_token: Quantity[Any]
     cost_per_token: Quantity[Any]
     counted_rate: Quantity[Any]
+    cross_attention_flops: Quantity[Any]
+    cross_layers: float
     decode_attention_flops: Quantity[Any]
     decode_attention_time: Quantity[Any]
     decode_batch: Quantity[Any]
@@ -977,6 +1097,7 @@ class _ServingResult(Result):
     dp_attention_size: float
     draft_cost: float
     draft_time: Quantity[Any]
+    driver_memory: Quantity[Any]
     duration: Quantity[Any]
     e2e_attainment: float
     e2e_mean: Quantity[Any]
@@ -989,6 +1110,7 @@ class _ServingResult(Result):
     e2e_slo: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
+    embedding_dim: float
     empty_share: float
     energy: Quantity[Any]
     energy_per_token: Quantity[Any]
@@ -1006,9 +1128,12 @@ class _ServingResult(Result):
     expert_ffn_dim: float
     expert_group_loras: float
     expert_group_tokens: Quantity[Any]
+    expert_hidden_multiple: float
+    expert_input_dim: float
     expert_parameters: float
     expert_product_time: Quantity[Any]
     expert_weight_bytes: Quantity[Any]
+    expert_width_multiple: float
     experts: float
     fabric_bandwidth: Quantity[Any]
     fabric_efficiency: float
@@ -1056,11 +1181,15 @@ class _ServingResult(Result):
     heavily_compressed_layers: float
     heavy_compression: float
     hidden_dim: float
+    hidden_dim_in_embedding: float
+    hidden_dim_in_experts: float
     host_layer_time: Quantity[Any]
     host_power_fraction: float
     host_time: Quantity[Any]
     hot_rank_factor: float
     idle_power_fraction: float
+    image_patches: Quantity[Any]
+    images: float
     index_compression: float
     index_head_dim: float
     index_heads: float
@@ -1274,7 +1403,10 @@ class _ServingResult(Result):
     routing_imbalance_factor: float
     run_requests: Quantity[Any]
     run_tokens: Quantity[Any]
+    runtime_memory: Quantity[Any]
+    sampled_requests: float
     sampled_tokens: Quantity[Any]
+    sampling_bytes: Quantity[Any]
     saturated_iteration_time: Quantity[Any]
     scan_chunk_time: Quantity[Any]
     scan_efficiency: float
@@ -1319,6 +1451,16 @@ class _ServingResult(Result):
     slot_wait_probability: float
     slots: float
     slots_taken: float
+    source_cache_per_request: Quantity[Any]
+    source_flops: Quantity[Any]
+    source_hidden_dim: float
+    source_pair_flops: Quantity[Any]
+    source_parameters: float
+    source_projections: float
+    source_time: Quantity[Any]
+    source_token_flops: Quantity[Any]
+    source_tokens: Quantity[Any]
+    source_tokens_per_request: Quantity[Any]
     stage_send_time: Quantity[Any]
     state_bytes_per_request: Quantity[Any]
     state_chunk: Quantity[Any]
@@ -1401,6 +1543,7 @@ class ServingModel(_ServingModel):
     def function(self, outputs: Any, *entries: Any, check: bool = ..., **inputs: Any) -> _PureFunction: ...  # type: ignore[override]
     def sweep(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., node: str | _catalog.Node = ..., fleet: str | _catalog.Fleet = ..., traffic: str | _catalog.Traffic = ..., rent: str | _catalog.Rent = ..., **axes: Any) -> xarray.Dataset: ...  # type: ignore[override]
     def search(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., node: str | _catalog.Node = ..., fleet: str | _catalog.Fleet = ..., traffic: str | _catalog.Traffic = ..., rent: str | _catalog.Rent = ..., **axes: Any) -> _Designs: ...  # type: ignore[override]
+    def simulate(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., node: str | _catalog.Node = ..., fleet: str | _catalog.Fleet = ..., traffic: str | _catalog.Traffic = ..., rent: str | _catalog.Rent = ..., **inputs: Any) -> Simulation: ...  # type: ignore[override]
     @classmethod
     def solve_example(cls, **changed: Any) -> _ServingResult: ...
 
@@ -1418,6 +1561,7 @@ class _ServingCapacityInputs(TypedDict, total=False):
     service_time_cv: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
     attention_mask: str
+    images: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
     hidden_dim: float | str | Quantity[Any]
@@ -1425,12 +1569,14 @@ class _ServingCapacityInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
@@ -1481,19 +1627,28 @@ class _ServingCapacityInputs(TypedDict, total=False):
     o_lora_rank: float | str | Quantity[Any]
     o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    bidirectional: bool | str
     state_element_bytes: float | str | Quantity[Any]
     mixer_bytes: float | str | Quantity[Any]
     dense_bytes: float | str | Quantity[Any]
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
+    source_tokens: float | str | Quantity[Any]
+    image_patches: float | str | Quantity[Any]
+    source_token_flops: float | str | Quantity[Any]
+    source_pair_flops: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
@@ -1506,6 +1661,11 @@ class _ServingCapacityInputs(TypedDict, total=False):
     gpu_memory_utilization: float | str | Quantity[Any]
     kv_memory_fraction: float | str | Quantity[Any]
     workspace_memory: float | str | Quantity[Any]
+    runtime_memory: float | str | Quantity[Any]
+    sampled_requests: float | str | Quantity[Any]
+    sampling_bytes: float | str | Quantity[Any]
+    expert_hidden_multiple: float | str | Quantity[Any]
+    expert_width_multiple: float | str | Quantity[Any]
     stack: str | _catalog.Stack
 class _ServingCapacityResult(Result):
     active_batch_size: Quantity[Any]
@@ -1518,6 +1678,7 @@ class _ServingCapacityResult(Result):
     attention_parameters: float
     attention_sinks: float
     base_request_latency: Quantity[Any]
+    bidirectional: float
     blockless_layers: float
     bottleneck: str
     bytes_per_element: Quantity[Any]
@@ -1529,22 +1690,29 @@ class _ServingCapacityResult(Result):
     compute_dtype: str
     conv_channels: float
     conv_kernel: float
+    cross_attention_flops: Quantity[Any]
+    cross_layers: float
     decode_attention_flops: Quantity[Any]
     decode_share: float
     decode_step_time: Quantity[Any]
     delta_rule: float
     dense_bytes: Quantity[Any]
     dispatch_tax: Quantity[Any]
+    driver_memory: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
+    embedding_dim: float
     entry_key_width: float
     estimated_p99_latency: Quantity[Any]
     exclusive_work: Quantity[Any]
     expert_bias: float
     expert_bytes: Quantity[Any]
     expert_ffn_dim: float
+    expert_hidden_multiple: float
+    expert_input_dim: float
     expert_parameters: float
     expert_weight_bytes: Quantity[Any]
+    expert_width_multiple: float
     experts: float
     feasible: bool
     ffn_dim: float
@@ -1564,6 +1732,10 @@ class _ServingCapacityResult(Result):
     heavily_compressed_layers: float
     heavy_compression: float
     hidden_dim: float
+    hidden_dim_in_embedding: float
+    hidden_dim_in_experts: float
+    image_patches: Quantity[Any]
+    images: float
     index_compression: float
     index_head_dim: float
     index_heads: float
@@ -1647,6 +1819,9 @@ class _ServingCapacityResult(Result):
     routed_flops: Quantity[Any]
     router_bias: float
     router_parameters: float
+    runtime_memory: Quantity[Any]
+    sampled_requests: float
+    sampling_bytes: Quantity[Any]
     scan_chunk_time: Quantity[Any]
     scan_efficiency: float
     scan_flops: Quantity[Any]
@@ -1674,6 +1849,15 @@ class _ServingCapacityResult(Result):
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
     slot_wait: Quantity[Any]
+    source_cache_per_request: Quantity[Any]
+    source_flops: Quantity[Any]
+    source_hidden_dim: float
+    source_pair_flops: Quantity[Any]
+    source_parameters: float
+    source_projections: float
+    source_token_flops: Quantity[Any]
+    source_tokens: Quantity[Any]
+    source_tokens_per_request: Quantity[Any]
     state_bytes_per_request: Quantity[Any]
     state_chunk: Quantity[Any]
     state_element_bytes: Quantity[Any]
@@ -1751,6 +1935,7 @@ class _IterationInputs(TypedDict, total=False):
     max_batch_size: float | str | Quantity[Any]
     attention_mask: str
     congestion_factor: float | str | Quantity[Any]
+    images: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
     hidden_dim: float | str | Quantity[Any]
@@ -1758,12 +1943,14 @@ class _IterationInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
@@ -1814,22 +2001,31 @@ class _IterationInputs(TypedDict, total=False):
     o_lora_rank: float | str | Quantity[Any]
     o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    bidirectional: bool | str
     state_element_bytes: float | str | Quantity[Any]
     mixer_bytes: float | str | Quantity[Any]
     dense_bytes: float | str | Quantity[Any]
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
+    source_tokens: float | str | Quantity[Any]
+    image_patches: float | str | Quantity[Any]
+    source_token_flops: float | str | Quantity[Any]
+    source_pair_flops: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
@@ -1859,6 +2055,12 @@ class _IterationInputs(TypedDict, total=False):
     gpu_memory_utilization: float | str | Quantity[Any]
     kv_memory_fraction: float | str | Quantity[Any]
     workspace_memory: float | str | Quantity[Any]
+    runtime_memory: float | str | Quantity[Any]
+    communication_memory: float | str | Quantity[Any]
+    sampled_requests: float | str | Quantity[Any]
+    sampling_bytes: float | str | Quantity[Any]
+    expert_hidden_multiple: float | str | Quantity[Any]
+    expert_width_multiple: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
 class _IterationResult(Result):
@@ -1877,6 +2079,7 @@ class _IterationResult(Result):
     attention_parameters_per_rank: float
     attention_peak_flops: Quantity[Any]
     attention_sinks: float
+    bidirectional: float
     blockless_layers: float
     c10_lora_log_rank: float
     c10_loras: float
@@ -1920,6 +2123,7 @@ class _IterationResult(Result):
     c9_lora_log_rank: float
     c9_loras: float
     c9_other_lora_share: float
+    cache_tokens_of_all_layers: Quantity[Any]
     cache_width: float
     cache_width_in_window: float
     cached_prompt_share: float
@@ -1931,6 +2135,7 @@ class _IterationResult(Result):
     combine_fabric_bytes: Quantity[Any]
     combine_link_bytes: Quantity[Any]
     combine_time: Quantity[Any]
+    communication_memory: Quantity[Any]
     compressed_attention_parameters: float
     compressed_attention_parameters_per_rank: float
     compressed_layers: float
@@ -1941,6 +2146,8 @@ class _IterationResult(Result):
     conv_channels: float
     conv_kernel: float
     core_width_per_rank: float
+    cross_attention_flops: Quantity[Any]
+    cross_layers: float
     decode_attention_flops: Quantity[Any]
     decode_attention_time: Quantity[Any]
     decode_requests: Quantity[Any]
@@ -1956,8 +2163,10 @@ class _IterationResult(Result):
     dispatch_link_bytes: Quantity[Any]
     dispatch_time: Quantity[Any]
     dp_attention_size: float
+    driver_memory: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
+    embedding_dim: float
     entry_key_width: float
     ep_ranks_per_node: float
     ep_size: float
@@ -1971,9 +2180,12 @@ class _IterationResult(Result):
     expert_ffn_dim: float
     expert_group_loras: float
     expert_group_tokens: Quantity[Any]
+    expert_hidden_multiple: float
+    expert_input_dim: float
     expert_parameters: float
     expert_product_time: Quantity[Any]
     expert_weight_bytes: Quantity[Any]
+    expert_width_multiple: float
     experts: float
     fabric_bandwidth: Quantity[Any]
     fabric_efficiency: float
@@ -1996,9 +2208,13 @@ class _IterationResult(Result):
     heavily_compressed_layers: float
     heavy_compression: float
     hidden_dim: float
+    hidden_dim_in_embedding: float
+    hidden_dim_in_experts: float
     host_layer_time: Quantity[Any]
     host_time: Quantity[Any]
     hot_rank_factor: float
+    image_patches: Quantity[Any]
+    images: float
     index_compression: float
     index_head_dim: float
     index_heads: float
@@ -2104,7 +2320,10 @@ class _IterationResult(Result):
     router_bias: float
     router_parameters: float
     routing_imbalance_factor: float
+    runtime_memory: Quantity[Any]
+    sampled_requests: float
     sampled_tokens: Quantity[Any]
+    sampling_bytes: Quantity[Any]
     scan_chunk_time: Quantity[Any]
     scan_efficiency: float
     scan_flops: Quantity[Any]
@@ -2133,6 +2352,16 @@ class _IterationResult(Result):
     sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
+    source_cache_per_request: Quantity[Any]
+    source_flops: Quantity[Any]
+    source_hidden_dim: float
+    source_pair_flops: Quantity[Any]
+    source_parameters: float
+    source_projections: float
+    source_time: Quantity[Any]
+    source_token_flops: Quantity[Any]
+    source_tokens: Quantity[Any]
+    source_tokens_per_request: Quantity[Any]
     stage_send_time: Quantity[Any]
     state_bytes_per_request: Quantity[Any]
     state_chunk: Quantity[Any]
@@ -2211,6 +2440,7 @@ class _MoERoutingInputs(TypedDict, total=False):
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
     expert_bias: bool | str
+    expert_input_dim: float | str | Quantity[Any]
     fabric_bandwidth: float | str | Quantity[Any]
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
@@ -2258,6 +2488,7 @@ class _MoERoutingResult(Result):
     exchanges_per_layer: float
     expert_bias: float
     expert_ffn_dim: float
+    expert_input_dim: float
     expert_parameters: float
     experts: float
     fabric_bandwidth: Quantity[Any]
@@ -2266,6 +2497,7 @@ class _MoERoutingResult(Result):
     fleet_size: float
     gated: float
     hidden_dim: float
+    hidden_dim_in_experts: float
     hot_rank_bytes: Quantity[Any]
     hot_rank_factor: float
     layers: float
@@ -2341,6 +2573,23 @@ class _DistributedInputs(TypedDict, total=False):
     expert_row_padding: float | str | Quantity[Any]
     gathered_layers: float | str | Quantity[Any]
     reserved_memory: float | str | Quantity[Any]
+    peak_rank: str
+    loss_kernel: str
+    loss_chunks: float | str | Quantity[Any]
+    vocab_multiple: float | str | Quantity[Any]
+    gradients_at_loss: bool | str
+    update_buffer: str
+    optimizer_in_backward: bool | str
+    optimizer_device: str
+    activation_offload: bool | str
+    residual_dtype: str
+    workspace: float | str | Quantity[Any]
+    loaded_mask: bool | str
+    deferred_head_gradients: float | str | Quantity[Any]
+    layers_first_stage: float | str | Quantity[Any]
+    layers_last_stage: float | str | Quantity[Any]
+    microbatch_group: float | str | Quantity[Any]
+    memory_spread: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -2363,12 +2612,14 @@ class _DistributedInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
@@ -2378,6 +2629,7 @@ class _DistributedInputs(TypedDict, total=False):
     attention_output_bias: bool | str
     mlp_bias: bool | str
     norm_bias: bool | str
+    norm_scale: bool | str
     qk_norm: bool | str
     q_lora_rank: float | str | Quantity[Any]
     kv_lora_rank: float | str | Quantity[Any]
@@ -2423,12 +2675,17 @@ class _DistributedInputs(TypedDict, total=False):
     o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    reused_parameters: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    bidirectional: bool | str
     state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
@@ -2476,6 +2733,7 @@ class _DistributedResult(Result):
     accelerators_per_pod: float
     activation_checkpointing: str
     activation_dtype: str
+    activation_offload: float
     activations: Quantity[Any]
     active_experts_per_token: float
     active_parameters: float
@@ -2511,6 +2769,8 @@ class _DistributedResult(Result):
     backward_share: float
     batch_size: float
     besides_launch_time: Quantity[Any]
+    bidirectional: float
+    binding_rank: str
     block_norms: float
     blockless_layers: float
     bubble_fraction: float
@@ -2554,6 +2814,8 @@ class _DistributedResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
+    cross_layers: float
+    deferred_head_gradients: float
     delta_rule: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
@@ -2608,8 +2870,10 @@ class _DistributedResult(Result):
     elementwise_time: Quantity[Any]
     elementwise_traffic: Quantity[Any]
     embedding_bytes: Quantity[Any]
+    embedding_dim: float
     embedding_parameters: float
     end_activations: Quantity[Any]
+    end_edge_parameters: float
     end_expert_parameters: float
     end_layers: float
     end_memory: Quantity[Any]
@@ -2642,6 +2906,7 @@ class _DistributedResult(Result):
     expert_bias: float
     expert_edges_per_rank: float
     expert_ffn_dim: float
+    expert_input_dim: float
     expert_launch_time: Quantity[Any]
     expert_operations: float
     expert_parameters: float
@@ -2670,6 +2935,9 @@ class _DistributedResult(Result):
     ffn_tensors: float
     fill_share: float
     finetuning: str
+    first_rank_memory: Quantity[Any]
+    fit: str
+    fit_probability: float
     fleet_size: float
     flop_convention: str
     forward_exposed_exchange: Quantity[Any]
@@ -2693,6 +2961,8 @@ class _DistributedResult(Result):
     gradient_dtype: str
     gradient_reduction_time: Quantity[Any]
     gradients: Quantity[Any]
+    gradients_at_loss: float
+    gradients_at_loss_bytes: Quantity[Any]
     grid_carbon: Quantity[Any]
     grouped_attention_activation: Quantity[Any]
     grouped_experts: float
@@ -2700,6 +2970,7 @@ class _DistributedResult(Result):
     head_dim: float
     head_dim_in_window: float
     head_layers: float
+    head_memory: Quantity[Any]
     head_parameters: float
     heads: float
     heads_in_window: float
@@ -2709,6 +2980,10 @@ class _DistributedResult(Result):
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
+    hidden_dim_in_embedding: float
+    hidden_dim_in_experts: float
+    holds_first_stage: float
+    holds_last_stage: float
     host_operation_time: Quantity[Any]
     host_power_fraction: float
     host_wait_time: Quantity[Any]
@@ -2737,35 +3012,48 @@ class _DistributedResult(Result):
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
     layer_experts_per_rank: float
     layer_hiding_time: Quantity[Any]
     layer_input: Quantity[Any]
     layer_launch_time: Quantity[Any]
+    layer_memory: Quantity[Any]
     layer_operations: float
     layer_time: Quantity[Any]
     layers: float
+    layers_first_stage: float
+    layers_last_stage: float
+    layers_of_rank: float
     layers_per_stage: float
     learned_positions: float
     least_dropped_share: float
     link_efficiency: float
+    loaded_mask: float
     local_micro_batch: float
+    logit_bytes: Quantity[Any]
     logit_flops: Quantity[Any]
     longest_part_time: Quantity[Any]
     lookup_parameters: float
     lora_rank: float
     lora_target_modules: str
     loss_buffer: Quantity[Any]
+    loss_chunks: float
+    loss_kernel: str
+    loss_memory: Quantity[Any]
     loss_time: Quantity[Any]
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
     mean_compute_time: Quantity[Any]
     mean_rank_factor: float
+    memory_after_step: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
+    memory_margin: Quantity[Any]
+    memory_spread: float
     memory_utilization: float
     mfu: float
     micro_batch_compute_time: Quantity[Any]
@@ -2774,6 +3062,7 @@ class _DistributedResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    microbatch_group: float
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixer_product_widths: float
@@ -2787,6 +3076,7 @@ class _DistributedResult(Result):
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
     mtp_layers: float
+    mtp_layers_of_rank: float
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
@@ -2795,11 +3085,14 @@ class _DistributedResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
+    norm_scale: float
     norms_per_layer: float
     o_groups: float
     o_lora_rank: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
+    optimizer_device: str
+    optimizer_in_backward: float
     optimizer_state: Quantity[Any]
     optimizer_time: Quantity[Any]
     other_stage_layers: float
@@ -2810,6 +3103,8 @@ class _DistributedResult(Result):
     parameters_per_rank: float
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
+    peak_moment: str
+    peak_rank: str
     picked_entry_width: float
     pipeline_schedule: str
     pipeline_split: str
@@ -2831,6 +3126,7 @@ class _DistributedResult(Result):
     qkv_bias: float
     query_value_width_per_rank: float
     query_width_per_rank: float
+    rank_memory: Quantity[Any]
     ranks_per_token: float
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
@@ -2860,7 +3156,11 @@ class _DistributedResult(Result):
     rep_tree_time: Quantity[Any]
     repeated_matrix_elements: float
     reserved_memory: Quantity[Any]
+    resident_memory: Quantity[Any]
+    residual_bytes: Quantity[Any]
+    residual_dtype: str
     rest_time: Quantity[Any]
+    reused_parameters: float
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
     router_bias: float
@@ -2883,6 +3183,7 @@ class _DistributedResult(Result):
     score_time: Quantity[Any]
     scored_pair_flops: Quantity[Any]
     scores_share: float
+    second_rank_memory: Quantity[Any]
     selective_policy: str
     send_time: Quantity[Any]
     seq_len: Quantity[Any]
@@ -2905,6 +3206,9 @@ class _DistributedResult(Result):
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
+    source_hidden_dim: float
+    source_parameters: float
+    source_projections: float
     stage_activations: Quantity[Any]
     stage_time: Quantity[Any]
     stage_wait_time: Quantity[Any]
@@ -2969,13 +3273,17 @@ class _DistributedResult(Result):
     unbounded_attention_layers: float
     up_projection_activation: Quantity[Any]
     up_projection_elements: float
+    update_buffer: str
+    update_memory: Quantity[Any]
     updated_parameters_per_rank: float
     v_head_dim: float
     value_dim: float
     value_dim_in_window: float
     value_projections: float
     vector_parameters_per_rank: float
+    vocab_multiple: float
     vocab_size: float
+    vocabulary_rows: float
     weight_bytes: Quantity[Any]
     weight_dtype: str
     weight_gather_time: Quantity[Any]
@@ -2985,6 +3293,7 @@ class _DistributedResult(Result):
     widening_traffic: Quantity[Any]
     width_vectors: float
     window_reach: Quantity[Any]
+    workspace: Quantity[Any]
     zero_ranks: float
     zero_stage: float
 class DistributedModel(_DistributedModel):
@@ -3038,6 +3347,23 @@ class _ExpertParallelInputs(TypedDict, total=False):
     expert_row_padding: float | str | Quantity[Any]
     gathered_layers: float | str | Quantity[Any]
     reserved_memory: float | str | Quantity[Any]
+    peak_rank: str
+    loss_kernel: str
+    loss_chunks: float | str | Quantity[Any]
+    vocab_multiple: float | str | Quantity[Any]
+    gradients_at_loss: bool | str
+    update_buffer: str
+    optimizer_in_backward: bool | str
+    optimizer_device: str
+    activation_offload: bool | str
+    residual_dtype: str
+    workspace: float | str | Quantity[Any]
+    loaded_mask: bool | str
+    deferred_head_gradients: float | str | Quantity[Any]
+    layers_first_stage: float | str | Quantity[Any]
+    layers_last_stage: float | str | Quantity[Any]
+    microbatch_group: float | str | Quantity[Any]
+    memory_spread: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -3061,12 +3387,14 @@ class _ExpertParallelInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
@@ -3076,6 +3404,7 @@ class _ExpertParallelInputs(TypedDict, total=False):
     attention_output_bias: bool | str
     mlp_bias: bool | str
     norm_bias: bool | str
+    norm_scale: bool | str
     qk_norm: bool | str
     q_lora_rank: float | str | Quantity[Any]
     kv_lora_rank: float | str | Quantity[Any]
@@ -3121,12 +3450,17 @@ class _ExpertParallelInputs(TypedDict, total=False):
     o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    reused_parameters: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    bidirectional: bool | str
     state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
@@ -3177,6 +3511,7 @@ class _ExpertParallelResult(Result):
     accumulated_weights: Quantity[Any]
     activation_checkpointing: str
     activation_dtype: str
+    activation_offload: float
     activations: Quantity[Any]
     active_experts_per_token: float
     active_parameters: float
@@ -3217,6 +3552,8 @@ class _ExpertParallelResult(Result):
     batch_size: float
     besides_launch_time: Quantity[Any]
     besides_time: Quantity[Any]
+    bidirectional: float
+    binding_rank: str
     block_norms: float
     blockless_layers: float
     break_even_bandwidth: Quantity[Any]
@@ -3270,6 +3607,8 @@ class _ExpertParallelResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
+    cross_layers: float
+    deferred_head_gradients: float
     delta_rule: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
@@ -3326,8 +3665,10 @@ class _ExpertParallelResult(Result):
     elementwise_time: Quantity[Any]
     elementwise_traffic: Quantity[Any]
     embedding_bytes: Quantity[Any]
+    embedding_dim: float
     embedding_parameters: float
     end_activations: Quantity[Any]
+    end_edge_parameters: float
     end_expert_parameters: float
     end_layers: float
     end_memory: Quantity[Any]
@@ -3361,6 +3702,7 @@ class _ExpertParallelResult(Result):
     expert_bias: float
     expert_edges_per_rank: float
     expert_ffn_dim: float
+    expert_input_dim: float
     expert_lag_time: Quantity[Any]
     expert_launch_time: Quantity[Any]
     expert_operations: float
@@ -3391,6 +3733,9 @@ class _ExpertParallelResult(Result):
     ffn_tensors: float
     fill_share: float
     finetuning: str
+    first_rank_memory: Quantity[Any]
+    fit: str
+    fit_probability: float
     fixed_exchange_time: Quantity[Any]
     fixed_expert_time: Quantity[Any]
     fleet_size: float
@@ -3424,6 +3769,8 @@ class _ExpertParallelResult(Result):
     gradient_dtype: str
     gradient_reduction_time: Quantity[Any]
     gradients: Quantity[Any]
+    gradients_at_loss: float
+    gradients_at_loss_bytes: Quantity[Any]
     grid_carbon: Quantity[Any]
     grouped_attention_activation: Quantity[Any]
     grouped_experts: float
@@ -3432,6 +3779,7 @@ class _ExpertParallelResult(Result):
     head_dim: float
     head_dim_in_window: float
     head_layers: float
+    head_memory: Quantity[Any]
     head_parameters: float
     heads: float
     heads_in_window: float
@@ -3441,7 +3789,11 @@ class _ExpertParallelResult(Result):
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
+    hidden_dim_in_embedding: float
+    hidden_dim_in_experts: float
     hiding_share: float
+    holds_first_stage: float
+    holds_last_stage: float
     host_operation_time: Quantity[Any]
     host_power_fraction: float
     host_sync_time: Quantity[Any]
@@ -3471,27 +3823,37 @@ class _ExpertParallelResult(Result):
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
     layer_experts_per_rank: float
     layer_hiding_time: Quantity[Any]
     layer_input: Quantity[Any]
     layer_launch_time: Quantity[Any]
+    layer_memory: Quantity[Any]
     layer_operations: float
     layer_time: Quantity[Any]
     layers: float
+    layers_first_stage: float
+    layers_last_stage: float
+    layers_of_rank: float
     layers_per_stage: float
     learned_positions: float
     least_dropped_share: float
     link_efficiency: float
     live_memory: Quantity[Any]
+    loaded_mask: float
     local_micro_batch: float
+    logit_bytes: Quantity[Any]
     logit_flops: Quantity[Any]
     longest_part_time: Quantity[Any]
     lookup_parameters: float
     lora_rank: float
     lora_target_modules: str
     loss_buffer: Quantity[Any]
+    loss_chunks: float
+    loss_kernel: str
+    loss_memory: Quantity[Any]
     loss_pool: Quantity[Any]
     loss_time: Quantity[Any]
     master_bytes: Quantity[Any]
@@ -3499,9 +3861,12 @@ class _ExpertParallelResult(Result):
     matrix_edges_per_rank: float
     mean_compute_time: Quantity[Any]
     mean_rank_factor: float
+    memory_after_step: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
+    memory_margin: Quantity[Any]
+    memory_spread: float
     memory_utilization: float
     mfu: float
     micro_batch_compute_time: Quantity[Any]
@@ -3510,6 +3875,7 @@ class _ExpertParallelResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    microbatch_group: float
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixer_product_widths: float
@@ -3523,6 +3889,7 @@ class _ExpertParallelResult(Result):
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
     mtp_layers: float
+    mtp_layers_of_rank: float
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
@@ -3531,11 +3898,14 @@ class _ExpertParallelResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
+    norm_scale: float
     norms_per_layer: float
     o_groups: float
     o_lora_rank: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
+    optimizer_device: str
+    optimizer_in_backward: float
     optimizer_state: Quantity[Any]
     optimizer_time: Quantity[Any]
     other_stage_layers: float
@@ -3547,6 +3917,8 @@ class _ExpertParallelResult(Result):
     parameters_per_rank: float
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
+    peak_moment: str
+    peak_rank: str
     picked_entry_width: float
     pipeline_schedule: str
     pipeline_split: str
@@ -3568,6 +3940,7 @@ class _ExpertParallelResult(Result):
     qkv_bias: float
     query_value_width_per_rank: float
     query_width_per_rank: float
+    rank_memory: Quantity[Any]
     ranks_per_token: float
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
@@ -3602,7 +3975,11 @@ class _ExpertParallelResult(Result):
     repeated_matrix_elements: float
     reported_memory: Quantity[Any]
     reserved_memory: Quantity[Any]
+    resident_memory: Quantity[Any]
+    residual_bytes: Quantity[Any]
+    residual_dtype: str
     rest_time: Quantity[Any]
+    reused_parameters: float
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
     routed_time: Quantity[Any]
@@ -3628,6 +4005,7 @@ class _ExpertParallelResult(Result):
     score_time: Quantity[Any]
     scored_pair_flops: Quantity[Any]
     scores_share: float
+    second_rank_memory: Quantity[Any]
     selective_policy: str
     send_time: Quantity[Any]
     seq_len: Quantity[Any]
@@ -3651,6 +4029,9 @@ class _ExpertParallelResult(Result):
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
+    source_hidden_dim: float
+    source_parameters: float
+    source_projections: float
     split_traffic_time: Quantity[Any]
     stage_activations: Quantity[Any]
     stage_time: Quantity[Any]
@@ -3736,6 +4117,8 @@ class _ExpertParallelResult(Result):
     unsplit_traffic_time: Quantity[Any]
     up_projection_activation: Quantity[Any]
     up_projection_elements: float
+    update_buffer: str
+    update_memory: Quantity[Any]
     updated_parameters_per_rank: float
     usable_memory: Quantity[Any]
     v_head_dim: float
@@ -3743,7 +4126,9 @@ class _ExpertParallelResult(Result):
     value_dim_in_window: float
     value_projections: float
     vector_parameters_per_rank: float
+    vocab_multiple: float
     vocab_size: float
+    vocabulary_rows: float
     weight_bytes: Quantity[Any]
     weight_dtype: str
     weight_gather_time: Quantity[Any]
@@ -3753,6 +4138,7 @@ class _ExpertParallelResult(Result):
     widening_traffic: Quantity[Any]
     width_vectors: float
     window_reach: Quantity[Any]
+    workspace: Quantity[Any]
     zero_ranks: float
     zero_stage: float
 class ExpertParallelModel(_ExpertParallelModel):
@@ -3806,6 +4192,23 @@ class _EconomicsInputs(TypedDict, total=False):
     expert_row_padding: float | str | Quantity[Any]
     gathered_layers: float | str | Quantity[Any]
     reserved_memory: float | str | Quantity[Any]
+    peak_rank: str
+    loss_kernel: str
+    loss_chunks: float | str | Quantity[Any]
+    vocab_multiple: float | str | Quantity[Any]
+    gradients_at_loss: bool | str
+    update_buffer: str
+    optimizer_in_backward: bool | str
+    optimizer_device: str
+    activation_offload: bool | str
+    residual_dtype: str
+    workspace: float | str | Quantity[Any]
+    loaded_mask: bool | str
+    deferred_head_gradients: float | str | Quantity[Any]
+    layers_first_stage: float | str | Quantity[Any]
+    layers_last_stage: float | str | Quantity[Any]
+    microbatch_group: float | str | Quantity[Any]
+    memory_spread: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -3828,6 +4231,7 @@ class _EconomicsInputs(TypedDict, total=False):
     max_replicas: float | str | Quantity[Any]
     service_time_cv: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
+    images: float | str | Quantity[Any]
     request_rate: float | str | Quantity[Any]
     concurrency: float | str | Quantity[Any]
     isl: float | str | Quantity[Any]
@@ -3872,6 +4276,7 @@ class _EconomicsInputs(TypedDict, total=False):
     infrastructure_fraction: float | str | Quantity[Any]
     amortization: float | str | Quantity[Any]
     maintenance_rate: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     active_parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
@@ -3880,12 +4285,14 @@ class _EconomicsInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
@@ -3895,6 +4302,7 @@ class _EconomicsInputs(TypedDict, total=False):
     attention_output_bias: bool | str
     mlp_bias: bool | str
     norm_bias: bool | str
+    norm_scale: bool | str
     qk_norm: bool | str
     q_lora_rank: float | str | Quantity[Any]
     kv_lora_rank: float | str | Quantity[Any]
@@ -3940,12 +4348,17 @@ class _EconomicsInputs(TypedDict, total=False):
     o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    reused_parameters: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    bidirectional: bool | str
     state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     state_element_bytes: float | str | Quantity[Any]
@@ -3954,6 +4367,10 @@ class _EconomicsInputs(TypedDict, total=False):
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
+    source_tokens: float | str | Quantity[Any]
+    image_patches: float | str | Quantity[Any]
+    source_token_flops: float | str | Quantity[Any]
+    source_pair_flops: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
@@ -3998,11 +4415,17 @@ class _EconomicsInputs(TypedDict, total=False):
     gpu_memory_utilization: float | str | Quantity[Any]
     kv_memory_fraction: float | str | Quantity[Any]
     workspace_memory: float | str | Quantity[Any]
+    runtime_memory: float | str | Quantity[Any]
+    sampled_requests: float | str | Quantity[Any]
+    sampling_bytes: float | str | Quantity[Any]
+    expert_hidden_multiple: float | str | Quantity[Any]
+    expert_width_multiple: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     host_layer_time: float | str | Quantity[Any]
     iteration_overhead: float | str | Quantity[Any]
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
+    communication_memory: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
     recipe: str | _catalog.Recipe
@@ -4016,6 +4439,7 @@ class _EconomicsResult(Result):
     acceptance_rate: float
     activation_checkpointing: str
     activation_dtype: str
+    activation_offload: float
     activation_time: Quantity[Any]
     activations: Quantity[Any]
     active_batch_size: Quantity[Any]
@@ -4070,6 +4494,8 @@ class _EconomicsResult(Result):
     between_prompts_cv: float
     between_stop_probability: float
     between_stopping_prompts: float
+    bidirectional: float
+    binding_rank: str
     block_norms: float
     blockless_layers: float
     bottleneck: str
@@ -4150,6 +4576,7 @@ class _EconomicsResult(Result):
     c9_other_lora_share: float
     c9_prefixes: float
     cache_bound_batch: Quantity[Any]
+    cache_tokens_of_all_layers: Quantity[Any]
     cache_width: float
     cache_width_in_window: float
     cached_prefixes: float
@@ -4186,6 +4613,7 @@ class _EconomicsResult(Result):
     combine_time: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
+    communication_memory: Quantity[Any]
     compressed_attention_activation: Quantity[Any]
     compressed_attention_parameters: float
     compressed_attention_parameters_per_rank: float
@@ -4221,6 +4649,8 @@ class _EconomicsResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
+    cross_attention_flops: Quantity[Any]
+    cross_layers: float
     decode_attention_flops: Quantity[Any]
     decode_attention_time: Quantity[Any]
     decode_batch: Quantity[Any]
@@ -4232,6 +4662,7 @@ class _EconomicsResult(Result):
     decode_step_time: Quantity[Any]
     decode_time: Quantity[Any]
     decode_workers: float
+    deferred_head_gradients: float
     delta_rule: float
     dense_bytes: Quantity[Any]
     dense_layer_activation: Quantity[Any]
@@ -4272,6 +4703,7 @@ class _EconomicsResult(Result):
     dp_tree_time: Quantity[Any]
     draft_cost: float
     draft_time: Quantity[Any]
+    driver_memory: Quantity[Any]
     dropout_activation: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
     duration: Quantity[Any]
@@ -4307,9 +4739,11 @@ class _EconomicsResult(Result):
     elementwise_time: Quantity[Any]
     elementwise_traffic: Quantity[Any]
     embedding_bytes: Quantity[Any]
+    embedding_dim: float
     embedding_parameters: float
     empty_share: float
     end_activations: Quantity[Any]
+    end_edge_parameters: float
     end_expert_parameters: float
     end_layers: float
     end_memory: Quantity[Any]
@@ -4351,6 +4785,8 @@ class _EconomicsResult(Result):
     expert_ffn_dim: float
     expert_group_loras: float
     expert_group_tokens: Quantity[Any]
+    expert_hidden_multiple: float
+    expert_input_dim: float
     expert_launch_time: Quantity[Any]
     expert_operations: float
     expert_parameters: float
@@ -4363,6 +4799,7 @@ class _EconomicsResult(Result):
     expert_time: Quantity[Any]
     expert_vectors_per_rank: float
     expert_weight_bytes: Quantity[Any]
+    expert_width_multiple: float
     experts: float
     exposed_backward_traffic: Quantity[Any]
     exposed_edge_traffic: Quantity[Any]
@@ -4387,6 +4824,7 @@ class _EconomicsResult(Result):
     first_gap_time: Quantity[Any]
     first_long_share: float
     first_prompts_cv: float
+    first_rank_memory: Quantity[Any]
     first_stall: Quantity[Any]
     first_stop_probability: float
     first_stopping_prompts: float
@@ -4394,6 +4832,8 @@ class _EconomicsResult(Result):
     first_token_law: float
     first_token_skewness: float
     first_token_variance: Quantity[Any]
+    fit: str
+    fit_probability: float
     fitted_p99: Quantity[Any]
     fleet_size: float
     flop_convention: str
@@ -4430,6 +4870,8 @@ class _EconomicsResult(Result):
     gradient_dtype: str
     gradient_reduction_time: Quantity[Any]
     gradients: Quantity[Any]
+    gradients_at_loss: float
+    gradients_at_loss_bytes: Quantity[Any]
     grid_carbon: Quantity[Any]
     grouped_attention_activation: Quantity[Any]
     grouped_experts: float
@@ -4440,6 +4882,7 @@ class _EconomicsResult(Result):
     head_dim: float
     head_dim_in_window: float
     head_layers: float
+    head_memory: Quantity[Any]
     head_parameters: float
     head_time: Quantity[Any]
     heads: float
@@ -4450,6 +4893,10 @@ class _EconomicsResult(Result):
     hfu: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
+    hidden_dim_in_embedding: float
+    hidden_dim_in_experts: float
+    holds_first_stage: float
+    holds_last_stage: float
     host_layer_time: Quantity[Any]
     host_operation_time: Quantity[Any]
     host_power_fraction: float
@@ -4458,6 +4905,8 @@ class _EconomicsResult(Result):
     hot_product_flops: Quantity[Any]
     hot_rank_factor: float
     idle_power_fraction: float
+    image_patches: Quantity[Any]
+    images: float
     in_flight_micro_batches: float
     index_compression: float
     index_head_dim: float
@@ -4510,6 +4959,7 @@ class _EconomicsResult(Result):
     largest_layer_trained_parameters: float
     last_piece: Quantity[Any]
     last_piece_time: Quantity[Any]
+    last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
     latency_skewness: float
@@ -4519,10 +4969,14 @@ class _EconomicsResult(Result):
     layer_hiding_time: Quantity[Any]
     layer_input: Quantity[Any]
     layer_launch_time: Quantity[Any]
+    layer_memory: Quantity[Any]
     layer_operations: float
     layer_tax: Quantity[Any]
     layer_time: Quantity[Any]
     layers: float
+    layers_first_stage: float
+    layers_last_stage: float
+    layers_of_rank: float
     layers_per_stage: float
     learned_positions: float
     least_dropped_share: float
@@ -4530,7 +4984,9 @@ class _EconomicsResult(Result):
     left_tokens: Quantity[Any]
     light_load_p99: Quantity[Any]
     link_efficiency: float
+    loaded_mask: float
     local_micro_batch: float
+    logit_bytes: Quantity[Any]
     logit_flops: Quantity[Any]
     logit_weight_bytes: Quantity[Any]
     lone_tpot: Quantity[Any]
@@ -4550,6 +5006,9 @@ class _EconomicsResult(Result):
     lora_time: Quantity[Any]
     lora_zipf: float
     loss_buffer: Quantity[Any]
+    loss_chunks: float
+    loss_kernel: str
+    loss_memory: Quantity[Any]
     loss_time: Quantity[Any]
     lost_bunch_share: float
     maintenance_cost: Quantity[Any]
@@ -4568,9 +5027,12 @@ class _EconomicsResult(Result):
     mean_latency: Quantity[Any]
     mean_prompt_time: Quantity[Any]
     mean_rank_factor: float
+    memory_after_step: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
+    memory_margin: Quantity[Any]
+    memory_spread: float
     memory_utilization: float
     mfu: float
     micro_batch_compute_time: Quantity[Any]
@@ -4579,6 +5041,7 @@ class _EconomicsResult(Result):
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    microbatch_group: float
     mixer_bytes: Quantity[Any]
     mixer_matrix_elements: float
     mixer_parameters: float
@@ -4594,6 +5057,7 @@ class _EconomicsResult(Result):
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
     mtp_layers: float
+    mtp_layers_of_rank: float
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
@@ -4602,6 +5066,7 @@ class _EconomicsResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
+    norm_scale: float
     norms_per_layer: float
     num_loras: float
     num_prefixes: float
@@ -4613,6 +5078,8 @@ class _EconomicsResult(Result):
     offered_load: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
+    optimizer_device: str
+    optimizer_in_backward: float
     optimizer_state: Quantity[Any]
     optimizer_time: Quantity[Any]
     osl: Quantity[Any]
@@ -4629,6 +5096,8 @@ class _EconomicsResult(Result):
     passed_weight_bytes: Quantity[Any]
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
+    peak_moment: str
+    peak_rank: str
     peak_seq_len: Quantity[Any]
     per_replica_qps_capacity: float
     picked_entry_width: float
@@ -4739,6 +5208,7 @@ class _EconomicsResult(Result):
     r8_first_score: float
     r8_kept_share: float
     rank_decode_requests: Quantity[Any]
+    rank_memory: Quantity[Any]
     rank_prompts: Quantity[Any]
     ranks_per_token: float
     reachable_nodes: float
@@ -4785,7 +5255,11 @@ class _EconomicsResult(Result):
     reserved_memory: Quantity[Any]
     residence_time: Quantity[Any]
     residence_variance: Quantity[Any]
+    resident_memory: Quantity[Any]
+    residual_bytes: Quantity[Any]
+    residual_dtype: str
     rest_time: Quantity[Any]
+    reused_parameters: float
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
     router_bias: float
@@ -4796,7 +5270,10 @@ class _EconomicsResult(Result):
     rows_per_expert: Quantity[Any]
     run_requests: Quantity[Any]
     run_tokens: Quantity[Any]
+    runtime_memory: Quantity[Any]
+    sampled_requests: float
     sampled_tokens: Quantity[Any]
+    sampling_bytes: Quantity[Any]
     sandwich_norm: float
     saturated_iteration_time: Quantity[Any]
     saved_bytes: Quantity[Any]
@@ -4813,6 +5290,7 @@ class _EconomicsResult(Result):
     scored_pair_flops: Quantity[Any]
     scores_share: float
     second_batch_estimate: float
+    second_rank_memory: Quantity[Any]
     selective_policy: str
     send_time: Quantity[Any]
     seq_len: Quantity[Any]
@@ -4857,6 +5335,16 @@ class _EconomicsResult(Result):
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
+    source_cache_per_request: Quantity[Any]
+    source_flops: Quantity[Any]
+    source_hidden_dim: float
+    source_pair_flops: Quantity[Any]
+    source_parameters: float
+    source_projections: float
+    source_time: Quantity[Any]
+    source_token_flops: Quantity[Any]
+    source_tokens: Quantity[Any]
+    source_tokens_per_request: Quantity[Any]
     stage_activations: Quantity[Any]
     stage_send_time: Quantity[Any]
     stage_time: Quantity[Any]
@@ -4960,6 +5448,8 @@ class _EconomicsResult(Result):
     uneven_stage_time: Quantity[Any]
     up_projection_activation: Quantity[Any]
     up_projection_elements: float
+    update_buffer: str
+    update_memory: Quantity[Any]
     updated_parameters_per_rank: float
     utilization: float
     v_head_dim: float
@@ -4968,7 +5458,9 @@ class _EconomicsResult(Result):
     value_projections: float
     varied_prompt_time: Quantity[Any]
     vector_parameters_per_rank: float
+    vocab_multiple: float
     vocab_size: float
+    vocabulary_rows: float
     wait_decay: float
     wait_probability: float
     waiting_tokens: Quantity[Any]
@@ -4984,6 +5476,7 @@ class _EconomicsResult(Result):
     width_vectors: float
     window_reach: Quantity[Any]
     worker_overhead: Quantity[Any]
+    workspace: Quantity[Any]
     workspace_memory: Quantity[Any]
     zero_ranks: float
     zero_stage: float
@@ -5053,6 +5546,23 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     expert_row_padding: float | str | Quantity[Any]
     gathered_layers: float | str | Quantity[Any]
     reserved_memory: float | str | Quantity[Any]
+    peak_rank: str
+    loss_kernel: str
+    loss_chunks: float | str | Quantity[Any]
+    vocab_multiple: float | str | Quantity[Any]
+    gradients_at_loss: bool | str
+    update_buffer: str
+    optimizer_in_backward: bool | str
+    optimizer_device: str
+    activation_offload: bool | str
+    residual_dtype: str
+    workspace: float | str | Quantity[Any]
+    loaded_mask: bool | str
+    deferred_head_gradients: float | str | Quantity[Any]
+    layers_first_stage: float | str | Quantity[Any]
+    layers_last_stage: float | str | Quantity[Any]
+    microbatch_group: float | str | Quantity[Any]
+    memory_spread: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -5100,6 +5610,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     osl_cv: float | str | Quantity[Any]
     burstiness: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
+    images: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     active_parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
@@ -5108,12 +5619,14 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     kv_heads: float | str | Quantity[Any]
     head_dim: float | str | Quantity[Any]
     vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
     ffn_dim: float | str | Quantity[Any]
     gated: bool | str
     experts: float | str | Quantity[Any]
     active_experts_per_token: float | str | Quantity[Any]
     moe_layers: float | str | Quantity[Any]
     expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
     shared_ffn_dim: float | str | Quantity[Any]
     router_bias: bool | str
     tied_embeddings: bool | str
@@ -5123,6 +5636,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     attention_output_bias: bool | str
     mlp_bias: bool | str
     norm_bias: bool | str
+    norm_scale: bool | str
     qk_norm: bool | str
     q_lora_rank: float | str | Quantity[Any]
     kv_lora_rank: float | str | Quantity[Any]
@@ -5168,12 +5682,17 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     o_groups: float | str | Quantity[Any]
     further_matrices: float | str | Quantity[Any]
     further_vectors: float | str | Quantity[Any]
+    reused_parameters: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
     sliding_window: float | str | Quantity[Any]
     chunked_attention: bool | str
     index_topk: float | str | Quantity[Any]
     state_operations: float | str | Quantity[Any]
     state_chunk: float | str | Quantity[Any]
     delta_rule: bool | str
+    bidirectional: bool | str
     state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     state_element_bytes: float | str | Quantity[Any]
@@ -5182,6 +5701,10 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     expert_bytes: float | str | Quantity[Any]
     shared_expert_bytes: float | str | Quantity[Any]
     head_bytes: float | str | Quantity[Any]
+    source_tokens: float | str | Quantity[Any]
+    image_patches: float | str | Quantity[Any]
+    source_token_flops: float | str | Quantity[Any]
+    source_pair_flops: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -5193,6 +5716,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     direct_mesh: float | str | Quantity[Any]
     unified: bool | str
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     remote_capacity: float | str | Quantity[Any]
     local_price: float | str | Quantity[Any]
     remote_price: float | str | Quantity[Any]
@@ -5235,6 +5759,12 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     gpu_memory_utilization: float | str | Quantity[Any]
     kv_memory_fraction: float | str | Quantity[Any]
     workspace_memory: float | str | Quantity[Any]
+    runtime_memory: float | str | Quantity[Any]
+    communication_memory: float | str | Quantity[Any]
+    sampled_requests: float | str | Quantity[Any]
+    sampling_bytes: float | str | Quantity[Any]
+    expert_hidden_multiple: float | str | Quantity[Any]
+    expert_width_multiple: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
 class _MemoryExpansionResult(Result):
@@ -5246,6 +5776,7 @@ class _MemoryExpansionResult(Result):
     acceptance_rate: float
     activation_checkpointing: str
     activation_dtype: str
+    activation_offload: float
     activation_passes: float
     activation_traffic: Quantity[Any]
     activations: Quantity[Any]
@@ -5296,6 +5827,8 @@ class _MemoryExpansionResult(Result):
     between_prompts_cv: float
     between_stop_probability: float
     between_stopping_prompts: float
+    bidirectional: float
+    binding_rank: str
     block_norms: float
     blocking_link_traffic: Quantity[Any]
     blockless_layers: float
@@ -5373,6 +5906,7 @@ class _MemoryExpansionResult(Result):
     c9_loras: float
     c9_other_lora_share: float
     c9_prefixes: float
+    cache_tokens_of_all_layers: Quantity[Any]
     cache_width: float
     cache_width_in_window: float
     cached_prefixes: float
@@ -5409,6 +5943,7 @@ class _MemoryExpansionResult(Result):
     combine_time: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
+    communication_memory: Quantity[Any]
     compressed_attention_activation: Quantity[Any]
     compressed_attention_parameters: float
     compressed_attention_parameters_per_rank: float
@@ -5437,10 +5972,13 @@ class _MemoryExpansionResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
+    cross_attention_flops: Quantity[Any]
+    cross_layers: float
     decode_attention_flops: Quantity[Any]
     decode_batch: Quantity[Any]
     decode_iteration_time: Quantity[Any]
     decode_workers: float
+    deferred_head_gradients: float
     delta_rule: float
     dense_bytes: Quantity[Any]
     dense_layer_activation: Quantity[Any]
@@ -5479,6 +6017,7 @@ class _MemoryExpansionResult(Result):
     dp_tree_time: Quantity[Any]
     draft_cost: float
     draft_time: Quantity[Any]
+    driver_memory: Quantity[Any]
     dropout_activation: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
     e2e_attainment: float
@@ -5512,8 +6051,10 @@ class _MemoryExpansionResult(Result):
     elementwise_time: Quantity[Any]
     elementwise_traffic: Quantity[Any]
     embedding_bytes: Quantity[Any]
+    embedding_dim: float
     embedding_parameters: float
     empty_share: float
+    end_edge_parameters: float
     end_layers: float
     engine_slots: Quantity[Any]
     entry_key_width: float
@@ -5544,6 +6085,8 @@ class _MemoryExpansionResult(Result):
     expert_bytes: Quantity[Any]
     expert_edges_per_rank: float
     expert_ffn_dim: float
+    expert_hidden_multiple: float
+    expert_input_dim: float
     expert_launch_time: Quantity[Any]
     expert_operations: float
     expert_parameters: float
@@ -5556,6 +6099,7 @@ class _MemoryExpansionResult(Result):
     expert_time: Quantity[Any]
     expert_vectors_per_rank: float
     expert_weight_bytes: Quantity[Any]
+    expert_width_multiple: float
     experts: float
     exposed_backward_traffic: Quantity[Any]
     exposed_edge_traffic: Quantity[Any]
@@ -5582,6 +6126,7 @@ class _MemoryExpansionResult(Result):
     first_gap_time: Quantity[Any]
     first_long_share: float
     first_prompts_cv: float
+    first_rank_memory: Quantity[Any]
     first_stall: Quantity[Any]
     first_stop_probability: float
     first_stopping_prompts: float
@@ -5624,6 +6169,7 @@ class _MemoryExpansionResult(Result):
     gradient_passes: float
     gradient_reduction_time: Quantity[Any]
     gradients: Quantity[Any]
+    gradients_at_loss: float
     gradients_offload: float
     grouped_attention_activation: Quantity[Any]
     grouped_experts: float
@@ -5640,12 +6186,18 @@ class _MemoryExpansionResult(Result):
     heavy_compression: float
     hidden_bytes: Quantity[Any]
     hidden_dim: float
+    hidden_dim_in_embedding: float
+    hidden_dim_in_experts: float
+    holds_first_stage: float
+    holds_last_stage: float
     host_layer_time: Quantity[Any]
     host_operation_time: Quantity[Any]
     host_time: Quantity[Any]
     host_wait_time: Quantity[Any]
     hot_product_flops: Quantity[Any]
     hot_rank_factor: float
+    image_patches: Quantity[Any]
+    images: float
     in_flight_micro_batches: float
     index_compression: float
     index_head_dim: float
@@ -5690,6 +6242,7 @@ class _MemoryExpansionResult(Result):
     largest_layer_trained_parameters: float
     last_piece: Quantity[Any]
     last_piece_time: Quantity[Any]
+    last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
     latency_skewness: float
@@ -5703,14 +6256,19 @@ class _MemoryExpansionResult(Result):
     layer_tax: Quantity[Any]
     layer_time: Quantity[Any]
     layers: float
+    layers_first_stage: float
+    layers_last_stage: float
+    layers_of_rank: float
     layers_per_stage: float
     learned_positions: float
     left_tokens: Quantity[Any]
     link_bandwidth: Quantity[Any]
     link_efficiency: float
+    loaded_mask: float
     local_memory: Quantity[Any]
     local_micro_batch: float
     local_price: Quantity[Any]
+    logit_bytes: Quantity[Any]
     logit_flops: Quantity[Any]
     logit_weight_bytes: Quantity[Any]
     lone_tpot: Quantity[Any]
@@ -5726,6 +6284,8 @@ class _MemoryExpansionResult(Result):
     lora_target_modules: str
     lora_zipf: float
     loss_buffer: Quantity[Any]
+    loss_chunks: float
+    loss_kernel: str
     loss_time: Quantity[Any]
     lost_bunch_share: float
     master_bytes: Quantity[Any]
@@ -5740,12 +6300,14 @@ class _MemoryExpansionResult(Result):
     memory_capacity: Quantity[Any]
     memory_cost: Quantity[Any]
     memory_efficiency: float
+    memory_spread: float
     mfu: float
     micro_batch_compute_time: Quantity[Any]
     micro_batch_time: Quantity[Any]
     micro_batch_tokens: Quantity[Any]
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
+    microbatch_group: float
     mixer_bytes: Quantity[Any]
     mixer_matrix_elements: float
     mixer_parameters: float
@@ -5765,6 +6327,7 @@ class _MemoryExpansionResult(Result):
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
     mtp_layers: float
+    mtp_layers_of_rank: float
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
@@ -5773,6 +6336,7 @@ class _MemoryExpansionResult(Result):
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
     norm_parameters: float
+    norm_scale: float
     norms_per_layer: float
     num_loras: float
     num_prefixes: float
@@ -5783,6 +6347,8 @@ class _MemoryExpansionResult(Result):
     o_lora_rank: float
     optimizer: str
     optimizer_bytes: Quantity[Any]
+    optimizer_device: str
+    optimizer_in_backward: float
     optimizer_offload: float
     optimizer_passes: float
     optimizer_state: Quantity[Any]
@@ -5800,6 +6366,7 @@ class _MemoryExpansionResult(Result):
     passed_weight_bytes: Quantity[Any]
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
+    peak_rank: str
     peak_seq_len: Quantity[Any]
     picked_entry_width: float
     pipeline_schedule: str
@@ -5894,6 +6461,7 @@ class _MemoryExpansionResult(Result):
     r8_ended_share: float
     r8_first_score: float
     r8_kept_share: float
+    rank_memory: Quantity[Any]
     ranks_per_token: float
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
@@ -5942,7 +6510,10 @@ class _MemoryExpansionResult(Result):
     request_groups: float
     request_rate: Quantity[Any]
     reserved_memory: Quantity[Any]
+    residual_bytes: Quantity[Any]
+    residual_dtype: str
     rest_time: Quantity[Any]
+    reused_parameters: float
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
     router_bias: float
@@ -5951,6 +6522,9 @@ class _MemoryExpansionResult(Result):
     routing_weight_bytes: Quantity[Any]
     routing_weights: str
     rows_per_expert: Quantity[Any]
+    runtime_memory: Quantity[Any]
+    sampled_requests: float
+    sampling_bytes: Quantity[Any]
     sandwich_norm: float
     saturated_iteration_time: Quantity[Any]
     saved_bytes: Quantity[Any]
@@ -5964,6 +6538,7 @@ class _MemoryExpansionResult(Result):
     score_time: Quantity[Any]
     scored_pair_flops: Quantity[Any]
     scores_share: float
+    second_rank_memory: Quantity[Any]
     selective_policy: str
     send_time: Quantity[Any]
     seq_len: Quantity[Any]
@@ -6006,6 +6581,15 @@ class _MemoryExpansionResult(Result):
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
+    source_cache_per_request: Quantity[Any]
+    source_flops: Quantity[Any]
+    source_hidden_dim: float
+    source_pair_flops: Quantity[Any]
+    source_parameters: float
+    source_projections: float
+    source_token_flops: Quantity[Any]
+    source_tokens: Quantity[Any]
+    source_tokens_per_request: Quantity[Any]
     stage_activations: Quantity[Any]
     stage_time: Quantity[Any]
     stage_wait_time: Quantity[Any]
@@ -6087,6 +6671,7 @@ class _MemoryExpansionResult(Result):
     unified: float
     up_projection_activation: Quantity[Any]
     up_projection_elements: float
+    update_buffer: str
     update_place: str
     update_slowdown: float
     update_traffic: Quantity[Any]
@@ -6097,7 +6682,9 @@ class _MemoryExpansionResult(Result):
     value_projections: float
     varied_prompt_time: Quantity[Any]
     vector_parameters_per_rank: float
+    vocab_multiple: float
     vocab_size: float
+    vocabulary_rows: float
     wait_decay: float
     waiting_tokens: Quantity[Any]
     weight_bytes: Quantity[Any]
@@ -6115,6 +6702,7 @@ class _MemoryExpansionResult(Result):
     window_reach: Quantity[Any]
     worker_overhead: Quantity[Any]
     working_buffer: Quantity[Any]
+    workspace: Quantity[Any]
     workspace_memory: Quantity[Any]
     zero_ranks: float
     zero_stage: float
@@ -6304,21 +6892,70 @@ class _HardwareCloud(_catalog.Group):
     L40S: _catalog.Accelerator
     V100: _catalog.Accelerator
     V100_16GB: _catalog.Accelerator
+    T4: _catalog.Accelerator
+    P100: _catalog.Accelerator
+    A2: _catalog.Accelerator
+    A30: _catalog.Accelerator
+    A40: _catalog.Accelerator
+    A800: _catalog.Accelerator
+    L20: _catalog.Accelerator
+    L2: _catalog.Accelerator
+    GH200_96GB: _catalog.Accelerator
+    GH200_144GB: _catalog.Accelerator
     MI300X: _catalog.Accelerator
     MI325X: _catalog.Accelerator
     MI355X: _catalog.Accelerator
     MI250X: _catalog.Accelerator
+    MI210: _catalog.Accelerator
+    MI300A_128GB: _catalog.Accelerator
     Trainium2: _catalog.Accelerator
+    Trainium1: _catalog.Accelerator
+    Inferentia2: _catalog.Accelerator
+    Trainium3: _catalog.Accelerator
     TPU_v4: _catalog.Accelerator
     TPU_v5e: _catalog.Accelerator
     TPU_v5p: _catalog.Accelerator
     TPU_v6e: _catalog.Accelerator
+    TPU7x: _catalog.Accelerator
     Gaudi2: _catalog.Accelerator
     Gaudi3: _catalog.Accelerator
 class _HardwareWorkstation(_catalog.Group):
     RTX_4090: _catalog.Accelerator
+    GB10: _catalog.Accelerator
+    M1_Max: _catalog.Accelerator
+    M1_Ultra: _catalog.Accelerator
+    M2_Max: _catalog.Accelerator
+    M2_Ultra: _catalog.Accelerator
+    M3_Max: _catalog.Accelerator
+    M3_Ultra: _catalog.Accelerator
+    M4_Max: _catalog.Accelerator
+    RTX_3060: _catalog.Accelerator
+    RTX_3060_Ti: _catalog.Accelerator
+    RTX_3070: _catalog.Accelerator
+    RTX_3080: _catalog.Accelerator
+    RTX_3080_Ti: _catalog.Accelerator
+    RTX_3090: _catalog.Accelerator
+    RTX_3090_Ti: _catalog.Accelerator
+    RTX_4060: _catalog.Accelerator
+    RTX_4060_Ti_16GB: _catalog.Accelerator
+    RTX_4070: _catalog.Accelerator
+    RTX_4070_Super: _catalog.Accelerator
+    RTX_4070_Ti: _catalog.Accelerator
+    RTX_4070_Ti_Super: _catalog.Accelerator
+    RTX_4080: _catalog.Accelerator
+    RTX_4080_Super: _catalog.Accelerator
+    RTX_5060_Ti_16GB: _catalog.Accelerator
+    RTX_5070: _catalog.Accelerator
+    RTX_5070_Ti: _catalog.Accelerator
+    RTX_5080: _catalog.Accelerator
+    RTX_5090: _catalog.Accelerator
+    RTX_A6000: _catalog.Accelerator
+    RTX_6000_Ada: _catalog.Accelerator
+    RTX_PRO_6000: _catalog.Accelerator
 class _HardwareEdge(_catalog.Group):
     Jetson_AGX_Orin: _catalog.Accelerator
+    Jetson_Orin_Nano: _catalog.Accelerator
+    Jetson_Thor: _catalog.Accelerator
 class _Hardware(_catalog.Group):
     Cloud: _HardwareCloud
     Workstation: _HardwareWorkstation
@@ -6406,6 +7043,8 @@ class _ModelsLanguage(_catalog.Group):
     Ministral_3_8B: _catalog.TransformerWorkload
     Ministral_3_14B: _catalog.TransformerWorkload
     Nemotron_3_Nano_30B_A3B: _catalog.SparseTransformerWorkload
+    Nemotron_3_Super_120B_A12B: _catalog.SparseTransformerWorkload
+    Nemotron_3_Ultra_550B_A55B: _catalog.SparseTransformerWorkload
     Nemotron_H_8B: _catalog.TransformerWorkload
     Nemotron_H_56B: _catalog.TransformerWorkload
     OLMo_2_7B: _catalog.TransformerWorkload
@@ -6441,8 +7080,23 @@ class _ModelsLanguage(_catalog.Group):
     Qwen3_VL_235B_A22B: _catalog.SparseTransformerWorkload
     SmolLM3_3B: _catalog.TransformerWorkload
     Step_3_5_Flash: _catalog.SparseTransformerWorkload
+class _ModelsEncoders(_catalog.Group):
+    BERT_base: _catalog.TransformerWorkload
+    ModernBERT_base: _catalog.TransformerWorkload
+class _ModelsEncoderDecoders(_catalog.Group):
+    T5_small: _catalog.TransformerWorkload
+    Whisper_large_v3: _catalog.TransformerWorkload
+class _ModelsVisionLanguage(_catalog.Group):
+    Qwen3_VL_8B_Instruct: _catalog.TransformerWorkload
+    LLaVA_1_5_7B: _catalog.TransformerWorkload
+class _ModelsDiffusion(_catalog.Group):
+    DiT_XL_2: _catalog.TransformerWorkload
 class _Models(_catalog.Group):
     Language: _ModelsLanguage
+    Encoders: _ModelsEncoders
+    EncoderDecoders: _ModelsEncoderDecoders
+    VisionLanguage: _ModelsVisionLanguage
+    Diffusion: _ModelsDiffusion
 Models: _Models
 class _SystemsMemories(_catalog.Group):
     HBM: _catalog.MemoryKind
@@ -6493,6 +7147,7 @@ class _SystemsNodes(_catalog.Group):
     Grand_Teton_H100: _catalog.Node
 class _SystemsFabrics(_catalog.Group):
     Ethernet_100G_TCP: _catalog.Fabric
+    PCIe_4_x16: _catalog.Fabric
     PCIe_5_x16: _catalog.Fabric
     InfiniBand_HDR: _catalog.Fabric
     InfiniBand_NDR: _catalog.Fabric
@@ -6522,6 +7177,15 @@ class _Stacks(_catalog.Group):
     TensorRT_LLM_A100: _catalog.Stack
     DistServe_A100: _catalog.Stack
     vLLM_2023_A100: _catalog.Stack
+    vLLM_2024: _catalog.Stack
+    vLLM_2025: _catalog.Stack
+    SGLang_2025: _catalog.Stack
+    Megatron_LM: _catalog.Stack
+    torchtitan: _catalog.Stack
+    DeepSpeed: _catalog.Stack
+    torchtune: _catalog.Stack
+    HF_Trainer: _catalog.Stack
+    unsloth: _catalog.Stack
     Megatron_LM_A100: _catalog.Stack
     DeepSpeed_A100: _catalog.Stack
     torchtitan_A100: _catalog.Stack
