@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Ne, Or, Piecewise, Rational, ceiling
+from sympy import And, Eq, Ne, Or, Piecewise, Rational, ceiling
 
 from mlsysim.formats import STORED
 from mlsysim.formulas.mixers import EAGER, FLASH, normalised
@@ -556,9 +556,9 @@ logit_bytes = Formula(
 )
 
 #: Where logits are ever whole, so that the gradient of the head is not made at the loss.
-WHOLE_LOGITS: Any = And(
-    Ne(loss_kernel, label(loss_kernel, "chunked")), Ne(loss_kernel, label(loss_kernel, "fused_linear"))
-)
+_chunked: Any = Eq(loss_kernel, label(loss_kernel, "chunked"))
+_fused: Any = Eq(loss_kernel, label(loss_kernel, "fused_linear"))
+WHOLE_LOGITS: Any = And(~_chunked, ~_fused)
 
 loss_buffer = Formula(
     A_loss,

@@ -231,9 +231,12 @@ _own_first, _own_last = when(L_first > 0, L_first, _between), when(L_last > 0, L
 #: Layers of one chunk of a stage, and those of the first stage.
 _chunk, _chunk_before = ceiling(ell_r / v_chunks), ceiling(_own_first / v_chunks)
 
+_is_first: Any = Eq(rank, label(rank, "first"))
+_is_last: Any = Eq(rank, label(rank, "last"))
+
 holds_first = Formula(
     b_first,
-    when(Or(p <= 1, Eq(rank, label(rank, "first"))), 1),
+    when(Or(p <= 1, _is_first), 1),
     title="Whether a rank holds the first stage",
     source=Source("narayanan2021", "section 2.2"),
     example=Example({p: 4, rank: "last"}, "0", derived="0"),
@@ -241,7 +244,7 @@ holds_first = Formula(
 
 holds_last = Formula(
     b_last,
-    when(Or(p <= 1, Eq(rank, label(rank, "last"))), 1),
+    when(Or(p <= 1, _is_last), 1),
     title="Whether a rank holds the last stage",
     source=Source("narayanan2021", "section 2.2"),
     example=Example({p: 4, rank: "last"}, "1", derived="1"),
