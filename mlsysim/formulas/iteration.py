@@ -477,6 +477,7 @@ cache_tokens = Formula(
     Max(0, M_kv / (t * kv_rank)),
     title="Tokens that fit beside the weights if every layer keeps them",
     source=Source("kwon2023", "section 4"),
+    variant="engine",
     example=Example({M_kv: 85.635, t: 2, kv_rank: 80}, "535218.75 token", derived="85.635 / (2 * 80e-6)"),
 )
 

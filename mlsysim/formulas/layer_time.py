@@ -15,7 +15,7 @@ from mlsysim.formulas.mixers import EAGER, IS_LATENT, NOT_LATENT
 from mlsysim.formulas.rank_parameters import DUALPIPE
 from mlsysim.formulas.trained_parameters import EVERYWHERE, FULL, LORA, WIDENED
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, flop, label, token, when
-from mlsysim.symbols.activations import elementwise_kernels, n_end, n_s, schedule, sigma_e
+from mlsysim.symbols.activations import P_ends, elementwise_kernels, n_end, n_s, schedule, sigma_e
 from mlsysim.symbols.formats import q_a, q_c, q_w
 from mlsysim.symbols.hardware import B_mem, F, eta
 from mlsysim.symbols.iteration import F_16
@@ -55,7 +55,7 @@ from mlsysim.symbols.mixers import y_mix
 from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.step import eta_mem, rho_lin, w_attn, w_head, w_lin
 from mlsysim.symbols.trained import K_d, R_ad, R_e, R_ff, R_sh, f_w, finetuning, lora_targets, r_lora
-from mlsysim.symbols.training import P_edge_r, P_r, e, ell, n_tok, p, t
+from mlsysim.symbols.training import P_r, e, ell, n_tok, p, t
 from mlsysim.symbols.workload import E, L, L_moe, L_mtp, V, d_e, d_ff, d_sh, gated, h, h_e, k, moe_interval, r_moe
 
 SCHEDULE = Source("narayanan2021", "section 2.2")
@@ -279,14 +279,14 @@ adapter_traffic = Formula(
 
 widening = Formula(
     V_wide,
-    when(WIDENED, (2 + rho_lin) * (q_w + q_c) * Max(0, P_r - P_edge_r) * ell_s / ell),
+    when(WIDENED, (2 + rho_lin) * (q_w + q_c) * Max(0, P_r - P_ends) * ell_s / ell),
     title="Bytes that the widening of quantised weights moves, one micro-batch",
     source=Source("dettmers2023", "section 3"),
     assumes="Read as they are kept and written in the format of the products, for the forward pass, for the gradients "
     "of inputs and where products are recomputed.",
     accuracy="Counted by hand; no profile was matched.",
     example=Example(
-        {finetuning: "qlora", q_w: 0.515869140625, q_c: 2, rho_lin: 0, P_r: 8030261248, P_edge_r: 1050677248, ell_s: 32,
+        {finetuning: "qlora", q_w: 0.515869140625, q_c: 2, rho_lin: 0, P_r: 8030261248, P_ends: 1050677248, ell_s: 32,
          ell: 32},
         "35.119 GB",
         derived="2 * (0.515869140625 + 2) * (8030261248 - 1050677248) / 1e9",

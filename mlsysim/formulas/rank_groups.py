@@ -30,9 +30,9 @@ from mlsysim.formulas.collectives import (
 )
 from mlsysim.formulas.expert_exchange import distinct, limited_nodes
 from mlsysim.formulas.moe_routing import PADDED
-from mlsysim.formulas.rank_parameters import EDGE_WIDTH
+from mlsysim.formulas.rank_parameters import EDGE_WIDTH, MORE_AT_END
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_member, token, total, when
-from mlsysim.symbols.activations import P_ends, sequence_parallel, sigma, sigma_e
+from mlsysim.symbols.activations import P_ends, n_s, sequence_parallel, sigma, sigma_e
 from mlsysim.symbols.formats import q_a, q_e, q_u, q_w
 from mlsysim.symbols.groups import (
     REPLICAS,
@@ -81,7 +81,7 @@ from mlsysim.symbols.network import (
 from mlsysim.symbols.routing import gamma_r, n_rank, pad
 from mlsysim.symbols.step import q_red, t_ag, t_ar, t_rs
 from mlsysim.symbols.trained import T_d, T_s, f_w, q_t
-from mlsysim.symbols.training import P_dense, P_sparse, Z, e, m, n_tok, n_z, t
+from mlsysim.symbols.training import P_dense, P_edge_r, P_sparse, Z, e, m, n_tok, n_z, t
 from mlsysim.symbols.workload import h, h_e, k, s
 
 THAKUR = "thakur2005"
@@ -158,12 +158,16 @@ def routed_copies(load: Any) -> Any:
     return load * k * n_g["etp"] * n_rank * (q_x["dispatch"] + q_x["combine"]) / 2 * h_e / token
 
 
+#: Trained parameters of the rank with the most that are not experts.
+_trained = T_d + f_w * MORE_AT_END
+
 message = Formula(
     V_g[group],
     by_member(
         tp=_hidden,
         cp=q_a * h_kv * m * s / token,
-        dp=when(Z >= 3, q_u * P_dense, q_t * T_d) + when(Z >= 3, EDGE_WIDTH - q_u, f_w * (q_e - q_w)) * P_ends,
+        dp=when(Z >= 3, q_u * (P_dense + MORE_AT_END), q_t * _trained)
+        + when(Z >= 3, EDGE_WIDTH - q_u, f_w * (q_e - q_w)) * (P_ends + MORE_AT_END),
         edp=when(Z >= 3, q_u * P_sparse, q_t * T_s),
         etp=when(
             And(sequence_parallel > 0, Or(e > 1, sigma_e > 1)),
@@ -181,12 +185,16 @@ message = Formula(
 
 summed = Formula(
     S_g[group],
-    by_member(tp=V_g["tp"], dp=q_red * T_d, edp=q_red * T_s, rep=q_red * (T_d + n_z / n_g["edp"] * T_s) / n_z),
+    by_member(
+        tp=V_g["tp"], dp=q_red * _trained, edp=q_red * T_s, rep=q_red * (_trained + n_z / n_g["edp"] * T_s) / n_z
+    ),
     title="What is summed over a group",
     source=Source("rajbhandari2020", "section 7"),
     assumes="Hidden states over tensor-parallel ranks, gradients over those that hold the same weights, and the share "
     "of each rank once more over the replicas.",
-    example=Example({q_red: 4, T_d: 2e9}, "8000 MB", derived="4 * 2e9 / 1e6", member="dp"),
+    example=Example(
+        {q_red: 4, T_d: 2e9, f_w: 1, n_s: 1, P_edge_r: 0, P_ends: 0}, "8000 MB", derived="4 * 2e9 / 1e6", member="dp"
+    ),
 )
 
 gather_time = Formula(

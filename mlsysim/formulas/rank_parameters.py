@@ -362,6 +362,10 @@ edge_parameters_of_rank = Formula(
 )
 
 
+#: Parameters that the end of a pipeline with the most has beside those of the rank described: what a step waits for.
+MORE_AT_END = (2 - n_s) * Max(0, P_edge_r - P_ends)
+
+
 def edges(ends: Any) -> Any:
     """Parameters beside the layers that are split: embedding or head, and layers for predicting further tokens."""
     return ends * P_edge_r + L_mtp * prediction(P_attn_r, when(L_moe > 0, P_sh_r, P_ffn_r), t)

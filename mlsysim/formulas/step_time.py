@@ -12,8 +12,18 @@ from typing import Any
 from sympy import And, Eq, Piecewise
 
 from mlsysim.formulas.mixers import EAGER
+from mlsysim.formulas.rank_parameters import MORE_AT_END
 from mlsysim.symbolic import Example, Formula, Max, Min, Mod, Source, by_label, label, sharded, token, when
-from mlsysim.symbols.activations import attention_kernel, elementwise_kernels, r_act, r_norm, sigma, sigma_e
+from mlsysim.symbols.activations import (
+    P_ends,
+    attention_kernel,
+    elementwise_kernels,
+    n_s,
+    r_act,
+    r_norm,
+    sigma,
+    sigma_e,
+)
 from mlsysim.symbols.formats import q_a
 from mlsysim.symbols.groups import V_g, n_g, t_ag_g, t_sum
 from mlsysim.symbols.hardware import B_mem, F, M_cap, n_fleet
@@ -100,6 +110,7 @@ from mlsysim.symbols.trained import P_upd, T_d, T_s, f_w, q_t
 from mlsysim.symbols.training import (
     M,
     O,
+    P_edge_r,
     Z,
     b,
     c_cp,
@@ -508,12 +519,16 @@ context_parallel_share = Formula(
 
 updated_parameters = Formula(
     P_upd,
-    T_d / sharded(Z >= 1, n_z) + T_s / sharded(Z >= 1, n_g["edp"]),
+    (T_d + f_w * MORE_AT_END) / sharded(Z >= 1, n_z) + T_s / sharded(Z >= 1, n_g["edp"]),
     title="Trained parameters that one rank updates",
     source=Source("rajbhandari2020", "section 5"),
     assumes="A rank updates those whose optimizer state it holds.",
     convention="The rank that holds the most.",
-    example=Example({Z: 1, n_z: 8, n_g["edp"]: 2, T_d: 8e9, T_s: 4e9}, "3e9", derived="8e9 / 8 + 4e9 / 2"),
+    example=Example(
+        {Z: 1, n_z: 8, n_g["edp"]: 2, T_d: 8e9, T_s: 4e9, f_w: 1, n_s: 1, P_edge_r: 0, P_ends: 0},
+        "3e9",
+        derived="8e9 / 8 + 4e9 / 2",
+    ),
 )
 
 optimizer_update = Formula(

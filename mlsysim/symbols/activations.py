@@ -386,6 +386,7 @@ L_mtp_r = variable(
     "count",
     "Layers of that rank that predict further tokens.",
     integer(0),
+    label="Prediction layers of a rank",
 )
 P_ends = variable(
     "end_edge_parameters",

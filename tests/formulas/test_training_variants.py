@@ -402,6 +402,14 @@ def moment_bytes(x, kept):
     return own.get(x["optimizer"], number)
 
 
+def verdict(x, total):
+    """What is left of the memory, and how sure it is by the spread of measured peaks."""
+    over, spread = x["memory_capacity"] / total, x["memory_spread"]
+    surely = math.erfc(-math.log(over) / spread / math.sqrt(2)) / 2 if spread else float(over >= 1)
+    told = 0 if surely >= 0.95 else 1 if surely <= 0.05 else 2
+    return {"memory_margin": x["memory_capacity"] - total, "fit_probability": surely, "fit": told}
+
+
 def per_operator(x):
     """The fullest rank, or the one that is asked."""
     p, asked = x["pp_size"], x["peak_rank"]
@@ -421,6 +429,7 @@ def per_operator(x):
         "binding_rank": ["first", "between", "last"].index(place),
         "peak_moment": max(range(4), key=lambda each: found[moments[each]]),
         "total_memory": total,
+        **verdict(x, total),
         "memory_utilization": total / x["memory_capacity"],
         "feasible": total <= x["memory_capacity"],
     }
@@ -509,7 +518,7 @@ def of_rank(x, place):
         trained_unit = max(adapted)
     gradients = held(slope * trained[0], slope * trained[1], 2)
     if x["optimizer_in_backward"]:
-        gradients = min(gradients, slope * rows * h)
+        gradients = min(gradients, slope * rows * row)
     on_device = x["optimizer_device"] == "accelerator"
     optimizer = on_device * held(*state, 1)
     moment = moment_bytes(x, wide if full else max(q, 2)) if x["update_buffer"] == "foreach" else 0
@@ -546,7 +555,7 @@ def of_rank(x, place):
     logit = {**LOGITS, "eager_referenced": 12 + q, "chunked": q + 4 / x["loss_chunks"]}[kernel]
     loss = m * s * (logit * rows + (norm_saves(x, q, h) + max(0, wide_entry - q) * h) / split)
     loss += x["deferred_head_gradients"] * m * s * q * (rows + h / split)
-    of_head = (x["trainable_fraction"] if full else 0) * rows * h
+    of_head = (x["trainable_fraction"] if full else 0) * rows * row
     chunked = kernel in ("chunked", "fused_linear")
     loss += slope * of_head * (1 if steady else 2) if chunked else 0
     there = gradients if steady else 0
@@ -655,6 +664,7 @@ def draw_run(r):
         "hidden_dim": r.choice([r.randint(1, 20_000), 4096]),
         "heads": t * r.choice([1, 2, 3, 4, 6, 8, 12, 16]),
         "memory_capacity": 10 ** r.uniform(10, 13),
+        "memory_spread": r.choice([0.0, r.uniform(0.5, 3)]),
     }
 
 

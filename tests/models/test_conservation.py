@@ -120,7 +120,7 @@ def test_parameters_over_ranks_are_the_model_and_its_copies(point):
     edges = whole.canonical("embedding_parameters") + whole.canonical("head_parameters")
     last = shape["hidden_dim"] * (1 + shape.get("norm_bias", 0))
     layers = whole.canonical("parameters") - experts - edges - last
-    inside = found["dense_parameters_per_rank"] - found["edge_parameters_per_rank"]
+    inside = found["dense_parameters_per_rank"] - found["end_edge_parameters"]
     assert p * t * inside == layers + shape["layers"] * copied(shape, t)
 
 

@@ -16,7 +16,7 @@ MODEL = "DeepSpeedMoE_24B_MoE_128"
 def layers_of(result):
     """Every layer of a result, in bytes and seconds; layers with experts are every second one."""
     value = result.canonical
-    n, sparse = int(value("layers_per_stage")), int(value("moe_layers_per_stage"))
+    n, sparse = int(value("layers_of_rank")), int(value("moe_layers_per_stage"))
     fast = value("memory_bandwidth") * value("memory_efficiency")
     point = value("checkpoint_bytes") / n
     hidden = value("hidden_bytes") * value("hidden_dim") * value("micro_batch_tokens")

@@ -142,7 +142,7 @@ def test_a_limit_outside_the_domain_has_a_nearest_miss(limit, text, value):
 
 
 def test_false_parts_that_are_not_comparisons_of_numbers_are_named_whole():
-    for limit in ("total_memory <= 0 GB or tp_size < 1", "total_memory <= 0 GB and precision == fp32"):
+    for limit in ("weights <= 0 GB or tp_size < 1", "weights <= 0 GB and precision == fp32"):
         found = MODEL.search(
             allow_infeasible=True, **POINT, **AXES, precision=["bf16"], minimize="weights", subject_to=limit
         )

@@ -62,8 +62,10 @@ def test_an_unknown_backend_is_refused(backend):
 
 def test_latex_of_a_model_in_full():
     assert MoERoutingModel().latex("token_dispatch_bytes").splitlines()[2:] == [
+        r"h_{\mathrm{e}} &= \begin{cases} r_{\mathrm{moe}} & \text{if}\ r_{\mathrm{moe}} > 0 \\ "
+        r"h & \text{otherwise} \end{cases} \\",
         r"k_{\mathrm{eff}} &= \min\left(E, k \gamma\right) \\",
-        r"M_{\mathrm{rt}} &= h s q b k_{\mathrm{eff}} \\",
+        r"M_{\mathrm{rt}} &= h_{\mathrm{e}} s q b k_{\mathrm{eff}} \\",
         r"M_{\mathrm{disp}} &= \frac{M_{\mathrm{rt}} \left(e - 1\right)}{e}",
         r"\end{align*}",
     ]

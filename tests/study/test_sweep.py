@@ -251,6 +251,7 @@ EVERY_ARGUMENT = {
         "routing_imbalance_factor": [1.0, 1.25, 10],
         "active_parameters": [1e9, 12.9e9],
         "hidden_dim": [4096, 7168],
+        "expert_input_dim": [0, 1024],
         "experts": [8, 16],
         "active_experts_per_token": [1, 2, 8],
         "fabric_bandwidth": ["100 Gbit/s", "400 Gbit/s"],
