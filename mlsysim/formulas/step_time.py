@@ -119,6 +119,7 @@ from mlsysim.symbols.training import (
     n_mb,
     n_tok,
     n_z,
+    o,
     p,
     q_g,
     t,
@@ -517,9 +518,12 @@ context_parallel_share = Formula(
     example=Example({n_mb: 4, t_cp: 6}, "24 ms", derived="4 * 6"),
 )
 
+#: What the rank with the most updates beside the one described.
+_more = f_w * MORE_AT_END / sharded(Z >= 1, n_z)
+
 updated_parameters = Formula(
     P_upd,
-    (T_d + f_w * MORE_AT_END) / sharded(Z >= 1, n_z) + T_s / sharded(Z >= 1, n_g["edp"]),
+    T_d / sharded(Z >= 1, n_z) + T_s / sharded(Z >= 1, n_g["edp"]) + _more,
     title="Trained parameters that one rank updates",
     source=Source("rajbhandari2020", "section 5"),
     assumes="A rank updates those whose optimizer state it holds.",
@@ -533,7 +537,7 @@ updated_parameters = Formula(
 
 optimizer_update = Formula(
     T_opt,
-    (2 * O + (q_g + q_t) * P_upd) / (B_mem * eta_mem),
+    (2 * (O + o * _more) + (q_g + q_t) * P_upd) / (B_mem * eta_mem),
     title="Update of weights and optimizer state",
     source=Source("rajbhandari2020", "section 3.1"),
     variant="per_operator",
@@ -541,7 +545,21 @@ optimizer_update = Formula(
     "Adam at 16 bit, 30 with 32-bit gradients. The products by which Muon orthogonalises are not counted: below 1% of "
     "a step of many tokens (jordan2024).",
     example=Example(
-        {O: 36, q_g: 2, q_t: 2, P_upd: 3e9, B_mem: 2000, eta_mem: 0.8},
+        {
+            O: 36,
+            o: 12,
+            q_g: 2,
+            q_t: 2,
+            P_upd: 3e9,
+            B_mem: 2000,
+            eta_mem: 0.8,
+            Z: 1,
+            n_z: 8,
+            f_w: 1,
+            n_s: 1,
+            P_edge_r: 0,
+            P_ends: 0,
+        },
         "52.5 ms",
         derived="(2 * 36e9 + (2 + 2) * 3e9) / (2000e9 * 0.8) * 1e3",
     ),

@@ -55,7 +55,7 @@ EVERY = pytest.mark.parametrize(("model", "point"), POINTS.values(), ids=POINTS)
 
 
 #: Inputs that switch a case on and off: a difference across the switch is no slope.
-SWITCHES = {"zero_stage", "kv_lora_rank", "pp_size"}
+SWITCHES = {"zero_stage", "kv_lora_rank", "pp_size", "expert_input_dim"}
 #: Outputs that hang on the number of servers of a queue, which is whole.
 QUEUE = {"wait_probability", "queue_wait_p99", "estimated_p99_latency"}
 
