@@ -294,7 +294,7 @@ update = Formula(
     source=OFFLOAD,
     variant=NAME,
     example=Example(
-        {O: 36, q_g: 2, q_t: 2, P_upd: 3e9, B_mem: 2000, eta_mem: 0.8, rho_upd: 13},
+        {**step_time.ENDS_ALIKE, O: 36, q_g: 2, q_t: 2, P_upd: 3e9, B_mem: 2000, eta_mem: 0.8, rho_upd: 13},
         "682.5 ms",
         derived="(2 * 36e9 + (2 + 2) * 3e9) / 1600e9 * 13 * 1000",
     ),

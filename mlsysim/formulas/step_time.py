@@ -520,6 +520,8 @@ context_parallel_share = Formula(
 
 #: What the rank with the most updates beside the one described.
 _more = f_w * MORE_AT_END / sharded(Z >= 1, n_z)
+#: An example where that is nothing.
+ENDS_ALIKE = {o: 12, Z: 1, n_z: 8, f_w: 1, n_s: 1, P_edge_r: 0, P_ends: 0}
 
 updated_parameters = Formula(
     P_upd,
@@ -545,21 +547,7 @@ optimizer_update = Formula(
     "Adam at 16 bit, 30 with 32-bit gradients. The products by which Muon orthogonalises are not counted: below 1% of "
     "a step of many tokens (jordan2024).",
     example=Example(
-        {
-            O: 36,
-            o: 12,
-            q_g: 2,
-            q_t: 2,
-            P_upd: 3e9,
-            B_mem: 2000,
-            eta_mem: 0.8,
-            Z: 1,
-            n_z: 8,
-            f_w: 1,
-            n_s: 1,
-            P_edge_r: 0,
-            P_ends: 0,
-        },
+        {**ENDS_ALIKE, O: 36, q_g: 2, q_t: 2, P_upd: 3e9, B_mem: 2000, eta_mem: 0.8},
         "52.5 ms",
         derived="(2 * 36e9 + (2 + 2) * 3e9) / (2000e9 * 0.8) * 1e3",
     ),

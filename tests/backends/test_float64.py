@@ -41,7 +41,8 @@ def points():
         },
         MoERoutingModel: common | {
             "active_experts_per_token": 2, "active_parameters": 12.9e9, "batch_size": 4, "ep_size": 8, "experts": 8,
-            "expert_input_dim": 0, "fabric_bandwidth": 12.5e9, "fabric_latency": 5e-5, "oversubscription": 1, "routing_imbalance_factor": 1.25,
+            "expert_input_dim": 0, "fabric_bandwidth": 12.5e9, "fabric_latency": 5e-5, "oversubscription": 1,
+            "routing_imbalance_factor": 1.25,
         },
     }  # fmt: skip
 
