@@ -75,6 +75,7 @@ from mlsysim.symbols.iteration import (
     M_com,
     M_drv,
     M_kv,
+    M_pad,
     M_run,
     M_work,
     eta_kv,
@@ -294,17 +295,28 @@ def reading(experts: Any) -> Any:
 
 
 def _padded(size: Any, multiple: Any) -> Any:
-    return when(multiple > 0, ceiling(size / Max(1, multiple)) * multiple / Max(1, size), 1)
+    return ceiling(size / Max(1, multiple)) * Max(1, multiple) / Max(1, size)
 
 
 def cache_memory(weights: Any, ranks: Any = 1) -> Any:
     """Memory for keys and values: of the share an engine takes (vLLM), or of what weights leave (TensorRT-LLM)."""
     usable = when(M_drv > 0, M_drv, M_cap) - M_work
     exchanging = 0 if ranks == 1 else when(ranks > 1, M_com, 0)
-    padded = _padded(h, m_row) * _padded(d_e, m_col) - 1
-    beside = weights + when(q_er < byte, q_er * L_moe * E * P_exp * padded, 0)
-    return f_kv * (u_gpu * ranks * usable - beside - ranks * (M_run + exchanging + q_smp * n_smp * V))
+    return f_kv * (u_gpu * ranks * usable - weights - M_pad - ranks * (M_run + exchanging + q_smp * n_smp * V))
 
+
+expert_padding = Formula(
+    M_pad,
+    when(q_er < byte, q_er * L_moe * E * P_exp * Max(0, _padded(h, m_row) * _padded(d_e, m_col) - 1)),
+    title="Memory of what kernels pad the matrices of experts with",
+    source=Source("kwon2023", "section 4"),
+    assumes="Rows and columns of formats below a byte are rounded up to tiles.",
+    example=Example(
+        {q_er: 0.5325, L_moe: 36, E: 128, P_exp: 24891840, h: 2880, m_row: 256, d_e: 2880, m_col: 128},
+        "5.5197 GB",
+        derived="0.5325 * 36 * 128 * 24891840 / 1e9 * (3072 * 2944 / 2880**2 - 1)",
+    ),
+)
 
 kv_memory = Formula(
     M_kv,
@@ -316,10 +328,9 @@ kv_memory = Formula(
     "Sampling has the logits of all its requests whole, and is the peak of the largest step.",
     example=Example(
         {f_kv: 1, u_gpu: 0.95, M_cap: 85.9, M_drv: 85.06, M_work: 0, W_s: 65.25, M_run: 0.5, q_smp: 26, n_smp: 1024,
-         V: 201088, q_er: 0.5325, L_moe: 36, E: 128, P_exp: 24891840, h: 2880, m_row: 256, d_e: 2880, m_col: 128},
+         V: 201088, M_pad: 5.5197},
         "4.1835 GB",
-        derived="0.95 * 85.06 - 65.25 - 0.5325 * 36 * 128 * 24891840 / 1e9 * (3072 * 2944 / 2880**2 - 1) - 0.5 "
-        "- 26 * 1024 * 201088 / 1e9",
+        derived="0.95 * 85.06 - 65.25 - 5.5197 - 0.5 - 26 * 1024 * 201088 / 1e9",
     ),
 )  # fmt: skip
 
@@ -1016,6 +1027,7 @@ FORMULAS = (
     peak_seq_len,
     kv_bytes_per_request,
     kv_bytes_read,
+    expert_padding,
     kv_memory,
     active_batch_size,
     kv_cache_tokens,

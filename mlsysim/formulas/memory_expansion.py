@@ -80,6 +80,7 @@ from mlsysim.symbols.training import (
     W,
     Z,
     e,
+    ell_de,
     ell_moe,
     ell_r,
     feasible,
@@ -295,9 +296,19 @@ moe_layer_time = Formula(
 )  # fmt: skip
 
 
+dense_layers_of_rank = Formula(
+    ell_de,
+    plain_layers(ell_r, ell_moe),
+    title="Layers of a stage without experts",
+    source=DESIGNS,
+    assumes="Those without a block count as shares of all stages.",
+    example=Example({ell_r: 24, ell_moe: 12, L: 32, L_nb: 0}, "12", derived="24 - 12"),
+)
+
+
 def _all_layers(dense: Any, sparse: Any) -> Any:
     """A sum over the layers of a stage, of both kinds."""
-    return plain_layers(ell_r, ell_moe) * dense + ell_moe * sparse
+    return ell_de * dense + ell_moe * sparse
 
 
 layered_computing = Formula(
@@ -309,7 +320,7 @@ layered_computing = Formula(
     assumes="Forward, recomputation, and twice as much backward. No logits, no embedding.",
     accuracy="Equal to the arithmetic of the plain training step with full recomputation, less its logits.",
     example=Example(
-        {L: 32, L_nb: 0, n_mb: 8, ell_r: 24, ell_moe: 12, t_fd: 0.5, t_fs: 0.9},
+        {n_mb: 8, ell_de: 12, ell_moe: 12, t_fd: 0.5, t_fs: 0.9},
         "537.6 ms",
         derived="4 * 8 * (12 * 0.5 + 12 * 0.9)",
     ),
@@ -376,10 +387,8 @@ exposed_local = Formula(
     accuracy="By operator instead of by layer it would be 13 times as much; the published ratios fit the layer.",
     example=Example(
         {
-            L: 32,
-            L_nb: 0,
             n_mb: 8,
-            ell_r: 24,
+            ell_de: 12,
             ell_moe: 12,
             Q_d: 1.6,
             Q_s: 1.2,
@@ -467,7 +476,7 @@ unhidden_fetches = Formula(
     "before it was from 15% shorter to 11% longer. The published 1.48 asks for no prefetching.",
     convention="One micro-batch, one rank.",
     example=Example(
-        {L: 32, L_nb: 0, ell_r: 2, ell_moe: 1, P_kd: 2e7, P_ks: 1.2e8, t_fd: 1, t_fs: 2, omega_w: 1, n_pass_w: 4,
+        {ell_de: 1, ell_moe: 1, P_kd: 2e7, P_ks: 1.2e8, t_fd: 1, t_fs: 2, omega_w: 1, n_pass_w: 4,
          q_w: 2, omega_ck: 1,
          n_pass_ck: 3, n_tok: 4000, x_in: 10000, n_share: 1, B_far: 100, eta_pre: 0.5, Q_d: 1, Q_s: 1, B_mem: 2000,
          eta_mem: 0.5},
@@ -577,7 +586,7 @@ exposed_communication = Formula(
     "recomputation and backward pass, and beside what is fetched from remote memory: links and the port to it work at "
     "once. The rest blocks.",
     example=Example(
-        {L: 32, L_nb: 0, n_mb: 8, X_block: 9, beta: 100, ell_r: 24, ell_moe: 12, z_d: 0.2, t_fd: 1, z_s: 0.1, t_fs: 2,
+        {n_mb: 8, X_block: 9, beta: 100, ell_de: 12, ell_moe: 12, z_d: 0.2, t_fd: 1, z_s: 0.1, t_fs: 2,
          Q_d: 1.5, Q_s: 1,
          B_mem: 1000, eta_mem: 1, omega_w: 0, n_pass_w: 4, q_w: 2, P_kd: 2e7, P_ks: 1.2e8, omega_ck: 1, n_pass_ck: 3,
          n_tok: 1000, x_in: 10000, n_share: 1, B_far: 100, eta_pre: 0},
@@ -681,6 +690,7 @@ SEGMENTS = (
     remote_memory,
     dense_layer_time,
     moe_layer_time,
+    dense_layers_of_rank,
     layered_computing,
     dense_traffic,
     moe_traffic,

@@ -91,6 +91,7 @@ from mlsysim.symbols.mixers import (
     n_st,
     n_vals,
     o_bias,
+    q_2,
     q_st,
     qk_norm,
     qkv_bias,
@@ -107,7 +108,11 @@ from mlsysim.symbols.mixers import (
     w_win,
     window,
     x_c,
+    x_ch,
+    x_cn,
     x_gr,
+    x_lat,
+    x_sc,
     x_up,
     y_core,
     y_ek,
@@ -1289,7 +1294,7 @@ _rotated = q_a * d_rope / token
 _latents = when(ENGINE, (_compressed + _rotated) / sigma + _rotated, _compressed + when(EAGER, 0, _rotated))
 #: Queries and keys as they are assembled, and what the keys and values come from, which Transformer Engine reads apart.
 _expansion = a / t * q_a * (2 * (d_nope + d_rope) + when(ENGINE, 0, d_nope) + d_v) / token
-_latent = _latents + _expansion + a / t * _output * d_v / token
+_latent = x_lat + a / t * _output * d_v / token
 
 #: Of attention to compressed entries; of an indexer that picks them, with what makes entries and their keys.
 _shared_vector = (
@@ -1336,6 +1341,21 @@ compressed_activation = Formula(
     ),
 )  # fmt: skip
 
+latent_activation = Formula(
+    x_lat,
+    when(IS_LATENT, _latents + _expansion),
+    title="Kept by latent attention as its vectors and what it assembles from them",
+    source=AUTOGRAD,
+    assumes="Compressed vectors with their norms, the rotary key, queries, keys, and what keys and values come from.",
+    convention="One layer.",
+    example=Example(
+        {attention_kernel: "flash", sigma: 1, a: 128, t: 1, q_a: 2, q_in: 2, q_copy: 0, r_q: 1536, r_kv: 512,
+         d_nope: 128, d_rope: 64, d_v: 128, elementwise_kernels: "fused"},
+        "172168 byte/token",
+        derived="2 * 2 * 1536 + 4 + 2 * 2 * 512 + 4 + 2 * 64 + 2 * 128 * (2 * (128 + 64) + 128 + 128)",
+    ),
+)  # fmt: skip
+
 attention_activation = Formula(
     x_attn,
     (when(IS_LATENT, L_att * _latent, x_gr) + x_c + L_st * _state) / L,
@@ -1349,34 +1369,80 @@ attention_activation = Formula(
     convention="Mean over all layers.",
     accuracy=HOOKS,
     example=Example(
-        {attention_kernel: "flash", sigma: 1, Y_st: 0, a: 128, t: 1, q_a: 2, q_in: 2, q_copy: 0, r_q: 1536, r_kv: 512,
-         d_nope: 128, d_rope: 64, d_v: 128, elementwise_kernels: "fused", q_o: 2, L: 61, L_att: 61, C_st: 0, Q_st: 0,
-         h: 7168, x_gr: 0, x_c: 0, **STATELESS},
+        {x_lat: 172168, Y_st: 0, a: 128, t: 1, q_a: 2, q_in: 2, r_kv: 512, d_v: 128, q_o: 2, L: 61, L_att: 61,
+         C_st: 0, Q_st: 0, h: 7168, x_gr: 0, x_c: 0, **STATELESS},
         "204936 byte/token",
-        derived="2 * 2 * 1536 + 4 + 2 * 2 * 512 + 4 + 2 * 64 + 2 * 128 * (2 * (128 + 64) + 128 + 128 + 128)",
+        derived="172168 + 2 * 128 * 128",
     ),
 )  # fmt: skip
 
-_score_rows = when(ENGINE, (q_a + when(mask > 0, q_a + mask)) / c_cp, q_a + 4 * byte + mask) * (s / token) / token
+score_activation = Formula(
+    x_sc,
+    when(ENGINE, (q_a + when(mask > 0, q_a + mask)) / c_cp, q_a + 4 * byte + mask) * (s / token) / token,
+    title="Kept of a row of scores of one head",
+    source=Source("korthikanti2023", "section 4.1"),
+    assumes="Eager attention keeps the softmax in fp32, its cast, and a dropout mask; unfused in Transformer Engine, "
+    "the softmax at 16 bit, and with dropout its output and mask.",
+    example=Example(
+        {attention_kernel: "eager", q_a: 2, mask: 0, s: 2048, c_cp: 1}, "12288 byte/token", derived="(2 + 4) * 2048"
+    ),
+)
 
 
 def _flash(values: Any) -> Any:
     """What flash attention keeps of a head with values so wide: a statistic, and its output in a second layout."""
-    return (4 * byte + when(_TWICE, q_a * values)) / token
+    return (4 * byte + q_2 * values) / token
 
 
 def _core(heads: Heads) -> Any:
     expanded = q_a * Max(0, heads.queries / t - kv_on(t, heads)) * (heads.keys + heads.values) / token
-    return when(FLASH, _flash(heads.values) * heads.queries / t, expanded + _score_rows * heads.queries / t)
+    return when(FLASH, _flash(heads.values) * heads.queries / t, expanded + x_sc * heads.queries / t)
 
 
 def _of_queries(values: Any) -> Any:
-    return when(FLASH, _flash(values), _score_rows) * a / t
+    return when(FLASH, _flash(values), x_sc) * a / t
 
+
+second_output_bytes = Formula(
+    q_2,
+    when(_TWICE, q_a),
+    title="Bytes of the output of attention in a second layout",
+    source=Source("dao2022", "section 3.1"),
+    assumes="Flash attention of Transformer Engine keeps it so with more than one sequence.",
+    example=Example({attention_kernel: "flash_te", m: 2, q_a: 2}, "2 byte", derived="2"),
+)
+
+unbound_core_activation = Formula(
+    x_ch,
+    _core(ALL),
+    title="Kept by the core of attention without a window",
+    source=Source("dao2022", "section 3.1"),
+    assumes="Eager attention also keeps keys and values repeated for all heads.",
+    convention="One layer.",
+    example=Example(
+        {attention_kernel: "eager", q_2: 0, x_sc: 12288, a: 32, t: 1, a_kv_r: 8, d_h: 128, q_a: 2, d_v_h: 128},
+        "405504 byte/token",
+        derived="2 * 2 * (32 - 8) * 128 + 12288 * 32",
+    ),
+)
+
+near_core_activation = Formula(
+    x_cn,
+    _core(NEAR),
+    title="Kept by the core of attention with a window",
+    source=Source("dao2022", "section 3.1"),
+    assumes="Eager attention also keeps keys and values repeated for all heads.",
+    convention="One layer.",
+    example=Example(
+        {attention_kernel: "eager", q_2: 0, x_sc: 12288, a_s: 32, t: 1, a_kv_s: 8, d_s: 128, q_a: 2, d_v_s: 128},
+        "405504 byte/token",
+        derived="2 * 2 * (32 - 8) * 128 + 12288 * 32",
+    ),
+)
 
 attention_core_activation = Formula(
     x_core,
-    attention(_of_queries(d_v), _core, _of_queries(d_h)) / L,
+    (when(IS_LATENT, L_att * _of_queries(d_v), L_all * x_ch + L_w * x_cn) + L_c * _of_queries(d_h)) / L,
     title="Kept by the core of attention",
     source=Source("dao2022", "section 3.1"),
     variant="per_operator",
@@ -1385,27 +1451,24 @@ attention_core_activation = Formula(
     "attention keeps the softmax in fp32, its cast, a dropout mask, and keys and values repeated for all heads.",
     accuracy=HOOKS,
     example=Example(
-        {attention_kernel: "eager", m: 1, c_cp: 1, d_v: 0, a: 32, t: 1, a_kv_r: 8, d_h: 128, r_kv: 0, q_a: 2, mask: 0,
-         s: 2048, d_v_h: 128,
-         L: 32, **unbound(32, *SHAPED)},
+        {attention_kernel: "eager", q_2: 0, x_sc: 12288, d_v: 0, a: 32, t: 1, r_kv: 0, d_h: 128, L: 32, L_c: 0,
+         L_att: 32, L_all: 32, L_w: 0, x_ch: 405504, x_cn: 0},
         "405504 byte/token",
-        derived="2 * 2 * (32 - 8) * 128 + (2 + 4) * 32 * 2048",
+        derived="405504",
     ),
 )  # fmt: skip
 
 up_projection_activation = Formula(
     x_up,
-    when(IS_LATENT, L_att * (_latents + _expansion - q_a * (r_q + r_kv + d_rope) / token) / L),
+    when(IS_LATENT, L_att * (x_lat - q_a * (r_q + r_kv + d_rope) / token) / L),
     title="Not kept by latent attention whose up-projections are recomputed",
     source=Source("deepseek2024", "section 3.2.3"),
     assumes="The compressed vectors before their norms stay.",
     convention="Mean over all layers.",
     example=Example(
-        {attention_kernel: "flash", sigma: 1, L: 61, L_att: 61, r_kv: 512,
-         r_q: 1536, q_a: 2, q_in: 1.03125, q_copy: 0, d_rope: 64, d_nope: 128, d_v: 128,
-         a: 128, t: 1, elementwise_kernels: "fused"},
+        {x_lat: 170184, L: 61, L_att: 61, r_kv: 512, r_q: 1536, q_a: 2, d_rope: 64},
         "165960 byte/token",
-        derived="3.03125 * (1536 + 512) + 2 * 4 + 2 * 64 + 128 * 2 * (2 * 192 + 256) - 2 * (1536 + 512 + 64)",
+        derived="170184 - 2 * (1536 + 512 + 64)",
     ),
 )  # fmt: skip
 
@@ -1447,7 +1510,12 @@ ADAPTED = (attention_edges, attention_vectors, adapted_attention_products, adapt
 SAVED = (
     grouped_activation,
     compressed_activation,
+    latent_activation,
     attention_activation,
+    score_activation,
+    second_output_bytes,
+    unbound_core_activation,
+    near_core_activation,
     attention_core_activation,
     up_projection_activation,
 )

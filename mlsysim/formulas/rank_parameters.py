@@ -58,6 +58,7 @@ from mlsysim.symbols.training import (
     e,
     ell,
     ell_moe,
+    ell_pl,
     ell_r,
     n_gather,
     n_tok,
@@ -279,25 +280,34 @@ prediction_layers_of_rank = Formula(
     example=Example({b_last: 1, L_mtp: 1}, "1", derived="1"),
 )
 
+plain_layers_of_rank = Formula(
+    ell_pl,
+    Piecewise(
+        (Min(plain_layers(), _chunk), ON_FIRST),
+        (Max(0, plain_layers() - L + _chunk), ON_LAST),
+        (Min(_chunk, Max(0, plain_layers() - _chunk_before)), True),
+    ),
+    title="Layers without experts of one rank, where they are the first ones",
+    source=Source("narayanan2021", "section 2.2"),
+    example=Example(
+        {b_first: 1, b_last: 0, L_nb: 0, v_chunks: 1, L: 61, L_moe: 58, L_first: 0, L_last: 0, p: 16, ell_r: 4},
+        "3",
+        derived="min(61 - 58, 4)",
+    ),
+)
+
 moe_layers_per_stage = Formula(
     ell_moe,
     Min(
-        ell_r,
-        when(
-            IN_ORDER,
-            Min(
-                L_moe,
-                Max(
-                    0,
-                    ell_r
-                    - Piecewise(
-                        (Min(plain_layers(), _chunk), ON_FIRST),
-                        (Max(0, plain_layers() - L + _chunk), ON_LAST),
-                        (Min(_chunk, Max(0, plain_layers() - _chunk_before)), True),
-                    ),
-                ),
+        L_moe,
+        Max(
+            0,
+            ell_r
+            - when(
+                IN_ORDER,
+                ell_pl,
+                when(P_ffn_r > P_sh_r + P_exp_r, dense_layers, ell_r - ceiling(ell_r / moe_interval)),
             ),
-            when(P_ffn_r > P_sh_r + P_exp_r, Min(L_moe, Max(0, ell_r - dense_layers)), sparse_layers),
         ),
     ),
     title="Layers with experts of one rank",
@@ -306,23 +316,18 @@ moe_layers_per_stage = Formula(
     "many as it can of the larger kind of layer, before ZeRO shards it.",
     example=Example(
         {
-            b_first: 1,
-            b_last: 0,
+            ell_pl: 3,
             L_nb: 0,
-            v_chunks: 1,
             P_ffn_r: 396361728,
             P_sh_r: 45875456,
             P_exp_r: 176160768,
             L: 61,
             L_moe: 58,
-            L_first: 0,
-            L_last: 0,
-            p: 16,
             ell_r: 4,
             moe_interval: 1,
         },
         "1",
-        derived="4 - min(61 - 58, 4)",
+        derived="4 - 3",
     ),
 )
 
@@ -588,6 +593,7 @@ FORMULAS = (
     fullest_stage,
     layers_of_rank,
     prediction_layers_of_rank,
+    plain_layers_of_rank,
     moe_layers_per_stage,
     edge_parameters_of_rank,
     dense_parameters_per_rank,

@@ -88,6 +88,7 @@ def step(requests: Any, prompts: Any = 0) -> Any:
 #: What an engine has room for.
 ROOM = PASS | {
     continuous_batching.stored_weights,
+    continuous_batching.expert_padding,
     replica_layout.replica_weights,
     iteration.kv_memory,
     iteration.cache_tokens,

@@ -21,12 +21,12 @@ from mlsysim.formulas.serving_engines import DISTSERVE, ROOM, prompts_held
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, evaluated_at, request, when
 from mlsysim.symbols.batching import s_end
 from mlsysim.symbols.deployment import B_P, B_e, g_P
-from mlsysim.symbols.formats import q_er
 from mlsysim.symbols.hardware import B_mem, M_cap
 from mlsysim.symbols.iteration import (
     M_com,
     M_drv,
     M_kv,
+    M_pad,
     M_run,
     M_work,
     W_rep,
@@ -34,8 +34,6 @@ from mlsysim.symbols.iteration import (
     eta_kv,
     f_kv,
     kv_rank,
-    m_col,
-    m_row,
     n_all,
     n_smp,
     q_smp,
@@ -57,10 +55,9 @@ from mlsysim.symbols.offload import (
     unified,
     x_rem,
 )
-from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.step import eta_mem
 from mlsysim.symbols.training import p, t
-from mlsysim.symbols.workload import E, L_moe, V, d_e, h, s
+from mlsysim.symbols.workload import V, s
 
 INFERENCE = Source("aminabadi2022", "section 6")
 NAME, NAME_OF_POOLS = "two_tiers", "pools_of_two_tiers"
@@ -124,8 +121,7 @@ kv_memory = Formula(
     assumes="All memory beside the weights of a tier holds KV cache; the layer at work is not counted apart.",
     example=Example(
         {f_kv: 1, u_gpu: 1, t: 2, p: 1, d_a: 1, M_cap: 32, M_drv: 0, M_work: 0, W_rep: 80, W_rem: 40, M_lo: 0, M_run: 0,
-         M_com: 0, q_smp: 0, n_smp: 0, V: 128256, q_er: 2, L_moe: 0, E: 1, P_exp: 0, h: 4096, m_row: 0, d_e: 0,
-         m_col: 0},
+         M_com: 0, q_smp: 0, n_smp: 0, V: 128256, M_pad: 0},
         "24 GB",
         derived="2 * 32 - (80 - 40)",
     ),

@@ -244,7 +244,9 @@ probability_of_fit = Formula(
     source=Source("jcgm2008", "section 7"),
     assumes="Logarithms of measured over computed memory are normal around zero; their spread is that of the stack's "
     "residuals, on the runs it was measured with.",
-    example=Example({M_cap: 80, M: 75, memory_spread: 0.05}, "0.9016", derived="Phi(log(80 / 75) / 0.05)"),
+    example=Example(
+        {M_cap: 80, M: 75, memory_spread: 0.05}, "0.9016", derived="(1 + erf(log(80 / 75) / (0.05 * sqrt(2)))) / 2"
+    ),
 )
 
 verdict = Formula(

@@ -165,6 +165,7 @@ class IterationModel(PerformanceModel):
                 *iteration.operators(),
                 mixers.mixer_matrices,
                 continuous_batching.stored_weights,
+                continuous_batching.expert_padding,
                 replica_layout.replica_weights,
                 prefix_cache.given_share,
                 *iteration.ITERATION,

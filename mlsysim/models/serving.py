@@ -68,6 +68,7 @@ _ENGINE = (
     varied_lengths.mean_context,
     mixers.mixer_matrices,
     continuous_batching.stored_weights,
+    continuous_batching.expert_padding,
     continuous_batching.peak_seq_len,
 )
 _RENT = (

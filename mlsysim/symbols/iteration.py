@@ -263,6 +263,13 @@ M_drv = variable(
     "Memory of one accelerator that its driver gives to programs; 0: all that it shows.",
     nonnegative(),
 )
+M_pad = variable(
+    "expert_padding",
+    r"M_{\mathrm{pad}}",
+    "GB",
+    "Memory of what kernels pad the matrices of experts with.",
+    nonnegative(),
+)
 M_run = variable(
     "runtime_memory",
     r"M_{\mathrm{run}}",

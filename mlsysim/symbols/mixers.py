@@ -478,6 +478,41 @@ x_gr = variable(
     "Kept by grouped-query attention in all layers, outside its core.",
     nonnegative(),
 )
+x_lat = variable(
+    "latent_activation",
+    r"x_{\mathrm{lat}}",
+    "byte/token",
+    "Kept by latent attention of one layer as its vectors and what it assembles from them.",
+    nonnegative(),
+)
+x_sc = variable(
+    "score_activation",
+    r"x_{\mathrm{sc}}",
+    "byte/token",
+    "Kept of a row of scores of one head, where a kernel does not recompute them.",
+    nonnegative(),
+)
+x_ch = variable(
+    "unbound_core_activation",
+    r"x_{\mathrm{ch}}",
+    "byte/token",
+    "Kept by the core of one layer of grouped-query attention without a window.",
+    nonnegative(),
+)
+x_cn = variable(
+    "near_core_activation",
+    r"x_{\mathrm{cn}}",
+    "byte/token",
+    "Kept by the core of one layer of grouped-query attention with a window.",
+    nonnegative(),
+)
+q_2 = variable(
+    "second_output_bytes",
+    r"q_2",
+    "byte",
+    "Bytes of each number of the output that attention keeps in a second layout.",
+    nonnegative(),
+)
 x_c = variable(
     "compressed_attention_activation",
     r"x_{\mathrm{c}}",

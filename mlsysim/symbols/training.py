@@ -137,7 +137,21 @@ r_dp = variable(
 )
 n_etp = variable("etp_ranks", r"n_{\mathrm{etp}}", "count", "Ranks of one expert-tensor-parallel group.", integer(1))
 ell = variable("layers_per_stage", r"\ell", "count", "Layers of the fullest pipeline stage.", integer(1))
-ell_r = variable("layers_of_rank", r"\ell_{\mathrm{r}}", "count", "Layers of the rank that is described.", integer(1))
+ell_r = variable("layers_of_rank", r"\ell_r", "count", "Layers of the rank that is described.", integer(1))
+ell_pl = variable(
+    "plain_layers_of_rank",
+    r"\ell_{\mathrm{pl}}",
+    "count",
+    "Layers without experts of the rank that is described, where they are the first ones.",
+    integer(0),
+)
+ell_de = variable(
+    "dense_layers_of_rank",
+    r"\ell_{\mathrm{d}}",
+    "count",
+    "Layers of that rank with a block and without experts.",
+    nonnegative(),
+)
 ell_moe = variable(
     "moe_layers_per_stage",
     r"\ell_{\mathrm{moe}}",
@@ -172,7 +186,7 @@ memory_spread = variable(
     nonnegative(),
 )
 memory_margin = variable(
-    "memory_margin", r"\Delta_M", "GB", "Memory that is left; below zero what is missing.", Domain()
+    "memory_margin", r"M_{\mathrm{left}}", "GB", "Memory that is left; below zero what is missing.", Domain()
 )
 fit_probability = variable(
     "fit_probability",

@@ -206,10 +206,6 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
     if point.get("sliding_layers") and "sliding_window" in point:
         point["sliding_window"] = point["sliding_window"] or 512.0
     point |= {name: min(point[name], 2.0) for name in SPREADS & set(point)}
-    if point.get("cp_size", 1) > 1:
-        point |= dict.fromkeys({"compressed_layers", "heavily_compressed_layers"} & set(point), 0.0)
-    if point.get("pp_size", 1) > 1:
-        point |= dict.fromkeys({"reused_parameters"} & set(point), 0.0)
     if point.get("pipeline_schedule") == 3 and "pp_size" in point:
         point["pp_size"] = 2 * math.ceil(point["pp_size"] / 2)
         if "layers" in point:
@@ -247,6 +243,10 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         point |= {name: point[name] or 64 * point.get("tp_size", 1) for name in {"expert_ffn_dim"} & set(point)}
     if "moe_layers" in point and point["moe_layers"] != point.get("layers"):
         point |= {name: point[name] or 256 * point.get("tp_size", 1) for name in {"ffn_dim"} & set(point)}
+    if point.get("cp_size", 1) > 1:
+        point |= dict.fromkeys({"compressed_layers", "heavily_compressed_layers"} & set(point), 0.0)
+    if point.get("pp_size", 1) > 1:
+        point |= dict.fromkeys({"reused_parameters"} & set(point), 0.0)
     return point
 
 

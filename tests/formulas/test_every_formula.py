@@ -115,7 +115,7 @@ ARITHMETIC = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne,
 }  # fmt: skip
 CALLS = {"max": max, "min": min, "ceil": math.ceil, "floor": math.floor, "sqrt": math.sqrt, "exp": math.exp,
-         "log": math.log}  # fmt: skip
+         "log": math.log, "erf": math.erf}  # fmt: skip
 
 
 def by_hand(node):

@@ -467,8 +467,9 @@ def of_rank(x, place):
     if p > 1:
         ends = rows * row + max(size(positions), size(norm)) + size(factor)
         tables = on_first + on_last
+        factor = tables * factor
         positions = positions if on_first else []
-        edges = rows * row * tables + size(positions) + (size(norm) if on_last else 0) + tables * size(factor)
+        edges = rows * row * tables + size(positions) + (size(norm) if on_last else 0) + size(factor)
     else:
         tables, factor = 1 if x["tied_embeddings"] else 2, 2 * factor
         edges = ends = rows * row * tables + size(positions) + size(norm) + size(factor)
