@@ -554,6 +554,7 @@ class _TrainingMemoryResult(Result):
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
     last_rank_memory: Quantity[Any]
+    latent_activation: Quantity[Any]
     layer_experts_per_rank: float
     layer_input: Quantity[Any]
     layer_memory: Quantity[Any]
@@ -598,6 +599,7 @@ class _TrainingMemoryResult(Result):
     moment_bytes: Quantity[Any]
     mtp_layers: float
     mtp_layers_of_rank: float
+    near_core_activation: Quantity[Any]
     norm_activation: Quantity[Any]
     norm_bias: float
     norm_copy_bytes: Quantity[Any]
@@ -619,6 +621,7 @@ class _TrainingMemoryResult(Result):
     peak_moment: str
     peak_rank: str
     pipeline_schedule: str
+    plain_layers_of_rank: float
     pp_size: float
     precision: str
     product_bytes: Quantity[Any]
@@ -649,6 +652,8 @@ class _TrainingMemoryResult(Result):
     sandwich_norm: float
     saved_bytes: Quantity[Any]
     saved_dtype: str
+    score_activation: Quantity[Any]
+    second_output_bytes: Quantity[Any]
     second_rank_memory: Quantity[Any]
     selective_policy: str
     seq_len: Quantity[Any]
@@ -693,6 +698,7 @@ class _TrainingMemoryResult(Result):
     trained_expert_parameters_per_rank: float
     trained_parameters_per_rank: float
     two_batch_overlap: float
+    unbound_core_activation: Quantity[Any]
     unbounded_attention_layers: float
     up_projection_activation: Quantity[Any]
     update_buffer: str
@@ -1130,6 +1136,7 @@ class _ServingResult(Result):
     expert_group_tokens: Quantity[Any]
     expert_hidden_multiple: float
     expert_input_dim: float
+    expert_padding: Quantity[Any]
     expert_parameters: float
     expert_product_time: Quantity[Any]
     expert_weight_bytes: Quantity[Any]
@@ -1710,6 +1717,7 @@ class _ServingCapacityResult(Result):
     expert_ffn_dim: float
     expert_hidden_multiple: float
     expert_input_dim: float
+    expert_padding: Quantity[Any]
     expert_parameters: float
     expert_weight_bytes: Quantity[Any]
     expert_width_multiple: float
@@ -2182,6 +2190,7 @@ class _IterationResult(Result):
     expert_group_tokens: Quantity[Any]
     expert_hidden_multiple: float
     expert_input_dim: float
+    expert_padding: Quantity[Any]
     expert_parameters: float
     expert_product_time: Quantity[Any]
     expert_weight_bytes: Quantity[Any]
@@ -3015,6 +3024,7 @@ class _DistributedResult(Result):
     last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
+    latent_activation: Quantity[Any]
     layer_experts_per_rank: float
     layer_hiding_time: Quantity[Any]
     layer_input: Quantity[Any]
@@ -3077,6 +3087,7 @@ class _DistributedResult(Result):
     moment_bytes: Quantity[Any]
     mtp_layers: float
     mtp_layers_of_rank: float
+    near_core_activation: Quantity[Any]
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
@@ -3108,6 +3119,7 @@ class _DistributedResult(Result):
     picked_entry_width: float
     pipeline_schedule: str
     pipeline_split: str
+    plain_layers_of_rank: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -3179,10 +3191,12 @@ class _DistributedResult(Result):
     scan_flops: Quantity[Any]
     scan_time_per_token: Quantity[Any]
     scan_traffic: Quantity[Any]
+    score_activation: Quantity[Any]
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
     scored_pair_flops: Quantity[Any]
     scores_share: float
+    second_output_bytes: Quantity[Any]
     second_rank_memory: Quantity[Any]
     selective_policy: str
     send_time: Quantity[Any]
@@ -3270,6 +3284,7 @@ class _DistributedResult(Result):
     training_time: Quantity[Any]
     training_tokens: Quantity[Any]
     two_batch_overlap: float
+    unbound_core_activation: Quantity[Any]
     unbounded_attention_layers: float
     up_projection_activation: Quantity[Any]
     up_projection_elements: float
@@ -3826,6 +3841,7 @@ class _ExpertParallelResult(Result):
     last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
+    latent_activation: Quantity[Any]
     layer_experts_per_rank: float
     layer_hiding_time: Quantity[Any]
     layer_input: Quantity[Any]
@@ -3890,6 +3906,7 @@ class _ExpertParallelResult(Result):
     moment_bytes: Quantity[Any]
     mtp_layers: float
     mtp_layers_of_rank: float
+    near_core_activation: Quantity[Any]
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
@@ -3922,6 +3939,7 @@ class _ExpertParallelResult(Result):
     picked_entry_width: float
     pipeline_schedule: str
     pipeline_split: str
+    plain_layers_of_rank: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -4001,10 +4019,12 @@ class _ExpertParallelResult(Result):
     scan_flops: Quantity[Any]
     scan_time_per_token: Quantity[Any]
     scan_traffic: Quantity[Any]
+    score_activation: Quantity[Any]
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
     scored_pair_flops: Quantity[Any]
     scores_share: float
+    second_output_bytes: Quantity[Any]
     second_rank_memory: Quantity[Any]
     selective_policy: str
     send_time: Quantity[Any]
@@ -4096,6 +4116,7 @@ class _ExpertParallelResult(Result):
     training_time: Quantity[Any]
     training_tokens: Quantity[Any]
     two_batch_overlap: float
+    unbound_core_activation: Quantity[Any]
     unbounded_attention_layers: float
     unsplit_bandwidth: Quantity[Any]
     unsplit_compute_time: Quantity[Any]
@@ -4789,6 +4810,7 @@ class _EconomicsResult(Result):
     expert_input_dim: float
     expert_launch_time: Quantity[Any]
     expert_operations: float
+    expert_padding: Quantity[Any]
     expert_parameters: float
     expert_parameters_per_rank: float
     expert_product_factor: float
@@ -4965,6 +4987,7 @@ class _EconomicsResult(Result):
     latency_skewness: float
     latency_third_cumulant: Quantity[Any]
     latency_variance: Quantity[Any]
+    latent_activation: Quantity[Any]
     layer_experts_per_rank: float
     layer_hiding_time: Quantity[Any]
     layer_input: Quantity[Any]
@@ -5058,6 +5081,7 @@ class _EconomicsResult(Result):
     moment_bytes: Quantity[Any]
     mtp_layers: float
     mtp_layers_of_rank: float
+    near_core_activation: Quantity[Any]
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
@@ -5103,6 +5127,7 @@ class _EconomicsResult(Result):
     picked_entry_width: float
     pipeline_schedule: str
     pipeline_split: str
+    plain_layers_of_rank: float
     poisson_wait: Quantity[Any]
     poisson_wait_scale: Quantity[Any]
     port_bandwidth: Quantity[Any]
@@ -5285,11 +5310,13 @@ class _EconomicsResult(Result):
     scan_time: Quantity[Any]
     scan_time_per_token: Quantity[Any]
     scan_traffic: Quantity[Any]
+    score_activation: Quantity[Any]
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
     scored_pair_flops: Quantity[Any]
     scores_share: float
     second_batch_estimate: float
+    second_output_bytes: Quantity[Any]
     second_rank_memory: Quantity[Any]
     selective_policy: str
     send_time: Quantity[Any]
@@ -5443,6 +5470,7 @@ class _EconomicsResult(Result):
     ttft_p99: Quantity[Any]
     ttft_slo: Quantity[Any]
     two_batch_overlap: float
+    unbound_core_activation: Quantity[Any]
     unbounded_attention_layers: float
     undisturbed_time: Quantity[Any]
     uneven_stage_time: Quantity[Any]
@@ -5986,6 +6014,7 @@ class _MemoryExpansionResult(Result):
     dense_layer_kept: float
     dense_layer_time: Quantity[Any]
     dense_layer_traffic: Quantity[Any]
+    dense_layers_of_rank: float
     dense_parameters_per_rank: float
     dense_weights_per_rank: float
     deployed_replicas: float
@@ -6089,6 +6118,7 @@ class _MemoryExpansionResult(Result):
     expert_input_dim: float
     expert_launch_time: Quantity[Any]
     expert_operations: float
+    expert_padding: Quantity[Any]
     expert_parameters: float
     expert_parameters_per_rank: float
     expert_product_factor: float
@@ -6248,6 +6278,7 @@ class _MemoryExpansionResult(Result):
     latency_skewness: float
     latency_third_cumulant: Quantity[Any]
     latency_variance: Quantity[Any]
+    latent_activation: Quantity[Any]
     layer_experts_per_rank: float
     layer_hiding_time: Quantity[Any]
     layer_input: Quantity[Any]
@@ -6328,6 +6359,7 @@ class _MemoryExpansionResult(Result):
     moment_bytes: Quantity[Any]
     mtp_layers: float
     mtp_layers_of_rank: float
+    near_core_activation: Quantity[Any]
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
@@ -6371,6 +6403,7 @@ class _MemoryExpansionResult(Result):
     picked_entry_width: float
     pipeline_schedule: str
     pipeline_split: str
+    plain_layers_of_rank: float
     poisson_wait: Quantity[Any]
     poisson_wait_scale: Quantity[Any]
     policy: str
@@ -6534,10 +6567,12 @@ class _MemoryExpansionResult(Result):
     scan_flops: Quantity[Any]
     scan_time_per_token: Quantity[Any]
     scan_traffic: Quantity[Any]
+    score_activation: Quantity[Any]
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
     scored_pair_flops: Quantity[Any]
     scores_share: float
+    second_output_bytes: Quantity[Any]
     second_rank_memory: Quantity[Any]
     selective_policy: str
     send_time: Quantity[Any]
@@ -6666,6 +6701,7 @@ class _MemoryExpansionResult(Result):
     ttft_p99: Quantity[Any]
     ttft_slo: Quantity[Any]
     two_batch_overlap: float
+    unbound_core_activation: Quantity[Any]
     unbounded_attention_layers: float
     unhidden_fetch_time: Quantity[Any]
     unified: float
