@@ -16,9 +16,9 @@ OURS = [name for names in DECLARED for name in declaration_order() if name in na
 WORDS = {
     "all", "at", "bare", "base", "bias", "bit", "bus", "busy", "cast", "copy", "core", "cost", "edge", "end", "even",
     "fill", "fit", "free", "full", "gain", "grid", "head", "hit", "host", "hot", "idle", "in", "is", "kept", "key",
-    "lag", "last", "link", "live", "load", "loss", "mask", "max", "mean", "mesh", "near", "node", "norm", "of", "own", "pad",
-    "page", "pair", "part", "peak", "per", "pod", "pool", "port", "rank", "rate", "read", "rest", "ring", "row",
-    "rows", "rule", "run", "scan", "send", "size", "slot", "step", "swap", "tax", "tied", "tile", "time", "to",
+    "lag", "last", "link", "live", "load", "loss", "mask", "max", "mean", "mesh", "near", "node", "norm", "of", "own",
+    "pad", "page", "pair", "part", "peak", "per", "pod", "pool", "port", "rank", "rate", "read", "rest", "ring",
+    "row", "rows", "rule", "run", "scan", "send", "size", "slot", "step", "swap", "tax", "tied", "tile", "time", "to",
     "tree", "two", "up", "wait", "wide", "wire", "work", "zipf",
 }  # fmt: skip
 
