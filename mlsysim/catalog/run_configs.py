@@ -250,16 +250,16 @@ def _megatron_model(options: _Options) -> TransformerWorkload:
     experts = number("num-experts", 0, 0)
     if not experts:
         return TransformerWorkload(**shape)
-    return SparseTransformerWorkload(
-        **shape,
-        experts=experts,
-        active_experts_per_token=number("moe-router-topk", 2),
-        moe_layers=_moe_layers(options, layers),
-        expert_ffn_dim=number("moe-ffn-hidden-size", ffn),
-        shared_ffn_dim=number("moe-shared-expert-intermediate-size", 0, 0),
-        router_bias=flag("moe-router-enable-expert-bias"),
-        expert_bias=bias,
-    )
+    shape |= {
+        "experts": experts,
+        "active_experts_per_token": number("moe-router-topk", 2),
+        "moe_layers": _moe_layers(options, layers),
+        "expert_ffn_dim": number("moe-ffn-hidden-size", ffn),
+        "shared_ffn_dim": number("moe-shared-expert-intermediate-size", 0, 0),
+        "router_bias": flag("moe-router-enable-expert-bias"),
+        "expert_bias": bias,
+    }
+    return SparseTransformerWorkload(**shape)
 
 
 def _virtual_stages(options: _Options, layers: int, stages: int, not_read: list[str]) -> int:

@@ -64,7 +64,7 @@ routing_weight_bytes = Formula(
 )
 
 #: A plain activation is kept before it is weighed and after; a gated one is weighed by the kernel that computes it.
-_unweighted = when(And(Eq(routing_weights, label(routing_weights, "in_activation")), r_act <= 0, gated <= 0), q_a)
+_unweighted: Any = when(And(Eq(routing_weights, label(routing_weights, "in_activation")), r_act <= 0, gated <= 0), q_a)
 
 moe_activation = Formula(
     x_moe,

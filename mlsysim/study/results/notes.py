@@ -217,8 +217,9 @@ def left_out(result: Result) -> str:
 def _not_read(result: Result) -> str:
     """Name the options of a recipe's file that no argument expresses; empty where there are none."""
     recipe = result.entries.get(recipe_argument(type(result.model)))
-    names = ", ".join(recipe.not_read) if isinstance(recipe, Recipe) else ""
-    return f"of {name_of(recipe)} is not read: {names}" if names else ""
+    if not isinstance(recipe, Recipe) or not recipe.not_read:
+        return ""
+    return f"of {name_of(recipe)} is not read: {', '.join(recipe.not_read)}"
 
 
 def without_arguments(model: DeclaredModel, left_out: Sequence[str]) -> str:
