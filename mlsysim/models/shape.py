@@ -347,7 +347,9 @@ KIND_REQUIREMENTS = (
     Requirement(L_kv, Eq(L_kv, 0) | Eq(r_kv, 0), "must be 0 with latent attention ({kv_lora_rank})"),
     Requirement(L_kv_w, Eq(L_kv_w, 0) | Eq(r_kv, 0), "must be 0 with latent attention ({kv_lora_rank})"),
     Requirement(
-        a_kv_w, Eq(a_kv_w, 0) | Eq(Mod(when(a_w > 0, a_w, a), Max(1, a_kv_w)), 0), "must divide {sliding_heads}"
+        a_kv_w,
+        Eq(a_kv_w, 0) | Eq(Mod(when(a_w > 0, a_w, a), Max(1, a_kv_w)), 0),
+        "must divide {sliding_heads}, or {heads} where that is 0",
     ),
     Requirement(
         L_st,
