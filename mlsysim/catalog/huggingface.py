@@ -428,8 +428,10 @@ def _read(content: Mapping[str, Any], ignored: Iterable[str]) -> tuple[dict[str,
     """The shape of a file whose every field is accounted for, and what it leaves out, in sentences."""
     shape, notes = _text(content, ignored)
     joined, tower = tables()["joined"].get(content.get("model_type")), content.get("vision_config")
-    if joined is None or not tower or not isinstance(tower, dict) or "vision_config" in ignored:
+    if joined is None or "vision_config" in ignored:
         return shape, notes
+    if not tower or not isinstance(tower, dict):
+        return shape, [*notes, "Its file describes no tower, which its type has: the language model alone."]
     without = _without("vision_config")
     try:
         stack = _tower(content, tower, joined, shape["hidden_dim"])

@@ -15,7 +15,18 @@ from typing import Any
 from sympy import And, Dummy, Float, Ge, Lt, Piecewise, Rational, ceiling, floor, log, oo, sqrt
 
 from mlsysim.formulas.mixer_times import DECODED
-from mlsysim.formulas.mixers import NOT_CHUNKED, READS_ALL, elements, kept, read, reading, scored, summed, windowed
+from mlsysim.formulas.mixers import (
+    NOT_CHUNKED,
+    READS_ALL,
+    UNEVEN,
+    elements,
+    kept,
+    read,
+    reading,
+    scored,
+    summed,
+    windowed,
+)
 from mlsysim.formulas.parameter_counts import block_matrices, plain_layers
 from mlsysim.symbolic import (
     ErlangC,
@@ -347,13 +358,14 @@ active_batch_size = Formula(
 
 kv_cache_tokens = Formula(
     n_kv,
-    Max(0, when(y_K_w > 0, M_kv * (s + n_out) / (kv_request * request), M_kv / kv_token)),
+    Max(0, when(UNEVEN, M_kv * (s + n_out) / (kv_request * request), M_kv / kv_token)),
     title="Tokens whose keys and values fit beside the weights of a replica",
     source=Source("kwon2023", "section 4"),
     variant=NAME,
-    assumes="Layers with a window keep no more than it. Requests are as long as their prompts and answers.",
+    assumes="Layers with a window keep no more than it. Requests are as long as their prompts and answers, each "
+    "with its state and what it attends to beside.",
     example=Example(
-        {M_kv: 61.25, kv_token: 131.072, y_K_w: 0, s: 1000, n_out: 1000, kv_request: 0.2},
+        {M_kv: 61.25, kv_token: 131.072, y_K_w: 0, sigma_st: 0, kappa_x: 0, s: 1000, n_out: 1000, kv_request: 0.2},
         "467300 token",
         derived="61.25 / 131.072e-6",
     ),

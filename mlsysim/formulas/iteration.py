@@ -29,7 +29,7 @@ from mlsysim.formulas import (
     transformer_flops,
 )
 from mlsysim.formulas.continuous_batching import cache_memory, touched
-from mlsysim.formulas.mixers import NOT_CHUNKED, ONE_HEAD, kept, read, reading, scored, windowed
+from mlsysim.formulas.mixers import NOT_CHUNKED, ONE_HEAD, UNEVEN, kept, read, reading, scored, windowed
 from mlsysim.formulas.parameter_counts import plain_layers
 from mlsysim.formulas.replica_layout import ACCELERATORS, EXPERT_RANKS, SLOTS
 from mlsysim.formulas.roofline import side_by_side
@@ -97,7 +97,7 @@ from mlsysim.symbols.iteration import (
 )
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.lora import M_lo, t_lo
-from mlsysim.symbols.mixers import P_mix_r, sigma_st, t_each, t_scan, w_ix, w_near, w_pair, y_core, y_K_w
+from mlsysim.symbols.mixers import P_mix_r, sigma_st, t_each, t_scan, w_ix, w_near, w_pair, y_core
 from mlsysim.symbols.parameters import P_exp, P_rt
 from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.serving import B_max, n_out
@@ -481,11 +481,12 @@ cache_tokens = Formula(
 
 held_tokens = Formula(
     n_kv,
-    when(y_K_w > 0, n_all * ((s + n_out) / kept(s + n_out, t * kv_rank)), n_all),
+    when(UNEVEN, n_all * ((s + n_out) / kept(s + n_out, t * kv_rank)), n_all),
     title="Tokens whose keys and values fit beside the weights",
     source=Source("kwon2023", "section 4"),
     variant="engine",
-    assumes="Layers with a window keep no more than it. Requests are as long as their prompts and answers.",
+    assumes="Layers with a window keep no more than it. Requests are as long as their prompts and answers, each "
+    "with its state and what it attends to beside.",
     example=Example(
         {n_all: 500000, s: 1000, n_out: 1000, t: 2, kv_rank: 80, **windowed(40, 1000)},
         "666666.67 token",

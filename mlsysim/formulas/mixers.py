@@ -339,6 +339,10 @@ def kept(tokens: Any, cache: Any = kv_token) -> Any:
     return (kept_whole + compressed(tokens)) / y_K + (sigma_st + kappa_x) * request / cache
 
 
+#: Whether a request keeps less than every layer would of its tokens, or more beside them.
+UNEVEN = Or(y_K_w > 0, sigma_st > 0, kappa_x > 0)
+
+
 def compressed(tokens: Any) -> Any:
     """Numbers of compressed entries among so many tokens, and of the tokens that wait to make one, by their width.
 

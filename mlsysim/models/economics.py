@@ -15,7 +15,7 @@ from mlsysim.models.distributed import MEMORY, TIMED, DistributedModel
 from mlsysim.models.recipe import RECIPE
 from mlsysim.models.serving import ServingModel
 from mlsysim.models.serving_capacity import ServingCapacityModel
-from mlsysim.models.shape import UNCROSSED
+from mlsysim.models.shape import COUNTED_SERVED, UNCROSSED
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Formula, Requirement, swapped
 from mlsysim.symbols.costs import n_out_run
@@ -140,6 +140,7 @@ class EconomicsModel(PerformanceModel):
         "model": Slot(
             TransformerWorkload,
             _given("model"),
+            counted=COUNTED_SERVED,
         ),
         "hardware": Slot(Accelerator, (*_RUN.slots["hardware"].provides, "tdp", "price")),
         "fleet": Slot(Fleet, (*_RUN.slots["fleet"].provides, "tdp", "price", "accelerators")),

@@ -27,7 +27,7 @@ from mlsysim.models.base import PerformanceModel
 from mlsysim.models.distributed import DistributedModel
 from mlsysim.models.serving import ServingModel
 from mlsysim.models.shape import (
-    COUNTED,
+    COUNTED_SERVED,
     NO_SOURCES,
     NO_WINDOW,
     OPTIONAL_SHAPE,
@@ -327,7 +327,7 @@ class MemoryExpansionModel(PerformanceModel):
                     (*_STEP.slots["model"].provides, *ServingModel.slots["model"].provides),
                 )
             ),
-            counted=COUNTED,
+            counted=COUNTED_SERVED,
         ),
         "design": Slot(
             MemoryDesign,

@@ -37,7 +37,7 @@ from mlsysim.models.shape import (
     STATE_DEFAULTS,
     WINDOW,
     WINDOW_REQUIREMENTS,
-    alike_caveat,
+    alike_caveats,
     prefill_caveats,
 )
 from mlsysim.models.stack import stack_slot
@@ -198,7 +198,7 @@ class ServingCapacityModel(PerformanceModel):
         Requirement(a_kv, Eq(Mod(a, a_kv), 0), "must divide {heads}"),
         Requirement(d_rope, Eq(d_rope, 0) | (r_kv > 0), "must be 0 where {kv_lora_rank}"),
     )
-    caveats = (alike_caveat("first_order", "prefill_aware"), *prefill_caveats(s))
+    caveats = (*alike_caveats("first_order", "prefill_aware"), *prefill_caveats(s))
     common = ("precision", "max_replicas")
     headline = (
         "required_replicas",

@@ -297,6 +297,9 @@ SOURCE_REQUIREMENTS = (
     ),
     Requirement(s_src, Eq(s_src, 0) | (L_x > 0) | (w_src > 0), "must be 0 where nothing reads a source"),
     Requirement(n_im, Eq(n_im, 0) | (w_src > 0), "must be 0 for a model without a tower (source_stack of its entry)"),
+    Requirement(
+        n_im, Eq(n_im, 0) | Eq(s_src, 0), "must be 0 where {source_tokens} are read: an encoder reads no images"
+    ),
     Requirement(s_im, Eq(n_im, 0) | (s_im > 0), "must be above 0 where requests have {images}"),
 )
 #: What an engine does not do with them.
@@ -344,7 +347,9 @@ KIND_REQUIREMENTS = (
     Requirement(L_kv, Eq(L_kv, 0) | Eq(r_kv, 0), "must be 0 with latent attention ({kv_lora_rank})"),
     Requirement(L_kv_w, Eq(L_kv_w, 0) | Eq(r_kv, 0), "must be 0 with latent attention ({kv_lora_rank})"),
     Requirement(
-        a_kv_w, Eq(a_kv_w, 0) | Eq(Mod(when(a_w > 0, a_w, a), Max(1, a_kv_w)), 0), "must divide {sliding_heads}"
+        a_kv_w,
+        Eq(a_kv_w, 0) | Eq(Mod(when(a_w > 0, a_w, a), Max(1, a_kv_w)), 0),
+        "must divide {sliding_heads}, or {heads} where that is 0",
     ),
     Requirement(
         L_st,
@@ -433,9 +438,9 @@ UNCROSSED = {
 }
 
 
-def alike_caveat(simple: str, exact: str) -> Caveat:
-    """Caveat on a variant that counts attention with a cache of its own in every layer, where an entry has others."""
-    return Caveat(
+def alike_caveats(simple: str, exact: str) -> tuple[Caveat, ...]:
+    """Caveats on a variant that counts a decoder with a cache of its own in every layer, where an entry has others."""
+    alike = Caveat(
         L_st + L_none + L_c + L_kv + L_kv_w > 0,
         "each of {layers} layers is counted as attention with keys and values of its own for all tokens, which those "
         "of other kinds are not (state_layers={state_layers}, mixerless_layers={mixerless_layers}, compressed_layers="
@@ -444,6 +449,14 @@ def alike_caveat(simple: str, exact: str) -> Caveat:
         (simple,),
         stored=True,
     )
+    decoder = Caveat(
+        L_x + bidirectional > 0,
+        "the model is counted as a decoder that reads no source, which it is not (bidirectional="
+        f"{{bidirectional}}, cross_layers={{cross_layers}}): variant={exact} counts what it is",
+        (simple,),
+        stored=True,
+    )
+    return alike, decoder
 
 
 def prefill_caveats(tokens: Any, where: Any = true) -> tuple[Caveat, ...]:

@@ -233,13 +233,13 @@ class TestUnknownFields:
 
 
 MISTAKES = {
-    "no type": (config(model_type="drop"), "missing model_type; known: gpt2, opt, bert, "),
+    "no type": (config(model_type="drop"), "missing model_type; known: gpt2, opt, albert, "),
     "a mistyped type": (
         config(model_type="lama"),
         "unknown model_type 'lama': did you mean llama, ",
     ),
     "an unknown type": (config(model_type="abacus"), "unknown model_type 'abacus': "),
-    "a type that is no text": (config(model_type=5), "unknown model_type 5: known: gpt2, opt, bert"),
+    "a type that is no text": (config(model_type=5), "unknown model_type 5: known: gpt2, opt, albert"),
     "missing fields": (
         config(num_hidden_layers="drop", vocab_size=None),
         "missing num_hidden_layers, vocab_size",

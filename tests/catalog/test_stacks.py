@@ -195,6 +195,13 @@ def test_a_tower_that_cannot_be_counted_is_left_out_with_a_note(read, model_type
     assert note in model.layers.note
 
 
+@pytest.mark.parametrize("silent", [{}, {"vision_config": None}])
+@pytest.mark.parametrize("model_type", ["llava", "qwen3_vl", "gemma3"])
+def test_a_file_that_is_silent_about_its_tower_says_so(read, model_type, silent):
+    note = "Its file describes no tower, which its type has: the language model alone."
+    assert read(model_type=model_type, text_config={}, **silent).layers.note == note
+
+
 def test_every_stack_has_a_layout_and_every_tower_a_stack():
     assert {each["tower"] for each in tables()["joined"].values()} <= tables()["stacks"].keys()
     assert tables()["joined"].keys() <= tables()["parts"].keys()

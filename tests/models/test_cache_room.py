@@ -113,9 +113,20 @@ def test_bad_inputs_are_named(name, value, said):
     assert said in str(refused.value)
 
 
-@pytest.mark.parametrize("model", ["gpt_oss_20B", "Gemma3_12B", "Llama3_1_8B"])
-def test_tokens_and_slots_agree_where_layers_have_windows(model):
-    """Tokens over the length of a request are the slots, with and without windows, and whoever is asked."""
+#: Tokens that fit over those that would if every layer kept them, in requests of 4,608 tokens: at least, at most.
+HELD = {
+    "gpt_oss_20B": (1.2, 2),
+    "Gemma3_12B": (1.2, 6),
+    "Llama3_1_8B": (1, 1),
+    "Nemotron_3_Nano_30B_A3B": (0.2, 0.5),
+    "Qwen3_5_27B": (0.5, 0.8),
+    "EncoderDecoders.Whisper_large_v3": (0.7, 0.8),
+}
+
+
+@pytest.mark.parametrize("model", HELD)
+def test_tokens_and_slots_agree_whatever_a_request_keeps(model):
+    """Tokens over the length of a request are the slots, with windows, states and a source, and whoever is asked."""
     length = {"seq_len": 4096, "output_tokens": 512}
     many = {"max_batch_size": 10**6, "precision": "fp8"}
     found = FULL.solve(model, "H200", **length, **many)
@@ -127,5 +138,5 @@ def test_tokens_and_slots_agree_where_layers_have_windows(model):
     assert capacity.canonical("active_batch_size") == int(found.canonical("decode_requests"))
     served = ServingModel("colocated").solve(model, "H200", isl=4096, osl=512, request_rate=0.1, precision="fp8")
     assert served.canonical("kv_cache_tokens") == found.canonical("kv_cache_tokens")
-    if model != "Llama3_1_8B":
-        assert found.canonical("kv_cache_tokens") > 1.2 * found.canonical("cache_tokens_of_all_layers")
+    least, most = HELD[model]
+    assert least <= found.canonical("kv_cache_tokens") / found.canonical("cache_tokens_of_all_layers") <= most

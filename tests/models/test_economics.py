@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from mlsysim import DistributedModel, EconomicsModel, ServingCapacityModel
+from mlsysim import DistributedModel, EconomicsModel, ServingCapacityModel, ServingModel
 from mlsysim.bounds import Search
 from mlsysim.errors import InputError, MissingInputError
 from mlsysim.study import search
@@ -196,3 +196,18 @@ class TestARateOfZeroCostsZero:
         assert found.certificate.proven
         low, high = found.certificate.feasible
         assert low <= np.isfinite(every).sum() <= high
+
+
+@pytest.mark.parametrize("model", ["tests/catalog/configs/qwen3_4b.json", "Gemma3n_E4B", "Llama2_7B"])
+@pytest.mark.parametrize(
+    ("engine", "variant", "asked"),
+    [
+        (ServingModel(), "rented_deployment", {"request_rate": 1, "isl": 100, "osl": 10}),
+        (ServingCapacityModel("prefill_aware"), "rented_serving", {"qps": 1, "target_p99_latency_ms": 60_000}),
+    ],
+)
+def test_a_fleet_serves_the_parameters_that_its_engine_counts(model, engine, variant, asked):
+    """A file gives no count, and 7B is a name of 6.74 billion."""
+    alone = engine.solve(model=model, hardware="H200", **asked)
+    found = EconomicsModel(variant).solve(model=model, hardware="H200", rental_price=2, **asked)
+    assert found.canonical("served_weights") == alone.canonical("served_weights")

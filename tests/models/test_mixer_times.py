@@ -176,7 +176,7 @@ def test_tiers_hold_a_share_of_the_cache_and_the_state_each():
     found = MemoryExpansionModel("serving").solve(**given, **design)
     request = 2 * CACHE * 101_001 + STATE
     slots = found.canonical("engine_slots")
-    assert slots == math.floor(min(found.canonical("kv_cache_tokens") * 2 * CACHE / request, 10**6))
+    assert slots == math.floor(min(found.canonical("cache_tokens_of_all_layers") * 2 * CACHE / request, 10**6))
     assert found.canonical("slots_kv_cache") == pytest.approx(slots * request, rel=1e-13)
 
 

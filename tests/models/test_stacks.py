@@ -182,6 +182,10 @@ SERVED = {"qps": 1, "target_p99_latency_ms": 1e6}
         (lambda: CACHE.solve("Llama3_8B", "H100", images=-1, **SERVED), "images=-1: must be"),
         (lambda: CACHE.solve(VLM, "H100", images=1, **SERVED), "image_patches=0: must be above 0 where"),
         (
+            lambda: CACHE.solve(T5, "H100", source_tokens=9, images=1, image_patches=9, **SERVED),
+            "images=1: must be 0 where source_tokens=9 are read",
+        ),
+        (
             lambda: CACHE.solve("Llama3_8B", "H100", source_tokens=9, **SERVED),
             "source_tokens=9: must be 0 where nothing",
         ),
@@ -224,3 +228,9 @@ SERVED = {"qps": 1, "target_p99_latency_ms": 1e6}
 def test_what_is_not_counted_is_refused_by_its_name(ask, message):
     with pytest.raises(InputError, match=message):
         ask()
+
+
+@pytest.mark.parametrize("name", ["Encoders.BERT_base", "EncoderDecoders.Whisper_large_v3"])
+def test_the_first_order_form_says_that_it_counts_a_decoder_alone(name):
+    notes = ServingCapacityModel("first_order").solve(name, "H100", **{**SERVED, "seq_len": 64}).notes
+    assert any("counted as a decoder that reads no source, which it is not" in note for note in notes)

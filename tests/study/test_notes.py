@@ -17,6 +17,7 @@ from mlsysim import (
     ServingModel,
     Stacks,
     TrainingMemoryModel,
+    TransformerWorkload,
 )
 from mlsysim.errors import InputError
 
@@ -139,6 +140,13 @@ def test_what_does_not_fit_says_what_would(changed, said):
         assert ServingModel.solve_example(**{**given, "precision": narrow}).serving_bottleneck != "Memory"
     smaller = {**fits, "tp_size": fits["tp_size"] // 2}
     assert ServingModel.solve_example(**{**given, **smaller}).serving_bottleneck == "Memory"
+
+
+def test_a_model_without_a_key_is_named_whole():
+    shape = {"layers": 80, "hidden_dim": 8192, "heads": 64, "kv_heads": 8, "ffn_dim": 28672, "gated": True}
+    large = TransformerWorkload(name="Llama-3.1-70B", vocab_size=128_256, **shape)
+    found = ServingModel.solve_example(model=large, precision="bf16", tp_size=1)
+    assert found.obstacle.startswith("Llama-3.1-70B and a request do not fit one H100")
 
 
 def test_what_does_not_fit_is_said_first_and_what_is_infinite_in_one_line():

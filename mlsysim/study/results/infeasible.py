@@ -225,10 +225,12 @@ def _roomless(result: Any) -> str:
 def _crowded(result: Any, room: Room) -> str:
     """State that a model and a request do not fit the accelerators of a replica."""
     many = math.prod(_ranks(result, room))
-    of_what = {name: getattr(entry, "key", "") or entry.name for name, entry in result.entries.items()}
+    of_what = {
+        name: getattr(entry, "key", "").rpartition(".")[2] or entry.name for name, entry in result.entries.items()
+    }
     device = next((of_what[name] for name in ("hardware", "node", "fleet") if name in of_what), "")
     where = f"{'one' if many == 1 else many} {device or ('accelerator' if many == 1 else 'accelerators')}"
-    return f"{of_what.get('model', 'the model').rpartition('.')[2]} and {room.what} do not fit {where}"
+    return f"{of_what.get('model', 'the model')} and {room.what} do not fit {where}"
 
 
 def _ranks(result: Any, room: Room) -> list[int]:
