@@ -22,10 +22,10 @@ from mlsysim.formulas.mixers import (
     elements,
     kept,
     read,
-    reading,
     scored,
     summed,
     windowed,
+    windowed_read,
 )
 from mlsysim.formulas.parameter_counts import block_matrices, plain_layers
 from mlsysim.symbolic import (
@@ -288,7 +288,7 @@ kv_bytes_read = Formula(
     "a layer has one. The state of a recurrent mixer is read and written, keys and values of a source are read.",
     accuracy=DECODED,
     example=Example(
-        {kv_token: 128, s: 1000, n_out: 200, **reading(16, 512, of=32), **NOT_CHUNKED},
+        {kv_token: 128, s: 1000, n_out: 200, **windowed_read(16, 512, of=32), **NOT_CHUNKED},
         "0.103168 GB/request",
         derived="128e3 * ((1000 + 200 / 2) / 2 + 512 / 2) / 1e9",
     ),

@@ -29,7 +29,7 @@ from mlsysim.formulas import (
     transformer_flops,
 )
 from mlsysim.formulas.continuous_batching import cache_memory, touched
-from mlsysim.formulas.mixers import NOT_CHUNKED, ONE_HEAD, UNEVEN, kept, read, reading, scored, windowed
+from mlsysim.formulas.mixers import NOT_CHUNKED, ONE_HEAD, UNEVEN, kept, read, scored, windowed, windowed_read
 from mlsysim.formulas.parameter_counts import plain_layers
 from mlsysim.formulas.replica_layout import ACCELERATORS, EXPERT_RANKS, SLOTS
 from mlsysim.formulas.roofline import side_by_side
@@ -311,7 +311,7 @@ decode_attention_time = Formula(
     example=Example(
         {w_near: 0, w_ix: 0, n_dec_r: 64, gamma_s: 0, K_dec: 2000, z_kv: 1, kv_rank: 160, eta_kv: 0.85, B_mem: 3350,
          w_dec: 2.6e6, t: 2, **ONE_HEAD,
-         F_16: 989, eta_pre: 0.6, w_x: 0, s_all: 0, **reading(0, 0), **NOT_CHUNKED},
+         F_16: 989, eta_pre: 0.6, w_x: 0, s_all: 0, **windowed_read(0, 0), **NOT_CHUNKED},
         "7.1977 ms",
         derived="64 * 2000 * ((160e3 / (0.85 * 3350e9))**2 + (2.6e6 / (2 * 989e12 * 0.6))**2)**0.5 * 1e3",
     ),

@@ -400,7 +400,7 @@ def windowed(layers: int, tokens: int, of: int = 80) -> dict[Any, int]:
     return {y_K: of, y_K_w: layers, window: tokens, sigma_st: 0, kappa_x: 0, y_ek: 0, **UNCOMPRESSED}
 
 
-def reading(layers: int, tokens: int, of: int = 80) -> dict[Any, int]:
+def windowed_read(layers: int, tokens: int, of: int = 80) -> dict[Any, int]:
     """The same of layers that read, each what it keeps."""
     return {y_K: of, y_R: of, y_R_w: layers, window: tokens, sigma_st: 0, kappa_x: 0, **UNCOMPRESSED}
 

@@ -6,6 +6,8 @@ peak: the tokens that the rank sends are its own, those that its experts hold co
 
 from __future__ import annotations
 
+from typing import Any
+
 from sympy import And, Eq
 
 from mlsysim.symbolic import Example, Formula, Max, Source, by_label, byte, label, token, when
@@ -64,7 +66,8 @@ routing_weight_bytes = Formula(
 )
 
 #: A plain activation is kept before it is weighed and after; a gated one is weighed by the kernel that computes it.
-_unweighted: Any = when(And(Eq(routing_weights, label(routing_weights, "in_activation")), r_act <= 0, gated <= 0), q_a)
+_BY_ACTIVATION: Any = Eq(routing_weights, label(routing_weights, "in_activation"))
+_unweighted = when(And(_BY_ACTIVATION, r_act <= 0, gated <= 0), q_a)
 
 moe_activation = Formula(
     x_moe,
