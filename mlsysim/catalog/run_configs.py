@@ -404,7 +404,7 @@ def from_megatron_config(
     fusion = flag("cross-entropy-loss-fusion")
     if fusion and options.word("cross-entropy-fusion-impl", "native") != "native":
         not_read.append("cross-entropy-fusion-impl (counted as native)")
-    deferred = number("wgrad-deferral-limit", 0, 0)
+    limit = number("wgrad-deferral-limit", 0, 0)
     ends = [number(f"decoder-{each}-pipeline-num-layers", 0, 0) for each in ("first", "last")]
     counted = [flag(f"account-for-{each}-in-pipeline-split") for each in ("embedding", "loss")]
     if any(counted):
@@ -432,7 +432,9 @@ def from_megatron_config(
         "loaded_mask": flag("create-attention-mask-in-dataloader", not flag("no-create-attention-mask-in-dataloader")),
         "vocab_multiple": number("make-vocab-size-divisible-by", 128),
         "residual_dtype": "fp32" if flag("fp32-residual-connection") else None,
-        "deferred_head_gradients": deferred if deferred and flag("defer-embedding-wgrad-compute", True) else None,
+        "deferred_head_gradients": (limit or batch // (micro * data_parallel))
+        if flag("defer-embedding-wgrad-compute", limit > 0)
+        else None,
         "microbatch_group": number("microbatch-group-size-per-virtual-pipeline-stage", 0, 0) or None,
         "dp_replicate_size": number("num-distributed-optimizer-instances", 1),
         "layers_first_stage": ends[0] or None,

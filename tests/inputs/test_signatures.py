@@ -126,6 +126,7 @@ EXPECTED = {
             "layers_first_stage": 0,
             "layers_last_stage": 0,
             "microbatch_group": 0,
+            "memory_spread": 0.08,
             "parameters": None,
             **TENSORS,
             "state_chunk": 0,

@@ -196,6 +196,21 @@ def test_ends_of_a_pipeline_have_layers_of_their_own():
         MEMORY.solve(**PIPELINE, layers_first_stage=60, layers_last_stage=30)
     with pytest.raises(InputError, match="without a pipeline"):
         MEMORY.solve(**{**PIPELINE, "pp_size": 1}, layers_first_stage=19)
+    with pytest.raises(InputError, match="layers_first_stage=19: and layers_last_stage=17 must be all layers=80"):
+        MEMORY.solve(**{**PIPELINE, "pp_size": 2}, layers_first_stage=19, layers_last_stage=17)
+
+
+def test_what_is_put_off_or_updated_at_once_follows_the_micro_batches():
+    last = {**PIPELINE, "peak_rank": "last"}
+    held = [
+        MEMORY.solve(**last, deferred_head_gradients=put_off).loss_buffer
+        for put_off in (PIPELINE["gradient_accumulation_steps"], 4000)
+    ]
+    assert held[0] == held[1]
+    with pytest.raises(InputError, match="without a pipeline"):
+        MEMORY.solve(**{**PIPELINE, "pp_size": 1}, deferred_head_gradients=2)
+    with pytest.raises(InputError, match="must be False where micro-batches are summed"):
+        MEMORY.solve(**PIPELINE, optimizer_in_backward=True)
 
 
 def test_both_ends_of_dualpipe_cannot_be_asked_one_by_one():
