@@ -707,7 +707,9 @@ def from_trainer_arguments(
         not_read.append(f"attn_implementation = {attention} (counted as flash attention)")
     if shards is not None and half != "fp32":
         arguments |= {"optimizer": optimizer, "master_weights": True, "update_buffer": "none"}
-        arguments |= {"gradient_dtype": "both", "gradients_at_loss": True}
+        arguments |= {"gradient_dtype": half if stage == 1 else "both", "gradients_at_loss": True}
+        if stage == 1:
+            not_read.append("deepspeed.zero_optimization.stage = 1 (without the fp32 copy of its share of gradients)")
         arguments |= {} if quantized else {"weight_dtype": half}
     if adapters:
         arguments |= {"lora_rank": rank, "lora_target_modules": wide}
