@@ -7,11 +7,14 @@ import json
 from functools import cache
 from pathlib import Path
 from statistics import median
+from typing import ClassVar
 
 import pytest
 
-from mlsysim import TrainingMemoryModel
+from mlsysim import Formula, Source, TrainingMemoryModel, byte, swapped
 from mlsysim.errors import InputError
+from mlsysim.symbols.activations import c_loss
+from mlsysim.symbols.training import C_buf, W
 
 MEMORY = TrainingMemoryModel("per_operator")
 GIB = 2**30
@@ -222,3 +225,20 @@ def test_both_ends_of_dualpipe_cannot_be_asked_one_by_one():
 def test_an_unknown_label_is_refused(name):
     with pytest.raises(InputError, match=name):
         MEMORY.solve(**PIPELINE, **{name: "nonesuch"})
+
+
+@pytest.mark.parametrize(
+    ("own", "expression"), [(C_buf, 0.02 * W), (c_loss, 100 * byte)], ids=["communication_buffers", "logit_bytes"]
+)
+def test_a_formula_of_ones_own_is_that_of_every_rank(own, expression):
+    formula = Formula(own, expression, "Measured", Source("own", "here"), no_example="a measurement")
+
+    class Own(TrainingMemoryModel):
+        """Does this run fit, by a formula of our own?"""
+
+        command = f"memory-by-{own.name.replace('_', '-')}"
+        variants: ClassVar = {"own": swapped(MEMORY.system, [formula])}
+
+    found = Own().solve(**PIPELINE)
+    assert found.rank_memory == found[f"{found.binding_rank}_rank_memory"] == found.total_memory
+    assert found.last_rank_memory != MEMORY.solve(**PIPELINE).last_rank_memory
