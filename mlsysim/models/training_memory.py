@@ -42,7 +42,7 @@ from mlsysim.models.shape import (
 )
 from mlsysim.models.stack import MEMORY, stack_slot
 from mlsysim.optimizers import OPTIMIZERS
-from mlsysim.symbolic import Max, Mod, Requirement, System, label, swapped
+from mlsysim.symbolic import Max, Min, Mod, Requirement, System, label, swapped
 from mlsysim.symbols.activations import L_first, L_last, k_def, peak_rank, schedule, selective_policy, v_chunks
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.mixers import L_c, L_st, a, r_kv
@@ -104,8 +104,8 @@ END_REQUIREMENTS = (
     Requirement(L_last, Eq(L_last, 0) | (p > 1), "must be 0 without a pipeline ({pp_size})"),
     Requirement(
         L_first,
-        (L_first + L_last < L) | (Eq(p, 2) & Eq(L_first + L_last, L)),
-        "and {layers_last_stage} must leave layers of {layers} to the stages between",
+        L - L_first - L_last >= p - Min(1, L_first) - Min(1, L_last),
+        "and {layers_last_stage} must leave layers of {layers} to the other stages ({pp_size})",
     ),
     Requirement(
         L_first,

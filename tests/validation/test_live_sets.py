@@ -197,6 +197,9 @@ def test_ends_of_a_pipeline_have_layers_of_their_own():
     assert (found.layers_of_rank, found.layers_per_stage) == (17, 22)
     with pytest.raises(InputError, match="must leave layers"):
         MEMORY.solve(**PIPELINE, layers_first_stage=60, layers_last_stage=30)
+    for stages, first in ((2, 80), (4, 78)):
+        with pytest.raises(InputError, match="must leave layers of layers=80 to the other stages"):
+            MEMORY.solve(**{**PIPELINE, "pp_size": stages}, layers_first_stage=first)
     with pytest.raises(InputError, match="without a pipeline"):
         MEMORY.solve(**{**PIPELINE, "pp_size": 1}, layers_first_stage=19)
     with pytest.raises(InputError, match="layers_first_stage=19: and layers_last_stage=17 must be all layers=80"):
