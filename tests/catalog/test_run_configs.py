@@ -294,6 +294,8 @@ class TestTrainer:
              "lora_target_modules", "attention"),
             ({"use_peft": True, "load_in_4bit": True}, "finetuning", "qlora"),
             ({"use_peft": True, "load_in_4bit": True}, "weight_dtype", "nf4"),
+            ({"use_peft": True, "load_in_4bit": True}, "residual_dtype", "fp32"),
+            ({"use_peft": True, "fsdp": "full_shard"}, "residual_dtype", "fp32"),
         ],
     )  # fmt: skip
     def test_arguments_and_what_they_become(self, more, name, value):
