@@ -144,12 +144,12 @@ class System:
         """
         new = {self[formula.name].name: formula for formula in _plain(formulas)}
         instead = {self._by_name[name]: formula for name, formula in new.items()}
-        changed = dict(self._by_name)
-        for name, formula in self._by_name.items():
-            found = evaluated_by(formula.expression, instead)
-            if found != formula.expression:
-                changed[name] = replace(formula, expression=found)
-        return System((changed | new).values())
+        changed = self._by_name | new
+        for name in self._by_name.keys() - new.keys():
+            found = evaluated_by(self._by_name[name].expression, instead)
+            if found != self._by_name[name].expression:
+                changed[name] = replace(self._by_name[name], expression=found)
+        return System(changed.values())
 
     def extend(self, *formulas: Formula) -> System:
         """The same system with formulas for further variables.
