@@ -712,8 +712,9 @@ def from_trainer_arguments(
             not_read.append("deepspeed.zero_optimization.stage = 1 (without the fp32 copy of its share of gradients)")
         arguments |= {} if quantized else {"weight_dtype": half}
     if adapters:
-        # Hidden states are handed on in fp32 by FSDP in mixed precision, and by 4-bit models that PEFT prepares.
-        wide_states = half != "fp32" if shards is None and stage else quantized
+        # Hidden states are handed on in fp32 by FSDP in mixed precision, and by 4-bit models that PEFT prepares; those
+        # that were measured with Liger were not prepared.
+        wide_states = half != "fp32" if shards is None and stage else quantized and not liger
         arguments |= {"residual_dtype": "fp32"} if wide_states else {}
         arguments |= {"lora_rank": rank, "lora_target_modules": wide}
     not_read += options.rest(_TRAINER_NEUTRAL)
