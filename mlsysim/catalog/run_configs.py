@@ -6,6 +6,7 @@ Each option is read, known to leave memory and time alone, or named among ``not_
 from __future__ import annotations
 
 import json
+import math
 import re
 import shlex
 import tomllib
@@ -17,13 +18,13 @@ from mlsysim.catalog.entries import Accelerator, SparseTransformerWorkload, Tran
 from mlsysim.catalog.files import content_of
 from mlsysim.catalog.recipes import Recipe
 from mlsysim.catalog.stacks import Stack
-from mlsysim.errors import CatalogError, UnknownNameError, quoted
+from mlsysim.errors import CatalogError, InputError, UnknownNameError, quoted
 from mlsysim.tracebacks import at_the_call
 
 Config = Mapping[str, Any] | str | Path
 MIB = 2**20
 #: Values by which an option is off, as files spell them.
-_OFF = (None, False, 0, "", "none", "null", "no", "false", "off", (), [], {})
+_OFF = (None, False, 0, "", "0", "none", "null", "no", "false", "off", (), [], {})
 _YES = ("true", "yes", "on", "1")
 #: Options that leave memory and time of a step alone, by how their names begin.
 _MEGATRON_NEUTRAL = re.compile(
@@ -52,6 +53,15 @@ _TRAINER_NEUTRAL = re.compile(
     r"validation|test|preprocessing|response|instruction|split|stage|template|finetuning_type|lora_(alpha|dropout|bias)|bnb_4bit|trust|use_auth|token|"
     r"trackio|average|full_determinism|restore|accelerator_config|gradient_checkpointing_kwargs|"
     r"use_fast|cache_dir|task_type|bias|bf16_full|fp16_(backend|full|opt)|half_precision|mp_parameters|no_cuda|use_cpu|group_by)"
+)
+_FSDP_NEUTRAL = re.compile(
+    r"transformer_layer|min_num|(back|for)ward_prefetch|limit_all|use_orig|sync_module|xla|cpu_ram|state_dict|auto_wrap|version|"
+    r"reshard_after_forward"
+)
+_DEEPSPEED_NEUTRAL = re.compile(
+    r"(bf16|fp16|scheduler|optimizer\.params|flops_profiler|tensorboard|wandb|csv_monitor)\.|"
+    r"(train_|gradient_(acc|clip)|steps_per|wall_clock|prescale|dump_state|zero_allow|"
+    r"zero_optimization\.(overlap|contiguous|round_robin|stage3_gather|offload_optimizer\.(pin|buffer|fast)))"
 )
 #: Options of torchtitan's flavors whose shape the catalog has.
 _FLAVORS = {
@@ -92,23 +102,31 @@ class _Options:
         value = self.raw(name, default)
         if value is None:
             raise CatalogError(f"{self.source}: {name} is missing")
+        return self.numeric(name, value)
+
+    def numeric(self, name: str, value: Any) -> float:
+        """The number that a value is; refused where it is none."""
         try:
-            found = float(value)
+            found = math.nan if isinstance(value, bool) else float(value)
         except (TypeError, ValueError):
-            raise CatalogError(f"{self.source}: {name}: {quoted(value)} is not a number") from None
+            found = math.nan
+        if not math.isfinite(found):
+            raise CatalogError(f"{self.source}: {name}: {quoted(value)} is not a number")
         return found if found != int(found) else int(found)
 
-    def whole(self, name: str, default: int | None = None, least: int = 1) -> int:
-        """A whole number of at least so much."""
-        found = self.number(name, default)
+    def whole(self, name: str, default: Any = None, least: int = 1, given: Any = None) -> int:
+        """A whole number of at least so much: of an option, or one that a call gives."""
+        found = self.number(name, default) if given is None else self.numeric(name, given)
         if found != int(found) or found < least:
-            raise CatalogError(f"{self.source}: {name}: {quoted(self.raw(name))} is not a whole number >= {least}")
+            raise CatalogError(f"{self.source}: {name}: {quoted(found)} is not a whole number >= {least}")
         return int(found)
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """Tell whether an option is on."""
+        """Tell whether an option is on; refused where its value is neither."""
         value = self.raw(name, default)
-        return value if isinstance(value, bool) else str(value).lower() in _YES
+        if _is_off(value) or str(value).lower() in _YES:
+            return not _is_off(value)
+        raise CatalogError(f"{self.source}: {name}: {quoted(value)} is neither true nor false")
 
     def word(self, name: str, default: str, words: Mapping[str, Any] | None = None) -> Any:
         """A word, or what stands for it in a table."""
@@ -133,6 +151,8 @@ def _loaded(config: Config, parse: Mapping[str, Callable[[str], Any]], what: str
     """Options of a mapping or a file, and how to call it."""
     if isinstance(config, Mapping):
         return dict(config), what
+    if not isinstance(config, str | Path):
+        raise InputError("config", config, f"must be options of {what} by name, or a file of them")
     file = Path(config)
     read = parse.get(file.suffix, parse[""])
     found = content_of(file, what, read)
@@ -149,7 +169,9 @@ def _arguments(text: str) -> dict[str, Any]:
             found[match[1]] = match[2].strip("'\"")
         name = ""
         for word in shlex.split(line.rstrip().rstrip("\\"), comments=True):
-            if re.match(r"--[a-zA-Z]", word):
+            if re.match(r"\$\{?\w+\[[@*]\]", word):
+                name = ""  # options of an array, which are read where it is set
+            elif re.match(r"--[a-zA-Z]", word):
                 name, _, value = word.rstrip(":").partition("=")
                 found[name] = value or True
             elif name:
@@ -194,7 +216,7 @@ def _found(kind: str, given: Any) -> Any:
 def _moe_layers(options: _Options, layers: int) -> int:
     """Layers with experts: every so many, or those of a pattern."""
     given = str(options.raw("moe-layer-freq", 1))
-    if given.isdigit():
+    if given.isdigit() and int(given):
         return len(range(0, layers, int(given)))
     if not re.fullmatch(r"[\[\]()\d,+* ]+", given):
         raise CatalogError(f"{options.source}: moe-layer-freq: {quoted(given)} is neither a number nor a pattern")
@@ -271,6 +293,11 @@ def _virtual_stages(options: _Options, layers: int, stages: int, not_read: list[
         pieces = re.sub(r"\(([^()]*)\)\*(\d+)", lambda m: m[1] * int(m[2]), str(layout).replace(",", ""))
         chunks = max(1, (pieces.strip("|").count("|") + 1) // stages)
         not_read.append("pipeline-model-parallel-layout (its number of chunks is read, not which layers they have)")
+    if per_chunk and layers % (stages * per_chunk):
+        raise CatalogError(
+            f"{options.source}: num-layers-per-virtual-pipeline-stage: {per_chunk} times {stages} stages do not divide "
+            f"{layers} layers"
+        )
     return layers // stages // per_chunk if per_chunk else chunks
 
 
@@ -345,7 +372,7 @@ def from_megatron_config(
     etp = number("expert-tensor-parallel-size", tp)
     ranks = tp * pp * cp
     fewest = pp * max(tp * cp, etp * ep)
-    devices = accelerators or number("world-size", 0, 0)
+    devices = number("world-size", 0, 0) if accelerators is None else number("accelerators", given=accelerators)
     if not devices:
         devices = fewest
         not_read.append(f"accelerators (no option says how many: {devices}, the fewest that its layout takes)")
@@ -377,7 +404,7 @@ def from_megatron_config(
     fusion = flag("cross-entropy-loss-fusion")
     if fusion and options.word("cross-entropy-fusion-impl", "native") != "native":
         not_read.append("cross-entropy-fusion-impl (counted as native)")
-    deferred = number("wgrad-deferral-limit", 0, 0)
+    limit = number("wgrad-deferral-limit", 0, 0)
     ends = [number(f"decoder-{each}-pipeline-num-layers", 0, 0) for each in ("first", "last")]
     counted = [flag(f"account-for-{each}-in-pipeline-split") for each in ("embedding", "loss")]
     if any(counted):
@@ -405,7 +432,9 @@ def from_megatron_config(
         "loaded_mask": flag("create-attention-mask-in-dataloader", not flag("no-create-attention-mask-in-dataloader")),
         "vocab_multiple": number("make-vocab-size-divisible-by", 128),
         "residual_dtype": "fp32" if flag("fp32-residual-connection") else None,
-        "deferred_head_gradients": deferred if deferred and flag("defer-embedding-wgrad-compute", True) else None,
+        "deferred_head_gradients": (limit or batch // (micro * data_parallel))
+        if flag("defer-embedding-wgrad-compute", limit > 0)
+        else None,
         "microbatch_group": number("microbatch-group-size-per-virtual-pipeline-stage", 0, 0) or None,
         "dp_replicate_size": number("num-distributed-optimizer-instances", 1),
         "layers_first_stage": ends[0] or None,
@@ -490,6 +519,10 @@ def from_torchtitan_toml(
     replicate = number("parallelism.data_parallel_replicate_degree", 1)
     shard = number("parallelism.data_parallel_shard_degree", -1, -1)
     ranks = degrees["tensor"] * degrees["pipeline"] * degrees["context"]
+    accelerators = accelerators if accelerators is None else number("accelerators", given=accelerators)
+    asked = ranks * replicate * shard
+    if accelerators is not None and shard > 0 and accelerators != asked:
+        raise CatalogError(f"{source}: its parallel degrees are of {asked} accelerators, not {accelerators}")
     if accelerators is None:
         accelerators = ranks * replicate * max(1, shard)
         if shard < 0:
@@ -522,6 +555,8 @@ def from_torchtitan_toml(
     if degrees["pipeline"] > 1 and schedule != "1f1b":
         not_read.append(f"parallelism.pipeline_parallel_schedule = {schedule} (counted as 1F1B)")
     precision = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
+    #: Weights stay whole between micro-batches of a pipeline unless a run says otherwise.
+    gathered = {"default": 3 if degrees["pipeline"] == 1 else 2, "always": 3, "never": 2}
     arguments = {
         "fleet_size": accelerators,
         "batch_size": batch,
@@ -531,7 +566,7 @@ def from_torchtitan_toml(
         "weight_dtype": "fp32",
         "gradient_dtype": word("training.mixed_precision_reduce", "float32", precision),
         "optimizer": word("optimizer.name", "adamw", {"adam": "adam", "adamw": "adamw"}),
-        "zero_stage": 2 if word("parallelism.fsdp_reshard_after_forward", "default") == "never" else 3,
+        "zero_stage": word("parallelism.fsdp_reshard_after_forward", "default", gathered),
         "dp_replicate_size": replicate,
         "tp_size": degrees["tensor"],
         "pp_size": degrees["pipeline"],
@@ -541,7 +576,7 @@ def from_torchtitan_toml(
         "activation_checkpointing": mode,
         "selective_policy": "alternate_matmuls" if mode == "selective" else None,
         "elementwise_kernels": "fused" if compiled and "model" in components else "eager",
-        "loss_kernel": "compiled" if compiled and "loss" in components else "eager",
+        "loss_kernel": "compiled" if compiled and "loss" in components else "eager_referenced",
         "update_buffer": update,
         "optimizer_in_backward": options.flag("optimizer.early_step_in_backward"),
     }
@@ -565,6 +600,7 @@ _TRAINER_OPTIMIZERS = {
     "sgd": ("sgd", "none", "accelerator"),
 }
 _TORCH = {"bfloat16": "bf16", "bf16": "bf16", "float16": "fp16", "fp16": "fp16", "float32": "fp32", "fp32": "fp32"}
+_TORCH |= {f"torch.{name}": kept for name, kept in _TORCH.items()}
 _FSDP = {"full_shard": 3, "shard_grad_op": 2, "hybrid_shard": 3, "hybrid_shard_zero2": 2, "no_shard": 0}
 
 
@@ -610,6 +646,7 @@ def from_trainer_arguments(
     fsdp_config = given.pop("fsdp_config", None) or {}
     options, not_read = _Options(given, source, _of_trainer), []
     number, flag, word = options.whole, options.flag, options.word
+    accelerators = number("accelerators", given=accelerators)
     named = options.raw("model_name_or_path")
     entry = _found("model", model) if model is not None else None
     if entry is None and named is not None:
@@ -617,35 +654,29 @@ def from_trainer_arguments(
             entry = _found("model", str(named))
         except (CatalogError, UnknownNameError):
             not_read.append(f"model_name_or_path = {named} (no entry: give model=...)")
-    lengths = [
-        options.raw(each) for each in ("max_seq_length", "max_length", "cutoff_len", "model_max_length", "block_size")
-    ]
-    length = seq_len if seq_len is not None else next((each for each in lengths if each is not None), None)
-    if length is None:
+    names = ("max_seq_length", "max_length", "cutoff_len", "model_max_length", "block_size")
+    said = [each for each in names if options.raw(each) is not None]
+    if seq_len is None and not said:
         raise CatalogError(f"{source}: no max_seq_length, max_length or cutoff_len; give seq_len=...")
     micro, steps = number("per_device_train_batch_size", 8), number("gradient_accumulation_steps", 1)
     half = "bf16" if flag("bf16") else "fp16" if flag("fp16") else "fp32"
-    weights = options.raw("torch_dtype", options.raw("dtype"))
-    stored = _TORCH.get(str(weights).lower()) if weights is not None else None
-    if stored is None:
-        stored = half
+    kept = next((each for each in ("torch_dtype", "dtype") if options.raw(each) not in (None, "auto")), None)
+    stored = word(kept, "", _TORCH) if kept else half
+    if kept is None:
         not_read.append(f"torch_dtype (not said: weights are taken in {half})")
     optimizer, buffer, place = word("optim", "adamw_torch", _TRAINER_OPTIMIZERS)
     stage, offloaded = _sharding(options, shards, fsdp_config, not_read)
     quantized = flag("load_in_4bit") or str(options.raw("quantization_bit", "")) == "4"
     adapters = flag("use_peft") or word("finetuning_type", "full") == "lora" or options.raw("lora_r") is not None
-    rank = options.raw("lora_r", options.raw("lora_rank", 8))
+    rank = number("lora_r", options.raw("lora_rank", 8))
     targets = re.findall(r"\w+", str(options.raw("lora_target_modules", options.raw("lora_target", "q_proj v_proj"))))
-    attention = {"q_proj", "k_proj", "v_proj", "o_proj"}
-    wide = (
-        "query_value"
-        if set(targets) <= {"q_proj", "v_proj"}
-        else "attention"
-        if set(targets) <= attention
-        else "all_linear"
-    )
-    if flag("neftune_noise_alpha"):
-        not_read.append("neftune_noise_alpha")
+    products = {"q_proj", "k_proj", "v_proj", "o_proj"}
+    wide = "attention" if targets and set(targets) <= products else "all_linear"
+    wide = "query_value" if targets and set(targets) <= {"q_proj", "v_proj"} else wide
+    if quantized and not adapters:
+        raise CatalogError(
+            f"{source}: weights in 4 bit are trained by adapters alone; give use_peft or finetuning_type"
+        )
     compiled, liger = (
         flag("torch_compile"),
         flag("use_liger_kernel") or flag("use_liger") or flag("enable_liger_kernel"),
@@ -654,7 +685,7 @@ def from_trainer_arguments(
     arguments: dict[str, Any] = {
         "fleet_size": accelerators,
         "batch_size": micro * steps * accelerators,
-        "seq_len": int(float(length)),
+        "seq_len": number("seq_len", given=seq_len) if seq_len is not None else number(said[0]),
         "gradient_accumulation_steps": steps,
         "precision": half if half != "fp32" else stored,
         "weight_dtype": "nf4" if quantized else stored,
@@ -669,10 +700,23 @@ def from_trainer_arguments(
         "update_buffer": buffer,
         "optimizer_device": "host" if offloaded or place == "host" else "accelerator",
     }
-    if word("attn_implementation", "sdpa") == "eager":
+    attention = word("attn_implementation", "sdpa")
+    if attention == "eager":
         arguments["attention_kernel"] = "eager"
+    elif attention not in ("sdpa", "auto") and not re.search("flash|flex", attention):
+        not_read.append(f"attn_implementation = {attention} (counted as flash attention)")
+    if shards is not None and half != "fp32":
+        arguments |= {"optimizer": optimizer, "master_weights": True, "update_buffer": "none"}
+        arguments |= {"gradient_dtype": half if stage == 1 else "both", "gradients_at_loss": True}
+        if stage == 1:
+            not_read.append("deepspeed.zero_optimization.stage = 1 (without the fp32 copy of its share of gradients)")
+        arguments |= {} if quantized else {"weight_dtype": half}
     if adapters:
-        arguments |= {"lora_rank": int(float(rank)), "lora_target_modules": wide}
+        # Hidden states are handed on in fp32 by FSDP in mixed precision, and by 4-bit models that PEFT prepares; those
+        # that were measured with Liger were not prepared.
+        wide_states = half != "fp32" if shards is None and stage else quantized and not liger
+        arguments |= {"residual_dtype": "fp32"} if wide_states else {}
+        arguments |= {"lora_rank": rank, "lora_target_modules": wide}
     not_read += options.rest(_TRAINER_NEUTRAL)
     device, found = _found("hardware", hardware), _found("stack", stack)
     return _recipe(options, not_read, "Trainer", model=entry, hardware=device, stack=found, **arguments)
@@ -692,20 +736,30 @@ def _one_level(text: str) -> dict[str, Any]:
 
 def _sharding(options: _Options, shards: Any, fsdp_config: Any, not_read: list[str]) -> tuple[int, bool]:
     """ZeRO stage of a run, and whether its optimizer state is on the host."""
-    if isinstance(shards, str):
-        shards = content_of(Path(shards), "JSON", json.loads)
+    shards, fsdp_config = (
+        content_of(Path(each), "JSON", json.loads) if isinstance(each, str) else each for each in (shards, fsdp_config)
+    )
     if isinstance(shards, Mapping):
-        zero = shards.get("zero_optimization", {})
-        if (zero.get("offload_param") or {}).get("device", "none") != "none":
-            not_read.append("deepspeed.zero_optimization.offload_param")
-        return int(zero.get("stage", 0)), (zero.get("offload_optimizer") or {}).get("device", "none") == "cpu"
-    words = re.findall(r"\w+", str(options.raw("fsdp", "")).lower())
-    stage = next((_FSDP[each] for each in words if each in _FSDP), 0)
-    if "offload" in words:
+        said = _Options(_flat(shards), f"{options.source}: deepspeed", lambda name: name)
+        zero = "zero_optimization"
+        stage = said.whole(f"{zero}.stage", 0, 0)
+        if stage > 3:
+            raise CatalogError(f"{said.source}: {zero}.stage: {stage} is none of 0 to 3")
+        place = said.word(f"{zero}.offload_optimizer.device", "none")
+        if place == "nvme":
+            not_read.append(f"deepspeed.{zero}.offload_optimizer.device = nvme (taken to the host)")
+        not_read += [f"deepspeed.{name}" for name in said.rest(_DEEPSPEED_NEUTRAL) if said.raw(name) != "auto"]
+        return stage, place in ("cpu", "nvme")
+    names = re.findall(r"\w+", "full_shard" if options.raw("fsdp") is True else str(options.raw("fsdp", "")).lower())
+    for name in names:
+        if name not in (*_FSDP, "offload", "auto_wrap", "true", "false"):
+            raise CatalogError(f"{options.source}: {UnknownNameError('fsdp', name, (*_FSDP, 'offload', 'auto_wrap'))}")
+    stage = next((_FSDP[each] for each in names if each in _FSDP), 0)
+    if "offload" in names:
         not_read.append("fsdp = offload (states alone are taken to the host, not weights)")
-    if isinstance(fsdp_config, Mapping) and fsdp_config.get("activation_checkpointing"):
-        not_read.append("fsdp_config.activation_checkpointing (give gradient_checkpointing)")
-    return stage, "offload" in words
+    of_fsdp = _Options(_flat(fsdp_config), options.source, lambda name: name.removeprefix("fsdp_"))
+    not_read += [f"fsdp_config.{name}" for name in of_fsdp.rest(_FSDP_NEUTRAL)]
+    return stage, "offload" in names
 
 
 def from_file(file: str) -> Recipe:

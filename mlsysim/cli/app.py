@@ -88,7 +88,9 @@ class Grid(TyperCommand):
             for name in (word.partition("=")[0].replace("-", "_") for word in words):
                 for called, other in others.items() if name not in own.arguments else ():
                     if name in other.arguments:
-                        raise MlsysimError(f"{name}: an argument of `mlsysim {self.name} {called}`")
+                        chosen = _typed("--variant", args)
+                        other_set = f", not of its variant {chosen}" if called == question and chosen else ""
+                        raise MlsysimError(f"{name}: an argument of `mlsysim {self.name} {called}`{other_set}")
             if words != args:
                 meant = f"`mlsysim {self.name} {shlex.join(words)}`"
                 raise MlsysimError(f"options with the names of arguments: here those are NAME=VALUES, {meant}")

@@ -563,7 +563,7 @@ WHOLE_LOGITS: Any = And(~_chunked, ~_fused)
 loss_buffer = Formula(
     A_loss,
     n_tok * ((c_loss + 4 * byte * L_mtp_r) * V_r / token + x_norm)
-    + k_def * n_tok * q_a * (V_r + h / sigma) / token
+    + Min(k_def, n_mb) * n_tok * q_a * (V_r + h / sigma) / token
     + when(WHOLE_LOGITS, 0, q_g * f_w * V_r * h_V * (1 + when(Or(gradients_at_loss > 0, n_mb > 1), 0, 1))),
     title="Logits, their softmax and its gradient",
     source=Source("liang2024", "section 2.2.1"),

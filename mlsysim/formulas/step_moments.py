@@ -272,7 +272,7 @@ def of_ranks(formulas: Iterable[Formula], own: Any, variant: str) -> tuple[Formu
     return tuple(
         Formula(
             symbol,
-            evaluated_at(own, {rank: label(rank, place)}, kept),
+            evaluated_at(own, {rank: label(rank, place)}, kept, swaps=True),
             title=f"Memory of the rank of the {'second' if place == 'between' else place} stage",
             source=SPLIT,
             variant=variant,

@@ -293,6 +293,7 @@ class _Binder:
         self.free = free
         self.typed = typed
         self.reasons: list[Reason] = []
+        self.gaps: dict[str, Reason] = {}
         self.axes: dict[str, convert.Axis] = {}
         self.along: dict[str, str] = {}
         self.entries: dict[str, Any] = {}
@@ -386,12 +387,18 @@ class _Binder:
     def _bind_uncrossed(self) -> None:
         """Bind links without a value that nothing crosses to any; another layout under the same plan is refused."""
         for name, requirements in self.model.uncrossed.items():
-            reasons = [] if name in self.values or name not in self.model.arguments else map(unmet, requirements)
-            for reason in reasons:
+            without = self.gaps.get(name)
+            known = name not in self.model.arguments or (name in self.values and without is None)
+            for reason in [] if known else map(unmet, requirements):
                 sizes = {each: self.values.get(each, np.nan) for each in reason.inputs}
                 if all(np.ndim(size) == 0 for size in sizes.values()) and met(reason, sizes):
-                    self._put(name, units.to_canonical(1.0, variable_of(name).unit), (), _UNCROSSED)
-                    self.reasons.append(reason)
+                    any_speed = units.to_canonical(1.0, variable_of(name).unit)
+                    if without is None:
+                        self._put(name, any_speed, (), _UNCROSSED)
+                        self.reasons.append(reason)
+                    else:  # of the devices along an axis that have no links
+                        self.values[name] = np.where(np.isnan(self.values[name]), any_speed, self.values[name])
+                        self.reasons = [each for each in self.reasons if each is not without]
                     break
 
     def _limit(self) -> None:
@@ -627,7 +634,8 @@ class _Binder:
                 table[place] = np.nan
         self._put(name, table, tuple(depends), f"catalog, along {' and '.join(depends)}")
         if missing:
-            self.reasons.append(gap(name, ~np.isnan(self.values[name]), missing[0]))
+            self.gaps[name] = gap(name, ~np.isnan(self.values[name]), missing[0])
+            self.reasons.append(self.gaps[name])
         return True
 
     def _tabulated(self, name: str, slot: Slot, entry: Entry, precision: str) -> float:

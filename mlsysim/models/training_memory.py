@@ -42,12 +42,12 @@ from mlsysim.models.shape import (
 )
 from mlsysim.models.stack import MEMORY, stack_slot
 from mlsysim.optimizers import OPTIMIZERS
-from mlsysim.symbolic import Max, Mod, Requirement, System, label, swapped
-from mlsysim.symbols.activations import L_first, L_last, peak_rank, schedule, selective_policy, v_chunks
+from mlsysim.symbolic import Max, Min, Mod, Requirement, System, label, swapped
+from mlsysim.symbols.activations import L_first, L_last, k_def, peak_rank, schedule, selective_policy, v_chunks
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.mixers import L_c, L_st, a, r_kv
 from mlsysim.symbols.routing import c_f, pad
-from mlsysim.symbols.training import c_cp, checkpointing, d, e, f, g, optimizer, p, r_dp, t, t_e
+from mlsysim.symbols.training import c_cp, checkpointing, d, e, f, g, optimizer, optimizer_in_backward, p, r_dp, t, t_e
 from mlsysim.symbols.workload import E, L, L_moe, P_re, d_e, d_ff, d_sh, gated, k
 
 FIRST_ORDER = System(number_formats.FIRST_ORDER + training_memory.FIRST_ORDER)
@@ -104,14 +104,26 @@ END_REQUIREMENTS = (
     Requirement(L_last, Eq(L_last, 0) | (p > 1), "must be 0 without a pipeline ({pp_size})"),
     Requirement(
         L_first,
-        (L_first + L_last < L) | (Eq(p, 2) & Eq(L_first + L_last, L)),
-        "and {layers_last_stage} must leave layers of {layers} to the stages between",
+        L - L_first - L_last >= p - Min(1, L_first) - Min(1, L_last),
+        "and {layers_last_stage} must leave layers of {layers} to the other stages ({pp_size})",
     ),
+    Requirement(
+        L_first,
+        Ne(p, 2) | Eq(L_first, 0) | Eq(L_last, 0) | Eq(L_first + L_last, L),
+        "and {layers_last_stage} must be all {layers} where {pp_size}",
+    ),
+    Requirement(k_def, Eq(k_def, 0) | (p > 1), "must be 0 without a pipeline ({pp_size})"),
     Requirement(
         peak_rank,
         ~DUALPIPE | Eq(peak_rank, label(peak_rank, "fullest")),
         "must be fullest with DualPipe, whose ranks hold two stages",
     ),
+)
+#: Sums of micro-batches need every gradient until the last one.
+UPDATED_AT_ONCE = Requirement(
+    optimizer_in_backward,
+    Eq(optimizer_in_backward, 0) | Eq(g, 1),
+    "must be False where micro-batches are summed ({gradient_accumulation_steps})",
 )
 #: A forward and a backward pass at a time need two micro-batches, and a stage with chunks of its own for each.
 PAIR_REQUIREMENTS = (
@@ -199,6 +211,7 @@ LAYOUT_REQUIREMENTS = (
     Requirement(c_cp, Eq(c_cp, 1) | Eq(L_c, 0), "must be 1 where {compressed_layers} read entries of the sequence"),
     *CHUNK_REQUIREMENTS,
     *END_REQUIREMENTS,
+    UPDATED_AT_ONCE,
     *PAIR_REQUIREMENTS,
     *SHAPE_REQUIREMENTS,
     *TEXT_ALONE,

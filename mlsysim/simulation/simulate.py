@@ -114,6 +114,8 @@ def simulate(
     rows = None
     columns = {"prompt_tokens": prompt_tokens, "output_tokens": output_tokens, "arrival": arrival}
     columns |= {"arrival_unit": arrival_unit, "session": session, "priority": priority}
+    if pause and turns == 1 and not session:
+        raise InputError("think_time", think_time, "is of sessions", "give turns, or a trace with sessions")
     if trace is not None:
         rows = read_trace(trace, **columns)
         arguments = _of_trace(arguments, rows)
@@ -263,6 +265,7 @@ def _check_whole(name: str, value: Any, least: int, most: int) -> None:
 def _seconds(name: str, value: Any) -> float:
     try:
         plain = isinstance(value, Real) and not isinstance(value, bool)
+        plain = plain or (isinstance(value, str) and value.replace(".", "", 1).isdecimal())
         return convert.scalar(variable_of("ttft_slo"), f"{float(value)} s" if plain else value)
     except MlsysimError:
         raise InputError(name, value, "must be a time from 0 on, as in 2.5 or '2.5 s'") from None

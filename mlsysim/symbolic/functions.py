@@ -259,7 +259,7 @@ class EvaluatedAt(Closed):
 
 @at_the_call
 def evaluated_at(
-    target: sympy.Symbol, changed: Mapping[sympy.Symbol, Any], formulas: Iterable[Definition]
+    target: sympy.Symbol, changed: Mapping[sympy.Symbol, Any], formulas: Iterable[Definition], *, swaps: bool = False
 ) -> EvaluatedAt:
     """The value of ``target`` if the variables in ``changed`` had other values, by these formulas.
 
@@ -272,6 +272,8 @@ def evaluated_at(
     formulas : iterable of Formula
         In any order. Only those are taken that the target needs and that depend on what is changed: what
         does not keeps its present value.
+    swaps : bool
+        Whether a formula that takes the place of one of these in a system takes it here too.
 
     Returns
     -------
@@ -284,10 +286,36 @@ def evaluated_at(
     CycleError
         If formulas need each other.
     """
-    bound, moved = _steps(target, tuple(changed), frozenset(formulas))
+    led_by = frozenset(formulas)
+    bound, moved = _steps(target, tuple(changed), led_by)
     steps = [sympy.Tuple(bound[symbol], sympy.sympify(value, strict=True)) for symbol, value in changed.items()]
     names = sympy.Tuple(*(Str(symbol.name) for symbol in changed))
-    return EvaluatedAt(Str(target.name), names, sympy.Tuple(*steps, *moved))
+    made = EvaluatedAt(Str(target.name), names, sympy.Tuple(*steps, *moved))
+    if swaps:
+        _MADE_OF[made] = target, dict(changed), led_by
+    return made
+
+
+def evaluated_by(expression: sympy.Basic, replaced: Mapping[Definition, Definition]) -> sympy.Basic:
+    """An expression whose values elsewhere go by the formulas that take the place of those that led to them.
+
+    Parameters
+    ----------
+    expression : sympy.Basic
+        Of a formula of a system.
+    replaced : mapping
+        New formulas of the system, by the old ones.
+    """
+    made = {}
+    for node in expression.atoms(EvaluatedAt) & _MADE_OF.keys():
+        target, changed, led_by = _MADE_OF[node]
+        if led_by & replaced.keys():
+            made[node] = evaluated_at(target, changed, (led_by - replaced.keys()) | {*replaced.values()}, swaps=True)
+    return expression.xreplace(made)
+
+
+#: Target, other values and formulas of the values elsewhere that go by the formulas of their system.
+_MADE_OF: dict[EvaluatedAt, tuple[sympy.Symbol, dict[sympy.Symbol, Any], frozenset[Definition]]] = {}
 
 
 @lru_cache(maxsize=256)

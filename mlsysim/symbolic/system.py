@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -10,7 +11,7 @@ import sympy
 
 from mlsysim.errors import CycleError, DuplicateError, FormulaError, UnknownNameError, quoted
 from mlsysim.symbolic.formula import Formula
-from mlsysim.symbolic.functions import STEPS, EvaluatedAt, LeastInteger
+from mlsysim.symbolic.functions import STEPS, EvaluatedAt, LeastInteger, evaluated_by
 from mlsysim.symbolic.variable import Variable
 from mlsysim.tracebacks import at_the_call
 
@@ -134,16 +135,20 @@ class System:
         return System(formula for formula in self if formula.name in wanted)
 
     def replace(self, *formulas: Formula) -> System:
-        """The same system with other formulas for variables it already defines.
+        """The same system with other formulas for variables it already defines; values elsewhere may follow them.
 
         Raises
         ------
         UnknownNameError
             If a formula defines a variable that is new here; use :meth:`extend` for that.
         """
-        changed = dict(self._by_name)
-        for formula in _plain(formulas):
-            changed[self[formula.name].name] = formula
+        new = {self[formula.name].name: formula for formula in _plain(formulas)}
+        instead = {self._by_name[name]: formula for name, formula in new.items()}
+        changed = self._by_name | new
+        for name in self._by_name.keys() - new.keys():
+            found = evaluated_by(self._by_name[name].expression, instead)
+            if found != self._by_name[name].expression:
+                changed[name] = replace(self._by_name[name], expression=found)
         return System(changed.values())
 
     def extend(self, *formulas: Formula) -> System:

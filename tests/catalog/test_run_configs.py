@@ -119,6 +119,7 @@ class TestMegatron:
             ({"no-create-attention-mask-in-dataloader": True}, "loaded_mask", False),
             ({"fp32-residual-connection": True}, "residual_dtype", "fp32"),
             ({"wgrad-deferral-limit": 2}, "deferred_head_gradients", 2),
+            ({"defer-embedding-wgrad-compute": True, "pipeline-model-parallel-size": 2}, "deferred_head_gradients", 2),
             ({"recompute-granularity": "full", "recompute-method": "uniform"}, "activation_checkpointing", "full"),
             ({"recompute-granularity": "selective", "recompute-modules": "[core_attn, layernorm]"},
              "recompute_layernorm", True),
@@ -192,12 +193,24 @@ class TestMegatron:
             ({"tensor-model-parallel-size": 3}, "8 accelerators are no multiple of its 3 model-parallel ranks"),
             ({"num-experts": 8, "moe-layer-freq": "[1]*3"}, "a pattern of 3 layers for 12"),
             ({"num-experts": 8, "moe-layer-freq": "__import__('os')"}, "neither a number nor a pattern"),
+            ({"num-experts": 8, "moe-layer-freq": 0}, "'0' is neither a number nor a pattern"),
+            ({"bf16": "$MORE_ARGS"}, "bf16: '$MORE_ARGS' is neither true nor false"),
+            ({"micro-batch-size": True}, "micro-batch-size: True is not a number"),
+            ({"num-layers-per-virtual-pipeline-stage": 5}, "5 times 1 stages do not divide 12 layers"),
         ],
     )
     def test_bad_options_are_named(self, more, said):
         with pytest.raises(MlsysimError) as refused:
             from_megatron_config({**GPT, **more}, accelerators=8)
         assert said in str(refused.value)
+
+    def test_arrays_of_a_script_end_an_option(self, tmp_path):
+        script = tmp_path / "run.sh"
+        options = [f"    --{name}{'' if value is True else f' {value}'}" for name, value in GPT.items()]
+        script.write_text(
+            "\n".join(["MODEL_ARGS=(", *options, ")", "torchrun pretrain_gpt.py --bf16 ${MODEL_ARGS[@]}"])
+        )
+        assert _said(from_megatron_config(script))["precision"] == "bf16"
 
     def test_devices_are_asked_for_where_no_option_says_them(self):
         run = from_megatron_config({**GPT, "tensor-model-parallel-size": 2})
@@ -238,6 +251,9 @@ class TestTorchtitan:
             ({"training": {"seq_len": "long"}}, "training.seq_len: 'long' is not a number"),
             ({"optimizer": {"implementation": "quick"}}, "optimizer.implementation"),
             ({"training": {"global_batch_size": 3}}, "training.global_batch_size 3 is no multiple of"),
+            ({"parallelism": {"data_parallel_shard_degree": 4}}, "its parallel degrees are of 4 accelerators, not 8"),
+            ({"parallelism": {"fsdp_reshard_after_forward": "nver"}}, "did you mean never?"),
+            ({"compile": {"enable": "yess"}}, "compile.enable: 'yess' is neither true nor false"),
         ],
     )
     def test_bad_jobs_are_named(self, more, said):
@@ -278,6 +294,8 @@ class TestTrainer:
              "lora_target_modules", "attention"),
             ({"use_peft": True, "load_in_4bit": True}, "finetuning", "qlora"),
             ({"use_peft": True, "load_in_4bit": True}, "weight_dtype", "nf4"),
+            ({"use_peft": True, "load_in_4bit": True}, "residual_dtype", "fp32"),
+            ({"use_peft": True, "fsdp": "full_shard"}, "residual_dtype", "fp32"),
         ],
     )  # fmt: skip
     def test_arguments_and_what_they_become(self, more, name, value):
@@ -298,9 +316,55 @@ class TestTrainer:
             ({"max_seq_length": None}, "no max_seq_length, max_length or cutoff_len; give seq_len=..."),
             ({"optim": "adam_torch"}, "did you mean adamw_torch"),
             ({"per_device_train_batch_size": 0}, "not a whole number >= 1"),
+            ({"per_device_train_batch_size": "nan"}, "per_device_train_batch_size: 'nan' is not a number"),
+            ({"max_seq_length": "long"}, "max_seq_length: 'long' is not a number"),
+            ({"use_peft": True, "lora_r": "auto"}, "lora_r: 'auto' is not a number"),
+            ({"gradient_checkpointing": "treu"}, "gradient_checkpointing: 'treu' is neither true nor false"),
+            ({"torch_dtype": "bf17"}, "unknown torch_dtype 'bf17': did you mean bf16?"),
+            ({"load_in_4bit": True}, "weights in 4 bit are trained by adapters alone"),
+            ({"fsdp": "full_shrd auto_wrap"}, "unknown fsdp 'full_shrd': did you mean full_shard?"),
+            (
+                {"deepspeed": {"zero_optimization": {"stage": "auto"}}},
+                "zero_optimization.stage: 'auto' is not a number",
+            ),
+            ({"deepspeed": {"zero_optimization": {"stage": 4}}}, "zero_optimization.stage: 4 is none of 0 to 3"),
         ],
     )
     def test_bad_arguments_are_named(self, more, said):
         with pytest.raises(MlsysimError) as refused:
             from_trainer_arguments({**TRAINER, **more})
         assert said in str(refused.value)
+
+    def test_deepspeed_keeps_states_in_fp32_and_its_other_options_are_named(self):
+        shards = {
+            "bf16": {"enabled": "auto"},
+            "zero_optimization": {"stage": 2, "reduce_bucket_size": 5e8, "stage3_prefetch_bucket_size": "auto"},
+            "activation_checkpointing": {"cpu_checkpointing": True},
+        }
+        run = from_trainer_arguments({**TRAINER, "deepspeed": shards}, accelerators=8, hardware="A100")
+        assert [each.rpartition(".")[2] for each in run.not_read] == ["cpu_checkpointing", "reduce_bucket_size"]
+        found = MEMORY.solve(recipe=run)
+        parameters = found.parameters_per_rank
+        assert found.optimizer_state.to("byte").magnitude == pytest.approx(12 * parameters / 8)
+        assert found.gradients.to("byte").magnitude == pytest.approx(6 * parameters / 8)
+
+    def test_adapters_of_a_pattern_are_of_all_products(self):
+        run = from_trainer_arguments({**TRAINER, "use_peft": True, "lora_target_modules": ".*"})
+        assert _said(run)["lora_target_modules"] == "all_linear"
+
+    def test_what_fsdp_is_told_beside_is_named(self):
+        more = {"fsdp": ["full_shard"], "fsdp_config": {"fsdp_cpu_offload": True, "limit_all_gathers": True}}
+        assert from_trainer_arguments({**TRAINER, **more}, accelerators=2).not_read == ("fsdp_config.cpu_offload",)
+
+
+@pytest.mark.parametrize(
+    ("read", "options"),
+    [(from_megatron_config, GPT), (from_torchtitan_toml, {"model": {"name": "llama3", "flavor": "8B"}}),
+     (from_trainer_arguments, TRAINER)],
+)  # fmt: skip
+def test_no_number_of_devices_and_no_file(read, options):
+    for accelerators in (0, -8, 1.5, "some"):
+        with pytest.raises(MlsysimError, match=r"accelerators: .* is not a"):
+            read(options, accelerators=accelerators)
+    with pytest.raises(MlsysimError, match="config=5: must be options"):
+        read(5)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from mlsysim import CollectiveModel, DistributedModel, EconomicsModel, KernelModel
+from mlsysim import CollectiveModel, DistributedModel, EconomicsModel, KernelModel, TrainingMemoryModel
 from mlsysim.models import every_model
 from mlsysim.models.registry import words_for
 from mlsysim.study.results.basis import at_point, of_result
@@ -57,6 +57,9 @@ def test_every_model_says_an_error_or_that_none_was_measured(model):
 
 
 def test_origins_are_the_stack_the_default_the_recipe_or_what_was_typed():
+    trainer = TrainingMemoryModel.solve_example(variant="per_operator", stack="HF_Trainer", gradient_dtype="fp32")
+    assert of_result(trainer).stack.startswith("HF_Trainer: loss_kernel=eager_referenced, update_buffer=foreach, ")
+    assert "gradient_dtype" not in of_result(trainer).stack
     given = DistributedModel.solve_example(stack="MPT_H100", memory_efficiency=0.7)
     text = of_result(given).stack
     assert text.startswith("MPT_H100: efficiency=0.527, attention_efficiency=0.329; typed: memory_efficiency=0.700; ")

@@ -56,6 +56,8 @@ def test_a_trace_with_columns_of_its_own(run, tmp_path):
         ((*ENGINE, "request_rate=1,2"), "request_rate=[1, 2]: a simulation takes one value of each argument"),
         ((*ENGINE, "request_rate=1", "--trace", "no.csv"), "no.csv: must be a CSV file"),
         ((*ENGINE, "request_rate=1", "--think-time", "3 GB"), "--think-time 3 GB: must be a time from 0 on"),
+        ((*ENGINE, "request_rate=1", "--think-time", "2.5"), "--think-time 2.5: is of sessions; give turns"),
+        ((*ENGINE, "isl=9", "--variant", "first_order"), "`mlsysim simulate serve`, not of its variant first_order"),
         ((*ENGINE, "request_rate=1", "--variant", "disaggregated"), "--variant disaggregated: is not simulated"),
         ((*ENGINE,), "ServingModel needs request_rate: give request_rate=, concurrency= or a trace"),
         ((*ENGINE, "concurrency=2.5"), "concurrency=2.5: must be a whole number of requests in flight"),

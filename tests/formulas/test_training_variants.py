@@ -402,14 +402,6 @@ def moment_bytes(x, kept):
     return own.get(x["optimizer"], number)
 
 
-def verdict(x, total):
-    """What is left of the memory, and how sure it is by the spread of measured peaks."""
-    over, spread = x["memory_capacity"] / total, x["memory_spread"]
-    surely = math.erfc(-math.log(over) / spread / math.sqrt(2)) / 2 if spread else float(over >= 1)
-    told = 0 if surely >= 0.95 else 1 if surely <= 0.05 else 2
-    return {"memory_margin": x["memory_capacity"] - total, "fit_probability": surely, "fit": told}
-
-
 def per_operator(x):
     """The fullest rank, or the one that is asked."""
     p, asked = x["pp_size"], x["peak_rank"]
@@ -424,13 +416,17 @@ def per_operator(x):
     found = ranks[place]
     total = max(found["rank_memory"], found.pop("both_ends"))
     moments = ("loss_memory", "head_memory", "layer_memory", "update_memory")
+    margin, spread = x["memory_capacity"] - total, x["memory_spread"]
+    likely = math.erfc(math.log(total / x["memory_capacity"]) / spread / 2**0.5) / 2 if spread else margin >= 0
     return {
         **found,
         "binding_rank": ["first", "between", "last"].index(place),
         "peak_moment": max(range(4), key=lambda each: found[moments[each]]),
         "total_memory": total,
-        **verdict(x, total),
         "memory_utilization": total / x["memory_capacity"],
+        "memory_margin": margin,
+        "fit_probability": likely,
+        "fit": 0 if likely >= 0.95 else 1 if likely <= 0.05 else 2,
         "feasible": total <= x["memory_capacity"],
     }
 
@@ -555,7 +551,7 @@ def of_rank(x, place):
     kernel, steady = x["loss_kernel"], x["gradients_at_loss"] or micro_batch(x)[1] > 1
     logit = {**LOGITS, "eager_referenced": 12 + q, "chunked": q + 4 / x["loss_chunks"]}[kernel]
     loss = m * s * (logit * rows + (norm_saves(x, q, h) + max(0, wide_entry - q) * h) / split)
-    loss += x["deferred_head_gradients"] * m * s * q * (rows + h / split)
+    loss += min(x["deferred_head_gradients"], micro_batch(x)[1]) * m * s * q * (rows + h / split)
     of_head = (x["trainable_fraction"] if full else 0) * rows * row
     chunked = kernel in ("chunked", "fused_linear")
     loss += slope * of_head * (1 if steady else 2) if chunked else 0
@@ -665,7 +661,6 @@ def draw_run(r):
         "hidden_dim": r.choice([r.randint(1, 20_000), 4096]),
         "heads": t * r.choice([1, 2, 3, 4, 6, 8, 12, 16]),
         "memory_capacity": 10 ** r.uniform(10, 13),
-        "memory_spread": r.choice([0.0, r.uniform(0.5, 3)]),
     }
 
 
@@ -692,16 +687,17 @@ def draw_live(r, x):
         "vocab_multiple": r.choice([1, 128]),
         "gradients_at_loss": r.randint(0, 1),
         "update_buffer": r.choice(["none", "fused", "foreach"]),
-        "optimizer_in_backward": r.choice([0, 0, 1]),
+        "optimizer_in_backward": r.choice([0, 0, 1]) if x["gradient_accumulation_steps"] == 1 else 0,
         "optimizer_device": r.choice(["accelerator", "accelerator", "host"]),
         "activation_offload": r.choice([0, 0, 1]),
         "residual_dtype": r.choice(["as_precision", "fp32"]),
         "workspace": r.choice([0.0, 1e8]),
         "loaded_mask": r.randint(0, 1),
-        "deferred_head_gradients": r.choice([0, 0, 3]),
+        "deferred_head_gradients": r.choice([0, 0, 3]) if p > 1 else 0,
         "layers_first_stage": r.choice([0, r.randint(1, few)]) if few else 0,
         "layers_last_stage": r.choice([0, r.randint(1, few)]) if few else 0,
         "microbatch_group": r.choice([0, 5]),
+        "memory_spread": r.choice([0.0, 0.5]),
     }
 
 

@@ -75,3 +75,16 @@ def test_iterations_and_prices_of_one_card_need_no_links():
     assert IterationModel().solve(MODEL, BARE, decode_requests=4, context_tokens=512).iteration_time
     priced = EconomicsModel("training").solve(MODEL, BARE, price=1000, tdp=150, **QUESTIONS["train"][1])
     assert priced.total_cost
+
+
+@pytest.mark.parametrize("question", ["serve", "train"])
+def test_devices_without_links_along_an_axis_are_those_asked_alone(question):
+    kind, arguments = QUESTIONS[question]
+    answer = {"serve": "ttft_mean", "train": "step_time"}[question]
+    devices = ["RTX_4090", "M3_Ultra", "H100"]
+    grid = kind.asked().sweep(model=MODEL, **arguments, hardware=devices)
+    alone = [_asked(question, device)[answer].to(grid[answer].units).magnitude for device in devices]
+    assert grid[answer].values.tolist() == pytest.approx(alone, rel=1e-12)
+    wide = {"serve": {"tp_size": 2}, "train": {"fleet_size": 2, "batch_size": 2}}[question]
+    with pytest.raises(MissingInputError, match="node_bandwidth: Apple M3 Ultra, 80 GPU cores has no value"):
+        kind.asked().sweep(model=MODEL, **{**arguments, **wide}, hardware=["M3_Ultra", "M4_Max"])

@@ -273,6 +273,7 @@ def test_text_names_its_values_errors_and_the_law():
         ({"num_rounds": 3}, "num_rounds=3: is of a closed loop"),
         ({"num_rounds": 9_999_999, "concurrency": 2}, "must be a whole number from 0 to 5,000,000"),
         ({"think_time": "2 GB"}, "2 GB"),
+        ({"think_time": 2}, "think_time=2: is of sessions; give turns"),
         ({"warm_up": 0.9}, "warm_up=0.9: must be a number from 0 to 0.5"),
         ({"arrival": "t"}, "arrival='t': is of a trace"),
         ({"prefix_cache_memory": "10 GB"}, "prefix_cache_memory='10 GB': must be 0"),

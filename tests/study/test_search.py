@@ -424,6 +424,17 @@ class TestWhatIsNoDesign:
             with pytest.raises(InputError, match=r"these are 99,988,000,209,999; search\(method='bounds'\)"):
                 ask()
 
+    @pytest.mark.parametrize(
+        "constraint", ["fit == 'fits'", "peak_moment == Loss", "fit == fits and binding_rank == first"]
+    )
+    def test_a_label_that_is_computed_is_a_column(self, constraint):
+        found = TrainingMemoryModel("per_operator").search(
+            **self.SMALL, batch_size=8, zero_stage=[0, 3], dp_size=8, minimize="zero_stage", subject_to=constraint
+        )
+        text = repr(found)
+        for name in ("fit", "peak_moment", "binding_rank"):
+            assert (f"\n{name} " in text) == (name in constraint)
+
     def test_limits_are_shares_and_equations_are_not(self):
         found = TrainingMemoryModel().search(
             allow_infeasible=True,

@@ -1,12 +1,15 @@
 """Memory at its moments, against peaks that Megatron-LM, Hugging Face's Trainer and torchtune print."""
 
 from statistics import median
+from typing import ClassVar
 
 import pytest
 from validation.training_peaks import megatron, trainer
 
-from mlsysim import TrainingMemoryModel
+from mlsysim import Formula, Source, TrainingMemoryModel, byte, swapped
 from mlsysim.errors import InputError
+from mlsysim.symbols.activations import c_loss
+from mlsysim.symbols.training import C_buf, W
 
 MEMORY = TrainingMemoryModel("per_operator")
 GIB = 2**30
@@ -162,8 +165,26 @@ def test_ends_of_a_pipeline_have_layers_of_their_own():
     assert (found.layers_of_rank, found.layers_per_stage) == (17, 22)
     with pytest.raises(InputError, match="must leave layers"):
         MEMORY.solve(**PIPELINE, layers_first_stage=60, layers_last_stage=30)
+    for stages, first in ((2, 80), (4, 78)):
+        with pytest.raises(InputError, match="must leave layers of layers=80 to the other stages"):
+            MEMORY.solve(**{**PIPELINE, "pp_size": stages}, layers_first_stage=first)
     with pytest.raises(InputError, match="without a pipeline"):
         MEMORY.solve(**{**PIPELINE, "pp_size": 1}, layers_first_stage=19)
+    with pytest.raises(InputError, match="layers_first_stage=19: and layers_last_stage=17 must be all layers=80"):
+        MEMORY.solve(**{**PIPELINE, "pp_size": 2}, layers_first_stage=19, layers_last_stage=17)
+
+
+def test_what_is_put_off_or_updated_at_once_follows_the_micro_batches():
+    last = {**PIPELINE, "peak_rank": "last"}
+    held = [
+        MEMORY.solve(**last, deferred_head_gradients=put_off).loss_buffer
+        for put_off in (PIPELINE["gradient_accumulation_steps"], 4000)
+    ]
+    assert held[0] == held[1]
+    with pytest.raises(InputError, match="without a pipeline"):
+        MEMORY.solve(**{**PIPELINE, "pp_size": 1}, deferred_head_gradients=2)
+    with pytest.raises(InputError, match="must be False where micro-batches are summed"):
+        MEMORY.solve(**PIPELINE, optimizer_in_backward=True)
 
 
 def test_both_ends_of_dualpipe_cannot_be_asked_one_by_one():
@@ -175,3 +196,20 @@ def test_both_ends_of_dualpipe_cannot_be_asked_one_by_one():
 def test_an_unknown_label_is_refused(name):
     with pytest.raises(InputError, match=name):
         MEMORY.solve(**PIPELINE, **{name: "nonesuch"})
+
+
+@pytest.mark.parametrize(
+    ("own", "expression"), [(C_buf, 0.02 * W), (c_loss, 100 * byte)], ids=["communication_buffers", "logit_bytes"]
+)
+def test_a_formula_of_ones_own_is_that_of_every_rank(own, expression):
+    formula = Formula(own, expression, "Measured", Source("own", "here"), no_example="a measurement")
+
+    class Own(TrainingMemoryModel):
+        """Does this run fit, by a formula of our own?"""
+
+        command = f"memory-by-{own.name.replace('_', '-')}"
+        variants: ClassVar = {"own": swapped(MEMORY.system, [formula])}
+
+    found = Own().solve(**PIPELINE)
+    assert found.rank_memory == found[f"{found.binding_rank}_rank_memory"] == found.total_memory
+    assert found.last_rank_memory != MEMORY.solve(**PIPELINE).last_rank_memory

@@ -9,7 +9,8 @@ from itertools import chain
 from math import isnan, nan
 from typing import Any
 
-from mlsysim.catalog import Accelerator, Entry, Fleet, Node, Recipe, Stack, Value
+from mlsysim.catalog import Accelerator, Entry, Fleet, Node, Recipe, Stack
+from mlsysim.catalog.value import Sourced
 from mlsysim.errors import MlsysimError, NotMeasuredError
 from mlsysim.inputs.axes import Linked
 from mlsysim.inputs.binding import GIVEN, bind_grid
@@ -75,13 +76,13 @@ class Basis:
     def _origin(self, name: str) -> str:
         result, origin = self.result, self.result.origin(name)
         value = origin.origin if isinstance(origin, FromRecipe) else origin
-        if not isinstance(value, Value) or (isinstance(origin, FromRecipe) and not origin.entry):
+        if not isinstance(value, Sourced) or (isinstance(origin, FromRecipe) and not origin.entry):
             return "recipe" if isinstance(origin, FromRecipe) else str(origin)
         for argument, entry in result.entries.items():
             if (
                 isinstance(entry, Stack)
                 and name in result.model.slots[argument].gives
-                and entry.value_of(name, "") is not None
+                and (entry.value_of(name, "") or entry.word_of(name)) is not None
             ):
                 return self._called(argument, entry)
         return next(f"{slot.default} (default)" for slot in result.model.slots.values() if name in slot.gives)

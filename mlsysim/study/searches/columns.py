@@ -69,6 +69,9 @@ def columns(asked: Problem, places: np.ndarray, results: Sequence[Result]) -> li
     for expression in (*(objective for objective, _ in asked.objectives), *_constrained(asked)):
         kind = "asked" if any(name in asked.binding.system for name in expression.names) else "limit"
         found.setdefault(expression.text, _of_expression(expression, results, kind))
+    for name in (name for each in asked.constraints for name in each.names if name in asked.binding.system):
+        if variable_of(name).domain.kind == "choice":
+            found.setdefault(name, _of_variable(name, results, "asked"))
     heads = [name for name in asked.model.headline if name in asked.binding.system]
     for name in heads[:HEADLINE]:
         found.setdefault(name, _of_variable(name, results, "headline"))
@@ -122,7 +125,7 @@ def _constrained(asked: Problem) -> Iterable[Expression]:
                 yield side
         if not compared:
             for name in constraint.names:
-                if name in system:
+                if name in system and variable_of(name).domain.kind != "choice":
                     yield asked.quantity(name)
 
 
