@@ -201,7 +201,9 @@ function basis(data, variant, typed, { values, origins }, numbers) {
   const named = stacks.find((each) => typed[each[0]]), of = named && entryOf(named);
   if (named) groups.set(typed[named[0]], []);
   const isThere = (name) => (places[name] || [name]).some((each) => numbers[each] !== 0);
-  const used = assumed.filter((name) => name in values && isThere(name)), byStack = used.filter((name) => of && origins[name] === of.name);
+  const { defaults } = data.variants[variant], isSetting = (name) =>
+    name in defaults && !shares.includes(name) && ["given", "default"].includes(origins[name]);
+  const used = assumed.filter((name) => name in values && !isSetting(name) && isThere(name)), byStack = used.filter((name) => of && origins[name] === of.name);
   const shown = new Set([...byStack, ...used.filter((name) => shares.includes(name))]), more = used.length - shown.size;
   for (const name of shown) {
     const byDefault = stacks.find(([, slot]) => slot.entries[slot.default]?.name === origins[name]);

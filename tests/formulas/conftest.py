@@ -247,6 +247,10 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         point |= dict.fromkeys({"compressed_layers", "heavily_compressed_layers"} & set(point), 0.0)
     if point.get("pp_size", 1) > 1:
         point |= dict.fromkeys({"reused_parameters"} & set(point), 0.0)
+    else:
+        point |= dict.fromkeys({"deferred_head_gradients"} & set(point), 0.0)
+    if point.get("source_tokens"):
+        point |= dict.fromkeys({"images"} & set(point), 0.0)
     return point
 
 

@@ -65,7 +65,7 @@ def test_peak_memory_of_training():
     given = {"model": "Llama3_8B", "hardware": "H100", "batch_size": 16, "dp_size": 8}
     found = model.solve(**given, zero_stage=3).expected_error("total_memory")
     assert (found.section, found.rows) == ("torchtitan on H100", 7)
-    assert 0.05 < found.median < 0.25 < found.worst < 0.35
+    assert 0.05 < found.median < 0.2 < found.worst < 0.35
     with pytest.raises(NotMeasuredError, match="at zero_stage 1 to 3, not 0"):
         model.solve(**given, zero_stage=0).expected_error("total_memory")
 

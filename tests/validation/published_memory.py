@@ -196,9 +196,6 @@ def first_order_titan(**inputs: Any) -> float:
     return solve("first_order", **{**base, **known}).canonical("total_memory") / GIB
 
 
-FLOAT8 = "casts to float8, gathered sequences and what the allocator keeps beyond its live peak are not in the formula"
-
-
 def torchtitan() -> list[Check]:
     """Peak memory of Llama 3.1 on H100, and its fall from 8 to 128 ranks."""
     printed = CASES[TITAN]["measured"]
@@ -225,7 +222,7 @@ def torchtitan() -> list[Check]:
     ]  # fmt: skip
     for what, row, inputs in layouts:
         ours, first = titan(**inputs), first_order_titan(**inputs)
-        found.append(Check(what, printed[row][1], ours, 0.25, "GiB", first, FLOAT8 if "float8" in row else ""))
+        found.append(Check(what, printed[row][1], ours, 0.25, "GiB", first))
     return found
 
 
