@@ -210,7 +210,7 @@ def _found(kind: str, given: Any) -> Any:
     """An entry of the catalog by name; an entry as it is."""
     from mlsysim.catalog.loader import builtin
 
-    return builtin().find(kind, given) if isinstance(given, str | Path) else given
+    return builtin().find(kind, str(given)) if isinstance(given, str | Path) else given
 
 
 def _moe_layers(options: _Options, layers: int) -> int:

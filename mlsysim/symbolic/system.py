@@ -11,7 +11,7 @@ import sympy
 
 from mlsysim.errors import CycleError, DuplicateError, FormulaError, UnknownNameError, quoted
 from mlsysim.symbolic.formula import Formula
-from mlsysim.symbolic.functions import STEPS, EvaluatedAt, LeastInteger, evaluated_by
+from mlsysim.symbolic.functions import STEPS, Definition, EvaluatedAt, LeastInteger, evaluated_by
 from mlsysim.symbolic.variable import Variable
 from mlsysim.tracebacks import at_the_call
 
@@ -143,7 +143,7 @@ class System:
             If a formula defines a variable that is new here; use :meth:`extend` for that.
         """
         new = {self[formula.name].name: formula for formula in _plain(formulas)}
-        instead = {self._by_name[name]: formula for name, formula in new.items()}
+        instead: dict[Definition, Definition] = {self._by_name[name]: formula for name, formula in new.items()}
         changed = self._by_name | new
         for name in self._by_name.keys() - new.keys():
             found = evaluated_by(self._by_name[name].expression, instead)
