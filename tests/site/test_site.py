@@ -190,7 +190,7 @@ def test_pages_show_the_numbers_of_the_library(site, browsed):
     shown = {job["page"]: seen["text"] for job, seen in browsed}
     model = next(model for model in every_model() if model.__name__ == "TrainingMemoryModel")
     found = model.asked().solve(**model.example)
-    assert f"{found.total_memory.magnitude:.3f} GB" in shown["calculators/TrainingMemoryModel.html"]
+    assert f"{found.total_memory.magnitude:.4g} GB" in shown["calculators/TrainingMemoryModel.html"]
     named = next(seen["named"] for job, seen in browsed if job["page"] == "calculators/ServingModel.html")
     assert named == ["../docs/serving.html"]
     assert "3.35 TB/s" in shown["catalog/Hardware.Cloud.html"]
