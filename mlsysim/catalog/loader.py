@@ -433,7 +433,7 @@ def _class_of(path: str) -> type[Entry]:
 
 
 def _stack(content: Mapping[str, Any], inherited: Mapping[str, Any], name: str) -> TransformerWorkload:
-    """What reads the source of a model of this name."""
+    """The stack that reads the source of a model of this name."""
     said = {"name": f"what reads the source of {name}"} | {key: content[key] for key in _FREE_TEXT if key in content}
     own = {key: content[key] for key in _PROVENANCE if key in content}
     values = {key: value for key, value in content.items() if key not in said and key not in own}

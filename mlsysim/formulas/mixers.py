@@ -156,7 +156,7 @@ EAGER = Eq(elementwise_kernels, label(elementwise_kernels, "eager"))
 
 
 def _kernel(name: str) -> Any:
-    """Where attention is computed by this kernel."""
+    """The condition that attention is computed by this kernel."""
     return Eq(attention_kernel, label(attention_kernel, name))
 
 
@@ -1394,7 +1394,7 @@ score_activation = Formula(
 
 
 def _flash(values: Any) -> Any:
-    """What flash attention keeps of a head with values so wide: a statistic, and its output in a second layout."""
+    """Bytes that flash attention keeps of a head with values so wide: a statistic, and a second output."""
     return (4 * byte + q_2 * values) / token
 
 
@@ -1416,33 +1416,26 @@ second_output_bytes = Formula(
     example=Example({attention_kernel: "flash_te", m: 2, q_a: 2}, "2 byte", derived="2"),
 )
 
-unbound_core_activation = Formula(
-    x_ch,
-    _core(ALL),
-    title="Kept by the core of attention without a window",
-    source=Source("dao2022", "section 3.1"),
-    assumes="Eager attention also keeps keys and values repeated for all heads.",
-    convention="One layer.",
-    example=Example(
-        {attention_kernel: "eager", q_2: 0, x_sc: 12288, a: 32, t: 1, a_kv_r: 8, d_h: 128, q_a: 2, d_v_h: 128},
-        "405504 byte/token",
-        derived="2 * 2 * (32 - 8) * 128 + 12288 * 32",
-    ),
-)
 
-near_core_activation = Formula(
-    x_cn,
-    _core(NEAR),
-    title="Kept by the core of attention with a window",
-    source=Source("dao2022", "section 3.1"),
-    assumes="Eager attention also keeps keys and values repeated for all heads.",
-    convention="One layer.",
-    example=Example(
-        {attention_kernel: "eager", q_2: 0, x_sc: 12288, a_s: 32, t: 1, a_kv_s: 8, d_s: 128, q_a: 2, d_v_s: 128},
-        "405504 byte/token",
-        derived="2 * 2 * (32 - 8) * 128 + 12288 * 32",
-    ),
-)
+def _core_of(name: Any, heads: Heads, words: str, example: dict[Any, Any]) -> Formula:
+    """Bytes that the core of one layer of grouped-query attention keeps."""
+    return Formula(
+        name,
+        _core(heads),
+        title=f"Kept by the core of attention {words} a window",
+        source=Source("dao2022", "section 3.1"),
+        assumes="Eager attention also keeps keys and values repeated for all heads.",
+        convention="One layer.",
+        example=Example(
+            {attention_kernel: "eager", q_2: 0, x_sc: 12288, t: 1, q_a: 2, **example},
+            "405504 byte/token",
+            derived="2 * 2 * (32 - 8) * 128 + 12288 * 32",
+        ),
+    )
+
+
+unbound_core_activation = _core_of(x_ch, ALL, "without", {a: 32, a_kv_r: 8, d_h: 128, d_v_h: 128})
+near_core_activation = _core_of(x_cn, NEAR, "with", {a_s: 32, a_kv_s: 8, d_s: 128, d_v_s: 128})
 
 attention_core_activation = Formula(
     x_core,

@@ -44,28 +44,28 @@ class Times(NamedTuple):
     """Seconds of an iteration, in tables."""
 
     decode: Table
-    """By decoding requests, without what grows with their contexts."""
+    """Time by decoding requests, without what grows with their contexts."""
     decode_share: Table
-    """By decoding requests: how often a step takes what the attention of one does."""
+    """Number of times that a step takes what the attention of one request does, by decoding requests."""
     decode_host: Table
     context: Table
-    """By the tokens of context of one decoding request: its attention."""
+    """Attention of one decoding request, by its tokens of context."""
     straight: Any
-    """By place of that table: the tokens up to which it goes on in the same straight line."""
+    """Tokens up to which that table goes on in the same straight line, by place."""
     whole: Table
-    """By the tokens of one whole prompt, without attention."""
+    """Time by the tokens of one whole prompt, without attention."""
     whole_host: float
     tokens: Table
-    """By the tokens that pass the layers."""
+    """Time by the tokens that pass the layers."""
     sampled: Table
-    """By the tokens that are sampled."""
+    """Time by the tokens that are sampled."""
     sampled_host: Table
     attention: Table
-    """By the tokens of a prompt: its attention, from the first one on."""
+    """Attention of a prompt, by its tokens, from the first one on."""
 
 
 class Rules(NamedTuple):
-    """What an engine may do."""
+    """Limits of an engine."""
 
     chunked: bool
     budget: int
@@ -80,7 +80,7 @@ class Rules(NamedTuple):
     watermark: float
     """Share that is kept free when a prompt is let in beside others."""
     hit_share: float
-    """Of every prompt that is in a cache of prefixes."""
+    """Share of every prompt that is in a cache of prefixes."""
     in_flight: int
     """Requests of a closed loop; 0 for arrivals."""
     think: float
@@ -92,7 +92,7 @@ class Rules(NamedTuple):
 
 
 class Requests(NamedTuple):
-    """What is asked, by request."""
+    """Columns of what is asked, by request."""
 
     arrival: Any
     prompt: Any
@@ -104,13 +104,13 @@ class Requests(NamedTuple):
     next: Any
     """The turn that follows in its session, else -1."""
     session: Any
-    """Of a request with other turns, else -1."""
+    """Number of the session of a request with other turns, else -1."""
     opening: Any
     """Requests that follow no other, in order of arrival."""
 
 
 class Seen(NamedTuple):
-    """What came of it, by request; times in seconds."""
+    """Columns of what came of it, by request; times in seconds."""
 
     arrival: Any
     admitted: Any

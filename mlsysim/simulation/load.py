@@ -21,7 +21,7 @@ class Load(NamedTuple):
     pace: Any
     """Tokens of a decode step."""
     rank: Any
-    """Of the priority: the lowest goes first."""
+    """Rank of the priority: the lowest goes first."""
     next: Any
     """The next turn of the session, else -1."""
     session: Any

@@ -1,4 +1,4 @@
-"""What a run says: means, quantiles and rates with their standard errors, and the requests one by one."""
+"""Results of a run: means, quantiles and rates with their standard errors, and the requests one by one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ OWN = {
 
 @dataclass(frozen=True)
 class Question:
-    """What was simulated.
+    """The deployment that was simulated.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class Table(NamedTuple):
     finish: Any
     preemptions: Any
     counts: Any
-    """Whether it is among those that count."""
+    """True where it is among those that count."""
 
     @classmethod
     def of(cls, load: Load, parts: list[Any], runs: list[Run], left_out: float) -> Table:
@@ -261,7 +261,7 @@ class Simulation:
 
     @cached_property
     def law(self) -> Result | None:
-        """What ``solve`` says of the same arguments; None where it has no answer.
+        """The result of ``solve`` at the same arguments; None where it has no answer.
 
         A trace is its means and spreads to it; sessions are the mean prompt, and the share of it that was cached.
         """
@@ -278,7 +278,7 @@ class Simulation:
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """Where the law of the same arguments leaves its range, by line."""
+        """Sentences on where the law of the same arguments leaves its range."""
         return tuple(self._notes())
 
     def _notes(self) -> Iterator[str]:

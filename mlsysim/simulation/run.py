@@ -16,13 +16,13 @@ SLICE = 500_000 if installed("numba") else 20_000
 
 
 class Run(NamedTuple):
-    """What one engine did."""
+    """Outcome of one engine."""
 
     seen: Seen
     elapsed: float
     """Seconds in which the requests that count were finished."""
     busy: float
-    """Of these, those in which it worked."""
+    """Seconds of these in which it worked."""
     finished: int
 
 

@@ -204,7 +204,7 @@ class TestModelopt:
         assert (found.weight_format, found.dense_bytes, found.kv_cache_format.value) == (None, None, "fp8")
 
     def test_blocks_between_mixers(self, beside):
-        """Of Nemotron 3 Super each layer is a mixer or a block: experts in four bits, mixers in eight."""
+        """Each layer of Nemotron 3 Super is a mixer or a block: experts in four bits, mixers in eight."""
         fields = {
             "model_type": "nemotron_h", "hybrid_override_pattern": "ME*E-", "num_hidden_layers": 5, "hidden_size": 4096,
             "num_attention_heads": 32, "intermediate_size": 2688, "vocab_size": 131072, "moe_latent_size": 1024,

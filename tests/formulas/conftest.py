@@ -340,7 +340,7 @@ def mixed(point: dict[str, float], rng: random.Random) -> None:
 
 
 def beside(point: dict[str, float]) -> None:
-    """What a request has beside its text, and what reads it."""
+    """Symbols of what a request has beside its text, and of what reads it."""
     if "cross_layers" in point:
         point["cross_layers"] = (
             0.0 if point.get("kv_lora_rank") else min(point["cross_layers"], point.get("layers", 9.0))

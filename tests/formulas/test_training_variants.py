@@ -432,7 +432,7 @@ def per_operator(x):
 
 
 def of_rank(x, place):
-    """What the rank of one stage holds."""
+    """Bytes of the rank of one stage, by part."""
     wide, q, _, slope = bytes_kept(x)
     if x["finetuning"] == "qlora" and x["weight_dtype"] == "as_precision":
         wide = formats.STORED["nf4"]
@@ -677,7 +677,7 @@ def draw_korthikanti(r):
 
 
 def draw_live(r, x):
-    """What lives at the moments of a step."""
+    """Memory that lives at the moments of a step."""
     both, p = x["pipeline_schedule"] == "dualpipe", x["pp_size"]
     few = max(1, x["layers"] // p) if p > 2 and not both and x["interleaved_stages"] == 1 else 0
     return {

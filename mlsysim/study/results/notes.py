@@ -309,7 +309,7 @@ def caveats(binding: Binding, known: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _stored(binding: Binding, name: str) -> np.ndarray | None:
-    """What entries have that no argument of the variant takes, 0 where one leaves it out; None without such a field."""
+    """Fields of entries that no argument of the variant takes, 0 where one leaves it out; None without such a field."""
     for argument in binding.entries:
         entries = over(binding, argument)
         if name not in binding.model.arguments and any(name in type(entry).model_fields for entry in entries.flat):
