@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Integer, Piecewise, Rational
+from sympy import And, Integer, Piecewise, Rational, exp, log
 
 from mlsysim.formulas import (
     collectives,
@@ -174,7 +174,7 @@ dense_weights = Formula(
 
 def _popular(tokens: Any, experts: Any) -> Any:
     """Experts of a layer that so many tokens go to, where how popular they are is gamma distributed."""
-    return experts * (1 - (1 + tokens * k / (experts * a_pop)) ** -a_pop)
+    return experts * (1 - exp(-a_pop * log(1 + tokens * k / (experts * a_pop))))
 
 
 _touched = Piecewise(

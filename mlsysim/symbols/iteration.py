@@ -164,7 +164,7 @@ eta_exp = variable(
     r"\eta_{\mathrm{exp}}",
     "count",
     "Share of the peak rate that products with routed experts reach.",
-    nonnegative(),
+    positive(),
 )
 eta_4 = variable(
     "four_bit_read_efficiency",
