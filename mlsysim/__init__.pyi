@@ -884,7 +884,11 @@ class _ServingInputs(TypedDict, total=False):
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
+    expert_efficiency: float | str | Quantity[Any]
+    weight_only_expert_efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
+    four_bit_read_efficiency: float | str | Quantity[Any]
+    expert_popularity: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
@@ -897,7 +901,13 @@ class _ServingInputs(TypedDict, total=False):
     node_latency: float | str | Quantity[Any]
     switch_latency: float | str | Quantity[Any]
     layer_tax: float | str | Quantity[Any]
+    moe_layer_tax: float | str | Quantity[Any]
+    mla_layer_tax: float | str | Quantity[Any]
+    index_layer_tax: float | str | Quantity[Any]
     host_layer_time: float | str | Quantity[Any]
+    prompt_host_layer_time: float | str | Quantity[Any]
+    prompt_host_mla_time: float | str | Quantity[Any]
+    prompt_host_moe_time: float | str | Quantity[Any]
     iteration_overhead: float | str | Quantity[Any]
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
@@ -1130,6 +1140,7 @@ class _ServingResult(Result):
     exchange_node_bandwidth: Quantity[Any]
     expert_bias: float
     expert_bytes: Quantity[Any]
+    expert_efficiency: float
     expert_exchange_time: Quantity[Any]
     expert_ffn_dim: float
     expert_group_loras: float
@@ -1138,6 +1149,8 @@ class _ServingResult(Result):
     expert_input_dim: float
     expert_padding: Quantity[Any]
     expert_parameters: float
+    expert_popularity: float
+    expert_product_efficiency: float
     expert_product_time: Quantity[Any]
     expert_weight_bytes: Quantity[Any]
     expert_width_multiple: float
@@ -1163,12 +1176,14 @@ class _ServingResult(Result):
     first_token_skewness: float
     first_token_variance: Quantity[Any]
     followed_probability: float
+    four_bit_read_efficiency: float
     full_batch: Quantity[Any]
     full_iteration_time: Quantity[Any]
     full_share: float
     full_share_of_answer: float
     full_slots_share: float
     full_time_seen: Quantity[Any]
+    further_layer_time: Quantity[Any]
     further_matrices: float
     gate_width: float
     gated: float
@@ -1200,6 +1215,7 @@ class _ServingResult(Result):
     index_compression: float
     index_head_dim: float
     index_heads: float
+    index_layer_tax: Quantity[Any]
     index_layers: float
     index_topk: Quantity[Any]
     indexer_flops: Quantity[Any]
@@ -1272,7 +1288,9 @@ class _ServingResult(Result):
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixerless_layers: float
+    mla_layer_tax: Quantity[Any]
     mlp_bias: float
+    moe_layer_tax: Quantity[Any]
     moe_layers: float
     mtp_layers: float
     node_bandwidth: Quantity[Any]
@@ -1328,6 +1346,9 @@ class _ServingResult(Result):
     product_bytes: Quantity[Any]
     promise_share: float
     prompt_chunks: float
+    prompt_host_layer_time: Quantity[Any]
+    prompt_host_mla_time: Quantity[Any]
+    prompt_host_moe_time: Quantity[Any]
     prompt_interval: Quantity[Any]
     prompt_iterations: float
     prompt_load: float
@@ -1540,6 +1561,7 @@ class _ServingResult(Result):
     waiting_tokens: Quantity[Any]
     weight_bytes: Quantity[Any]
     weight_dtype: str
+    weight_only_expert_efficiency: float
     weights_read_stretch: float
     whole_law: float
     window_reach: Quantity[Any]
@@ -2043,7 +2065,11 @@ class _IterationInputs(TypedDict, total=False):
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
+    expert_efficiency: float | str | Quantity[Any]
+    weight_only_expert_efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
+    four_bit_read_efficiency: float | str | Quantity[Any]
+    expert_popularity: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
@@ -2056,7 +2082,13 @@ class _IterationInputs(TypedDict, total=False):
     node_latency: float | str | Quantity[Any]
     switch_latency: float | str | Quantity[Any]
     layer_tax: float | str | Quantity[Any]
+    moe_layer_tax: float | str | Quantity[Any]
+    mla_layer_tax: float | str | Quantity[Any]
+    index_layer_tax: float | str | Quantity[Any]
     host_layer_time: float | str | Quantity[Any]
+    prompt_host_layer_time: float | str | Quantity[Any]
+    prompt_host_mla_time: float | str | Quantity[Any]
+    prompt_host_moe_time: float | str | Quantity[Any]
     iteration_overhead: float | str | Quantity[Any]
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
@@ -2184,6 +2216,7 @@ class _IterationResult(Result):
     exchange_node_bandwidth: Quantity[Any]
     expert_bias: float
     expert_bytes: Quantity[Any]
+    expert_efficiency: float
     expert_exchange_time: Quantity[Any]
     expert_ffn_dim: float
     expert_group_loras: float
@@ -2192,6 +2225,8 @@ class _IterationResult(Result):
     expert_input_dim: float
     expert_padding: Quantity[Any]
     expert_parameters: float
+    expert_popularity: float
+    expert_product_efficiency: float
     expert_product_time: Quantity[Any]
     expert_weight_bytes: Quantity[Any]
     expert_width_multiple: float
@@ -2203,6 +2238,8 @@ class _IterationResult(Result):
     ffn_edges_per_rank: float
     ffn_parameters: float
     ffn_parameters_per_rank: float
+    four_bit_read_efficiency: float
+    further_layer_time: Quantity[Any]
     further_matrices: float
     gate_width: float
     gated: float
@@ -2227,6 +2264,7 @@ class _IterationResult(Result):
     index_compression: float
     index_head_dim: float
     index_heads: float
+    index_layer_tax: Quantity[Any]
     index_layers: float
     index_topk: Quantity[Any]
     indexer_flops: Quantity[Any]
@@ -2279,7 +2317,9 @@ class _IterationResult(Result):
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixerless_layers: float
+    mla_layer_tax: Quantity[Any]
     mlp_bias: float
+    moe_layer_tax: Quantity[Any]
     moe_layers: float
     mtp_layers: float
     node_bandwidth: Quantity[Any]
@@ -2307,6 +2347,9 @@ class _IterationResult(Result):
     prefill_attention_time: Quantity[Any]
     prefix_hit_rate: float
     product_bytes: Quantity[Any]
+    prompt_host_layer_time: Quantity[Any]
+    prompt_host_mla_time: Quantity[Any]
+    prompt_host_moe_time: Quantity[Any]
     prompts: Quantity[Any]
     q_lora_rank: float
     qk_nope_head_dim: float
@@ -2415,6 +2458,7 @@ class _IterationResult(Result):
     vocab_size: float
     weight_bytes: Quantity[Any]
     weight_dtype: str
+    weight_only_expert_efficiency: float
     weights_read_stretch: float
     window_reach: Quantity[Any]
     worker_overhead: Quantity[Any]
@@ -4441,8 +4485,18 @@ class _EconomicsInputs(TypedDict, total=False):
     sampling_bytes: float | str | Quantity[Any]
     expert_hidden_multiple: float | str | Quantity[Any]
     expert_width_multiple: float | str | Quantity[Any]
+    expert_efficiency: float | str | Quantity[Any]
+    weight_only_expert_efficiency: float | str | Quantity[Any]
+    four_bit_read_efficiency: float | str | Quantity[Any]
+    expert_popularity: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
+    moe_layer_tax: float | str | Quantity[Any]
+    mla_layer_tax: float | str | Quantity[Any]
+    index_layer_tax: float | str | Quantity[Any]
     host_layer_time: float | str | Quantity[Any]
+    prompt_host_layer_time: float | str | Quantity[Any]
+    prompt_host_mla_time: float | str | Quantity[Any]
+    prompt_host_moe_time: float | str | Quantity[Any]
     iteration_overhead: float | str | Quantity[Any]
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
@@ -4802,6 +4856,7 @@ class _EconomicsResult(Result):
     expert_bias: float
     expert_bytes: Quantity[Any]
     expert_edges_per_rank: float
+    expert_efficiency: float
     expert_exchange_time: Quantity[Any]
     expert_ffn_dim: float
     expert_group_loras: float
@@ -4813,6 +4868,8 @@ class _EconomicsResult(Result):
     expert_padding: Quantity[Any]
     expert_parameters: float
     expert_parameters_per_rank: float
+    expert_popularity: float
+    expert_product_efficiency: float
     expert_product_factor: float
     expert_product_time: Quantity[Any]
     expert_row_padding: Quantity[Any]
@@ -4863,6 +4920,7 @@ class _EconomicsResult(Result):
     forward_exposed_exchange: Quantity[Any]
     forward_free_time: Quantity[Any]
     forward_share: float
+    four_bit_read_efficiency: float
     free_link_time: Quantity[Any]
     free_share: float
     full_batch: Quantity[Any]
@@ -4874,6 +4932,7 @@ class _EconomicsResult(Result):
     full_time_seen: Quantity[Any]
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_layer_time: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -4933,6 +4992,7 @@ class _EconomicsResult(Result):
     index_compression: float
     index_head_dim: float
     index_heads: float
+    index_layer_tax: Quantity[Any]
     index_layers: float
     index_topk: Quantity[Any]
     indexer_flops: Quantity[Any]
@@ -5071,11 +5131,13 @@ class _EconomicsResult(Result):
     mixer_parameters_per_rank: float
     mixer_product_widths: float
     mixerless_layers: float
+    mla_layer_tax: Quantity[Any]
     mlp_bias: float
     model_flops: Quantity[Any]
     moe_activation: Quantity[Any]
     moe_layer_activation: Quantity[Any]
     moe_layer_interval: float
+    moe_layer_tax: Quantity[Any]
     moe_layers: float
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
@@ -5170,6 +5232,9 @@ class _EconomicsResult(Result):
     product_widths: float
     promise_share: float
     prompt_chunks: float
+    prompt_host_layer_time: Quantity[Any]
+    prompt_host_mla_time: Quantity[Any]
+    prompt_host_moe_time: Quantity[Any]
     prompt_interval: Quantity[Any]
     prompt_iterations: float
     prompt_load: float
@@ -5496,6 +5561,7 @@ class _EconomicsResult(Result):
     weight_dtype: str
     weight_gather_time: Quantity[Any]
     weight_gradient_share: float
+    weight_only_expert_efficiency: float
     weights: Quantity[Any]
     weights_read_stretch: float
     whole_law: float
@@ -5777,10 +5843,20 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     expert_operations: float | str | Quantity[Any]
     grouped_experts: bool | str
     captured_share: float | str | Quantity[Any]
+    expert_efficiency: float | str | Quantity[Any]
+    weight_only_expert_efficiency: float | str | Quantity[Any]
+    four_bit_read_efficiency: float | str | Quantity[Any]
+    expert_popularity: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
     layer_tax: float | str | Quantity[Any]
+    moe_layer_tax: float | str | Quantity[Any]
+    mla_layer_tax: float | str | Quantity[Any]
+    index_layer_tax: float | str | Quantity[Any]
     host_layer_time: float | str | Quantity[Any]
+    prompt_host_layer_time: float | str | Quantity[Any]
+    prompt_host_mla_time: float | str | Quantity[Any]
+    prompt_host_moe_time: float | str | Quantity[Any]
     iteration_overhead: float | str | Quantity[Any]
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
@@ -6113,6 +6189,7 @@ class _MemoryExpansionResult(Result):
     expert_bias: float
     expert_bytes: Quantity[Any]
     expert_edges_per_rank: float
+    expert_efficiency: float
     expert_ffn_dim: float
     expert_hidden_multiple: float
     expert_input_dim: float
@@ -6121,6 +6198,8 @@ class _MemoryExpansionResult(Result):
     expert_padding: Quantity[Any]
     expert_parameters: float
     expert_parameters_per_rank: float
+    expert_popularity: float
+    expert_product_efficiency: float
     expert_product_factor: float
     expert_row_padding: Quantity[Any]
     expert_rows_per_token: float
@@ -6170,6 +6249,7 @@ class _MemoryExpansionResult(Result):
     forward_exposed_exchange: Quantity[Any]
     forward_free_time: Quantity[Any]
     forward_share: float
+    four_bit_read_efficiency: float
     free_link_time: Quantity[Any]
     full_batch: Quantity[Any]
     full_iteration_time: Quantity[Any]
@@ -6180,6 +6260,7 @@ class _MemoryExpansionResult(Result):
     full_time_seen: Quantity[Any]
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_layer_time: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -6222,7 +6303,6 @@ class _MemoryExpansionResult(Result):
     holds_last_stage: float
     host_layer_time: Quantity[Any]
     host_operation_time: Quantity[Any]
-    host_time: Quantity[Any]
     host_wait_time: Quantity[Any]
     hot_product_flops: Quantity[Any]
     hot_rank_factor: float
@@ -6232,6 +6312,7 @@ class _MemoryExpansionResult(Result):
     index_compression: float
     index_head_dim: float
     index_heads: float
+    index_layer_tax: Quantity[Any]
     index_layers: float
     index_topk: Quantity[Any]
     indexer_flops: Quantity[Any]
@@ -6345,6 +6426,7 @@ class _MemoryExpansionResult(Result):
     mixer_parameters_per_rank: float
     mixer_product_widths: float
     mixerless_layers: float
+    mla_layer_tax: Quantity[Any]
     mlp_bias: float
     model_flops: Quantity[Any]
     moe_activation: Quantity[Any]
@@ -6352,6 +6434,7 @@ class _MemoryExpansionResult(Result):
     moe_layer_gather: Quantity[Any]
     moe_layer_interval: float
     moe_layer_kept: float
+    moe_layer_tax: Quantity[Any]
     moe_layer_time: Quantity[Any]
     moe_layer_traffic: Quantity[Any]
     moe_layers: float
@@ -6437,6 +6520,9 @@ class _MemoryExpansionResult(Result):
     product_time: Quantity[Any]
     product_widths: float
     prompt_chunks: float
+    prompt_host_layer_time: Quantity[Any]
+    prompt_host_mla_time: Quantity[Any]
+    prompt_host_moe_time: Quantity[Any]
     prompt_interval: Quantity[Any]
     prompt_iterations: float
     prompt_load: float
@@ -6727,6 +6813,7 @@ class _MemoryExpansionResult(Result):
     weight_dtype: str
     weight_gather_time: Quantity[Any]
     weight_gradient_share: float
+    weight_only_expert_efficiency: float
     weight_passes: float
     weights: Quantity[Any]
     weights_offload: float
@@ -7216,6 +7303,11 @@ class _Stacks(_catalog.Group):
     vLLM_2024: _catalog.Stack
     vLLM_2025: _catalog.Stack
     SGLang_2025: _catalog.Stack
+    TensorRT_LLM_1_2_Blackwell: _catalog.Stack
+    vLLM_2026_Hopper: _catalog.Stack
+    vLLM_2026_Blackwell: _catalog.Stack
+    SGLang_2026_Hopper: _catalog.Stack
+    SGLang_2026_Blackwell: _catalog.Stack
     Megatron_LM: _catalog.Stack
     torchtitan: _catalog.Stack
     DeepSpeed: _catalog.Stack

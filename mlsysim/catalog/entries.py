@@ -80,6 +80,13 @@ def _yes_or_no(value: Value) -> Value:
     return value
 
 
+def _by_format(given: Any) -> Any:
+    """A pure number, or one for each of some number formats."""
+    if not isinstance(given, Mapping) or "value" in given:
+        return pydantic.TypeAdapter(Count).validate_python(given)
+    return _known_formats(pydantic.TypeAdapter(dict[str, Count]).validate_python(given))
+
+
 Count = Annotated[Value, _in("")]
 Flag = Annotated[Value, _in(""), pydantic.BeforeValidator(_truth), pydantic.AfterValidator(_yes_or_no)]
 Bytes = Annotated[Value, _in("GB")]
@@ -88,6 +95,7 @@ Rate = Annotated[Value, _in("TFLOP/s")]
 ElementBytes = Annotated[Value, _in("byte")]
 Seconds = Annotated[Value, _in("µs")]
 Milliseconds = Annotated[Value, _in("ms")]
+Share = Annotated[Value | dict[str, Value], pydantic.BeforeValidator(_by_format)]
 EnergyPerOperation = Annotated[Value, _in("pJ/FLOP")]
 Watts = Annotated[Value, _in("W")]
 Dollars = Annotated[Value, _in("USD")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from mlsysim.catalog.entries import (
@@ -15,8 +16,13 @@ from mlsysim.catalog.entries import (
     Flag,
     Milliseconds,
     Seconds,
+    Share,
 )
-from mlsysim.catalog.value import Choice
+from mlsysim.catalog.value import Choice, Value
+from mlsysim.formats import BITS
+
+#: Bits of the formats of products.
+_WIDTH = {**BITS, "fp4": 4}
 
 
 class Stack(Entry):
@@ -28,8 +34,16 @@ class Stack(Entry):
     ----------
     devices : tuple of Accelerator
         Devices that its rows were measured on, or that it was described for; none where it is for any.
-    efficiency : Value, optional
-        Share of the peak rate that products reach.
+    efficiency : Value or dict of Value, optional
+        Share of the peak rate that products reach, or one by number format (:data:`mlsysim.formats.NUMBER_FORMATS`).
+    expert_efficiency : Value or dict of Value, optional
+        The same of grouped products with routed experts, in serving; 0 where it is that of others.
+    weight_only_expert_efficiency : Value, optional
+        Share of the 16-bit peak that they reach where experts are stored narrower than products are computed.
+    four_bit_read_efficiency : Value, optional
+        Share of the rate of other reading at which dense products read weights of 4 bits.
+    expert_popularity : Value, optional
+        Shape of the gamma distribution of how popular experts are; 0 where all are alike.
     attention_efficiency : Value, optional
         Rate of the attention kernel over that of the products.
     memory_efficiency : Value, optional
@@ -72,6 +86,10 @@ class Stack(Entry):
         Bytes a second that the allocator gives back to the device and maps again.
     dispatch_tax, layer_tax : Value, optional
         Fixed times to launch a request, and per layer and decode step.
+    moe_layer_tax, mla_layer_tax, index_layer_tax : Value, optional
+        Further such times of layers with routed experts, with latent attention and with an indexer.
+    prompt_host_layer_time, prompt_host_mla_time, prompt_host_moe_time : Value, optional
+        Times of the host to launch a layer of an iteration with prompts, and further ones of these kinds of layers.
     prefill_attention_efficiency : Value, optional
         Share of the 16-bit peak that attention reaches in a prefill.
     kv_read_efficiency : Value, optional
@@ -102,12 +120,17 @@ class Stack(Entry):
     """
 
     what: ClassVar[str] = "stack"
+    by_precision: ClassVar[frozenset[str]] = frozenset({"efficiency", "expert_efficiency"})
     flags: ClassVar[frozenset[str]] = frozenset(
         {"grouped_experts", "gradients_at_loss", "optimizer_in_backward", "activation_offload", "loaded_mask"}
     )
 
     devices: tuple[Accelerator, ...] = ()
-    efficiency: Count | None = None
+    efficiency: Share | None = None
+    expert_efficiency: Share | None = None
+    weight_only_expert_efficiency: Count | None = None
+    four_bit_read_efficiency: Count | None = None
+    expert_popularity: Count | None = None
     attention_efficiency: Count | None = None
     memory_efficiency: Count | None = None
     flop_energy: EnergyPerOperation | None = None
@@ -137,11 +160,17 @@ class Stack(Entry):
     remap_bandwidth: BytesPerSecond | None = None
     dispatch_tax: Milliseconds | None = None
     layer_tax: Milliseconds | None = None
+    moe_layer_tax: Milliseconds | None = None
+    mla_layer_tax: Milliseconds | None = None
+    index_layer_tax: Milliseconds | None = None
     prefill_attention_efficiency: Count | None = None
     kv_read_efficiency: Count | None = None
     scan_efficiency: Count | None = None
     scan_chunk_time: Seconds | None = None
     host_layer_time: Milliseconds | None = None
+    prompt_host_layer_time: Milliseconds | None = None
+    prompt_host_mla_time: Milliseconds | None = None
+    prompt_host_moe_time: Milliseconds | None = None
     iteration_overhead: Milliseconds | None = None
     worker_overhead: Milliseconds | None = None
     sequence_overhead: Milliseconds | None = None
@@ -170,3 +199,11 @@ class Stack(Entry):
     loaded_mask: Flag | None = None
     vocab_multiple: Count | None = None
     memory_spread: Count | None = None
+
+    def value_of(self, name: str, precision: str) -> Value | None:
+        """See :meth:`Entry.value_of`; a table gives the share of the format that is as wide, or next to it."""
+        found = getattr(self, name, None)
+        if not isinstance(found, Mapping):
+            return super().value_of(name, precision)
+        wanted = _WIDTH.get(precision, 16)
+        return found[min(found, key=lambda each: abs(_WIDTH[each] - wanted))]

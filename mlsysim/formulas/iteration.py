@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Integer, Piecewise
+from sympy import And, Integer, Piecewise, Rational, exp, log
 
 from mlsysim.formulas import (
     collectives,
@@ -29,12 +29,23 @@ from mlsysim.formulas import (
     transformer_flops,
 )
 from mlsysim.formulas.continuous_batching import cache_memory, touched
-from mlsysim.formulas.mixers import NOT_CHUNKED, ONE_HEAD, UNEVEN, kept, read, scored, windowed, windowed_read
+from mlsysim.formulas.mixers import (
+    IS_LATENT,
+    NOT_CHUNKED,
+    NOT_LATENT,
+    ONE_HEAD,
+    UNEVEN,
+    kept,
+    read,
+    scored,
+    windowed,
+    windowed_read,
+)
 from mlsysim.formulas.parameter_counts import plain_layers
 from mlsysim.formulas.replica_layout import ACCELERATORS, EXPERT_RANKS, SLOTS
 from mlsysim.formulas.roofline import side_by_side
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, flop, label, request, token, when
-from mlsysim.symbols.formats import q_den, q_er, q_ffn, q_l, q_mix, q_sh, q_w
+from mlsysim.symbols.formats import q_c, q_den, q_er, q_ffn, q_l, q_mix, q_sh, q_w
 from mlsysim.symbols.groups import S_g, t_ar_g
 from mlsysim.symbols.hardware import B_mem, F, M_cap, eta, tau_layer
 from mlsysim.symbols.iteration import (
@@ -54,10 +65,15 @@ from mlsysim.symbols.iteration import (
     W_dense,
     W_hit,
     W_rep,
+    a_pop,
     binds_it,
     d_a,
+    eta_4,
+    eta_exp,
+    eta_gr,
     eta_kv,
     eta_pre,
+    eta_wo,
     f_kv,
     gamma_s,
     h_c,
@@ -80,6 +96,7 @@ from mlsysim.symbols.iteration import (
     t_head,
     t_hop,
     t_it,
+    t_kind,
     t_kv,
     t_moe,
     t_one,
@@ -87,6 +104,12 @@ from mlsysim.symbols.iteration import (
     t_red,
     tau_host,
     tau_it,
+    tau_ix,
+    tau_lat,
+    tau_moe,
+    tau_pro,
+    tau_pro_lat,
+    tau_pro_moe,
     tau_seq,
     tau_wrk,
     u_gpu,
@@ -97,7 +120,7 @@ from mlsysim.symbols.iteration import (
 )
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.lora import M_lo, t_lo
-from mlsysim.symbols.mixers import P_mix_r, sigma_st, t_each, t_scan, w_ix, w_near, w_pair, y_core
+from mlsysim.symbols.mixers import L_att, L_ix, P_mix_r, r_kv, sigma_st, t_each, t_scan, w_ix, w_near, w_pair, y_core
 from mlsysim.symbols.parameters import P_exp, P_rt
 from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.serving import B_max, n_out
@@ -148,15 +171,27 @@ dense_weights = Formula(
     ),
 )
 
+
+def _popular(tokens: Any, experts: Any) -> Any:
+    """Experts of a layer that so many tokens go to, where how popular they are is gamma distributed."""
+    return experts * (1 - exp(-a_pop * log(1 + tokens * k / (experts * a_pop))))
+
+
+_touched = Piecewise(
+    (_popular(Max(1, N_exp / token), SLOTS), a_pop > 0),
+    (touched(Max(1, N_exp / token), SLOTS), True),
+)
+
 expert_weights = Formula(
     W_hit,
-    when(L_moe > 0, L_moe * touched(Max(1, N_exp / token), SLOTS) * P_exp / EXPERT_RANKS, 0),
+    when(L_moe > 0, L_moe * _touched * P_exp / EXPERT_RANKS, 0),
     title="Weights of routed experts that an iteration reads on a rank",
     source=Source("fedus2022", "section 2"),
-    assumes="Each token picks its experts at random. Experts are spread evenly over the expert-parallel ranks, or over "
-    "the tensor-parallel ones where these are more, cut or whole; an iteration has a token at least.",
+    assumes="Each token picks its experts at random, all alike or by how popular they are. These are "
+    "spread evenly over the expert-parallel ranks, or over the tensor-parallel ones where these are more, cut or whole;"
+    " an iteration has a token at least.",
     example=Example(
-        {L_moe: 32, E: 8, E_red: 0, k: 2, N_exp: 4, P_exp: 176160768, t: 2, e: 1},
+        {L_moe: 32, E: 8, E_red: 0, k: 2, N_exp: 4, a_pop: 0, P_exp: 176160768, t: 2, e: 1},
         "15414067200",
         derived="32 * 8 * (1 - 0.75**4) * 176160768 / 2",
     ),
@@ -214,14 +249,31 @@ passed_weight_bytes = Formula(
 
 dense_product_time = Formula(
     t_den,
-    W_dense * side_by_side(z_w * q_den / (eta_mem * B_mem), 2 * flop * (N_it / token) / (F * eta)),
+    W_dense
+    * side_by_side(
+        z_w * q_den / (eta_mem * B_mem) / Piecewise((eta_4, q_den < byte), (1, True)),
+        2 * flop * (N_it / token) / (F * eta),
+    ),
     title="Products that every token passes through",
     source=WILLIAMS,
-    assumes="Weights are read once for all tokens.",
+    assumes="Weights are read once for all tokens, those of 4 bits at a share of the rate.",
     example=Example(
-        {W_dense: 34e9, z_w: 1, q_den: 1, eta_mem: 0.85, B_mem: 3350, N_it: 100, F: 1979, eta: 0.633},
+        {W_dense: 34e9, z_w: 1, q_den: 1, eta_4: 1, eta_mem: 0.85, B_mem: 3350, N_it: 100, F: 1979, eta: 0.633},
         "13.116 ms",
         derived="34e9 * ((1 / (0.85 * 3350e9))**2 + (2 * 100 / (1979e12 * 0.633))**2)**0.5 * 1e3",
+    ),
+)
+
+expert_product_efficiency = Formula(
+    eta_exp,
+    Piecewise((eta_wo * F_16 / F, And(eta_wo > 0, q_er < Rational(3, 4) * q_c)), (eta_gr, eta_gr > 0), (eta, True)),
+    title="Share of the peak that products with routed experts reach",
+    source=WILLIAMS,
+    assumes="Experts that are stored narrower than products are computed run at a share of the 16-bit peak.",
+    example=Example(
+        {eta_wo: 0.3, eta_gr: 0.1, eta: 0.6, q_er: 0.53, q_c: 1, F_16: 2250, F: 4500},
+        "0.15",
+        derived="0.3 * 2250 / 4500",
     ),
 )
 
@@ -231,7 +283,7 @@ expert_product_time = Formula(
         W_hit > 0,
         side_by_side(
             z_w * q_er * W_hit / (eta_mem * B_mem),
-            2 * flop * L_moe * k * P_exp * gamma_r * (N_exp / token) / (EXPERT_RANKS * F * eta),
+            2 * flop * L_moe * k * P_exp * gamma_r * (N_exp / token) / (EXPERT_RANKS * F * eta_exp),
         ),
         0,
     ),
@@ -240,7 +292,7 @@ expert_product_time = Formula(
     assumes="Experts that a token goes to are read once; the hot rank sets the time.",
     example=Example(
         {L_moe: 32, z_w: 1, q_er: 2, W_hit: 15e9, eta_mem: 0.85, B_mem: 3350, k: 2, P_exp: 176160768, N_exp: 4, t: 2,
-         e: 1, gamma_r: 1, F: 989, eta: 0.6},
+         e: 1, gamma_r: 1, F: 989, eta_exp: 0.6},
         "10.536 ms",
         derived="((2 * 15e9 / (0.85 * 3350e9))**2 + (2 * 32 * 2 * 176160768 * 4 / (2 * 989e12 * 0.6))**2)**0.5 * 1e3",
     ),
@@ -361,7 +413,20 @@ allreduce_time = Formula(
     example=Example({L: 80, t_ar_g["tp"]: 0.06}, "9.6 ms", derived="2 * 80 * 0.06"),
 )
 
-_LAYERS = L * tau_layer
+further_layer_time = Formula(
+    t_kind,
+    L_moe * tau_moe + when(IS_LATENT, L_att * tau_lat) + L_ix * tau_ix,
+    title="Fixed times of kinds of layers",
+    source=ORCA,
+    assumes="Routing, latent attention and indexers launch small kernels of their own.",
+    example=Example(
+        {L_moe: 58, tau_moe: 0.0075, r_kv: 512, L_att: 61, tau_lat: 0.052, L_ix: 0, tau_ix: 0.065},
+        "3.607 ms",
+        derived="58 * 0.0075 + 61 * 0.052",
+    ),
+)
+
+_LAYERS = L * tau_layer + t_kind
 
 computed_time = Formula(
     t_one,
@@ -371,7 +436,7 @@ computed_time = Formula(
     assumes="Operators follow each other; gaps and small kernels are a fixed time per layer.",
     example=Example(
         {t_den: 12, t_exp: 0, t_head: 0.5, t_act: 2, t_kv: 7, t_pat: 0, t_red: 2, t_lo: 0, L: 80, tau_layer: 0.063,
-         t_even: 0, t_hop: 0, t_src: 0},
+         t_kind: 0, t_even: 0, t_hop: 0, t_src: 0},
         "28.54 ms",
         derived="12 + 0.5 + 2 + 7 + 2 + 80 * 0.063",
     ),
@@ -389,12 +454,21 @@ device_time = Formula(
 
 host_time = Formula(
     t_cpu,
-    (1 + two) * L * tau_host,
+    (1 + two)
+    * Max(
+        L * tau_host,
+        when(n_pro > 0, L * tau_pro + when(IS_LATENT, L_att * tau_pro_lat) + L_moe * tau_pro_moe),
+    ),
     title="What the host takes to launch an iteration",
     source=ORCA,
-    assumes="Nothing where the iteration is captured as a graph.",
-    example=Example({two: 0, L: 40, tau_host: 0.32}, "12.8 ms", derived="40 * 0.32"),
-)
+    assumes="Nothing where the iteration is captured as a graph, which those with prompts are not.",
+    example=Example(
+        {two: 0, L: 40, tau_host: 0.32, n_pro: 1, tau_pro: 0.4, L_moe: 0, tau_pro_moe: 0, L_att: 40, tau_pro_lat: 1,
+         **NOT_LATENT},
+        "16 ms",
+        derived="40 * 0.4",
+    ),
+)  # fmt: skip
 
 iteration_time = Formula(
     t_it,
@@ -430,8 +504,8 @@ longest_part = Formula(
     title="The longest part of an iteration",
     source=WILLIAMS,
     example=Example(
-        {t_den: 12, t_exp: 0, t_head: 0.5, t_act: 2, t_kv: 7, t_pat: 0, t_red: 2, L: 80, tau_layer: 0.063, t_moe: 0,
-         t_even: 0, t_hop: 0, t_lo: 0, t_src: 0},
+        {t_den: 12, t_exp: 0, t_head: 0.5, t_act: 2, t_kv: 7, t_pat: 0, t_red: 2, L: 80, tau_layer: 0.063, t_kind: 0,
+         t_moe: 0, t_even: 0, t_hop: 0, t_lo: 0, t_src: 0},
         "12 ms",
         derived="max(12, 0.5, 2, 7, 2, 80 * 0.063)",
     ),
@@ -546,6 +620,7 @@ FORMULAS = (
     kv_stretch,
     passed_weight_bytes,
     dense_product_time,
+    expert_product_efficiency,
     expert_product_time,
     head_time,
     activation_traffic,
@@ -555,6 +630,7 @@ FORMULAS = (
     prefill_attention_time,
     allreduce_message,
     allreduce_time,
+    further_layer_time,
     computed_time,
     device_time,
     host_time,

@@ -41,6 +41,7 @@ from mlsysim.symbols.iteration import (
     t_exp,
     t_head,
     t_hop,
+    t_kind,
     t_kv,
     t_moe,
     t_pat,
@@ -66,7 +67,7 @@ ACCELERATORS = t * p * d_a
 SLOTS = E + E_red
 EXPERT_RANKS = Max(t, e)
 #: What the layers of a pass take one after the other, without the head.
-LAYERS = t_den + t_exp + t_act + t_kv + t_pat + t_red + t_lo + L * tau_layer
+LAYERS = t_den + t_exp + t_act + t_kv + t_pat + t_red + t_lo + L * tau_layer + t_kind
 
 
 def tokens(decoding: Any, prompts: Any) -> Any:
@@ -240,8 +241,8 @@ slowest_stage = Formula(
     assumes="Every stage has a group at work, so that each waits for the slowest one: one with more layers, or the "
     "last one, which has the head.",
     example=Example(
-        {p: 2, L: 80, t_den: 12, t_exp: 0, t_act: 2, t_kv: 7, t_pat: 0, t_red: 2, t_lo: 0, tau_layer: 0, t_moe: 0,
-         t_head: 0.5},
+        {p: 2, L: 80, t_den: 12, t_exp: 0, t_act: 2, t_kv: 7, t_pat: 0, t_red: 2, t_lo: 0, tau_layer: 0, t_kind: 0,
+         t_moe: 0, t_head: 0.5},
         "0.5 ms",
         derived="2 * (23 / 2 + 0.5) - 23 - 0.5",
     ),

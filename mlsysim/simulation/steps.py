@@ -93,7 +93,7 @@ class Steps:
             logits = _places(2 * each * most)
             heads = self._at(logits[0] / each)
             sampled = Table(heads[_HEAD] + heads["after"], *logits[1:])
-            sampled_host = Table(heads[_HOST] + heads["after"], *logits[1:])
+            sampled_host = Table(whole[_HOST][0] + heads["after"], *logits[1:])
         slopes = np.diff(of_context) / np.diff(seen)
         bent = np.abs(np.diff(slopes)) > STRAIGHT * slopes.max()
         ends = np.append(np.where(bent, seen[1:-1], inf), inf)

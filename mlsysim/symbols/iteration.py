@@ -102,6 +102,84 @@ tau_host = variable(
     "Time of the host to launch one layer; 0 with captured graphs.",
     nonnegative(),
 )
+tau_pro = variable(
+    "prompt_host_layer_time",
+    r"\tau_{\mathrm{host,p}}",
+    "ms",
+    "Time of the host to launch one layer of an iteration with prompts, which is not captured.",
+    nonnegative(),
+)
+tau_pro_lat = variable(
+    "prompt_host_mla_time",
+    r"\tau_{\mathrm{host,mla}}",
+    "ms",
+    "The same of latent attention, beside that of a layer.",
+    nonnegative(),
+)
+tau_pro_moe = variable(
+    "prompt_host_moe_time",
+    r"\tau_{\mathrm{host,moe}}",
+    "ms",
+    "The same of routed experts, beside that of a layer.",
+    nonnegative(),
+)
+tau_moe = variable(
+    "moe_layer_tax",
+    r"\tau_{\mathrm{moe}}",
+    "ms",
+    "Fixed time of routed experts per layer and step, beside that of a layer.",
+    nonnegative(),
+)
+tau_lat = variable(
+    "mla_layer_tax",
+    r"\tau_{\mathrm{mla}}",
+    "ms",
+    "Fixed time of latent attention per layer and step, beside that of a layer.",
+    nonnegative(),
+)
+tau_ix = variable(
+    "index_layer_tax",
+    r"\tau_{\mathrm{ix}}",
+    "ms",
+    "Fixed time of an indexer per layer and step, beside that of a layer.",
+    nonnegative(),
+)
+eta_gr = variable(
+    "expert_efficiency",
+    r"\eta_{\mathrm{gr}}",
+    "count",
+    "Share of the peak rate that grouped products with routed experts reach; 0: as other products.",
+    between(0, 1),
+)
+eta_wo = variable(
+    "weight_only_expert_efficiency",
+    r"\eta_{\mathrm{wo}}",
+    "count",
+    "Share of the 16-bit peak that they reach where experts are stored narrower than products are computed; 0: as "
+    "where they are not.",
+    between(0, 1),
+)
+eta_exp = variable(
+    "expert_product_efficiency",
+    r"\eta_{\mathrm{exp}}",
+    "count",
+    "Share of the peak rate that products with routed experts reach.",
+    positive(),
+)
+eta_4 = variable(
+    "four_bit_read_efficiency",
+    r"\eta_{4}",
+    "count",
+    "Share of the rate of other reading at which dense products read weights of 4 bits.",
+    between(0, 1, open_lower=True),
+)
+a_pop = variable(
+    "expert_popularity",
+    r"a_{\mathrm{pop}}",
+    "count",
+    "Shape of the gamma distribution of how popular experts are; 0: all alike.",
+    nonnegative(),
+)
 tau_it = variable(
     "iteration_overhead", r"\tau_0", "ms", "Scheduling, sampling and what else an iteration waits for.", nonnegative()
 )
@@ -179,6 +257,13 @@ t_even = variable(
     r"t_{\mathrm{un}}",
     "ms",
     "Wait of all stages for the slowest one.",
+    nonnegative(),
+)
+t_kind = variable(
+    "further_layer_time",
+    r"t_{\mathrm{kind}}",
+    "ms",
+    "Fixed times of experts, latent attention and indexers, all layers.",
     nonnegative(),
 )
 t_one = variable(
