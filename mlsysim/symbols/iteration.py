@@ -1,6 +1,6 @@
 """Symbols of one iteration of an inference engine: prompts and decoding requests in one forward pass."""
 
-from mlsysim.symbolic import Domain, between, choice, integer, nonnegative, positive, variable
+from mlsysim.symbolic import Domain, at_least, between, choice, integer, nonnegative, positive, variable
 
 n_dec = variable(
     "decode_requests", r"n_{\mathrm{d}}", "request", "Requests that decode one token in an iteration.", nonnegative()
@@ -61,6 +61,13 @@ n_dec_r = variable(
 )
 n_pro_r = variable(
     "rank_prompts", r"n_{\mathrm{p,r}}", "request", "Prompts of one group that an iteration prefills.", nonnegative()
+)
+p_busy = variable(
+    "busy_stages",
+    r"p_{\mathrm{busy}}",
+    "count",
+    "Stages that have a group of requests at work, mean.",
+    at_least(1),
 )
 N_it = variable(
     "iteration_tokens", r"N_{\mathrm{it}}", "token", "Tokens of one group that pass through the layers.", nonnegative()
