@@ -34,6 +34,8 @@ class Stack(Entry):
         Rate of the attention kernel over that of the products.
     memory_efficiency : Value, optional
         Share of the memory bandwidth that kernels bound by memory reach.
+    weight_read_efficiency : Value, optional
+        Rate at which weights of four bits are read over that of 16 bits.
     flop_energy : Value, optional
         Energy of one operation of a product, which sets the ceiling of a device by its power.
     launch_time, quantization_time : Value, optional
@@ -110,6 +112,7 @@ class Stack(Entry):
     efficiency: Count | None = None
     attention_efficiency: Count | None = None
     memory_efficiency: Count | None = None
+    weight_read_efficiency: Count | None = None
     flop_energy: EnergyPerOperation | None = None
     launch_time: Seconds | None = None
     quantization_time: Seconds | None = None

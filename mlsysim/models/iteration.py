@@ -201,6 +201,7 @@ class IterationModel(PerformanceModel):
             (
                 "efficiency",
                 "memory_efficiency",
+                "weight_read_efficiency",
                 "prefill_attention_efficiency",
                 "kv_read_efficiency",
                 "scan_efficiency",

@@ -102,6 +102,14 @@ eta_kv = variable(
     "Share of the memory bandwidth that attention reaches in decoding.",
     between(0, 1, open_lower=True),
 )
+phi_w = variable(
+    "weight_read_efficiency",
+    r"\varphi_{\mathrm{w}}",
+    "count",
+    "Rate at which weights of four bits are read over that of 16 bits; others that are widened for their products take "
+    "as long beside.",
+    between(0, 1, open_lower=True),
+)
 tau_host = variable(
     "host_layer_time",
     r"\tau_{\mathrm{host}}",
