@@ -41,14 +41,14 @@ class Stack(Entry):
         The same of grouped products with routed experts, in serving; 0 where it is that of others.
     weight_only_expert_efficiency : Value, optional
         Share of the 16-bit peak that they reach where experts are stored narrower than products are computed.
-    four_bit_read_efficiency : Value, optional
-        Share of the rate of other reading at which dense products read weights of 4 bits.
     expert_popularity : Value, optional
         Shape of the gamma distribution of how popular experts are; 0 where all are alike.
     attention_efficiency : Value, optional
         Rate of the attention kernel over that of the products.
     memory_efficiency : Value, optional
         Share of the memory bandwidth that kernels bound by memory reach.
+    weight_read_efficiency : Value, optional
+        Rate at which weights of four bits are read over that of 16 bits.
     flop_energy : Value, optional
         Energy of one operation of a product, which sets the ceiling of a device by its power.
     launch_time, quantization_time : Value, optional
@@ -132,10 +132,10 @@ class Stack(Entry):
     efficiency: Share | None = None
     expert_efficiency: Share | None = None
     weight_only_expert_efficiency: Count | None = None
-    four_bit_read_efficiency: Count | None = None
     expert_popularity: Count | None = None
     attention_efficiency: Count | None = None
     memory_efficiency: Count | None = None
+    weight_read_efficiency: Count | None = None
     flop_energy: EnergyPerOperation | None = None
     launch_time: Seconds | None = None
     quantization_time: Seconds | None = None
