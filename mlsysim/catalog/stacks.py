@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from mlsysim.catalog.entries import (
     Accelerator,
@@ -15,8 +15,26 @@ from mlsysim.catalog.entries import (
     Flag,
     Milliseconds,
     Seconds,
+    _in,
 )
-from mlsysim.catalog.value import Choice
+from mlsysim.catalog.value import Choice, Value
+
+Tokens = Annotated[Value, _in("token")]
+Requests = Annotated[Value, _in("request")]
+
+
+class Engine(Entry):
+    """An inference engine; how fast it is on a device say the stacks that name it.
+
+    Parameters
+    ----------
+    variant : Choice
+        The set of formulas that serves requests as it does.
+    """
+
+    what: ClassVar[str] = "engine"
+
+    variant: Choice
 
 
 class Stack(Entry):
@@ -28,6 +46,8 @@ class Stack(Entry):
     ----------
     devices : tuple of Accelerator
         Devices that its rows were measured on, or that it was described for; none where it is for any.
+    engine : Engine, optional
+        The engine that it is a version of. Of several that know a device, ``engine=`` takes the newest.
     efficiency : Value, optional
         Share of the peak rate that products reach.
     attention_efficiency : Value, optional
@@ -84,6 +104,8 @@ class Stack(Entry):
     gpu_memory_utilization, kv_memory_fraction, workspace_memory : Value, optional
         Share of the memory an engine uses, share of what weights leave of it that the KV cache takes, and what each
         accelerator keeps for its work.
+    max_num_seqs, max_num_batched_tokens : Value, optional
+        Defaults of an engine for the requests it decodes together and the tokens of one iteration.
     runtime_memory, communication_memory : Value, optional
         What each accelerator holds beside weights, logits and caches; buffers of exchanges, where several share.
     sampled_requests, sampling_bytes : Value, optional
@@ -107,6 +129,7 @@ class Stack(Entry):
     )
 
     devices: tuple[Accelerator, ...] = ()
+    engine: Engine | None = None
     efficiency: Count | None = None
     attention_efficiency: Count | None = None
     memory_efficiency: Count | None = None
@@ -147,6 +170,8 @@ class Stack(Entry):
     sequence_overhead: Milliseconds | None = None
     gpu_memory_utilization: Count | None = None
     kv_memory_fraction: Count | None = None
+    max_num_seqs: Requests | None = None
+    max_num_batched_tokens: Tokens | None = None
     workspace_memory: Bytes | None = None
     runtime_memory: Bytes | None = None
     communication_memory: Bytes | None = None

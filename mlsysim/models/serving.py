@@ -7,7 +7,7 @@ from typing import Any
 
 from sympy import And, Eq, Or, Rational
 
-from mlsysim.catalog import Rent, Traffic
+from mlsysim.catalog import Engine, Rent, Traffic
 from mlsysim.formulas import (
     answer_times,
     chunked_chain,
@@ -121,6 +121,8 @@ _BY_ITERATIONS = (
 )
 #: What a trace says of the requests.
 TRAFFIC = ("request_rate", "isl", "osl", "isl_cv", "osl_cv", "burstiness")
+#: Settings of an engine, of which its stack says the defaults.
+FLAGS = ("max_num_seqs", "max_num_batched_tokens")
 #: A cache of prefixes of a given size, and who asks for them.
 PREFIXES = ("prefix_cache_memory", "num_prefixes", "prefix_len", "prefix_zipf")
 _PREFILL_LAYOUT = {t: t_pre, p: p_pre, e: e_pre, d_a: d_pre}
@@ -177,6 +179,7 @@ class ServingModel(PerformanceModel):
 
     simulate = Verb("simulate")
     command = "serve"
+    engine = "vllm"
     example = {
         "model": "Llama3_3_70B",
         "hardware": "H100",
@@ -327,6 +330,8 @@ class ServingModel(PerformanceModel):
     slots = {
         **IterationModel.slots,
         **{name: _drawing(IterationModel.slots[name], *hosts) for name, hosts in _POWERED.items()},
+        "stack": replace(IterationModel.slots["stack"], provides=(*IterationModel.slots["stack"].provides, *FLAGS)),
+        "engine": Slot(Engine, ()),
         "traffic": Slot(Traffic, TRAFFIC, optional=True),
         "rent": Slot(Rent, ("rental_price",), optional=True, strict=True),
     }
@@ -406,6 +411,8 @@ class ServingModel(PerformanceModel):
     )
     automatic = {"num_replicas": 0}
     common = (
+        "engine",
+        "traffic",
         "concurrency",
         "num_replicas",
         "slo_quantile",
