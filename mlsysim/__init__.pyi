@@ -923,6 +923,7 @@ class _ServingInputs(TypedDict, total=False):
     rental_price: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
+    engine: str | _catalog.Engine
 class _ServingResult(Result):
     accelerators: float
     accelerators_per_decode_worker: float
@@ -7221,6 +7222,11 @@ class _Models(_catalog.Group):
     VisionLanguage: _ModelsVisionLanguage
     Diffusion: _ModelsDiffusion
 Models: _Models
+class _SystemsEngines(_catalog.Group):
+    vllm: _catalog.Engine
+    sglang: _catalog.Engine
+    trtllm: _catalog.Engine
+    lmdeploy: _catalog.Engine
 class _SystemsMemories(_catalog.Group):
     HBM: _catalog.MemoryKind
     DDR5: _catalog.MemoryKind
@@ -7286,6 +7292,7 @@ class _SystemsClusters(_catalog.Group):
     DeepSeek_H800_2048: _catalog.Fleet
     Meta_24K: _catalog.Fleet
 class _Systems(_catalog.Group):
+    Engines: _SystemsEngines
     Memories: _SystemsMemories
     Designs: _SystemsDesigns
     Rents: _SystemsRents

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from mlsysim.catalog.entries import (
     Accelerator,
@@ -18,12 +18,29 @@ from mlsysim.catalog.entries import (
     Seconds,
     Share,
     TokenSeconds,
+    _in,
 )
 from mlsysim.catalog.value import Choice, Value
 from mlsysim.formats import BITS
 
+Tokens = Annotated[Value, _in("token")]
+Requests = Annotated[Value, _in("request")]
 #: Bits of the formats of products.
 _WIDTH = {**BITS, "fp4": 4}
+
+
+class Engine(Entry):
+    """An inference engine; how fast it is on a device say the stacks that name it.
+
+    Parameters
+    ----------
+    variant : Choice
+        The set of formulas that serves requests as it does.
+    """
+
+    what: ClassVar[str] = "engine"
+
+    variant: Choice
 
 
 class Stack(Entry):
@@ -35,6 +52,8 @@ class Stack(Entry):
     ----------
     devices : tuple of Accelerator
         Devices that its rows were measured on, or that it was described for; none where it is for any.
+    engine : Engine, optional
+        The engine that it is a version of. Of several that know a device, ``engine=`` takes the newest.
     efficiency : Value or dict of Value, optional
         Share of the peak rate that products reach, or one by number format (:data:`mlsysim.formats.NUMBER_FORMATS`).
     expert_efficiency : Value or dict of Value, optional
@@ -105,6 +124,8 @@ class Stack(Entry):
     gpu_memory_utilization, kv_memory_fraction, workspace_memory : Value, optional
         Share of the memory an engine uses, share of what weights leave of it that the KV cache takes, and what each
         accelerator keeps for its work.
+    max_num_seqs, max_num_batched_tokens : Value, optional
+        Defaults of an engine for the requests it decodes together and the tokens of one iteration.
     runtime_memory, communication_memory : Value, optional
         What each accelerator holds beside weights, logits and caches; buffers of exchanges, where several share.
     sampled_requests, sampling_bytes : Value, optional
@@ -129,6 +150,7 @@ class Stack(Entry):
     )
 
     devices: tuple[Accelerator, ...] = ()
+    engine: Engine | None = None
     efficiency: Share | None = None
     expert_efficiency: Share | None = None
     weight_only_expert_efficiency: Count | None = None
@@ -181,6 +203,8 @@ class Stack(Entry):
     frontend_token_time: TokenSeconds | None = None
     gpu_memory_utilization: Count | None = None
     kv_memory_fraction: Count | None = None
+    max_num_seqs: Requests | None = None
+    max_num_batched_tokens: Tokens | None = None
     workspace_memory: Bytes | None = None
     runtime_memory: Bytes | None = None
     communication_memory: Bytes | None = None

@@ -7,7 +7,7 @@ from typing import Any
 
 from sympy import And, Eq, Or, Rational
 
-from mlsysim.catalog import Rent, Traffic
+from mlsysim.catalog import Engine, Rent, Traffic
 from mlsysim.formulas import (
     answer_times,
     chunked_chain,
@@ -125,6 +125,8 @@ _BY_ITERATIONS = (
 )
 #: What a trace says of the requests.
 TRAFFIC = ("request_rate", "isl", "osl", "isl_cv", "osl_cv", "burstiness")
+#: Settings of an engine, of which its stack says the defaults.
+FLAGS = ("max_num_seqs", "max_num_batched_tokens")
 #: A cache of prefixes of a given size, and who asks for them.
 PREFIXES = ("prefix_cache_memory", "num_prefixes", "prefix_len", "prefix_zipf")
 _PREFILL_LAYOUT = {t: t_pre, p: p_pre, e: e_pre, d_a: d_pre}
@@ -181,6 +183,7 @@ class ServingModel(PerformanceModel):
 
     simulate = Verb("simulate")
     command = "serve"
+    engine = "vllm"
     example = {
         "model": "Llama3_3_70B",
         "hardware": "H100",
@@ -335,7 +338,10 @@ class ServingModel(PerformanceModel):
     slots = {
         **IterationModel.slots,
         **{name: _drawing(IterationModel.slots[name], *hosts) for name, hosts in _POWERED.items()},
-        "stack": stack_slot((*IterationModel.slots["stack"].provides, "frontend_time", "frontend_token_time")),
+        "stack": stack_slot(
+            (*IterationModel.slots["stack"].provides, "frontend_time", "frontend_token_time", *FLAGS)
+        ),
+        "engine": Slot(Engine, ()),
         "traffic": Slot(Traffic, TRAFFIC, optional=True),
         "rent": Slot(Rent, ("rental_price",), optional=True, strict=True),
     }
@@ -422,6 +428,8 @@ class ServingModel(PerformanceModel):
     )
     automatic = {"num_replicas": 0}
     common = (
+        "engine",
+        "traffic",
         "concurrency",
         "num_replicas",
         "slo_quantile",

@@ -11,10 +11,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlsysim.backends import compiled_expression
-from mlsysim.catalog import Recipe, Stack, TransformerWorkload, Value, memory_as_typed, which_memory
+from mlsysim.catalog import (
+    Engine,
+    Recipe,
+    Stack,
+    TransformerWorkload,
+    Value,
+    memory_as_typed,
+    stacks_of,
+    which_memory,
+)
 from mlsysim.formats import STORED, STORED_WEIGHT, WEIGHT_PARTS
 from mlsysim.inputs.binding import GIVEN, Binding
 from mlsysim.inputs.declaration import Better, Caveat, DeclaredModel
+from mlsysim.inputs.engines import argument_of, stack_for
 from mlsysim.inputs.recipe import FromRecipe, name_of, recipe_argument
 from mlsysim.study.results.display import as_text
 from mlsysim.study.results.infeasible import asked_again
@@ -57,6 +67,7 @@ def notes(result: Result) -> tuple[str, ...]:
         left_out(result),
         _not_read(result),
         _as_run(result),
+        _as_scheduled(result),
         _contradiction(result),
         _before(result),
         *caveats(binding, result._values),
@@ -70,6 +81,7 @@ def input_notes(binding: Binding) -> Iterator[str]:
     yield from islice(_beyond_context(binding), None if binding.axes else 1)
     yield from _memory(binding)
     yield from _elsewhere(binding)
+    yield from _without_stack(binding)
 
 
 def _beyond_context(binding: Binding) -> Iterator[str]:
@@ -153,6 +165,27 @@ def of_others(stack: Any, device: Any) -> str:
     return (
         f"{stack.key or stack.name} is a stack of {' and '.join(known.values())}: how far off its constants are on "
         f"{device.key or device.name} was not measured"
+    )
+
+
+def _without_stack(binding: Binding) -> Iterator[str]:
+    """That an engine has no stack for a device."""
+    argument = argument_of(type(binding.model), Engine)
+    if argument not in binding.entries or "stack" in binding.entries or "stack" not in binding.model.arguments:
+        return
+    found = {name: over(binding, name) for name in binding.entries}
+    devices = next((each for each in found.values() if each.flat[0].device is not None), np.array(None, object))
+    yield from _counted(binding, _each(_unknown, found[argument], devices))
+
+
+def _unknown(engine: Any, entry: Any) -> str:
+    """That an engine has no stack for the device of an entry; empty where it has one."""
+    if entry is not None and stack_for(engine, entry.device) is not None:
+        return ""
+    known = ", ".join(stack.key for stack in stacks_of(engine.name) if stack.devices)
+    device = "no device" if entry is None else entry.device.key or entry.device.name
+    return f"no stack of {engine.name} knows {device}: its times are those of Generic" + f" (it has {known})" * bool(
+        known
     )
 
 
@@ -247,6 +280,19 @@ def _as_run(result: Result) -> str:
         return ""
     said = as_text(variable_of(model.answer), other.canonical(model.answer))
     return f"{named}, as {name_of(recipe)} was run: {said} {variable_of(model.answer).label.lower()}"
+
+
+def _as_scheduled(result: Result) -> str:
+    """Say which engine chose the variant, and what the command line answered before it asked one."""
+    model, engine = result.model, result.entries.get(argument_of(type(result.model), Engine))
+    if not isinstance(engine, Engine) or model.is_chosen or model.variant != engine.variant.value:
+        return ""
+    said = f"{type(model).__name__} answers by {model.variant}, as {engine.name} schedules"
+    first = next(iter(model.variants))
+    if not model.assumed or model.variant == first:
+        return said
+    before = f"before, by {first}, with Generic where no stack is named: variant={first!r}, stack='Generic' ask so"
+    return f"{said}; {before}"
 
 
 def _contradiction(result: Result) -> str:
