@@ -10,9 +10,8 @@ from mlsysim import ExpertParallelModel
 from mlsysim.errors import InputError
 
 MODELS = {variant: ExpertParallelModel(variant) for variant in ("fsdp", "per_operator")}
-#: Without live_memory, which is that of the rank that reserves the most, and another one may.
 OUTPUTS = {
-    "fsdp": ("step_time", "total_memory", "reported_memory", "compute_pool"),
+    "fsdp": ("step_time", "total_memory", "reported_memory", "live_memory", "compute_pool"),
     "per_operator": ("step_time", "total_memory", "peak_activations"),
 }
 
