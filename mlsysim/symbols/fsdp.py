@@ -72,6 +72,13 @@ M_live = variable(
     "Memory alive at once: at the loss, or at the end of the backward pass.",
     positive(),
 )
+M_live_r = variable(
+    "rank_live_memory",
+    r"M_{\mathrm{live,r}}",
+    "GB",
+    "Memory alive at once on the rank that is described.",
+    positive(),
+)
 retries = variable(
     "allocator_retries", r"\mathrm{retries}", "", "Whether the allocator must give pools back in every step.", boolean()
 )
@@ -101,6 +108,13 @@ T_again = variable(
     r"T_{\mathrm{again}}",
     "ms",
     "Time of a step in which experts are gathered once more than needed.",
+    nonnegative(),
+)
+T_remap_r = variable(
+    "rank_remap_time",
+    r"T_{\mathrm{map,r}}",
+    "ms",
+    "Time of a step in which the rank that is described gives pools back and maps them again.",
     nonnegative(),
 )
 T_remap = variable(
