@@ -124,6 +124,7 @@ class DistributedModel(PerformanceModel):
             Accelerator,
             (
                 "memory_capacity",
+                "driver_memory",
                 "memory_bandwidth",
                 "peak_flops",
                 "attention_peak_flops",
@@ -138,6 +139,7 @@ class DistributedModel(PerformanceModel):
             (
                 "fleet_size",
                 "memory_capacity",
+                "driver_memory",
                 "memory_bandwidth",
                 "peak_flops",
                 "attention_peak_flops",

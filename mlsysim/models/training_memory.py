@@ -184,6 +184,9 @@ LIVE: dict[str, Any] = {
     "layers_last_stage": 0,
     "microbatch_group": 0,
     "memory_spread": 0.08,
+    "memory_reading": "allocated",
+    "context_memory": 0.0,
+    "pool_share": 0.0,
 }
 #: How tokens are spread over experts unless a call says otherwise.
 ROUTED: dict[str, Any] = {"routing_imbalance_factor": 1.0, "capacity_factor": 0.0, "pad_to_capacity": False}
@@ -298,6 +301,7 @@ class TrainingMemoryModel(PerformanceModel):
                 "binding_rank",
                 "peak_moment",
                 "total_memory",
+                "reported_memory",
                 "memory_utilization",
                 "memory_margin",
                 "fit_probability",
@@ -310,7 +314,7 @@ class TrainingMemoryModel(PerformanceModel):
         "model": Slot(
             TransformerWorkload, ("parameters", *SHAPE, "state_chunk", *SAVED, "moe_layer_interval"), counted=COUNTED
         ),
-        "hardware": Slot(Accelerator, ("memory_capacity",)),
+        "hardware": Slot(Accelerator, ("memory_capacity", "driver_memory")),
         "stack": stack_slot(MEMORY),
         **RECIPE,
     }
@@ -398,6 +402,7 @@ class TrainingMemoryModel(PerformanceModel):
         "expert_row_padding": 0,
         "gathered_layers": 2,
         "reserved_memory": 0.0,
+        "driver_memory": 0,
         **LIVE,
         **OPTIONAL_SHAPE,
         "state_chunk": 0,

@@ -5,7 +5,7 @@ import math
 import pytest
 from scipy.stats import norm
 
-from mlsysim import TrainingMemoryModel
+from mlsysim import DistributedModel, ExpertParallelModel, TrainingMemoryModel
 from mlsysim.errors import InputError
 
 MEMORY = TrainingMemoryModel("per_operator")
@@ -50,3 +50,57 @@ def test_a_search_takes_the_probability_as_a_condition():
 def test_a_spread_below_zero_is_refused():
     with pytest.raises(InputError, match="memory_spread"):
         MEMORY.solve(**ASKED, hardware="H100", memory_spread=-0.1)
+
+
+@pytest.mark.parametrize("device", ["H100", "M2_Ultra"])
+def test_what_programs_can_have_decides(device):
+    """A run between what the driver gives and what the device shows does not fit; Apple gives three quarters."""
+    found = MEMORY.solve(**ASKED, hardware=device)
+    gives, shows = found.canonical("driver_memory"), found.canonical("memory_capacity")
+    assert gives < shows
+    beside = f"{(gives + shows) / 2 - found.canonical('total_memory')} byte"
+    full = MEMORY.solve(**ASKED, hardware=device, reserved_memory=beside)
+    assert full.canonical("total_memory") < shows
+    assert not full.feasible
+    assert full.canonical("memory_margin") == pytest.approx((gives - shows) / 2)
+    assert full.memory_utilization > 1
+    assert full.fit_probability < 0.5
+    assert MEMORY.solve(**ASKED, hardware=device, memory_capacity=f"{shows} byte", reserved_memory=beside).feasible
+
+
+@pytest.mark.parametrize("model", [DistributedModel(), ExpertParallelModel("fsdp")])
+def test_a_step_uses_what_programs_can_have(model):
+    asked = {name: value for name, value in ASKED.items() if name != "dp_size"}
+    step = model.solve(**asked, fleet="SuperPOD_H100", accelerators_per_node=8)
+    assert step.canonical("usable_memory") == step.canonical("driver_memory") < step.canonical("memory_capacity")
+
+
+def test_contexts_take_of_what_a_driver_gives():
+    plain, beside = (MEMORY.solve(**ASKED, hardware="H100", context_memory=f"{each} GB") for each in (0, 2))
+    assert beside.canonical("total_memory") == plain.canonical("total_memory")
+    assert plain.canonical("memory_margin") - beside.canonical("memory_margin") == pytest.approx(2e9)
+
+
+@pytest.mark.parametrize(("reading", "shown"), [("allocated", 1), ("reserved", 1.1), ("device", 1.1)])
+def test_the_number_that_users_read(reading, shown):
+    found = MEMORY.solve(**ASKED, hardware="H100", memory_reading=reading, pool_share=0.1, context_memory="2 GB")
+    beside = 2e9 if reading == "device" else 0
+    assert found.canonical("reported_memory") == pytest.approx(shown * found.canonical("total_memory") + beside)
+
+
+def test_no_more_is_read_than_there_is():
+    found = MEMORY.solve(**{**ASKED, "batch_size": 512}, hardware="H100", memory_reading="device")
+    assert found.canonical("reported_memory") == found.canonical("driver_memory") < found.canonical("total_memory")
+
+
+def test_a_stack_says_which_number_its_users_read():
+    readings = {each: MEMORY.solve(**ASKED, hardware="H100", stack=each) for each in ("torchtitan", "DeepSpeed")}
+    assert [each["memory_reading"] for each in readings.values()] == ["reserved", "device"]
+    found = readings["DeepSpeed"]
+    more = found.canonical("reported_memory") - found.canonical("total_memory")
+    assert 1.5e9 <= more <= 2e9
+
+
+def test_an_unknown_reading_is_refused():
+    with pytest.raises(InputError, match="memory_reading"):
+        MEMORY.solve(**ASKED, hardware="H100", memory_reading="guessed")
