@@ -71,7 +71,7 @@ def test_what_programs_can_have_decides(device):
 @pytest.mark.parametrize("model", [DistributedModel(), ExpertParallelModel("fsdp")])
 def test_a_step_uses_what_programs_can_have(model):
     asked = {name: value for name, value in ASKED.items() if name != "dp_size"}
-    step = model.solve(**asked, fleet="SuperPOD_H100", accelerators_per_node=8)
+    step = model.solve(**{**asked, "batch_size": 256}, fleet="SuperPOD_H100")
     assert step.canonical("usable_memory") == step.canonical("driver_memory") < step.canonical("memory_capacity")
 
 
@@ -104,3 +104,38 @@ def test_a_stack_says_which_number_its_users_read():
 def test_an_unknown_reading_is_refused():
     with pytest.raises(InputError, match="memory_reading"):
         MEMORY.solve(**ASKED, hardware="H100", memory_reading="guessed")
+
+
+@pytest.mark.parametrize(
+    ("idle", "beside"),
+    [
+        ({"loss_chunks": 4}, {"loss_kernel": "chunked"}),
+        (
+            {"microbatch_group": 8},
+            {"pp_size": 4, "interleaved_stages": 2, "gradient_accumulation_steps": 16, "batch_size": 256},
+        ),
+        ({"lora_rank": 8}, {"finetuning": "lora"}),
+        ({"pool_share": 0.1}, {"memory_reading": "reserved"}),
+        ({"gathered_layers": 3}, {"zero_stage": 3}),
+    ],
+)
+def test_an_argument_without_effect_is_named(idle, beside):
+    """It has one beside others, and then nothing is said."""
+    (name,) = idle
+    said = f"{name}={idle[name]} has no effect without "
+    asked = {**ASKED, "hardware": "H100"}
+    assert any(note.startswith(said) for note in MEMORY.solve(**asked, **idle).notes)
+    assert not any(note.startswith(said) for note in MEMORY.solve(**{**asked, **beside}, **idle).notes)
+    assert not any(" has no effect " in note for note in MEMORY.solve(**asked).notes)
+
+
+def test_four_bit_weights_that_are_trained_are_named():
+    asked = {**ASKED, "hardware": "H100", "weight_dtype": "nf4"}
+    assert any("weights in nf4 cannot be trained" in note for note in MEMORY.solve(**asked).notes)
+    assert not any("cannot be trained" in note for note in MEMORY.solve(**asked, finetuning="qlora").notes)
+
+
+def test_a_step_names_what_has_no_effect():
+    asked = {"model": "Llama3_8B", "fleet": "SuperPOD_H100", "batch_size": 256}
+    notes = DistributedModel().solve(**asked, loss_chunks=4).notes
+    assert "loss_chunks=4 has no effect without loss_kernel='chunked'" in notes
