@@ -141,6 +141,10 @@ class Stack(Entry):
         Chunks of a loss in chunks, what a rank pads its rows of the vocabulary to, and what libraries keep allocated.
     memory_spread : Value, optional
         Standard deviation of the logarithm of measured over computed memory of training.
+    memory_reading : Choice, optional
+        Number that its users read: ``allocated``, ``reserved`` or ``device``.
+    context_memory, pool_share : Value, optional
+        What contexts hold beside the allocator, and what that has reserved beyond what lives.
     """
 
     what: ClassVar[str] = "stack"
@@ -228,6 +232,9 @@ class Stack(Entry):
     loaded_mask: Flag | None = None
     vocab_multiple: Count | None = None
     memory_spread: Count | None = None
+    memory_reading: Choice | None = None
+    context_memory: Bytes | None = None
+    pool_share: Count | None = None
 
     def value_of(self, name: str, precision: str) -> Value | None:
         """See :meth:`Entry.value_of`; a table gives the share of the format that is as wide, or next to it."""

@@ -17,6 +17,7 @@ from mlsysim.formulas.parameter_counts import norms, plain_layers
 from mlsysim.formulas.rank_parameters import WHOLE_EDGE, at_place, most
 from mlsysim.formulas.step_time import PARTS, binding, longest
 from mlsysim.formulas.trained_parameters import ON_LAST
+from mlsysim.formulas.training_memory import DRIVER_MEMORY
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, label, token, when
 from mlsysim.symbols.activations import A_bwd, A_loss, M_r, V_r, b_last
 from mlsysim.symbols.formats import q_a, q_u
@@ -45,6 +46,7 @@ from mlsysim.symbols.fsdp import (
 )
 from mlsysim.symbols.groups import n_g, t_ag_g
 from mlsysim.symbols.hardware import M_cap
+from mlsysim.symbols.iteration import M_drv
 from mlsysim.symbols.layers import T_host, T_stage, t_stage_host
 from mlsysim.symbols.mixers import n_N
 from mlsysim.symbols.parameters import P_norm
@@ -71,6 +73,7 @@ from mlsysim.symbols.training import (
     C_buf,
     G,
     M,
+    M_ctx,
     O,
     P_attn_r,
     P_exp_r,
@@ -284,11 +287,11 @@ total_memory = Formula(
 
 usable_memory = Formula(
     M_usable,
-    M_cap - reserve,
+    DRIVER_MEMORY - reserve - M_ctx,
     title="Memory that the allocator can have",
     source=ALLOCATOR,
     assumes="Less the context of the device and the buffers of the communication library.",
-    example=Example({M_cap: 103.08, reserve: 4.3}, "98.78 GB", derived="103.08 - 4.3"),
+    example=Example({M_cap: 103.08, M_drv: 0, reserve: 4.3, M_ctx: 0}, "98.78 GB", derived="103.08 - 4.3"),
 )
 
 reported_memory = Formula(

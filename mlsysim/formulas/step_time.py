@@ -22,8 +22,9 @@ from mlsysim.symbols.activations import (
     sigma_e,
 )
 from mlsysim.symbols.formats import q_a
+from mlsysim.symbols.fsdp import M_usable
 from mlsysim.symbols.groups import V_g, n_g, t_ag_g, t_sum
-from mlsysim.symbols.hardware import B_mem, F, M_cap, n_fleet
+from mlsysim.symbols.hardware import B_mem, F, n_fleet
 from mlsysim.symbols.layers import (
     F_lin,
     F_wide,
@@ -686,13 +687,13 @@ longest_part_time = Formula(
 
 longest_part = Formula(
     step_bottleneck,
-    binding(PARTS, M_cap < M),
+    binding(PARTS, M_usable < M),
     title="What binds a step",
     source=Source("williams2009"),
     variant="per_operator",
     example=Example(
         {
-            M_cap: 80,
+            M_usable: 80,
             M: 60,
             T_max: 860,
             n_mb: 4,

@@ -196,6 +196,8 @@ class DeclaredModel:
         What a reader must know of results.
     savings : dict
         For each argument that costs something to save something: its value without, and the output it lowers.
+    effective_with : dict
+        For each argument that has an effect only beside others: what these must be, in words.
     uncrossed : dict
         For each input that says how fast links are, conditions under which nothing crosses them, so that it needs no
         value. A condition is of the variants that take all its arguments.
@@ -227,6 +229,7 @@ class DeclaredModel:
     alone: ClassVar[Alone | None] = None
     caveats: ClassVar[tuple[Caveat, ...]] = ()
     savings: ClassVar[Mapping[str, tuple[Any, str]]] = {}
+    effective_with: ClassVar[Mapping[str, str]] = {}
     uncrossed: ClassVar[Mapping[str, tuple[Requirement, ...]]] = {}
     givers: ClassVar[Mapping[str, tuple[tuple[str, Slot], ...]]] = {}
     defaults: Mapping[str, Any] = {}

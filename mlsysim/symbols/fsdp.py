@@ -63,7 +63,8 @@ M_report = variable(
     "reported_memory",
     r"M_{\mathrm{rep}}",
     "GB",
-    "Memory that the allocator reports as reserved: what it wants, or all it can have.",
+    "Memory that users of the stack read: what is allocated, what the allocator has reserved, or what the device "
+    "shows; at most all there is.",
 )
 M_live = variable(
     "live_memory",

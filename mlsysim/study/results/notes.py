@@ -28,7 +28,7 @@ from mlsysim.inputs.engines import argument_of, stack_for
 from mlsysim.inputs.recipe import FromRecipe, name_of, recipe_argument
 from mlsysim.study.results.display import as_text
 from mlsysim.study.results.infeasible import asked_again
-from mlsysim.symbolic import variable_of
+from mlsysim.symbolic import Label, variable_of
 
 if TYPE_CHECKING:
     from mlsysim.study.results.result import Result
@@ -72,6 +72,7 @@ def notes(result: Result) -> tuple[str, ...]:
         _before(result),
         *caveats(binding, result._values),
         *_vain(result),
+        *_idle(result),
     )
     return tuple(note for note in lines if note)
 
@@ -371,7 +372,8 @@ def _number(value: Any) -> float:
 @lru_cache(maxsize=256)
 def _names(caveat: Caveat) -> frozenset[str]:
     """Inputs and outputs that a caveat is about."""
-    return frozenset({symbol.name for symbol in caveat.where.free_symbols} | caveat.told)
+    symbols = (symbol for symbol in caveat.where.free_symbols if not isinstance(symbol, Label))
+    return frozenset({symbol.name for symbol in symbols} | caveat.told)
 
 
 def _vain(result: Result) -> list[str]:
@@ -389,6 +391,19 @@ def _vain(result: Result) -> list[str]:
             much, all_of_it = as_text(variable, max(saved, 0.0)), as_text(variable, whole)
             found.append(f"{name}={result[name]} saves {much} of {all_of_it} {output}")
     return found
+
+
+def _idle(result: Result) -> Iterator[str]:
+    """Arguments that were typed and leave every number as it is without them, and what it takes that they do not."""
+    model = result.model
+    for name, asked in model.effective_with.items():
+        if name not in result.input_names or result.origin(name) != GIVEN or name not in model.defaults:
+            continue
+        other = asked_again(result, model.variant, **{name: model.defaults[name]})
+        shown = [each for each in model.headline if each in result]
+        same = other is not None and all(other.canonical(each) == result.canonical(each) for each in shown)
+        if same and other.canonical(name) != result.canonical(name):
+            yield f"{name}={result[name]} has no effect without {asked}"
 
 
 def over(binding: Binding, argument: str) -> np.ndarray:
