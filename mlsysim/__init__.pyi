@@ -729,6 +729,7 @@ class TrainingMemoryModel(_TrainingMemoryModel):
 class _ServingInputs(TypedDict, total=False):
     request_rate: float | str | Quantity[Any]
     concurrency: float | str | Quantity[Any]
+    num_rounds: float | str | Quantity[Any]
     isl: float | str | Quantity[Any]
     osl: float | str | Quantity[Any]
     ttft_slo: float | str | Quantity[Any]
@@ -776,6 +777,8 @@ class _ServingInputs(TypedDict, total=False):
     isl_cv: float | str | Quantity[Any]
     osl_cv: float | str | Quantity[Any]
     burstiness: float | str | Quantity[Any]
+    poll_interval: float | str | Quantity[Any]
+    batch_wait: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
     attention_mask: str
     congestion_factor: float | str | Quantity[Any]
@@ -910,6 +913,8 @@ class _ServingInputs(TypedDict, total=False):
     sampling_bytes: float | str | Quantity[Any]
     expert_hidden_multiple: float | str | Quantity[Any]
     expert_width_multiple: float | str | Quantity[Any]
+    frontend_time: float | str | Quantity[Any]
+    frontend_token_time: float | str | Quantity[Any]
     rental_price: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
@@ -940,6 +945,7 @@ class _ServingResult(Result):
     bare_step_time: Quantity[Any]
     batch_seen: Quantity[Any]
     batch_variance: Quantity[Any]
+    batch_wait: float
     best_num_speculative_tokens: float
     between_further_prompts: float
     between_gap_prompts: float
@@ -1163,6 +1169,9 @@ class _ServingResult(Result):
     first_token_skewness: float
     first_token_variance: Quantity[Any]
     followed_probability: float
+    frontend_time: Quantity[Any]
+    frontend_token_time: Quantity[Any]
+    frontend_wait: Quantity[Any]
     full_batch: Quantity[Any]
     full_iteration_time: Quantity[Any]
     full_share: float
@@ -1284,6 +1293,7 @@ class _ServingResult(Result):
     num_prefixes: float
     num_redundant_experts: float
     num_replicas: float
+    num_rounds: float
     num_speculative_tokens: float
     o_groups: float
     o_lora_rank: float
@@ -1300,6 +1310,7 @@ class _ServingResult(Result):
     picked_entry_width: float
     poisson_wait: Quantity[Any]
     poisson_wait_scale: Quantity[Any]
+    poll_interval: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     precision: str
@@ -1355,6 +1366,7 @@ class _ServingResult(Result):
     prompt_wait_probability: float
     prompt_wait_scale: Quantity[Any]
     prompts: Quantity[Any]
+    prompts_together: Quantity[Any]
     pue: float
     q_lora_rank: float
     qk_nope_head_dim: float
@@ -1521,12 +1533,14 @@ class _ServingResult(Result):
     tpot_slo: Quantity[Any]
     tpot_spread: Quantity[Any]
     ttft_attainment: float
+    ttft_burst: Quantity[Any]
     ttft_log_variance: float
     ttft_mean: Quantity[Any]
     ttft_p50: Quantity[Any]
     ttft_p90: Quantity[Any]
     ttft_p99: Quantity[Any]
     ttft_slo: Quantity[Any]
+    ttft_steady: Quantity[Any]
     two_batch_overlap: float
     unbounded_attention_layers: float
     uneven_stage_time: Quantity[Any]
@@ -4255,6 +4269,7 @@ class _EconomicsInputs(TypedDict, total=False):
     images: float | str | Quantity[Any]
     request_rate: float | str | Quantity[Any]
     concurrency: float | str | Quantity[Any]
+    num_rounds: float | str | Quantity[Any]
     isl: float | str | Quantity[Any]
     osl: float | str | Quantity[Any]
     ttft_slo: float | str | Quantity[Any]
@@ -4288,6 +4303,8 @@ class _EconomicsInputs(TypedDict, total=False):
     isl_cv: float | str | Quantity[Any]
     osl_cv: float | str | Quantity[Any]
     burstiness: float | str | Quantity[Any]
+    poll_interval: float | str | Quantity[Any]
+    batch_wait: float | str | Quantity[Any]
     duration: float | str | Quantity[Any]
     accelerators: float | str | Quantity[Any]
     busy_share: float | str | Quantity[Any]
@@ -4447,6 +4464,8 @@ class _EconomicsInputs(TypedDict, total=False):
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
     communication_memory: float | str | Quantity[Any]
+    frontend_time: float | str | Quantity[Any]
+    frontend_token_time: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
     recipe: str | _catalog.Recipe
@@ -4506,6 +4525,7 @@ class _EconomicsResult(Result):
     batch_seen: Quantity[Any]
     batch_size: float
     batch_variance: Quantity[Any]
+    batch_wait: float
     besides_launch_time: Quantity[Any]
     best_num_speculative_tokens: float
     between_further_prompts: float
@@ -4865,6 +4885,9 @@ class _EconomicsResult(Result):
     forward_share: float
     free_link_time: Quantity[Any]
     free_share: float
+    frontend_time: Quantity[Any]
+    frontend_token_time: Quantity[Any]
+    frontend_wait: Quantity[Any]
     full_batch: Quantity[Any]
     full_iteration_time: Quantity[Any]
     full_share: float
@@ -5096,6 +5119,7 @@ class _EconomicsResult(Result):
     num_prefixes: float
     num_redundant_experts: float
     num_replicas: float
+    num_rounds: float
     num_speculative_tokens: float
     o_groups: float
     o_lora_rank: float
@@ -5130,6 +5154,7 @@ class _EconomicsResult(Result):
     plain_layers_of_rank: float
     poisson_wait: Quantity[Any]
     poisson_wait_scale: Quantity[Any]
+    poll_interval: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -5197,6 +5222,7 @@ class _EconomicsResult(Result):
     prompt_wait_probability: float
     prompt_wait_scale: Quantity[Any]
     prompts: Quantity[Any]
+    prompts_together: Quantity[Any]
     pue: float
     q_lora_rank: float
     qk_nope_head_dim: float
@@ -5463,12 +5489,14 @@ class _EconomicsResult(Result):
     training_tokens: Quantity[Any]
     ttft: Quantity[Any]
     ttft_attainment: float
+    ttft_burst: Quantity[Any]
     ttft_log_variance: float
     ttft_mean: Quantity[Any]
     ttft_p50: Quantity[Any]
     ttft_p90: Quantity[Any]
     ttft_p99: Quantity[Any]
     ttft_slo: Quantity[Any]
+    ttft_steady: Quantity[Any]
     two_batch_overlap: float
     unbound_core_activation: Quantity[Any]
     unbounded_attention_layers: float
@@ -5603,6 +5631,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     training_tokens: float | str | Quantity[Any]
     request_rate: float | str | Quantity[Any]
     concurrency: float | str | Quantity[Any]
+    num_rounds: float | str | Quantity[Any]
     isl: float | str | Quantity[Any]
     osl: float | str | Quantity[Any]
     ttft_slo: float | str | Quantity[Any]
@@ -5637,6 +5666,8 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     isl_cv: float | str | Quantity[Any]
     osl_cv: float | str | Quantity[Any]
     burstiness: float | str | Quantity[Any]
+    poll_interval: float | str | Quantity[Any]
+    batch_wait: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
     images: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
@@ -5793,6 +5824,8 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     sampling_bytes: float | str | Quantity[Any]
     expert_hidden_multiple: float | str | Quantity[Any]
     expert_width_multiple: float | str | Quantity[Any]
+    frontend_time: float | str | Quantity[Any]
+    frontend_token_time: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
 class _MemoryExpansionResult(Result):
@@ -5847,6 +5880,7 @@ class _MemoryExpansionResult(Result):
     batch_seen: Quantity[Any]
     batch_size: float
     batch_variance: Quantity[Any]
+    batch_wait: float
     besides_launch_time: Quantity[Any]
     between_further_prompts: float
     between_gap_prompts: float
@@ -6171,6 +6205,9 @@ class _MemoryExpansionResult(Result):
     forward_free_time: Quantity[Any]
     forward_share: float
     free_link_time: Quantity[Any]
+    frontend_time: Quantity[Any]
+    frontend_token_time: Quantity[Any]
+    frontend_wait: Quantity[Any]
     full_batch: Quantity[Any]
     full_iteration_time: Quantity[Any]
     full_share: float
@@ -6374,6 +6411,7 @@ class _MemoryExpansionResult(Result):
     num_prefixes: float
     num_redundant_experts: float
     num_replicas: float
+    num_rounds: float
     num_speculative_tokens: float
     o_groups: float
     o_lora_rank: float
@@ -6407,6 +6445,7 @@ class _MemoryExpansionResult(Result):
     poisson_wait: Quantity[Any]
     poisson_wait_scale: Quantity[Any]
     policy: str
+    poll_interval: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -6463,6 +6502,7 @@ class _MemoryExpansionResult(Result):
     prompt_wait: Quantity[Any]
     prompt_wait_probability: float
     prompt_wait_scale: Quantity[Any]
+    prompts_together: Quantity[Any]
     q_lora_rank: float
     qk_nope_head_dim: float
     qk_norm: float
@@ -6694,12 +6734,14 @@ class _MemoryExpansionResult(Result):
     training_time: Quantity[Any]
     training_tokens: Quantity[Any]
     ttft_attainment: float
+    ttft_burst: Quantity[Any]
     ttft_log_variance: float
     ttft_mean: Quantity[Any]
     ttft_p50: Quantity[Any]
     ttft_p90: Quantity[Any]
     ttft_p99: Quantity[Any]
     ttft_slo: Quantity[Any]
+    ttft_steady: Quantity[Any]
     two_batch_overlap: float
     unbound_core_activation: Quantity[Any]
     unbounded_attention_layers: float

@@ -32,6 +32,11 @@ _CROWDED = when(
 )
 
 
+def unmet(stalls: Any) -> Any:
+    """Part of the stalls by all others that answers of a run lack: of the prompts that start it, half are behind."""
+    return when(RUN, stalls / (2 * Max(1, K_z)), 0)
+
+
 def others(requests: Any) -> Any:
     """Number of others that decode beside one of so many."""
     return Max(0, requests / request - 1)

@@ -32,12 +32,12 @@ def asked(arrival, prompt, answer):
     whole = lambda each: np.array(np.broadcast_to(each, count), np.int64)  # noqa: E731
     even, none = np.ones(count), whole(-1)
     return Requests(
-        np.array(arrival, float), whole(prompt), whole(answer), even, whole(0), none, none, np.arange(count)
+        np.array(arrival, float), whole(prompt), whole(answer), even, whole(0), none, none, np.arange(count), np.zeros(count)
     )
 
 
 def rules(**changed):
-    return Rules(False, 0, 1000, 1e12, 0.0, 1.0, 0.0, 0.0, 0, 0.0, 1, 0.0)._replace(**changed)
+    return Rules(False, 0, 1000, 1e12, 0.0, 1.0, 0.0, 0.0, 0, 0.0, 1, 0.0, 0.0, 1, 0)._replace(**changed)
 
 
 def waits(service, rate, prompt, count=200_000):
