@@ -363,7 +363,7 @@ def serve(asked, times, rules, seen, work, most):
         if rules.in_flight:
             while numbers[OPENED] < min(opening, rules.in_flight + numbers[CHAINS]):
                 request = asked.opening[numbers[OPENED]]
-                later = asked.front[request] + rules.missed
+                later = asked.front[request] + (0.0 if idle else rules.missed)
                 if later <= 0 and looks:
                     send(asked, seen, work, request, now)
                 else:
