@@ -32,6 +32,11 @@ _CROWDED = when(
 )
 
 
+def unmet(stalls: Any) -> Any:
+    """Part of the stalls by all others that answers of a run lack: of the prompts that start it, half are behind."""
+    return when(RUN, stalls / (2 * Max(1, K_z)), 0)
+
+
 def others(requests: Any) -> Any:
     """Number of others that decode beside one of so many."""
     return Max(0, requests / request - 1)
@@ -41,7 +46,7 @@ def together(requests: Any) -> Any:
     """Number of other prompts that come with one, where so many requests decode."""
     beside = others(requests)
     found = Min(beside, LOOKS * _CROWDED * beside / Max(1, u_ans))
-    return when(And(Z_all > 0, Or(cv_in > 0, cv_out > 0, K_z > 0, LOOKS > 1)), found, 0)
+    return when(And(Z_all > 0, Or(cv_in > 0, cv_out > 0, K_z > 0, LOOKS > 1)), 1, 0) * found
 
 
 def admitted(requests: Any, rate: Any, iteration: Any, missed: Any) -> Any:
@@ -50,7 +55,7 @@ def admitted(requests: Any, rate: Any, iteration: Any, missed: Any) -> Any:
     looks = (Max(1, r_poll) - 1) / 2 + w_wait * (1 + waiting / 2) / (1 + waiting)
     beside = others(requests)
     apart = Max(0, 1 - together(requests) / Max(Rational(1, 10**9), beside))
-    return when(beside > 0, looks * iteration + when(K_z > 0, apart * missed, 0), 0)
+    return Min(1, beside) * (looks * iteration + when(K_z > 0, 1, 0) * apart * missed)
 
 
 def decoded_or_prefilled(requests: Any, step: Any, prefill: Any) -> Any:
@@ -78,7 +83,7 @@ prompts_together = Formula(
     "looks of the engine are taken together.",
     example=Example(
         {N_z: 101, u_ans: 1000, cv_in: 0, cv_out: 0.0641, K_z: 10, Z_all: 101, r_poll: 0, w_wait: 0},
-        "0.24449 request",
+        "0.24450 request",
         derived="100 / 1000 * (2 * 3 - 1) / 9 * 0.2821 / 0.0641",
     ),
 )

@@ -358,14 +358,17 @@ def serve(asked, times, rules, seen, work, most):
             return False
         most -= 1
         now = floats[NOW]
+        idle = numbers[DECODING] == 0 and numbers[PARTIAL] < 0 and numbers[WAITING] == 0
+        looks = numbers[LOOKED] == 0 or idle
         if rules.in_flight:
             while numbers[OPENED] < min(opening, rules.in_flight + numbers[CHAINS]):
                 request = asked.opening[numbers[OPENED]]
-                time = now + asked.front[request] + rules.missed
-                numbers[FUTURE] = push(work.future, work.future_of, numbers[FUTURE], time, request)
+                later = asked.front[request] + (0.0 if idle else rules.missed)
+                if later <= 0 and looks:
+                    send(asked, seen, work, request, now)
+                else:
+                    numbers[FUTURE] = push(work.future, work.future_of, numbers[FUTURE], now + later, request)
                 numbers[OPENED] += 1
-        idle = numbers[DECODING] == 0 and numbers[PARTIAL] < 0 and numbers[WAITING] == 0
-        looks = numbers[LOOKED] == 0 or idle
         if looks and not rules.in_flight:
             while numbers[OPENED] < opening and asked.arrival[asked.opening[numbers[OPENED]]] <= now:
                 request = asked.opening[numbers[OPENED]]

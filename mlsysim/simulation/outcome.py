@@ -305,8 +305,6 @@ class Simulation:
             )
         if asked.prioritised:
             yield "the law serves requests in the order in which they come, whatever their priority"
-        if asked.rounds:
-            yield f"the law is that of a steady state, without the start of {asked.rounds} rounds"
         values = asked.binding.values
         if any(values.get(name, 1) > 1 for name in ("pp_size", "dp_attention_size")):
             yield "a prompt stops all stages and attention ranks here: the law lets each of them go on by itself"
