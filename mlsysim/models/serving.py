@@ -30,8 +30,10 @@ from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel, Verb
 from mlsysim.models.iteration import ADAPTERS, ENGINE_CAVEATS, ENGINE_DEFAULTS, LAYOUT, IterationModel
 from mlsysim.models.shape import DECODES, UNCROSSED, prefill_caveats
+from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Requirement, request, token, when
 from mlsysim.symbolic.exchange import exchanged
+from mlsysim.symbolic.variable import declaration_order
 from mlsysim.symbols.chunked import C_b, cv_in, cv_out
 from mlsysim.symbols.deployment import (
     T_1,
@@ -119,8 +121,8 @@ _BY_ITERATIONS = (
     "goodput_per_accelerator",
     "tokens_per_second_per_accelerator",
 )
-#: What a trace says of the requests.
-TRAFFIC = ("request_rate", "isl", "osl", "isl_cv", "osl_cv", "burstiness")
+#: What traffic says of the requests.
+TRAFFIC = tuple(name for name in Traffic.model_fields if name in declaration_order())
 #: Settings of an engine, of which its stack says the defaults.
 FLAGS = ("max_num_seqs", "max_num_batched_tokens")
 #: A cache of prefixes of a given size, and who asks for them.
@@ -330,7 +332,7 @@ class ServingModel(PerformanceModel):
     slots = {
         **IterationModel.slots,
         **{name: _drawing(IterationModel.slots[name], *hosts) for name, hosts in _POWERED.items()},
-        "stack": replace(IterationModel.slots["stack"], provides=(*IterationModel.slots["stack"].provides, *FLAGS)),
+        "stack": stack_slot((*IterationModel.slots["stack"].provides, *FLAGS)),
         "engine": Slot(Engine, ()),
         "traffic": Slot(Traffic, TRAFFIC, optional=True),
         "rent": Slot(Rent, ("rental_price",), optional=True, strict=True),
