@@ -7240,6 +7240,17 @@ class _SystemsClusters(_catalog.Group):
     Llama3_16K: _catalog.Fleet
     DeepSeek_H800_2048: _catalog.Fleet
     Meta_24K: _catalog.Fleet
+class _SystemsTraffic(_catalog.Group):
+    InferenceX_1k_1k: _catalog.Traffic
+    InferenceX_8k_1k: _catalog.Traffic
+    InferenceX_1k_8k: _catalog.Traffic
+    ShareGPT: _catalog.Traffic
+    Mooncake_Conversation: _catalog.Traffic
+    Mooncake_Agents: _catalog.Traffic
+    Mooncake_Long_Context: _catalog.Traffic
+    GitHub_Copilot_Agents: _catalog.Traffic
+    TraceLab_Claude: _catalog.Traffic
+    TraceLab_Codex: _catalog.Traffic
 class _Systems(_catalog.Group):
     Memories: _SystemsMemories
     Designs: _SystemsDesigns
@@ -7247,6 +7258,7 @@ class _Systems(_catalog.Group):
     Nodes: _SystemsNodes
     Fabrics: _SystemsFabrics
     Clusters: _SystemsClusters
+    Traffic: _SystemsTraffic
 Systems: _Systems
 class _Stacks(_catalog.Group):
     Generic: _catalog.Stack

@@ -33,6 +33,7 @@ from mlsysim.models.shape import DECODES, UNCROSSED, prefill_caveats
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Requirement, request, token, when
 from mlsysim.symbolic.exchange import exchanged
+from mlsysim.symbolic.variable import declaration_order
 from mlsysim.symbols.chunked import C_b, cv_in, cv_out
 from mlsysim.symbols.closed_loops import K_z, r_poll, w_wait
 from mlsysim.symbols.deployment import (
@@ -123,8 +124,8 @@ _BY_ITERATIONS = (
     "goodput_per_accelerator",
     "tokens_per_second_per_accelerator",
 )
-#: What a trace says of the requests.
-TRAFFIC = ("request_rate", "isl", "osl", "isl_cv", "osl_cv", "burstiness")
+#: What traffic says of the requests.
+TRAFFIC = tuple(name for name in Traffic.model_fields if name in declaration_order())
 #: Settings of an engine, of which its stack says the defaults.
 FLAGS = ("max_num_seqs", "max_num_batched_tokens")
 #: A cache of prefixes of a given size, and who asks for them.

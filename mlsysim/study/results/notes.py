@@ -15,6 +15,7 @@ from mlsysim.catalog import (
     Engine,
     Recipe,
     Stack,
+    Traffic,
     TransformerWorkload,
     Value,
     memory_as_typed,
@@ -65,7 +66,7 @@ def notes(result: Result) -> tuple[str, ...]:
         *input_notes(binding),
         *_of_file(result),
         left_out(result),
-        _not_read(result),
+        *_not_read(result),
         _as_run(result),
         _as_scheduled(result),
         _contradiction(result),
@@ -248,12 +249,10 @@ def left_out(result: Result) -> str:
     return without_arguments(result.model, result.left_out)
 
 
-def _not_read(result: Result) -> str:
-    """Name the options of a recipe's file that no argument expresses; empty where there are none."""
-    recipe = result.entries.get(recipe_argument(type(result.model)))
-    if not isinstance(recipe, Recipe) or not recipe.not_read:
-        return ""
-    return f"of {name_of(recipe)} is not read: {', '.join(recipe.not_read)}"
+def _not_read(result: Result) -> list[str]:
+    """Name what files of recipes and traffic have and no argument expresses."""
+    read = [entry for entry in result.entries.values() if isinstance(entry, Recipe | Traffic) and entry.not_read]
+    return [f"of {name_of(entry)} is not read: {', '.join(entry.not_read)}" for entry in read]
 
 
 def without_arguments(model: DeclaredModel, left_out: Sequence[str]) -> str:
