@@ -888,6 +888,7 @@ class _ServingInputs(TypedDict, total=False):
     accelerators_per_pod: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
+    weight_read_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
@@ -960,6 +961,7 @@ class _ServingResult(Result):
     burst_stall: Quantity[Any]
     burstiness: float
     busy_share: float
+    busy_stages: float
     c10_log_rank: float
     c10_lora_log_rank: float
     c10_loras: float
@@ -1554,8 +1556,10 @@ class _ServingResult(Result):
     waiting_tokens: Quantity[Any]
     weight_bytes: Quantity[Any]
     weight_dtype: str
+    weight_read_efficiency: float
     weights_read_stretch: float
     whole_law: float
+    widening_bytes: Quantity[Any]
     window_reach: Quantity[Any]
     worker_overhead: Quantity[Any]
     workspace_memory: Quantity[Any]
@@ -1955,6 +1959,8 @@ class _IterationInputs(TypedDict, total=False):
     lora_layer_tax: float | str | Quantity[Any]
     output_tokens: float | str | Quantity[Any]
     max_batch_size: float | str | Quantity[Any]
+    max_num_batched_tokens: float | str | Quantity[Any]
+    sent_one_by_one: bool | str
     attention_mask: str
     congestion_factor: float | str | Quantity[Any]
     images: float | str | Quantity[Any]
@@ -2058,6 +2064,7 @@ class _IterationInputs(TypedDict, total=False):
     accelerators_per_pod: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
+    weight_read_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
@@ -2091,6 +2098,7 @@ class _IterationResult(Result):
     activation_time: Quantity[Any]
     active_experts_per_token: float
     adapted_attention_edges: float
+    all_prompts_time: Quantity[Any]
     allreduce_time: Quantity[Any]
     attention_edges_per_rank: float
     attention_flops: Quantity[Any]
@@ -2103,6 +2111,7 @@ class _IterationResult(Result):
     attention_sinks: float
     bidirectional: float
     blockless_layers: float
+    busy_stages: float
     c10_lora_log_rank: float
     c10_loras: float
     c10_other_lora_share: float
@@ -2186,6 +2195,7 @@ class _IterationResult(Result):
     dispatch_time: Quantity[Any]
     dp_attention_size: float
     driver_memory: Quantity[Any]
+    e2e_mean: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
     embedding_dim: float
@@ -2217,6 +2227,7 @@ class _IterationResult(Result):
     ffn_edges_per_rank: float
     ffn_parameters: float
     ffn_parameters_per_rank: float
+    first_prompt_time: Quantity[Any]
     further_matrices: float
     gate_width: float
     gated: float
@@ -2285,6 +2296,7 @@ class _IterationResult(Result):
     lora_zipf: float
     max_batch_size: Quantity[Any]
     max_loras: float
+    max_num_batched_tokens: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
@@ -2319,6 +2331,8 @@ class _IterationResult(Result):
     precision: str
     prefill_attention_efficiency: float
     prefill_attention_time: Quantity[Any]
+    prefill_batch: Quantity[Any]
+    prefill_batch_time: Quantity[Any]
     prefix_hit_rate: float
     product_bytes: Quantity[Any]
     prompts: Quantity[Any]
@@ -2357,6 +2371,7 @@ class _IterationResult(Result):
     scored_pair_flops: Quantity[Any]
     scores_share: float
     send_time: Quantity[Any]
+    sent_one_by_one: float
     seq_len: Quantity[Any]
     sequence_overhead: Quantity[Any]
     served_weights: Quantity[Any]
@@ -2419,6 +2434,8 @@ class _IterationResult(Result):
     tp_summed_bytes: Quantity[Any]
     tp_switch_time: Quantity[Any]
     tp_tree_time: Quantity[Any]
+    tpot_mean: Quantity[Any]
+    ttft_mean: Quantity[Any]
     two_batch_overlap: float
     unbounded_attention_layers: float
     uneven_stage_time: Quantity[Any]
@@ -2429,7 +2446,9 @@ class _IterationResult(Result):
     vocab_size: float
     weight_bytes: Quantity[Any]
     weight_dtype: str
+    weight_read_efficiency: float
     weights_read_stretch: float
+    widening_bytes: Quantity[Any]
     window_reach: Quantity[Any]
     worker_overhead: Quantity[Any]
     workspace_memory: Quantity[Any]
@@ -4458,6 +4477,7 @@ class _EconomicsInputs(TypedDict, total=False):
     sampling_bytes: float | str | Quantity[Any]
     expert_hidden_multiple: float | str | Quantity[Any]
     expert_width_multiple: float | str | Quantity[Any]
+    weight_read_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     host_layer_time: float | str | Quantity[Any]
     iteration_overhead: float | str | Quantity[Any]
@@ -4546,6 +4566,7 @@ class _EconomicsResult(Result):
     burst_stall: Quantity[Any]
     burstiness: float
     busy_share: float
+    busy_stages: float
     c10_log_rank: float
     c10_lora_log_rank: float
     c10_loras: float
@@ -5524,10 +5545,12 @@ class _EconomicsResult(Result):
     weight_dtype: str
     weight_gather_time: Quantity[Any]
     weight_gradient_share: float
+    weight_read_efficiency: float
     weights: Quantity[Any]
     weights_read_stretch: float
     whole_law: float
     wide_rate: Quantity[Any]
+    widening_bytes: Quantity[Any]
     widening_traffic: Quantity[Any]
     width_vectors: float
     window_reach: Quantity[Any]
@@ -5808,6 +5831,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     expert_operations: float | str | Quantity[Any]
     grouped_experts: bool | str
     captured_share: float | str | Quantity[Any]
+    weight_read_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
     layer_tax: float | str | Quantity[Any]
@@ -6770,11 +6794,13 @@ class _MemoryExpansionResult(Result):
     weight_gather_time: Quantity[Any]
     weight_gradient_share: float
     weight_passes: float
+    weight_read_efficiency: float
     weights: Quantity[Any]
     weights_offload: float
     weights_read_stretch: float
     whole_law: float
     wide_rate: Quantity[Any]
+    widening_bytes: Quantity[Any]
     widening_traffic: Quantity[Any]
     width_vectors: float
     window_reach: Quantity[Any]
