@@ -48,7 +48,21 @@ from mlsysim.symbols.formats import q_w
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.mixers import L_c, L_st, a, r_kv
 from mlsysim.symbols.routing import c_f, pad
-from mlsysim.symbols.training import c_cp, checkpointing, d, e, f, g, optimizer, optimizer_in_backward, p, r_dp, t, t_e
+from mlsysim.symbols.training import (
+    M_ctx,
+    c_cp,
+    checkpointing,
+    d,
+    e,
+    f,
+    g,
+    optimizer,
+    optimizer_in_backward,
+    p,
+    r_dp,
+    t,
+    t_e,
+)
 from mlsysim.symbols.workload import E, L, L_moe, P_re, d_e, d_ff, d_sh, gated, k
 
 FIRST_ORDER = System(number_formats.FIRST_ORDER + training_memory.FIRST_ORDER)
@@ -119,6 +133,10 @@ END_REQUIREMENTS = (
         ~DUALPIPE | Eq(peak_rank, label(peak_rank, "fullest")),
         "must be fullest with DualPipe, whose ranks hold two stages",
     ),
+)
+#: Contexts leave something.
+CONTEXTS = Requirement(
+    M_ctx, M_ctx < training_memory.DRIVER_MEMORY, "must be less than the memory of the device ({memory_capacity})"
 )
 #: Sums of micro-batches need every gradient until the last one.
 UPDATED_AT_ONCE = Requirement(
@@ -240,6 +258,7 @@ LAYOUT_REQUIREMENTS = (
     *CHUNK_REQUIREMENTS,
     *END_REQUIREMENTS,
     UPDATED_AT_ONCE,
+    CONTEXTS,
     *PAIR_REQUIREMENTS,
     *SHAPE_REQUIREMENTS,
     *TEXT_ALONE,

@@ -416,18 +416,25 @@ def per_operator(x):
     found = ranks[place]
     total = max(found["rank_memory"], found.pop("both_ends"))
     moments = ("loss_memory", "head_memory", "layer_memory", "update_memory")
-    margin, spread = x["memory_capacity"] - total, x["memory_spread"]
-    likely = math.erfc(math.log(total / x["memory_capacity"]) / spread / 2**0.5) / 2 if spread else margin >= 0
+    gives = x["driver_memory"] or x["memory_capacity"]
+    usable = gives - x["context_memory"]
+    margin, spread = usable - total, x["memory_spread"]
+    likely = math.erfc(math.log(total / usable) / spread / 2**0.5) / 2 if spread else margin >= 0
+    reading, pools = x["memory_reading"], total * (1 + x["pool_share"])
+    read = {"allocated": min(total, usable), "reserved": min(pools, usable)}
+    read["device"] = min(pools + x["context_memory"], gives)
     return {
         **found,
         "binding_rank": ["first", "between", "last"].index(place),
         "peak_moment": max(range(4), key=lambda each: found[moments[each]]),
         "total_memory": total,
-        "memory_utilization": total / x["memory_capacity"],
+        "usable_memory": usable,
+        "reported_memory": read[reading],
+        "memory_utilization": total / usable,
         "memory_margin": margin,
         "fit_probability": likely,
         "fit": 0 if likely >= 0.95 else 1 if likely <= 0.05 else 2,
-        "feasible": total <= x["memory_capacity"],
+        "feasible": total <= usable,
     }
 
 
@@ -698,6 +705,10 @@ def draw_live(r, x):
         "layers_last_stage": r.choice([0, r.randint(1, few)]) if few else 0,
         "microbatch_group": r.choice([0, 5]),
         "memory_spread": r.choice([0.0, 0.5]),
+        "memory_reading": r.choice(["allocated", "reserved", "device"]),
+        "context_memory": r.choice([0.0, 1e9]),
+        "pool_share": r.choice([0.0, 0.1]),
+        "driver_memory": r.choice([0.0, 9e9]),
     }
 
 
@@ -810,13 +821,16 @@ def test_every_headline_output_is_compared(case):
     assert set(model.headline) <= set(expected)
 
 
+BYTES = ("reserved_memory", "workspace", "context_memory", "driver_memory")
+
+
 def test_the_draws_are_inputs_the_model_accepts(case):
     """Through the front door, so that what is compared is what a user can ask."""
     model, points, _, expected = case
     for place, point in enumerate(points[:60]):
         typed = {k: v for k, v in point.items() if k in model.arguments}
         typed |= {"memory_capacity": f"{point['memory_capacity']!r} byte"}
-        typed |= {k: f"{point[k]!r} byte" for k in ("reserved_memory", "workspace") if k in typed}
+        typed |= {k: f"{point[k]!r} byte" for k in BYTES if k in typed}
         found = model.solve(**typed).canonical("total_memory")
         assert found == pytest.approx(expected["total_memory"][place], rel=1e-12)
 

@@ -136,6 +136,7 @@ EXPECTED = {
             "state_matrix_width": 0,
             "moe_layer_interval": None,
             "memory_capacity": None,
+            "driver_memory": 0,
         },
     ),
     ServingCapacityModel: (
