@@ -333,6 +333,9 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
     memory_spread: float | str | Quantity[Any]
+    memory_reading: str
+    context_memory: float | str | Quantity[Any]
+    pool_share: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
     hidden_dim: float | str | Quantity[Any]
@@ -411,6 +414,7 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     stack: str | _catalog.Stack
     recipe: str | _catalog.Recipe
 class _TrainingMemoryResult(Result):
@@ -453,6 +457,7 @@ class _TrainingMemoryResult(Result):
     compressed_attention_parameters_per_rank: float
     compressed_layers: float
     compute_dtype: str
+    context_memory: Quantity[Any]
     conv_channels: float
     conv_kernel: float
     core_width_per_rank: float
@@ -463,6 +468,7 @@ class _TrainingMemoryResult(Result):
     dense_parameters_per_rank: float
     dp_replicate_size: float
     dp_size: float
+    driver_memory: Quantity[Any]
     dropout_activation: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
     edge_parameters_per_rank: float
@@ -582,6 +588,7 @@ class _TrainingMemoryResult(Result):
     memory_after_step: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_margin: Quantity[Any]
+    memory_reading: str
     memory_spread: float
     memory_utilization: float
     micro_batch_tokens: Quantity[Any]
@@ -622,6 +629,7 @@ class _TrainingMemoryResult(Result):
     peak_rank: str
     pipeline_schedule: str
     plain_layers_of_rank: float
+    pool_share: float
     pp_size: float
     precision: str
     product_bytes: Quantity[Any]
@@ -638,6 +646,7 @@ class _TrainingMemoryResult(Result):
     recompute_layernorm: float
     recompute_mla_up_proj: float
     recomputed_activation: Quantity[Any]
+    reported_memory: Quantity[Any]
     reserved_memory: Quantity[Any]
     resident_memory: Quantity[Any]
     residual_bytes: Quantity[Any]
@@ -703,6 +712,7 @@ class _TrainingMemoryResult(Result):
     up_projection_activation: Quantity[Any]
     update_buffer: str
     update_memory: Quantity[Any]
+    usable_memory: Quantity[Any]
     v_head_dim: float
     value_dim: float
     value_dim_in_window: float
@@ -729,6 +739,7 @@ class TrainingMemoryModel(_TrainingMemoryModel):
 class _ServingInputs(TypedDict, total=False):
     request_rate: float | str | Quantity[Any]
     concurrency: float | str | Quantity[Any]
+    num_rounds: float | str | Quantity[Any]
     isl: float | str | Quantity[Any]
     osl: float | str | Quantity[Any]
     ttft_slo: float | str | Quantity[Any]
@@ -776,6 +787,8 @@ class _ServingInputs(TypedDict, total=False):
     isl_cv: float | str | Quantity[Any]
     osl_cv: float | str | Quantity[Any]
     burstiness: float | str | Quantity[Any]
+    poll_interval: float | str | Quantity[Any]
+    batch_wait: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
     attention_mask: str
     congestion_factor: float | str | Quantity[Any]
@@ -887,8 +900,8 @@ class _ServingInputs(TypedDict, total=False):
     expert_efficiency: float | str | Quantity[Any]
     weight_only_expert_efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
-    four_bit_read_efficiency: float | str | Quantity[Any]
     expert_popularity: float | str | Quantity[Any]
+    weight_read_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
@@ -920,9 +933,12 @@ class _ServingInputs(TypedDict, total=False):
     sampling_bytes: float | str | Quantity[Any]
     expert_hidden_multiple: float | str | Quantity[Any]
     expert_width_multiple: float | str | Quantity[Any]
+    frontend_time: float | str | Quantity[Any]
+    frontend_token_time: float | str | Quantity[Any]
     rental_price: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
+    engine: str | _catalog.Engine
 class _ServingResult(Result):
     accelerators: float
     accelerators_per_decode_worker: float
@@ -950,6 +966,7 @@ class _ServingResult(Result):
     bare_step_time: Quantity[Any]
     batch_seen: Quantity[Any]
     batch_variance: Quantity[Any]
+    batch_wait: float
     best_num_speculative_tokens: float
     between_further_prompts: float
     between_gap_prompts: float
@@ -964,6 +981,7 @@ class _ServingResult(Result):
     burst_stall: Quantity[Any]
     burstiness: float
     busy_share: float
+    busy_stages: float
     c10_log_rank: float
     c10_lora_log_rank: float
     c10_loras: float
@@ -1176,7 +1194,9 @@ class _ServingResult(Result):
     first_token_skewness: float
     first_token_variance: Quantity[Any]
     followed_probability: float
-    four_bit_read_efficiency: float
+    frontend_time: Quantity[Any]
+    frontend_token_time: Quantity[Any]
+    frontend_wait: Quantity[Any]
     full_batch: Quantity[Any]
     full_iteration_time: Quantity[Any]
     full_share: float
@@ -1302,6 +1322,7 @@ class _ServingResult(Result):
     num_prefixes: float
     num_redundant_experts: float
     num_replicas: float
+    num_rounds: float
     num_speculative_tokens: float
     o_groups: float
     o_lora_rank: float
@@ -1318,6 +1339,7 @@ class _ServingResult(Result):
     picked_entry_width: float
     poisson_wait: Quantity[Any]
     poisson_wait_scale: Quantity[Any]
+    poll_interval: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     precision: str
@@ -1376,6 +1398,7 @@ class _ServingResult(Result):
     prompt_wait_probability: float
     prompt_wait_scale: Quantity[Any]
     prompts: Quantity[Any]
+    prompts_together: Quantity[Any]
     pue: float
     q_lora_rank: float
     qk_nope_head_dim: float
@@ -1542,12 +1565,14 @@ class _ServingResult(Result):
     tpot_slo: Quantity[Any]
     tpot_spread: Quantity[Any]
     ttft_attainment: float
+    ttft_burst: Quantity[Any]
     ttft_log_variance: float
     ttft_mean: Quantity[Any]
     ttft_p50: Quantity[Any]
     ttft_p90: Quantity[Any]
     ttft_p99: Quantity[Any]
     ttft_slo: Quantity[Any]
+    ttft_steady: Quantity[Any]
     two_batch_overlap: float
     unbounded_attention_layers: float
     uneven_stage_time: Quantity[Any]
@@ -1562,8 +1587,10 @@ class _ServingResult(Result):
     weight_bytes: Quantity[Any]
     weight_dtype: str
     weight_only_expert_efficiency: float
+    weight_read_efficiency: float
     weights_read_stretch: float
     whole_law: float
+    widening_bytes: Quantity[Any]
     window_reach: Quantity[Any]
     worker_overhead: Quantity[Any]
     workspace_memory: Quantity[Any]
@@ -2068,8 +2095,8 @@ class _IterationInputs(TypedDict, total=False):
     expert_efficiency: float | str | Quantity[Any]
     weight_only_expert_efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
-    four_bit_read_efficiency: float | str | Quantity[Any]
     expert_popularity: float | str | Quantity[Any]
+    weight_read_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
@@ -2121,6 +2148,7 @@ class _IterationResult(Result):
     attention_sinks: float
     bidirectional: float
     blockless_layers: float
+    busy_stages: float
     c10_lora_log_rank: float
     c10_loras: float
     c10_other_lora_share: float
@@ -2238,7 +2266,6 @@ class _IterationResult(Result):
     ffn_edges_per_rank: float
     ffn_parameters: float
     ffn_parameters_per_rank: float
-    four_bit_read_efficiency: float
     further_layer_time: Quantity[Any]
     further_matrices: float
     gate_width: float
@@ -2459,7 +2486,9 @@ class _IterationResult(Result):
     weight_bytes: Quantity[Any]
     weight_dtype: str
     weight_only_expert_efficiency: float
+    weight_read_efficiency: float
     weights_read_stretch: float
+    widening_bytes: Quantity[Any]
     window_reach: Quantity[Any]
     worker_overhead: Quantity[Any]
     workspace_memory: Quantity[Any]
@@ -2643,6 +2672,9 @@ class _DistributedInputs(TypedDict, total=False):
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
     memory_spread: float | str | Quantity[Any]
+    memory_reading: str
+    context_memory: float | str | Quantity[Any]
+    pool_share: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -2742,6 +2774,7 @@ class _DistributedInputs(TypedDict, total=False):
     state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -2851,6 +2884,7 @@ class _DistributedResult(Result):
     compute_time: Quantity[Any]
     computing_share: float
     congestion_factor: float
+    context_memory: Quantity[Any]
     conv_channels: float
     conv_kernel: float
     core_width_per_rank: float
@@ -2898,6 +2932,7 @@ class _DistributedResult(Result):
     dp_traffic_bytes: Quantity[Any]
     dp_traffic_time: Quantity[Any]
     dp_tree_time: Quantity[Any]
+    driver_memory: Quantity[Any]
     dropout_activation: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
     duration: Quantity[Any]
@@ -3061,10 +3096,16 @@ class _DistributedResult(Result):
     kv_heads_per_rank: float
     kv_lora_rank: float
     kv_width_per_rank: float
+    largest_dense_parameters: float
+    largest_edge_parameters: float
+    largest_expert_parameters: float
     largest_layer_activation: Quantity[Any]
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    largest_optimizer_state: Quantity[Any]
+    largest_trained_dense_parameters: float
+    largest_trained_expert_parameters: float
     last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
@@ -3100,13 +3141,16 @@ class _DistributedResult(Result):
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
+    mean_adapted_products: float
     mean_compute_time: Quantity[Any]
+    mean_layer_parameters: float
     mean_rank_factor: float
     memory_after_step: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
     memory_margin: Quantity[Any]
+    memory_reading: str
     memory_spread: float
     memory_utilization: float
     mfu: float
@@ -3164,6 +3208,7 @@ class _DistributedResult(Result):
     pipeline_schedule: str
     pipeline_split: str
     plain_layers_of_rank: float
+    pool_share: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -3211,6 +3256,7 @@ class _DistributedResult(Result):
     rep_switch_time: Quantity[Any]
     rep_tree_time: Quantity[Any]
     repeated_matrix_elements: float
+    reported_memory: Quantity[Any]
     reserved_memory: Quantity[Any]
     resident_memory: Quantity[Any]
     residual_bytes: Quantity[Any]
@@ -3335,6 +3381,7 @@ class _DistributedResult(Result):
     update_buffer: str
     update_memory: Quantity[Any]
     updated_parameters_per_rank: float
+    usable_memory: Quantity[Any]
     v_head_dim: float
     value_dim: float
     value_dim_in_window: float
@@ -3423,6 +3470,9 @@ class _ExpertParallelInputs(TypedDict, total=False):
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
     memory_spread: float | str | Quantity[Any]
+    memory_reading: str
+    context_memory: float | str | Quantity[Any]
+    pool_share: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -3523,6 +3573,7 @@ class _ExpertParallelInputs(TypedDict, total=False):
     state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -3648,6 +3699,7 @@ class _ExpertParallelResult(Result):
     compute_time: Quantity[Any]
     computing_share: float
     congestion_factor: float
+    context_memory: Quantity[Any]
     conv_channels: float
     conv_kernel: float
     core_width_per_rank: float
@@ -3697,6 +3749,7 @@ class _ExpertParallelResult(Result):
     dp_traffic_bytes: Quantity[Any]
     dp_traffic_time: Quantity[Any]
     dp_tree_time: Quantity[Any]
+    driver_memory: Quantity[Any]
     dropout_activation: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
     duration: Quantity[Any]
@@ -3878,10 +3931,16 @@ class _ExpertParallelResult(Result):
     kv_heads_per_rank: float
     kv_lora_rank: float
     kv_width_per_rank: float
+    largest_dense_parameters: float
+    largest_edge_parameters: float
+    largest_expert_parameters: float
     largest_layer_activation: Quantity[Any]
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    largest_optimizer_state: Quantity[Any]
+    largest_trained_dense_parameters: float
+    largest_trained_expert_parameters: float
     last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
@@ -3919,13 +3978,16 @@ class _ExpertParallelResult(Result):
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
+    mean_adapted_products: float
     mean_compute_time: Quantity[Any]
+    mean_layer_parameters: float
     mean_rank_factor: float
     memory_after_step: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
     memory_margin: Quantity[Any]
+    memory_reading: str
     memory_spread: float
     memory_utilization: float
     mfu: float
@@ -3984,6 +4046,7 @@ class _ExpertParallelResult(Result):
     pipeline_schedule: str
     pipeline_split: str
     plain_layers_of_rank: float
+    pool_share: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -4002,7 +4065,9 @@ class _ExpertParallelResult(Result):
     qkv_bias: float
     query_value_width_per_rank: float
     query_width_per_rank: float
+    rank_live_memory: Quantity[Any]
     rank_memory: Quantity[Any]
+    rank_remap_time: Quantity[Any]
     ranks_per_token: float
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
@@ -4274,6 +4339,9 @@ class _EconomicsInputs(TypedDict, total=False):
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
     memory_spread: float | str | Quantity[Any]
+    memory_reading: str
+    context_memory: float | str | Quantity[Any]
+    pool_share: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -4299,6 +4367,7 @@ class _EconomicsInputs(TypedDict, total=False):
     images: float | str | Quantity[Any]
     request_rate: float | str | Quantity[Any]
     concurrency: float | str | Quantity[Any]
+    num_rounds: float | str | Quantity[Any]
     isl: float | str | Quantity[Any]
     osl: float | str | Quantity[Any]
     ttft_slo: float | str | Quantity[Any]
@@ -4332,6 +4401,8 @@ class _EconomicsInputs(TypedDict, total=False):
     isl_cv: float | str | Quantity[Any]
     osl_cv: float | str | Quantity[Any]
     burstiness: float | str | Quantity[Any]
+    poll_interval: float | str | Quantity[Any]
+    batch_wait: float | str | Quantity[Any]
     duration: float | str | Quantity[Any]
     accelerators: float | str | Quantity[Any]
     busy_share: float | str | Quantity[Any]
@@ -4341,7 +4412,6 @@ class _EconomicsInputs(TypedDict, total=False):
     infrastructure_fraction: float | str | Quantity[Any]
     amortization: float | str | Quantity[Any]
     maintenance_rate: float | str | Quantity[Any]
-    driver_memory: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     active_parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
@@ -4437,6 +4507,7 @@ class _EconomicsInputs(TypedDict, total=False):
     source_token_flops: float | str | Quantity[Any]
     source_pair_flops: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -4487,8 +4558,8 @@ class _EconomicsInputs(TypedDict, total=False):
     expert_width_multiple: float | str | Quantity[Any]
     expert_efficiency: float | str | Quantity[Any]
     weight_only_expert_efficiency: float | str | Quantity[Any]
-    four_bit_read_efficiency: float | str | Quantity[Any]
     expert_popularity: float | str | Quantity[Any]
+    weight_read_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     moe_layer_tax: float | str | Quantity[Any]
     mla_layer_tax: float | str | Quantity[Any]
@@ -4501,6 +4572,8 @@ class _EconomicsInputs(TypedDict, total=False):
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
     communication_memory: float | str | Quantity[Any]
+    frontend_time: float | str | Quantity[Any]
+    frontend_token_time: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
     recipe: str | _catalog.Recipe
@@ -4560,6 +4633,7 @@ class _EconomicsResult(Result):
     batch_seen: Quantity[Any]
     batch_size: float
     batch_variance: Quantity[Any]
+    batch_wait: float
     besides_launch_time: Quantity[Any]
     best_num_speculative_tokens: float
     between_further_prompts: float
@@ -4580,6 +4654,7 @@ class _EconomicsResult(Result):
     burst_stall: Quantity[Any]
     burstiness: float
     busy_share: float
+    busy_stages: float
     c10_log_rank: float
     c10_lora_log_rank: float
     c10_loras: float
@@ -4701,6 +4776,7 @@ class _EconomicsResult(Result):
     computing_share: float
     concurrency: Quantity[Any]
     congestion_factor: float
+    context_memory: Quantity[Any]
     context_tokens: Quantity[Any]
     conv_channels: float
     conv_kernel: float
@@ -4920,9 +4996,11 @@ class _EconomicsResult(Result):
     forward_exposed_exchange: Quantity[Any]
     forward_free_time: Quantity[Any]
     forward_share: float
-    four_bit_read_efficiency: float
     free_link_time: Quantity[Any]
     free_share: float
+    frontend_time: Quantity[Any]
+    frontend_token_time: Quantity[Any]
+    frontend_wait: Quantity[Any]
     full_batch: Quantity[Any]
     full_iteration_time: Quantity[Any]
     full_share: float
@@ -5035,10 +5113,16 @@ class _EconomicsResult(Result):
     kv_transfer_bandwidth: Quantity[Any]
     kv_transfer_time: Quantity[Any]
     kv_width_per_rank: float
+    largest_dense_parameters: float
+    largest_edge_parameters: float
+    largest_expert_parameters: float
     largest_layer_activation: Quantity[Any]
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    largest_optimizer_state: Quantity[Any]
+    largest_trained_dense_parameters: float
+    largest_trained_expert_parameters: float
     last_piece: Quantity[Any]
     last_piece_time: Quantity[Any]
     last_rank_memory: Quantity[Any]
@@ -5105,9 +5189,11 @@ class _EconomicsResult(Result):
     max_num_batched_tokens: Quantity[Any]
     max_num_seqs: Quantity[Any]
     max_replicas: float
+    mean_adapted_products: float
     mean_batch: float
     mean_compute_time: Quantity[Any]
     mean_latency: Quantity[Any]
+    mean_layer_parameters: float
     mean_prompt_time: Quantity[Any]
     mean_rank_factor: float
     memory_after_step: Quantity[Any]
@@ -5115,6 +5201,7 @@ class _EconomicsResult(Result):
     memory_capacity: Quantity[Any]
     memory_efficiency: float
     memory_margin: Quantity[Any]
+    memory_reading: str
     memory_spread: float
     memory_utilization: float
     mfu: float
@@ -5158,6 +5245,7 @@ class _EconomicsResult(Result):
     num_prefixes: float
     num_redundant_experts: float
     num_replicas: float
+    num_rounds: float
     num_speculative_tokens: float
     o_groups: float
     o_lora_rank: float
@@ -5192,6 +5280,8 @@ class _EconomicsResult(Result):
     plain_layers_of_rank: float
     poisson_wait: Quantity[Any]
     poisson_wait_scale: Quantity[Any]
+    poll_interval: float
+    pool_share: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -5262,6 +5352,7 @@ class _EconomicsResult(Result):
     prompt_wait_probability: float
     prompt_wait_scale: Quantity[Any]
     prompts: Quantity[Any]
+    prompts_together: Quantity[Any]
     pue: float
     q_lora_rank: float
     qk_nope_head_dim: float
@@ -5339,6 +5430,7 @@ class _EconomicsResult(Result):
     replica_rate: Quantity[Any]
     replica_weights: Quantity[Any]
     replicas: float
+    reported_memory: Quantity[Any]
     request_groups: float
     request_rate: Quantity[Any]
     required_replicas: float
@@ -5528,12 +5620,14 @@ class _EconomicsResult(Result):
     training_tokens: Quantity[Any]
     ttft: Quantity[Any]
     ttft_attainment: float
+    ttft_burst: Quantity[Any]
     ttft_log_variance: float
     ttft_mean: Quantity[Any]
     ttft_p50: Quantity[Any]
     ttft_p90: Quantity[Any]
     ttft_p99: Quantity[Any]
     ttft_slo: Quantity[Any]
+    ttft_steady: Quantity[Any]
     two_batch_overlap: float
     unbound_core_activation: Quantity[Any]
     unbounded_attention_layers: float
@@ -5544,6 +5638,7 @@ class _EconomicsResult(Result):
     update_buffer: str
     update_memory: Quantity[Any]
     updated_parameters_per_rank: float
+    usable_memory: Quantity[Any]
     utilization: float
     v_head_dim: float
     value_dim: float
@@ -5562,10 +5657,12 @@ class _EconomicsResult(Result):
     weight_gather_time: Quantity[Any]
     weight_gradient_share: float
     weight_only_expert_efficiency: float
+    weight_read_efficiency: float
     weights: Quantity[Any]
     weights_read_stretch: float
     whole_law: float
     wide_rate: Quantity[Any]
+    widening_bytes: Quantity[Any]
     widening_traffic: Quantity[Any]
     width_vectors: float
     window_reach: Quantity[Any]
@@ -5657,6 +5754,9 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
     memory_spread: float | str | Quantity[Any]
+    memory_reading: str
+    context_memory: float | str | Quantity[Any]
+    pool_share: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -5669,6 +5769,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     training_tokens: float | str | Quantity[Any]
     request_rate: float | str | Quantity[Any]
     concurrency: float | str | Quantity[Any]
+    num_rounds: float | str | Quantity[Any]
     isl: float | str | Quantity[Any]
     osl: float | str | Quantity[Any]
     ttft_slo: float | str | Quantity[Any]
@@ -5703,6 +5804,8 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     isl_cv: float | str | Quantity[Any]
     osl_cv: float | str | Quantity[Any]
     burstiness: float | str | Quantity[Any]
+    poll_interval: float | str | Quantity[Any]
+    batch_wait: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
     images: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
@@ -5845,8 +5948,8 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     captured_share: float | str | Quantity[Any]
     expert_efficiency: float | str | Quantity[Any]
     weight_only_expert_efficiency: float | str | Quantity[Any]
-    four_bit_read_efficiency: float | str | Quantity[Any]
     expert_popularity: float | str | Quantity[Any]
+    weight_read_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
     layer_tax: float | str | Quantity[Any]
@@ -5869,6 +5972,8 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     sampling_bytes: float | str | Quantity[Any]
     expert_hidden_multiple: float | str | Quantity[Any]
     expert_width_multiple: float | str | Quantity[Any]
+    frontend_time: float | str | Quantity[Any]
+    frontend_token_time: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
 class _MemoryExpansionResult(Result):
@@ -5923,6 +6028,7 @@ class _MemoryExpansionResult(Result):
     batch_seen: Quantity[Any]
     batch_size: float
     batch_variance: Quantity[Any]
+    batch_wait: float
     besides_launch_time: Quantity[Any]
     between_further_prompts: float
     between_gap_prompts: float
@@ -6058,6 +6164,7 @@ class _MemoryExpansionResult(Result):
     computing_share: float
     concurrency: Quantity[Any]
     congestion_factor: float
+    context_memory: Quantity[Any]
     context_tokens: Quantity[Any]
     conv_channels: float
     conv_kernel: float
@@ -6249,8 +6356,10 @@ class _MemoryExpansionResult(Result):
     forward_exposed_exchange: Quantity[Any]
     forward_free_time: Quantity[Any]
     forward_share: float
-    four_bit_read_efficiency: float
     free_link_time: Quantity[Any]
+    frontend_time: Quantity[Any]
+    frontend_token_time: Quantity[Any]
+    frontend_wait: Quantity[Any]
     full_batch: Quantity[Any]
     full_iteration_time: Quantity[Any]
     full_share: float
@@ -6347,10 +6456,16 @@ class _MemoryExpansionResult(Result):
     kv_transfer_bandwidth: Quantity[Any]
     kv_transfer_time: Quantity[Any]
     kv_width_per_rank: float
+    largest_dense_parameters: float
+    largest_edge_parameters: float
+    largest_expert_parameters: float
     largest_layer_activation: Quantity[Any]
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    largest_optimizer_state: Quantity[Any]
+    largest_trained_dense_parameters: float
+    largest_trained_expert_parameters: float
     last_piece: Quantity[Any]
     last_piece_time: Quantity[Any]
     last_rank_memory: Quantity[Any]
@@ -6406,12 +6521,15 @@ class _MemoryExpansionResult(Result):
     max_loras: float
     max_num_batched_tokens: Quantity[Any]
     max_num_seqs: Quantity[Any]
+    mean_adapted_products: float
+    mean_layer_parameters: float
     mean_prompt_time: Quantity[Any]
     mean_rank_factor: float
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_cost: Quantity[Any]
     memory_efficiency: float
+    memory_reading: str
     memory_spread: float
     mfu: float
     micro_batch_compute_time: Quantity[Any]
@@ -6457,6 +6575,7 @@ class _MemoryExpansionResult(Result):
     num_prefixes: float
     num_redundant_experts: float
     num_replicas: float
+    num_rounds: float
     num_speculative_tokens: float
     o_groups: float
     o_lora_rank: float
@@ -6477,7 +6596,6 @@ class _MemoryExpansionResult(Result):
     pad_to_capacity: float
     parallel_layers: float
     parameters: float
-    parameters_per_rank: float
     passed_weight_bytes: Quantity[Any]
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
@@ -6490,6 +6608,8 @@ class _MemoryExpansionResult(Result):
     poisson_wait: Quantity[Any]
     poisson_wait_scale: Quantity[Any]
     policy: str
+    poll_interval: float
+    pool_share: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -6549,6 +6669,7 @@ class _MemoryExpansionResult(Result):
     prompt_wait: Quantity[Any]
     prompt_wait_probability: float
     prompt_wait_scale: Quantity[Any]
+    prompts_together: Quantity[Any]
     q_lora_rank: float
     qk_nope_head_dim: float
     qk_norm: float
@@ -6780,12 +6901,14 @@ class _MemoryExpansionResult(Result):
     training_time: Quantity[Any]
     training_tokens: Quantity[Any]
     ttft_attainment: float
+    ttft_burst: Quantity[Any]
     ttft_log_variance: float
     ttft_mean: Quantity[Any]
     ttft_p50: Quantity[Any]
     ttft_p90: Quantity[Any]
     ttft_p99: Quantity[Any]
     ttft_slo: Quantity[Any]
+    ttft_steady: Quantity[Any]
     two_batch_overlap: float
     unbound_core_activation: Quantity[Any]
     unbounded_attention_layers: float
@@ -6815,11 +6938,13 @@ class _MemoryExpansionResult(Result):
     weight_gradient_share: float
     weight_only_expert_efficiency: float
     weight_passes: float
+    weight_read_efficiency: float
     weights: Quantity[Any]
     weights_offload: float
     weights_read_stretch: float
     whole_law: float
     wide_rate: Quantity[Any]
+    widening_bytes: Quantity[Any]
     widening_traffic: Quantity[Any]
     width_vectors: float
     window_reach: Quantity[Any]
@@ -7221,6 +7346,11 @@ class _Models(_catalog.Group):
     VisionLanguage: _ModelsVisionLanguage
     Diffusion: _ModelsDiffusion
 Models: _Models
+class _SystemsEngines(_catalog.Group):
+    vllm: _catalog.Engine
+    sglang: _catalog.Engine
+    trtllm: _catalog.Engine
+    lmdeploy: _catalog.Engine
 class _SystemsMemories(_catalog.Group):
     HBM: _catalog.MemoryKind
     DDR5: _catalog.MemoryKind
@@ -7286,6 +7416,7 @@ class _SystemsClusters(_catalog.Group):
     DeepSeek_H800_2048: _catalog.Fleet
     Meta_24K: _catalog.Fleet
 class _Systems(_catalog.Group):
+    Engines: _SystemsEngines
     Memories: _SystemsMemories
     Designs: _SystemsDesigns
     Rents: _SystemsRents

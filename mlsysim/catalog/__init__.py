@@ -14,9 +14,9 @@ from mlsysim.catalog.entries import (
     memory_as_typed,
     which_memory,
 )
-from mlsysim.catalog.loader import Catalog, Group, builtin, load_catalog
+from mlsysim.catalog.loader import Catalog, Group, builtin, load_catalog, stacks_of
 from mlsysim.catalog.recipes import Recipe
-from mlsysim.catalog.stacks import Stack
+from mlsysim.catalog.stacks import Engine, Stack
 from mlsysim.catalog.traffic import Trace, Traffic, read_trace
 from mlsysim.catalog.value import Choice, Sourced, Value
 
@@ -24,6 +24,7 @@ __all__ = [
     "Accelerator",
     "Catalog",
     "Choice",
+    "Engine",
     "Entry",
     "Fabric",
     "Fleet",
@@ -44,5 +45,6 @@ __all__ = [
     "load_catalog",
     "memory_as_typed",
     "read_trace",
+    "stacks_of",
     "which_memory",
 ]

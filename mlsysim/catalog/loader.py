@@ -27,7 +27,7 @@ from mlsysim.catalog.entries import (
 )
 from mlsysim.catalog.files import content_of
 from mlsysim.catalog.recipes import Recipe
-from mlsysim.catalog.stacks import Stack
+from mlsysim.catalog.stacks import Engine, Stack
 from mlsysim.catalog.traffic import Traffic
 from mlsysim.errors import CatalogError, InputError, MlsysimError, UnknownNameError, printable
 from mlsysim.names import known_as
@@ -72,6 +72,7 @@ _REFERENCES = {
     "fleet": "Systems.Clusters",
     "stack": "Stacks",
     "devices": "Hardware",
+    "engine": "Systems.Engines",
 }
 
 
@@ -180,7 +181,7 @@ class Catalog:
 
     @property
     def Systems(self) -> Group:  # noqa: N802
-        """Nodes, fabrics, fleets, memory designs, kinds of memory, rents and traffic."""
+        """Nodes, fabrics, fleets, memory designs, kinds of memory, rents, engines and traffic."""
         return Group(self, "Systems")
 
     @property
@@ -205,7 +206,7 @@ class Catalog:
         ----------
         what : str
             Kind of entry wanted: ``hardware``, ``model``, ``fleet``, ``node``, ``fabric``, ``design``,
-            ``memory``, ``rent``, ``traffic``, ``stack`` or ``recipe``.
+            ``memory``, ``rent``, ``engine``, ``traffic``, ``stack`` or ``recipe``.
         name : str
             ``"H100"``, ``"Cloud.H100"`` or ``"Hardware.Cloud.H100"``; of a model also a Hugging Face ``config.json`` or
             the folder that holds it, of traffic also a CSV file of a trace.
@@ -375,6 +376,16 @@ def builtin() -> Catalog:
     return Catalog(_merged(sorted(files, key=_listed_as)), "mlsysim")
 
 
+@cache
+def stacks_of(engine: str) -> tuple[Stack, ...]:
+    """The stacks of an engine in the catalog that comes with mlsysim, the newest first."""
+    raw = builtin()._raw
+    named = (path for path, fields in raw.items() if _class_of(path) is Stack and "engine" in fields)
+    newest = sorted(named, key=lambda path: str(raw[path]["date"]), reverse=True)
+    found = [entry for path in newest if isinstance(entry := builtin().entry(path), Stack)]
+    return tuple(each for each in found if each.engine is not None and each.engine.name == engine)
+
+
 def _merged(files: Iterable[Traversable]) -> dict[str, Any]:
     """Groups of the same name in several files joined; an entry stands in one of them."""
     content: dict[str, Any] = {}
@@ -425,6 +436,7 @@ def _class_of(path: str) -> type[Entry]:
         "Designs": MemoryDesign,
         "Memories": MemoryKind,
         "Rents": Rent,
+        "Engines": Engine,
         "Traffic": Traffic,
     }
     if group not in classes:

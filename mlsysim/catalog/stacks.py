@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from mlsysim.catalog.entries import (
     Accelerator,
@@ -17,12 +17,30 @@ from mlsysim.catalog.entries import (
     Milliseconds,
     Seconds,
     Share,
+    TokenSeconds,
+    _in,
 )
 from mlsysim.catalog.value import Choice, Value
 from mlsysim.formats import BITS
 
+Tokens = Annotated[Value, _in("token")]
+Requests = Annotated[Value, _in("request")]
 #: Bits of the formats of products.
 _WIDTH = {**BITS, "fp4": 4}
+
+
+class Engine(Entry):
+    """An inference engine; how fast it is on a device say the stacks that name it.
+
+    Parameters
+    ----------
+    variant : Choice
+        The set of formulas that serves requests as it does.
+    """
+
+    what: ClassVar[str] = "engine"
+
+    variant: Choice
 
 
 class Stack(Entry):
@@ -34,20 +52,22 @@ class Stack(Entry):
     ----------
     devices : tuple of Accelerator
         Devices that its rows were measured on, or that it was described for; none where it is for any.
+    engine : Engine, optional
+        The engine that it is a version of. Of several that know a device, ``engine=`` takes the newest.
     efficiency : Value or dict of Value, optional
         Share of the peak rate that products reach, or one by number format (:data:`mlsysim.formats.NUMBER_FORMATS`).
     expert_efficiency : Value or dict of Value, optional
         The same of grouped products with routed experts, in serving; 0 where it is that of others.
     weight_only_expert_efficiency : Value, optional
         Share of the 16-bit peak that they reach where experts are stored narrower than products are computed.
-    four_bit_read_efficiency : Value, optional
-        Share of the rate of other reading at which dense products read weights of 4 bits.
     expert_popularity : Value, optional
         Shape of the gamma distribution of how popular experts are; 0 where all are alike.
     attention_efficiency : Value, optional
         Rate of the attention kernel over that of the products.
     memory_efficiency : Value, optional
         Share of the memory bandwidth that kernels bound by memory reach.
+    weight_read_efficiency : Value, optional
+        Rate at which weights of four bits are read over that of 16 bits.
     flop_energy : Value, optional
         Energy of one operation of a product, which sets the ceiling of a device by its power.
     launch_time, quantization_time : Value, optional
@@ -99,9 +119,13 @@ class Stack(Entry):
     host_layer_time, iteration_overhead, worker_overhead, sequence_overhead : Value, optional
         Times of the host: to launch a layer, around an iteration, where several accelerators share the layers, and
         per sequence.
+    frontend_time, frontend_token_time : Value, optional
+        Time of a request in front of an engine, and what a token of its prompt adds.
     gpu_memory_utilization, kv_memory_fraction, workspace_memory : Value, optional
         Share of the memory an engine uses, share of what weights leave of it that the KV cache takes, and what each
         accelerator keeps for its work.
+    max_num_seqs, max_num_batched_tokens : Value, optional
+        Defaults of an engine for the requests it decodes together and the tokens of one iteration.
     runtime_memory, communication_memory : Value, optional
         What each accelerator holds beside weights, logits and caches; buffers of exchanges, where several share.
     sampled_requests, sampling_bytes : Value, optional
@@ -117,6 +141,10 @@ class Stack(Entry):
         Chunks of a loss in chunks, what a rank pads its rows of the vocabulary to, and what libraries keep allocated.
     memory_spread : Value, optional
         Standard deviation of the logarithm of measured over computed memory of training.
+    memory_reading : Choice, optional
+        Number that its users read: ``allocated``, ``reserved`` or ``device``.
+    context_memory, pool_share : Value, optional
+        What contexts hold beside the allocator, and what that has reserved beyond what lives.
     """
 
     what: ClassVar[str] = "stack"
@@ -126,13 +154,14 @@ class Stack(Entry):
     )
 
     devices: tuple[Accelerator, ...] = ()
+    engine: Engine | None = None
     efficiency: Share | None = None
     expert_efficiency: Share | None = None
     weight_only_expert_efficiency: Count | None = None
-    four_bit_read_efficiency: Count | None = None
     expert_popularity: Count | None = None
     attention_efficiency: Count | None = None
     memory_efficiency: Count | None = None
+    weight_read_efficiency: Count | None = None
     flop_energy: EnergyPerOperation | None = None
     launch_time: Seconds | None = None
     quantization_time: Seconds | None = None
@@ -174,8 +203,12 @@ class Stack(Entry):
     iteration_overhead: Milliseconds | None = None
     worker_overhead: Milliseconds | None = None
     sequence_overhead: Milliseconds | None = None
+    frontend_time: Milliseconds | None = None
+    frontend_token_time: TokenSeconds | None = None
     gpu_memory_utilization: Count | None = None
     kv_memory_fraction: Count | None = None
+    max_num_seqs: Requests | None = None
+    max_num_batched_tokens: Tokens | None = None
     workspace_memory: Bytes | None = None
     runtime_memory: Bytes | None = None
     communication_memory: Bytes | None = None
@@ -199,6 +232,9 @@ class Stack(Entry):
     loaded_mask: Flag | None = None
     vocab_multiple: Count | None = None
     memory_spread: Count | None = None
+    memory_reading: Choice | None = None
+    context_memory: Bytes | None = None
+    pool_share: Count | None = None
 
     def value_of(self, name: str, precision: str) -> Value | None:
         """See :meth:`Entry.value_of`; a table gives the share of the format that is as wide, or next to it."""

@@ -111,7 +111,7 @@ def print_result(result: Result, names: Sequence[str], lost: Sequence[str], infi
     _print_inputs(result, names)
     for note in result.notes:
         if note != result.obstacle:
-            output.paragraph(as_choices(note, ("variant",)))
+            output.paragraph(as_choices(note, ("variant", "stack")))
     if lost:
         absent = dict.fromkeys(option_name(each) for name in lost for each in result.missing_for(name))
         output.paragraph(f"Left out for want of {', '.join(absent)}: {', '.join(lost)}")

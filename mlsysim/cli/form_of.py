@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
-from mlsysim.catalog import Traffic, TransformerWorkload, builtin
+from mlsysim.catalog import Engine, Traffic, TransformerWorkload, builtin
 from mlsysim.cli.forms import CATALOG, INPUTS, OVERRIDES, STORED, Choice, Form
 from mlsysim.cli.words import NO, YES, command_line
 from mlsysim.inputs.signature import only_in
@@ -72,7 +72,8 @@ def _help(model: type[PerformanceModel], program: str, beside: Sequence[Listed])
 def _choices(model: type[PerformanceModel]) -> Iterator[Choice]:
     for name, slot in model.slots.items():
         lost = "; without it, what needs them is left out" if slot.optional else ""
-        lost += f"; {slot.default} by default" if slot.default else ""
+        default = slot.default or (model.engine if issubclass(slot.entry, Engine) else "")
+        lost += f"; {default} by default" if default else ""
         or_file = ", or a Hugging Face config.json" if issubclass(slot.entry, TransformerWorkload) else ""
         or_file = ", or a CSV file of a trace" if issubclass(slot.entry, Traffic) else or_file
         text = f"Entry of the catalog ({slot.entry.what}), by name{or_file}{lost}."

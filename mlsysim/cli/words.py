@@ -13,6 +13,7 @@ from mlsysim.catalog import Catalog, builtin, load_catalog
 from mlsysim.cli.ignored import IGNORED
 from mlsysim.errors import MlsysimError
 from mlsysim.inputs.binding import bind_grid
+from mlsysim.inputs.recipe import as_run
 from mlsysim.inputs.spellings import option_name
 from mlsysim.models import PerformanceModel
 from mlsysim.models.registry import words_for
@@ -75,9 +76,9 @@ def or_first(model: type[PerformanceModel], variant: str | None, arguments: Mapp
     try:
         yield
     except MlsysimError as error:
-        first = next(iter(model.variants))
-        if variant is None and first != model.measured() and _takes(model(first), arguments):
-            taken = _takes(model.asked(), arguments)
+        first, asked = next(iter(model.variants)), as_run(model.asked(), arguments)
+        if variant is None and first != asked.variant and _takes(model(first), arguments):
+            taken = _takes(asked, arguments)
             error.args = error.args if taken else (f"{error}; variant='{first}' takes them",)
         raise
 

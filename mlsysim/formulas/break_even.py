@@ -73,7 +73,7 @@ from mlsysim.symbols.network import beta_near, beta_port, n_open, tau_0
 from mlsysim.symbols.routing import gamma_m, gamma_r, n_exchanges, pad
 from mlsysim.symbols.step import eta_mem, phi_dp, q_red, rho_lin, t_comp, t_free, t_slow
 from mlsysim.symbols.trained import f_w, q_t
-from mlsysim.symbols.training import P_exp_r, Z, checkpointing, e, ell, ell_moe, n_mb, n_tok
+from mlsysim.symbols.training import P_exp_r, Z, checkpointing, e, ell, n_mb, n_tok
 from mlsysim.symbols.workload import E, d_e, h_e, k, s
 
 #: Of what hides; where both sides are equal is derived here and printed nowhere else.
@@ -165,13 +165,13 @@ hiding_share = Formula(
 
 other_traffic = Formula(
     t_else,
-    each_step(t_ar_g["dp"], t_rs_g["dp"], t_ag_g["dp"]) / (n_mb * Max(1, ell_moe)),
+    each_step(t_ar_g["dp"], t_rs_g["dp"], t_ag_g["dp"]) / (n_mb * Max(1, ell_s_moe)),
     title="Gathering and reducing what is no routed expert",
     source=Source("rajbhandari2020", "section 7"),
     assumes="Attention, shared experts and the edges of the model, spread over the layers with experts.",
     convention=LAYER,
     example=Example(
-        {Z: 3, n_mb: 1, ell_moe: 48, t_ar_g["dp"]: 170, t_rs_g["dp"]: 90, t_ag_g["dp"]: 45},
+        {Z: 3, n_mb: 1, ell_s_moe: 48, t_ar_g["dp"]: 170, t_rs_g["dp"]: 90, t_ag_g["dp"]: 45},
         "3.75 ms",
         derived="(90 + 2 * 45) / 48",
     ),

@@ -11,7 +11,7 @@ from typing import Any
 
 from sympy import And, Piecewise, Rational, ceiling, exp, log, oo, sqrt
 
-from mlsysim.formulas import chunked_chain, deployment, serving_latencies, serving_waits
+from mlsysim.formulas import benchmark_runs, chunked_chain, deployment, serving_latencies, serving_waits
 from mlsysim.formulas.chunked_chain import EACH, SARATHI, mixed
 from mlsysim.formulas.deployment import best_rate, by_load
 from mlsysim.formulas.iteration import PASSED
@@ -69,6 +69,7 @@ from mlsysim.symbols.chunked_prefill import (
     w_left,
     x_full,
 )
+from mlsysim.symbols.closed_loops import T_fr, ttft_s
 from mlsysim.symbols.deployment import (
     A_1,
     D_1,
@@ -104,7 +105,6 @@ from mlsysim.symbols.deployment import (
     tpot_mean,
     tpot_sd,
     tpot_x,
-    ttft_mean,
     ttft_q,
     u_ans,
     x_first,
@@ -820,11 +820,11 @@ late_varied = Formula(
 first_token_quantile = Formula(
     ttft_q[quantile],
     Piecewise(
-        (ttft_mean, Z_all > 0),
+        (ttft_s, Z_all > 0),
         (oo, rho_e >= 1),
-        (tau_d + _LATER * exp(NormalQuantile(LEVEL) * sqrt(v_ln) - v_ln / 2), And(cv_in > 0, P_s <= 0)),
+        (T_fr + tau_d + _LATER * exp(NormalQuantile(LEVEL) * sqrt(v_ln) - v_ln / 2), And(cv_in > 0, P_s <= 0)),
         (
-            Root(x_first, -later_varied(x_first, late_varied), LEVEL - 1, 0, _SLOWEST),
+            T_fr + Root(x_first, -later_varied(x_first, late_varied), LEVEL - 1, 0, _SLOWEST),
             cv_in > 0,
         ),
         (BY_TAIL, True),
@@ -841,7 +841,7 @@ first_in_time = Formula(
     A_1,
     Piecewise(
         (1, T_1 <= 0),
-        (1 - later_varied(T_1, late_varied), And(cv_in > 0, QUEUED)),
+        (1 - later_varied(T_1 - T_fr, late_varied), And(cv_in > 0, QUEUED)),
         *deployment.ALIKE_IN_TIME,
     ),
     title="Requests whose first token is in time in mixed iterations",
@@ -971,9 +971,11 @@ def replica() -> tuple[Formula, ...]:
         chunked_chain.capacity,
         chunked_chain.closed_batch,
         chunked_chain.prompt_chunks,
+        benchmark_runs.prompts_together,
         chunked_chain.closed_first,
         chunked_chain.closed_step,
         chunked_chain.replica_rate,
+        chunked_chain.burst_first_token,
         chunked_chain.binding_promise,
     )
     return swapped(deployment.replica(), (*saturated, *_LOADED, replica_goodput), _OWN_PROMPT)

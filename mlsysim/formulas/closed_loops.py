@@ -19,7 +19,7 @@ from mlsysim.formulas.serving_load import arriving
 from mlsysim.formulas.varied_lengths import LEVEL, OWN
 from mlsysim.symbolic import Example, Formula, Max, Min, request, swapped, when
 from mlsysim.symbols.chunked import cv_out
-from mlsysim.symbols.closed_loops import B_z, T_z, k_z, m_z, r_z, tau_z
+from mlsysim.symbols.closed_loops import B_z, T_fr, T_z, k_z, m_z, r_z, tau_z
 from mlsysim.symbols.deployment import (
     A_1,
     A_2,
@@ -53,6 +53,8 @@ from mlsysim.symbols.iteration import gamma_s
 KIND = "closed_loop"
 #: Requests go round in step.
 IN_STEP = B_z > 0
+#: What is in front of the engine, where nobody waits for a round meanwhile.
+_FRONT = when(Z_e <= B_e, T_fr, 0)
 #: Requests of a round that waited one round less than the others.
 _sooner = B_z - r_z
 
@@ -88,10 +90,10 @@ cohort_step = Formula(
 
 cohort_cycle = Formula(
     T_z,
-    _prefills(B_z) + u_ans * tau_z,
+    _prefills(B_z) + u_ans * tau_z + _FRONT,
     title="Time of a round",
     source=OWN,
-    example=Example({B_z: 10, D_each: 30, u_ans: 100, tau_z: 8}, "1100 ms", derived="10 * 30 + 100 * 8"),
+    example=Example({B_z: 10, D_each: 30, u_ans: 100, tau_z: 8, Z_e: 10, B_e: 16, T_fr: 0}, "1100 ms", derived="10 * 30 + 100 * 8"),
 )
 
 cohort_rounds = Formula(
@@ -160,7 +162,8 @@ first_token_quantile = Formula(
             k_z[quantile] <= _sooner,
             (m_z - 2) * T_z + _prefills(r_z + k_z[quantile]),
             (m_z - 1) * T_z + _prefills(k_z[quantile] - _sooner),
-        ),
+        )
+        + _FRONT,
         serving_latencies.first_token_quantile.expression,
     ),
     title="Time to first token that a share of the requests stay below, in step or not",
@@ -189,8 +192,8 @@ first_in_time = Formula(
         when(
             T_1 > 0,
             (
-                Min(r_z, Max(0, _begun_by(T_1 - (m_z - 1) * T_z)))
-                + Min(B_z, Max(r_z, _begun_by(T_1 - (m_z - 2) * T_z)))
+                Min(r_z, Max(0, _begun_by(T_1 - _FRONT - (m_z - 1) * T_z)))
+                + Min(B_z, Max(r_z, _begun_by(T_1 - _FRONT - (m_z - 2) * T_z)))
                 - r_z
             )
             / B_z,

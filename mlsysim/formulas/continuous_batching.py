@@ -28,6 +28,7 @@ from mlsysim.formulas.mixers import (
     windowed_read,
 )
 from mlsysim.formulas.parameter_counts import block_matrices, plain_layers
+from mlsysim.formulas.training_memory import DRIVER_MEMORY
 from mlsysim.symbolic import (
     ErlangC,
     Example,
@@ -311,7 +312,7 @@ def _padded(size: Any, multiple: Any) -> Any:
 
 def cache_memory(weights: Any, ranks: Any = 1) -> Any:
     """Memory for keys and values: of the share an engine takes (vLLM), or of what weights leave (TensorRT-LLM)."""
-    usable = when(M_drv > 0, M_drv, M_cap) - M_work
+    usable = DRIVER_MEMORY - M_work
     exchanging = 0 if ranks == 1 else when(ranks > 1, M_com, 0)
     return f_kv * (u_gpu * ranks * usable - weights - M_pad - ranks * (M_run + exchanging + q_smp * n_smp * V))
 

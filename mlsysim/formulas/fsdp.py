@@ -14,9 +14,10 @@ from sympy import And, Eq, Gt, Le, Ne, Piecewise
 
 from mlsysim.formulas import step_moments
 from mlsysim.formulas.parameter_counts import norms, plain_layers
-from mlsysim.formulas.rank_parameters import WHOLE_EDGE
+from mlsysim.formulas.rank_parameters import WHOLE_EDGE, at_place, most
 from mlsysim.formulas.step_time import PARTS, binding, longest
 from mlsysim.formulas.trained_parameters import ON_LAST
+from mlsysim.formulas.training_memory import DRIVER_MEMORY
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, label, token, when
 from mlsysim.symbols.activations import A_bwd, A_loss, M_r, V_r, b_last
 from mlsysim.symbols.formats import q_a, q_u
@@ -27,11 +28,13 @@ from mlsysim.symbols.fsdp import (
     M_ag,
     M_comp,
     M_live,
+    M_live_r,
     M_report,
     M_rs,
     M_usable,
     T_again,
     T_remap,
+    T_remap_r,
     T_sync,
     U_ahead,
     U_block,
@@ -43,6 +46,7 @@ from mlsysim.symbols.fsdp import (
 )
 from mlsysim.symbols.groups import n_g, t_ag_g
 from mlsysim.symbols.hardware import M_cap
+from mlsysim.symbols.iteration import M_drv
 from mlsysim.symbols.layers import T_host, T_stage, t_stage_host
 from mlsysim.symbols.mixers import n_N
 from mlsysim.symbols.parameters import P_norm
@@ -69,6 +73,7 @@ from mlsysim.symbols.training import (
     C_buf,
     G,
     M,
+    M_ctx,
     O,
     P_attn_r,
     P_exp_r,
@@ -282,11 +287,11 @@ total_memory = Formula(
 
 usable_memory = Formula(
     M_usable,
-    M_cap - reserve,
+    DRIVER_MEMORY - reserve - M_ctx,
     title="Memory that the allocator can have",
     source=ALLOCATOR,
     assumes="Less the context of the device and the buffers of the communication library.",
-    example=Example({M_cap: 103.08, reserve: 4.3}, "98.78 GB", derived="103.08 - 4.3"),
+    example=Example({M_cap: 103.08, M_drv: 0, reserve: 4.3, M_ctx: 0}, "98.78 GB", derived="103.08 - 4.3"),
 )
 
 reported_memory = Formula(
@@ -297,15 +302,15 @@ reported_memory = Formula(
     example=Example({M: 102.77, M_usable: 98.78}, "98.78 GB", derived="min(102.77, 98.78)"),
 )
 
-live_memory = Formula(
-    M_live,
+rank_live = Formula(
+    M_live_r,
     Max(
         W + O + (G - M_rs) + A + when(ON_LAST, A_loss + G_edge + when(Z >= 3, U_edge)),
         W + O + (G - M_rs) + A + A_bwd + C_buf,
         W + O + G + M_ag + A_bwd + C_buf,
     )
     + workspace,
-    title="Memory alive at once",
+    title="Memory of one rank alive at once",
     source=ALLOCATOR,
     assumes="At the loss no gradient is reduced yet; at the end of the backward pass no activation is left but those "
     "of one layer.",
@@ -317,6 +322,19 @@ live_memory = Formula(
         derived="max(15.2554 + 30.5109 + 1.6106 + 19.997 + 2 * 0.8276, 2 * 15.2554 + 30.5109 + 16 + 2.08 + 0.33)",
     ),
 )  # fmt: skip
+
+_PARTS = frozenset((*step_moments.leading(), *_POOLS, rank_live))
+
+live_memory = Formula(
+    M_live,
+    step_moments.asked(lambda place: at_place(M_live_r, place, _PARTS), most(M_live_r, _PARTS)),
+    title="Memory alive at once",
+    source=ALLOCATOR,
+    assumes="That of the rank with the most, which need not be the one that reserves the most; or of the rank that is "
+    "asked.",
+    convention=RANK,
+    no_example="the most of three ranks, whose parts have examples",
+)
 
 fits = Formula(
     feasible,
@@ -345,19 +363,28 @@ regathering = Formula(
     example=Example({ahead: 1, n_mb: 1, t_ag_g["edp"]: 24}, "24 ms", derived="24"),
 )
 
-remapping = Formula(
-    T_remap,
-    when(retries, (A_frag + M_ag + M_rs) / B_map),
-    title="Pools given back and mapped again",
+rank_remapping = Formula(
+    T_remap_r,
+    when(M_r > M_usable, (A_frag + M_ag + M_rs) / B_map),
+    title="Pools of one rank given back and mapped again",
     source=REPORT,
     assumes="Each phase of a step gives back what the phase before it holds no more: the loss, gathered weights and "
     "shards of gradients, once each.",
     accuracy="The bandwidth is calibrated on one run, in which it cannot be told from imbalance.",
     example=Example(
-        {retries: 1, A_frag: 23.307, M_ag: 16.0, M_rs: 15.255, B_map: 17},
+        {M_r: 102.77, M_usable: 98.78, A_frag: 23.307, M_ag: 16.0, M_rs: 15.255, B_map: 17},
         "3.2095 s",
         derived="(23.307 + 16 + 15.255) / 17",
     ),
+)
+
+remapping = Formula(
+    T_remap,
+    most(T_remap_r, _PARTS | {rank_remapping}),
+    title="Pools given back and mapped again",
+    source=REPORT,
+    assumes="The others wait for the rank that takes longest.",
+    no_example="the most of three ranks, whose parts have examples",
 )
 
 step = Formula(
@@ -413,10 +440,12 @@ FORMULAS = (
     total_memory,
     usable_memory,
     reported_memory,
+    rank_live,
     live_memory,
     fits,
     gives_back,
     regathering,
+    rank_remapping,
     remapping,
     step,
     longest_part_time,

@@ -8,9 +8,10 @@ counts. Where requests never run out, the memory sets the batch and the batch th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from sympy import And, Integer, Piecewise, Rational, exp, log
+from sympy import And, Integer, Or, Piecewise, Rational, exp, log
 
 from mlsysim.formulas import (
     collectives,
@@ -45,7 +46,7 @@ from mlsysim.formulas.parameter_counts import plain_layers
 from mlsysim.formulas.replica_layout import ACCELERATORS, EXPERT_RANKS, SLOTS
 from mlsysim.formulas.roofline import side_by_side
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, flop, label, request, token, when
-from mlsysim.symbols.formats import q_c, q_den, q_er, q_ffn, q_l, q_mix, q_sh, q_w
+from mlsysim.symbols.formats import q_c, q_den, q_er, q_ffn, q_l, q_mix, q_sh, q_w, q_x
 from mlsysim.symbols.groups import S_g, t_ar_g
 from mlsysim.symbols.hardware import B_mem, F, M_cap, eta, tau_layer
 from mlsysim.symbols.iteration import (
@@ -68,7 +69,6 @@ from mlsysim.symbols.iteration import (
     a_pop,
     binds_it,
     d_a,
-    eta_4,
     eta_exp,
     eta_gr,
     eta_kv,
@@ -85,6 +85,7 @@ from mlsysim.symbols.iteration import (
     n_pro,
     n_pro_r,
     n_smp,
+    phi_w,
     q_smp,
     t_act,
     t_big,
@@ -134,6 +135,8 @@ MEGATRON = Source("shoeybi2019", "section 3")
 ORCA = Source("yu2022", "section 3")
 #: Bytes of one number between kernels, whatever the products are computed in.
 _WIDE = 2 * byte
+#: Bytes of a weight of four bits with as much of scales as they have at most.
+_FOUR_BITS = Rational(5, 8) * byte
 
 
 iteration_tokens = Formula(
@@ -218,23 +221,24 @@ kv_stretch = Formula(
 )
 
 
-def _apart(given: Any, weights: Any) -> Any:
-    """Bytes of so many weights in a format of their own, less those in that of the others."""
-    return when(given > 0, (given - q_w) * weights)
+#: Weights that every token passes and that may have a format of their own, by the bytes of one where these are given.
+_APART = ((q_mix, P_mix_r), (q_ffn, plain_layers() * P_ffn_r), (q_sh, L_moe * Max(0, P_sh_r - P_rt)))
+
+
+def _passed(size: Callable[[Any], Any]) -> Any:
+    """Mean over the weights that every token passes of what follows from the bytes of one."""
+    apart = sum(when(given > 0, (size(given) - size(q_w)) * weights) for given, weights in _APART)
+    return Max(0, size(q_w) + apart / W_dense)
+
+
+def _widened(stored: Any, multiplied: Any) -> Any:
+    """Bytes that are read in the time that widening a weight for its product takes, by those that it is stored in."""
+    return when(Or(stored < multiplied, stored < byte), (1 / phi_w - 1) * Min(stored, _FOUR_BITS))
 
 
 passed_weight_bytes = Formula(
     q_den,
-    Max(
-        0,
-        q_w
-        + (
-            _apart(q_mix, P_mix_r)
-            + _apart(q_ffn, plain_layers() * P_ffn_r)
-            + _apart(q_sh, L_moe * Max(0, P_sh_r - P_rt))
-        )
-        / W_dense,
-    ),
+    _passed(lambda stored: stored),
     title="Bytes of a weight that every token passes through",
     source=Source("lin2024", "section 5.1"),
     assumes="Mixers, dense blocks and shared experts as the checkpoint stores their matrices, routers as other "
@@ -247,18 +251,30 @@ passed_weight_bytes = Formula(
     ),
 )  # fmt: skip
 
+widening_bytes = Formula(
+    q_x,
+    _passed(lambda stored: _widened(stored, q_c)),
+    title="Bytes that are read in the time that widening a weight takes",
+    source=Source("frantar2024"),
+    assumes="Weights narrower than their products are widened for each of them, and four bits are unpacked whatever "
+    "they are multiplied in: the same time a weight, up to that of four bits with their scales. Routed experts pay "
+    "nothing: GPT-fast's at 8 bit are as fast as their bytes.",
+    example=Example(
+        {q_w: 0.5, q_mix: 0, q_ffn: 0, q_sh: 0, P_mix_r: 6e9, L: 80, L_moe: 0, L_nb: 0, P_ffn_r: 3e8, P_sh_r: 0,
+         P_rt: 0, W_dense: 3e10, q_c: 2, phi_w: 0.625},
+        "0.3 byte",
+        derived="(1 / 0.625 - 1) * 0.5",
+    ),
+)  # fmt: skip
+
 dense_product_time = Formula(
     t_den,
-    W_dense
-    * side_by_side(
-        z_w * q_den / (eta_mem * B_mem) / Piecewise((eta_4, q_den < byte), (1, True)),
-        2 * flop * (N_it / token) / (F * eta),
-    ),
+    W_dense * side_by_side((z_w * q_den + q_x) / (eta_mem * B_mem), 2 * flop * (N_it / token) / (F * eta)),
     title="Products that every token passes through",
     source=WILLIAMS,
     assumes="Weights are read once for all tokens, those of 4 bits at a share of the rate.",
     example=Example(
-        {W_dense: 34e9, z_w: 1, q_den: 1, eta_4: 1, eta_mem: 0.85, B_mem: 3350, N_it: 100, F: 1979, eta: 0.633},
+        {W_dense: 34e9, z_w: 1, q_den: 1, q_x: 0, eta_mem: 0.85, B_mem: 3350, N_it: 100, F: 1979, eta: 0.633},
         "13.116 ms",
         derived="34e9 * ((1 / (0.85 * 3350e9))**2 + (2 * 100 / (1979e12 * 0.633))**2)**0.5 * 1e3",
     ),
@@ -300,12 +316,17 @@ expert_product_time = Formula(
 
 head_time = Formula(
     t_head,
-    V * h_V / t * side_by_side(z_w * q_l / (eta_mem * B_mem), 2 * flop * (N_out / token) / (F_16 * eta)),
+    V
+    * h_V
+    / t
+    * side_by_side(
+        (z_w * q_l + _widened(q_l, _WIDE)) / (eta_mem * B_mem), 2 * flop * (N_out / token) / (F_16 * eta)
+    ),
     title="Logits of the sampled tokens",
     source=WILLIAMS,
     assumes="Weights of the head stay at 16 bit in a checkpoint of 8 or 4 bits, unless it says otherwise.",
     example=Example(
-        {V: 128256, h_V: 8192, t: 2, z_w: 1, q_l: 2, eta_mem: 0.85, B_mem: 3350, N_out: 100, F_16: 989, eta: 0.633},
+        {V: 128256, h_V: 8192, t: 2, z_w: 1, q_l: 2, phi_w: 0.7, eta_mem: 0.85, B_mem: 3350, N_out: 100, F_16: 989, eta: 0.633},
         "0.40536 ms",
         derived="128256 * 8192 / 2 * ((2 / (0.85 * 3350e9))**2 + (2 * 100 / (989e12 * 0.633))**2)**0.5 * 1e3",
     ),
@@ -619,6 +640,7 @@ FORMULAS = (
     weights_stretch,
     kv_stretch,
     passed_weight_bytes,
+    widening_bytes,
     dense_product_time,
     expert_product_efficiency,
     expert_product_time,

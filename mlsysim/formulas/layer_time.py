@@ -11,11 +11,12 @@ from typing import Any
 
 from sympy import Eq, Piecewise, Rational, ceiling, floor
 
+from mlsysim.formulas import rank_parameters, trained_parameters
 from mlsysim.formulas.mixers import EAGER, IS_LATENT, NOT_LATENT
 from mlsysim.formulas.rank_parameters import DUALPIPE
 from mlsysim.formulas.trained_parameters import EVERYWHERE, FULL, LORA, WIDENED
-from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, flop, label, token, when
-from mlsysim.symbols.activations import P_ends, elementwise_kernels, n_end, n_s, schedule, sigma_e
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, evaluated_at, flop, label, token, when
+from mlsysim.symbols.activations import L_mtp_r, P_ends, elementwise_kernels, n_end, n_s, schedule, sigma_e
 from mlsysim.symbols.formats import q_a, q_c, q_w
 from mlsysim.symbols.hardware import B_mem, F, eta
 from mlsysim.symbols.iteration import F_16
@@ -25,6 +26,8 @@ from mlsysim.symbols.layers import (
     F_wide,
     H_head,
     K_e,
+    K_mean,
+    P_mean,
     R_tok,
     V_wide,
     ell_last,
@@ -55,7 +58,7 @@ from mlsysim.symbols.mixers import y_mix
 from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.step import eta_mem, rho_lin, w_attn, w_head, w_lin
 from mlsysim.symbols.trained import K_d, R_ad, R_e, R_ff, R_sh, f_w, finetuning, lora_targets, r_lora
-from mlsysim.symbols.training import P_r, e, ell, n_tok, p, t
+from mlsysim.symbols.training import P_r, e, ell_moe, ell_r, n_tok, p, t
 from mlsysim.symbols.workload import E, L, L_moe, L_mtp, V, d_e, d_ff, d_sh, gated, h, h_e, k, moe_interval, r_moe
 
 SCHEDULE = Source("narayanan2021", "section 2.2")
@@ -277,21 +280,39 @@ adapter_traffic = Formula(
     example=Example({q_a: 2, R_tok: 81920}, "245760 byte/token", derived="1.5 * 2 * 81920"),
 )
 
+#: All layers of the model on one rank.
+_ALL_LAYERS: Any = {ell_r: L, ell_moe: L_moe, L_mtp_r: L_mtp}
+
+mean_layer = Formula(
+    P_mean,
+    evaluated_at(P_r, {**_ALL_LAYERS, P_ends: 0}, rank_parameters.FORMULAS) / L,
+    title="Parameters of one layer on one rank, in the mean",
+    source=SCHEDULE,
+    no_example="the parameters of one rank, had it all layers",
+)
+
+mean_adapted = Formula(
+    K_mean,
+    evaluated_at(K_d, _ALL_LAYERS, trained_parameters.FORMULAS) / L,
+    title="Products of one layer that have adapters, in the mean",
+    source=LORA,
+    no_example="the products of one rank, had it all layers",
+)
+
 widening = Formula(
     V_wide,
-    when(WIDENED, (2 + rho_lin) * (q_w + q_c) * Max(0, P_r - P_ends) * ell_s / ell),
+    when(WIDENED, (2 + rho_lin) * (q_w + q_c) * P_mean * ell_s),
     title="Bytes that the widening of quantised weights moves, one micro-batch",
     source=Source("dettmers2023", "section 3"),
     assumes="Read as they are kept and written in the format of the products, for the forward pass, for the gradients "
     "of inputs and where products are recomputed.",
     accuracy="Counted by hand; no profile was matched.",
     example=Example(
-        {finetuning: "qlora", q_w: 0.515869140625, q_c: 2, rho_lin: 0, P_r: 8030261248, P_ends: 1050677248, ell_s: 32,
-         ell: 32},
+        {finetuning: "qlora", q_w: 0.515869140625, q_c: 2, rho_lin: 0, P_mean: 218112000, ell_s: 32},
         "35.119 GB",
-        derived="2 * (0.515869140625 + 2) * (8030261248 - 1050677248) / 1e9",
+        derived="2 * (0.515869140625 + 2) * 218112000 * 32 / 1e9",
     ),
-)  # fmt: skip
+)
 
 
 def expert_launches(ranks: Any) -> Any:
@@ -313,13 +334,13 @@ expert_launching = Formula(
 
 besides_launching = Formula(
     t_host_d,
-    tau_h * (K_0 + when(IS_LATENT, 30) + when(FULL, 0, 10 * K_d / ell)) * (1 - g_c) * (1 + rho_lin / 3),
+    tau_h * (K_0 + when(IS_LATENT, 30) + when(FULL, 0, 10 * K_mean)) * (1 - g_c) * (1 + rho_lin / 3),
     title="Time of the host to launch a layer without its experts",
     source=PROFILE,
     assumes="Latent attention takes thirty operations more, each adapter ten (counted); captured graphs launch none of "
     "what they hold.",
     example=Example(
-        {finetuning: "full", K_d: 0, ell: 48, tau_h: 52, K_0: 103, **NOT_LATENT, g_c: 0, rho_lin: 0},
+        {finetuning: "full", K_mean: 0, tau_h: 52, K_0: 103, **NOT_LATENT, g_c: 0, rho_lin: 0},
         "5.356 ms",
         derived="0.052 * 103",
     ),
@@ -393,6 +414,8 @@ FORMULAS = (
     adapted_edges,
     adapter_work,
     adapter_traffic,
+    mean_layer,
+    mean_adapted,
     widening,
     expert_launching,
     besides_launching,

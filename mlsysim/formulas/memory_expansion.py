@@ -13,12 +13,14 @@ from typing import Any
 from sympy import And, Le, Piecewise
 
 from mlsysim.formulas.parameter_counts import norms, plain_layers
+from mlsysim.formulas.training_memory import DRIVER_MEMORY
 from mlsysim.formulas.transformer_flops import sparse_block
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, flop, label, sharded, token, when
 from mlsysim.symbols.activations import rank, sigma, x_in
 from mlsysim.symbols.formats import q_a, q_comb, q_disp, q_e, q_w
 from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.hardware import B_mem, F, M_cap, beta, eta
+from mlsysim.symbols.iteration import M_drv
 from mlsysim.symbols.mixers import a_r, n_N, t_each, w_pair, y_core
 from mlsysim.symbols.offload import (
     A_rec,
@@ -632,12 +634,12 @@ longest = Formula(
 
 fits_both = Formula(
     feasible,
-    And(Le(M_near_need + unified * M_far_need, M_cap), Le((1 - unified) * M_far_need, M_far)),
+    And(Le(M_near_need + unified * M_far_need, DRIVER_MEMORY), Le((1 - unified) * M_far_need, M_far)),
     title="Whether both tiers hold what is kept in them",
     source=HEO,
     variant=NAME,
     example=Example(
-        {M_near_need: 19.1, M_far_need: 57.2, unified: 0, M_cap: 24, M_far: 128},
+        {M_near_need: 19.1, M_far_need: 57.2, unified: 0, M_cap: 24, M_drv: 0, M_far: 128},
         "True",
         derived="19.1 <= 24 and 57.2 <= 128",
     ),

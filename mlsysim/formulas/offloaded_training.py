@@ -12,7 +12,7 @@ from typing import Any
 from sympy import Eq
 
 from mlsysim.formulas import step_moments, step_time
-from mlsysim.formulas.rank_parameters import GATHERED, SCATTERED, WHOLE_EDGE
+from mlsysim.formulas.rank_parameters import GATHERED, SCATTERED, WHOLE_EDGE, most
 from mlsysim.formulas.step_moments import GATHERED_HEAD
 from mlsysim.formulas.trained_parameters import ON_LAST
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, label, when
@@ -36,8 +36,10 @@ from mlsysim.symbols.offload import (
     M_stage,
     T_far,
     T_fetch,
+    T_fetch_r,
     V_far,
     V_upd,
+    V_upd_r,
     eta_pre,
     n_share,
     omega_ck,
@@ -58,7 +60,7 @@ from mlsysim.symbols.step import (
     straggler,
     t_comp,
 )
-from mlsysim.symbols.trained import P_upd, T_unit, f_w, q_t
+from mlsysim.symbols.trained import X_O, P_upd, T_unit, f_w, q_t
 from mlsysim.symbols.training import (
     A,
     C_buf,
@@ -211,15 +213,31 @@ traffic = Formula(
 
 _beside_memory = Eq(update_place, label(update_place, "remote"))
 
-update_traffic = Formula(
-    V_upd,
+_ON_RANK = frozenset(step_moments.leading())
+
+
+def _most(symbol: Any, own: Formula, title: str) -> Formula:
+    """The most of three ranks, by the formula of one."""
+    return Formula(
+        symbol,
+        most(own.symbol, _ON_RANK | {own}),
+        title=title,
+        source=OFFLOAD,
+        variant=NAME,
+        assumes="The others wait for the rank of a pipeline that has the most.",
+        no_example="the most of three ranks, whose parts have examples",
+    )
+
+
+rank_update = Formula(
+    V_upd_r,
     omega_o
     * when(
         _beside_memory,
         f_w * (1 - omega_w) * W + (1 - omega_g) * G * q_a / q_g,
         2 * O + f_w * omega_w * W + omega_g * G * q_a / q_g,
     ),
-    title="Remote traffic of an update of an offloaded step",
+    title="Remote traffic of one rank for an update of an offloaded step",
     source=OFFLOAD,
     variant=NAME,
     assumes="Beside the remote memory: gradients that are not there yet go, weights that are kept local come back. By "
@@ -232,6 +250,8 @@ update_traffic = Formula(
     ),
 )
 
+update_traffic = _most(V_upd, rank_update, "Remote traffic of an update of an offloaded step")
+
 
 def _transfer(volume: Any) -> Any:
     """Time of so many bytes to or from the remote tier."""
@@ -240,11 +260,11 @@ def _transfer(volume: Any) -> Any:
 
 _forward = (t_comp + t_wait) / (2 + f_w + rho_lin)
 
-unhidden_fetches = Formula(
-    T_fetch,
+rank_fetches = Formula(
+    T_fetch_r,
     Max(0, _transfer(_pulled + _points) - eta_pre * _forward)
     + Max(0, _transfer((1 + rho_lin) * _pulled + _stored + _points) - eta_pre * (1 + f_w + rho_lin) * _forward),
-    title="Fetching and storing beyond what computing hides",
+    title="Fetching and storing of one rank beyond what computing hides",
     source=INFINITY,
     variant=NAME,
     assumes="Layer by layer beside the computing of its pass, and what that waits for the host. The first layer, which "
@@ -257,6 +277,8 @@ unhidden_fetches = Formula(
         derived="max(0, (8 + 4) / 0.064 - 0.8 * 400 / 4) + max(0, (2 * 8 + 12 + 4) / 0.064 - 0.8 * 400 * 3 / 4)",
     ),
 )  # fmt: skip
+
+unhidden_fetches = _most(T_fetch, rank_fetches, "Fetching and storing beyond what computing hides")
 
 exposed_remote = Formula(
     T_far,
@@ -294,7 +316,7 @@ update = Formula(
     source=OFFLOAD,
     variant=NAME,
     example=Example(
-        {**step_time.ENDS_ALIKE, O: 36, q_g: 2, q_t: 2, P_upd: 3e9, B_mem: 2000, eta_mem: 0.8, rho_upd: 13},
+        {X_O: 36, q_g: 2, q_t: 2, P_upd: 3e9, B_mem: 2000, eta_mem: 0.8, rho_upd: 13},
         "682.5 ms",
         derived="(2 * 36e9 + (2 + 2) * 3e9) / 1600e9 * 13 * 1000",
     ),
@@ -325,7 +347,9 @@ FORMULAS = (
     local_memory,
     remote_memory,
     traffic,
+    rank_update,
     update_traffic,
+    rank_fetches,
     unhidden_fetches,
     exposed_remote,
     slowdown,

@@ -12,6 +12,7 @@ from typing import Any
 
 from sympy import And, Or
 
+from mlsysim.formulas import optimizer_states, rank_parameters, trained_parameters
 from mlsysim.formulas.collectives import (
     DERIVED,
     EXCHANGES,
@@ -30,9 +31,9 @@ from mlsysim.formulas.collectives import (
 )
 from mlsysim.formulas.expert_exchange import distinct, limited_nodes
 from mlsysim.formulas.moe_routing import PADDED
-from mlsysim.formulas.rank_parameters import EDGE_WIDTH, MORE_AT_END
+from mlsysim.formulas.rank_parameters import EDGE_WIDTH, most
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_member, token, total, when
-from mlsysim.symbols.activations import P_ends, n_s, sequence_parallel, sigma, sigma_e
+from mlsysim.symbols.activations import P_ends, sequence_parallel, sigma, sigma_e
 from mlsysim.symbols.formats import q_a, q_e, q_u, q_w
 from mlsysim.symbols.groups import (
     REPLICAS,
@@ -80,8 +81,8 @@ from mlsysim.symbols.network import (
 )
 from mlsysim.symbols.routing import gamma_r, n_rank, pad
 from mlsysim.symbols.step import q_red, t_ag, t_ar, t_rs
-from mlsysim.symbols.trained import T_d, T_s, f_w, q_t
-from mlsysim.symbols.training import P_dense, P_edge_r, P_sparse, Z, e, m, n_tok, n_z, t
+from mlsysim.symbols.trained import X_O, T_d, T_s, X_d, X_ends, X_s, X_td, X_ts, f_w, q_t
+from mlsysim.symbols.training import O, P_dense, P_sparse, Z, e, m, n_tok, n_z, t
 from mlsysim.symbols.workload import h, h_e, k, s
 
 THAKUR = "thakur2005"
@@ -158,17 +159,34 @@ def routed_copies(load: Any) -> Any:
     return load * k * n_g["etp"] * n_rank * (q_x["dispatch"] + q_x["combine"]) / 2 * h_e / token
 
 
-#: Trained parameters of the rank with the most that are not experts.
-_trained = T_d + f_w * MORE_AT_END
+_COUNTS = frozenset((*rank_parameters.FORMULAS, *trained_parameters.FORMULAS, *optimizer_states.FORMULAS))
+#: What is exchanged and updated, of the rank that has the most of it: each exchange waits for that one.
+MOST = tuple(
+    Formula(
+        symbol,
+        most(own, _COUNTS),
+        title=title,
+        source=Source("narayanan2021", "section 2.2"),
+        assumes="Of both ends of a pipeline and the second stage. With two stages a rank, between the ends.",
+        no_example="the most of three ranks, whose parts have examples",
+    )
+    for symbol, own, title in (
+        (X_d, P_dense, "The most parameters of a rank that are not experts"),
+        (X_s, P_sparse, "The most expert parameters of a rank"),
+        (X_ends, P_ends, "The most parameters of a rank outside the layers"),
+        (X_td, T_d, "The most trained parameters of a rank that are not of experts"),
+        (X_ts, T_s, "The most trained parameters of experts of a rank"),
+        (X_O, O, "The most optimizer state of a rank"),
+    )
+)
 
 message = Formula(
     V_g[group],
     by_member(
         tp=_hidden,
         cp=q_a * h_kv * m * s / token,
-        dp=when(Z >= 3, q_u * (P_dense + MORE_AT_END), q_t * _trained)
-        + when(Z >= 3, EDGE_WIDTH - q_u, f_w * (q_e - q_w)) * (P_ends + MORE_AT_END),
-        edp=when(Z >= 3, q_u * P_sparse, q_t * T_s),
+        dp=when(Z >= 3, q_u * X_d, q_t * X_td) + when(Z >= 3, EDGE_WIDTH - q_u, f_w * (q_e - q_w)) * X_ends,
+        edp=when(Z >= 3, q_u * X_s, q_t * X_ts),
         etp=when(
             And(sequence_parallel > 0, Or(e > 1, sigma_e > 1)),
             routed_copies(gamma_r),
@@ -185,16 +203,12 @@ message = Formula(
 
 summed = Formula(
     S_g[group],
-    by_member(
-        tp=V_g["tp"], dp=q_red * _trained, edp=q_red * T_s, rep=q_red * (_trained + n_z / n_g["edp"] * T_s) / n_z
-    ),
+    by_member(tp=V_g["tp"], dp=q_red * X_td, edp=q_red * X_ts, rep=q_red * (X_td + n_z / n_g["edp"] * X_ts) / n_z),
     title="What is summed over a group",
     source=Source("rajbhandari2020", "section 7"),
     assumes="Hidden states over tensor-parallel ranks, gradients over those that hold the same weights, and the share "
     "of each rank once more over the replicas.",
-    example=Example(
-        {q_red: 4, T_d: 2e9, f_w: 1, n_s: 1, P_edge_r: 0, P_ends: 0}, "8000 MB", derived="4 * 2e9 / 1e6", member="dp"
-    ),
+    example=Example({q_red: 4, X_td: 2e9}, "8000 MB", derived="4 * 2e9 / 1e6", member="dp"),
 )
 
 gather_time = Formula(
@@ -455,6 +469,7 @@ EXCHANGE = (
     exchange_time,
 )
 FORMULAS = (
+    *MOST,
     stride,
     ranks_per_node,
     group_links,

@@ -10,13 +10,14 @@ expert-tensor-, expert- and expert-data-parallel for experts (parallel folding).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from sympy import And, Eq, Or, Piecewise, ceiling, floor
 
 from mlsysim.formulas.parameter_counts import feed_forward, norms, plain_layers, prediction
 from mlsysim.formulas.trained_parameters import ON_FIRST, ON_LAST, WIDENED
-from mlsysim.symbolic import Example, Formula, Max, Min, Mod, Source, byte, label, sharded, token, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Mod, Source, byte, evaluated_at, label, sharded, token, when
 from mlsysim.symbols.activations import (
     L_first,
     L_last,
@@ -367,8 +368,17 @@ edge_parameters_of_rank = Formula(
 )
 
 
-#: Parameters that the end of a pipeline with the most has beside those of the rank described: what a step waits for.
-MORE_AT_END = (2 - n_s) * Max(0, P_edge_r - P_ends)
+def at_place(target: Any, place: str, formulas: Iterable[Formula]) -> Any:
+    """A quantity of one rank, on that of the first stage of a pipeline, of the second or of the last."""
+    return evaluated_at(target, {rank: label(rank, place)}, formulas, swaps=True)
+
+
+def most(target: Any, formulas: Iterable[Formula]) -> Any:
+    """The most of a quantity of one rank, over those of both ends of a pipeline and of the second stage."""
+    first, between, last = (at_place(target, place, formulas) for place in ("first", "between", "last"))
+    return Piecewise(
+        (first, p <= 1), (between, DUALPIPE), (Max(first, last), p <= 2), (Max(first, last, between), True)
+    )
 
 
 def edges(ends: Any) -> Any:

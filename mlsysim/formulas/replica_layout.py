@@ -35,6 +35,7 @@ from mlsysim.symbols.iteration import (
     n_grp,
     n_pro,
     n_pro_r,
+    p_busy,
     t_act,
     t_den,
     t_even,
@@ -107,14 +108,23 @@ group_prompts = Formula(
     example=Example({n_pro: 1, n_grp: 8}, "1 request", derived="max(1, 1 / 8)"),
 )
 
+busy_stages = Formula(
+    p_busy,
+    when(p > 1, Max(1, Min(p, p * Max(n_dec, n_pro) / (n_grp * request))), 1),
+    title="Stages that have a group of requests at work",
+    source=DISTSERVE,
+    assumes="Fewer requests than groups leave stages idle: one request is in one stage at a time.",
+    example=Example({p: 8, n_dec: 3, n_pro: 1, n_grp: 8}, "3", derived="8 * 3 / 8"),
+)
+
 expert_group_tokens = Formula(
     N_exp,
-    tokens(n_dec, n_pro) * Max(1, e / t) / n_grp,
+    tokens(n_dec, n_pro) * Max(1, e / t) / n_grp * (p / p_busy),
     title="Tokens of all ranks that share experts",
     source=DAY_SIX,
     assumes="Experts stand on the ranks of several attention ranks, or of one.",
     example=Example(
-        {n_dec: 12672, n_pro: 0, gamma_s: 0, s: 1000, h_c: 0, e: 144, t: 1, n_grp: 144},
+        {n_dec: 12672, n_pro: 0, gamma_s: 0, s: 1000, h_c: 0, e: 144, t: 1, n_grp: 144, p: 1, p_busy: 1},
         "12672 token",
         derived="12672 * 144 / 144",
     ),
@@ -232,17 +242,20 @@ slowest_stage = Formula(
     when(
         p > 1,
         Max(
-            0, (p * ceiling(L / p) / L - 1) * _whole - t_head, (p - 1) * t_head - (1 - p * floor(L / p) / L) * _whole
+            0,
+            (p_busy * ceiling(L / p) / L - 1) * _whole - t_head,
+            (p_busy - 1) * t_head - (1 - p_busy * floor(L / p) / L) * _whole,
         ),
         0,
     ),
     title="Wait of all stages for the slowest one",
     source=DISTSERVE,
-    assumes="Every stage has a group at work, so that each waits for the slowest one: one with more layers, or the "
-    "last one, which has the head.",
+    assumes="As many groups as stages that are at work pass the slowest one, by turns: one with more layers, or the "
+    "last one, which has the head. A group alone waits for no other, and takes the sum of all stages.",
+    accuracy="One request of Llama 3 8B in F16 on eight RTX 4090, four layers each: llama.cpp's is as fast as on one.",
     example=Example(
-        {p: 2, L: 80, t_den: 12, t_exp: 0, t_act: 2, t_kv: 7, t_pat: 0, t_red: 2, t_lo: 0, tau_layer: 0, t_kind: 0,
-         t_moe: 0, t_head: 0.5},
+        {p: 2, p_busy: 2, L: 80, t_den: 12, t_exp: 0, t_act: 2, t_kv: 7, t_pat: 0, t_red: 2, t_lo: 0, tau_layer: 0,
+         t_kind: 0, t_moe: 0, t_head: 0.5},
         "0.5 ms",
         derived="2 * (23 / 2 + 0.5) - 23 - 0.5",
     ),
@@ -282,6 +295,7 @@ FORMULAS = (
     request_groups,
     group_requests,
     group_prompts,
+    busy_stages,
     expert_group_tokens,
     replica_weights,
     dropless_hot_rank,

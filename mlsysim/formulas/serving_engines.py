@@ -57,7 +57,8 @@ from mlsysim.symbols.deployment import (
     x_p,
     y_d,
 )
-from mlsysim.symbols.iteration import d_a, gamma_s, kv_rank, n_all, n_dec, n_grp, n_pro, t_it
+from mlsysim.symbols.iteration import d_a, gamma_s, kv_rank, n_all, n_dec, n_grp, n_pro, t_even, t_it
+from mlsysim.symbols.layers import two
 from mlsysim.symbols.serving import kv_token, n_out
 from mlsysim.symbols.training import p, t
 from mlsysim.symbols.varied_lengths import D_len, e_D
@@ -167,27 +168,34 @@ prompt_time = Formula(
 
 _AT_ONCE = (
     "Groups never wait for each other's prompts: stages take the next prompt at once, attention ranks start theirs "
-    "together."
+    "together. Where others follow, a prompt waits for the slowest stage."
 )
+
+
+def _interval(groups: Any, layout: dict[Any, Any]) -> Any:
+    """Time between two prompts of an engine whose stages are all at work."""
+    waited = evaluated_at(t_even, {n_dec: 0, n_pro: groups * request, **layout}, PASS)
+    return (D_1 + (1 + two) * waited) / groups
+
 
 prompt_interval = Formula(
     D_each,
-    D_1 / n_grp,
+    _interval(n_grp, {}),
     title="Time that one prompt takes of an engine",
     source=DISTSERVE,
     variant=COLOCATED,
     assumes=_AT_ONCE,
-    example=Example({D_1: 100, n_grp: 4}, "25 ms", derived="100 / 4"),
+    no_example=PASSED,
 )
 
 pool_prompt_interval = Formula(
     D_each,
-    D_1 / g_P,
+    _interval(g_P, APART),
     title="Time that one prompt takes of an engine that prefills",
     source=DISTSERVE,
     variant=DISAGGREGATED,
     assumes=_AT_ONCE,
-    example=Example({D_1: 100, g_P: 4}, "25 ms", derived="100 / 4"),
+    no_example=PASSED,
 )
 
 engine_slots = Formula(

@@ -23,9 +23,9 @@ from mlsysim.formulas import (
 )
 from mlsysim.formulas.activations import WHOLE_LOGITS
 from mlsysim.formulas.optimizer_states import moment_of_each
-from mlsysim.formulas.rank_parameters import DUALPIPE, GATHERED
+from mlsysim.formulas.rank_parameters import DUALPIPE, GATHERED, at_place
 from mlsysim.formulas.trained_parameters import ON_LAST
-from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, evaluated_at, label, sharded, token, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, label, sharded, token, when
 from mlsysim.symbols.activations import (
     A_bwd,
     A_loss,
@@ -272,7 +272,7 @@ def of_ranks(formulas: Iterable[Formula], own: Any, variant: str) -> tuple[Formu
     return tuple(
         Formula(
             symbol,
-            evaluated_at(own, {rank: label(rank, place)}, kept, swaps=True),
+            at_place(own, place, kept),
             title=f"Memory of the rank of the {'second' if place == 'between' else place} stage",
             source=SPLIT,
             variant=variant,
@@ -304,6 +304,12 @@ def leading() -> tuple[Formula, ...]:
 first_rank, second_rank, last_rank = of_ranks((*leading(), rank_memory), M_r, NAME)
 
 _asked = {place: Eq(peak_rank, label(peak_rank, place)) for place in ("first", "last")}
+
+
+def asked(of: Any, fullest: Any) -> Any:
+    """A quantity of the rank whose memory is asked, by the place that it has; the most of all where none is."""
+    return Piecewise((of("first"), p <= 1), *((of(place), chosen) for place, chosen in _asked.items()), (fullest, True))
+
 
 binding_rank = Formula(
     rank,

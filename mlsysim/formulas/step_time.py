@@ -12,21 +12,19 @@ from typing import Any
 from sympy import And, Eq, Piecewise
 
 from mlsysim.formulas.mixers import EAGER
-from mlsysim.formulas.rank_parameters import MORE_AT_END
 from mlsysim.symbolic import Example, Formula, Max, Min, Mod, Source, by_label, label, sharded, token, when
 from mlsysim.symbols.activations import (
-    P_ends,
     attention_kernel,
     elementwise_kernels,
-    n_s,
     r_act,
     r_norm,
     sigma,
     sigma_e,
 )
 from mlsysim.symbols.formats import q_a
+from mlsysim.symbols.fsdp import M_usable
 from mlsysim.symbols.groups import V_g, n_g, t_ag_g, t_sum
-from mlsysim.symbols.hardware import B_mem, F, M_cap, n_fleet
+from mlsysim.symbols.hardware import B_mem, F, n_fleet
 from mlsysim.symbols.layers import (
     F_lin,
     F_wide,
@@ -106,11 +104,9 @@ from mlsysim.symbols.step import (
     x_el,
     x_el_redo,
 )
-from mlsysim.symbols.trained import P_upd, T_d, T_s, f_w, q_t
+from mlsysim.symbols.trained import X_O, P_upd, X_td, X_ts, f_w, q_t
 from mlsysim.symbols.training import (
     M,
-    O,
-    P_edge_r,
     Z,
     b,
     c_cp,
@@ -119,7 +115,6 @@ from mlsysim.symbols.training import (
     n_mb,
     n_tok,
     n_z,
-    o,
     p,
     q_g,
     t,
@@ -518,20 +513,15 @@ context_parallel_share = Formula(
     example=Example({n_mb: 4, t_cp: 6}, "24 ms", derived="4 * 6"),
 )
 
-#: What the rank with the most updates beside the one described.
-_more = f_w * MORE_AT_END / sharded(Z >= 1, n_z)
-#: An example where that is nothing.
-ENDS_ALIKE = {o: 12, Z: 1, n_z: 8, f_w: 1, n_s: 1, P_edge_r: 0, P_ends: 0}
-
 updated_parameters = Formula(
     P_upd,
-    T_d / sharded(Z >= 1, n_z) + T_s / sharded(Z >= 1, n_g["edp"]) + _more,
+    X_td / sharded(Z >= 1, n_z) + X_ts / sharded(Z >= 1, n_g["edp"]),
     title="Trained parameters that one rank updates",
     source=Source("rajbhandari2020", "section 5"),
     assumes="A rank updates those whose optimizer state it holds.",
     convention="The rank that holds the most.",
     example=Example(
-        {Z: 1, n_z: 8, n_g["edp"]: 2, T_d: 8e9, T_s: 4e9, f_w: 1, n_s: 1, P_edge_r: 0, P_ends: 0},
+        {Z: 1, n_z: 8, n_g["edp"]: 2, X_td: 8e9, X_ts: 4e9},
         "3e9",
         derived="8e9 / 8 + 4e9 / 2",
     ),
@@ -539,7 +529,7 @@ updated_parameters = Formula(
 
 optimizer_update = Formula(
     T_opt,
-    (2 * (O + o * _more) + (q_g + q_t) * P_upd) / (B_mem * eta_mem),
+    (2 * X_O + (q_g + q_t) * P_upd) / (B_mem * eta_mem),
     title="Update of weights and optimizer state",
     source=Source("rajbhandari2020", "section 3.1"),
     variant="per_operator",
@@ -547,7 +537,7 @@ optimizer_update = Formula(
     "Adam at 16 bit, 30 with 32-bit gradients. The products by which Muon orthogonalises are not counted: below 1% of "
     "a step of many tokens (jordan2024).",
     example=Example(
-        {**ENDS_ALIKE, O: 36, q_g: 2, q_t: 2, P_upd: 3e9, B_mem: 2000, eta_mem: 0.8},
+        {X_O: 36, q_g: 2, q_t: 2, P_upd: 3e9, B_mem: 2000, eta_mem: 0.8},
         "52.5 ms",
         derived="(2 * 36e9 + (2 + 2) * 3e9) / (2000e9 * 0.8) * 1e3",
     ),
@@ -697,13 +687,13 @@ longest_part_time = Formula(
 
 longest_part = Formula(
     step_bottleneck,
-    binding(PARTS, M_cap < M),
+    binding(PARTS, M_usable < M),
     title="What binds a step",
     source=Source("williams2009"),
     variant="per_operator",
     example=Example(
         {
-            M_cap: 80,
+            M_usable: 80,
             M: 60,
             T_max: 860,
             n_mb: 4,

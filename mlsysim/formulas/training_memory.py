@@ -8,17 +8,22 @@ data-parallel rank works on its own sequences.
 
 from __future__ import annotations
 
-from sympy import Le, Piecewise, Rational, ceiling, log
+from typing import Any
+
+from sympy import Eq, Le, Piecewise, Rational, ceiling, log
 
 from mlsysim.formulas.optimizer_states import per_parameter
-from mlsysim.symbolic import Example, Formula, NormalCDF, Source, by_label, byte, label, sharded, token, when
+from mlsysim.symbolic import Example, Formula, Min, NormalCDF, Source, by_label, byte, label, sharded, token, when
 from mlsysim.symbols.formats import q_a, q_w
+from mlsysim.symbols.fsdp import M_report, M_usable
 from mlsysim.symbols.hardware import M_cap
+from mlsysim.symbols.iteration import M_drv
 from mlsysim.symbols.training import (
     A,
     C_buf,
     G,
     M,
+    M_ctx,
     O,
     P_r,
     W,
@@ -37,15 +42,26 @@ from mlsysim.symbols.training import (
     g,
     m,
     memory_margin,
+    memory_reading,
     memory_spread,
     memory_utilization,
     o,
     optimizer,
     p,
     q_g,
+    r_pool,
     t,
 )
 from mlsysim.symbols.workload import L, P, h, q, s
+
+
+def _read(each: str) -> Any:
+    """Whether users of the stack read that number."""
+    return Eq(memory_reading, label(memory_reading, each))
+
+
+#: Memory that the driver gives to programs; all that it shows where that is not known.
+DRIVER_MEMORY = when(M_drv > 0, M_drv, M_cap)
 
 ZERO = Source("rajbhandari2020", "section 5")
 TUTORIAL = Source("mlsysim_tutorial", "section 1")
@@ -225,27 +241,75 @@ fits = Formula(
     example=Example({M: 32.90, M_cap: 85.899}, "True", TUTORIAL),
 )
 
+usable_memory = Formula(
+    M_usable,
+    DRIVER_MEMORY - M_ctx,
+    title="Memory that the allocator can have",
+    source=Source("pytorch_allocator", "memory management"),
+    variant="per_operator",
+    assumes="What the driver gives to programs, less contexts.",
+    convention="GB = 1e9 bytes.",
+    example=Example({M_cap: 85.52, M_drv: 85.06, M_ctx: 0.5}, "84.56 GB", derived="85.06 - 0.5"),
+)
+
+utilization_of_usable = Formula(
+    memory_utilization,
+    M / M_usable,
+    title="Share of the memory used, of what programs can have",
+    source=TUTORIAL,
+    variant="per_operator",
+    example=Example({M: 32.90, M_usable: 84.56}, "0.3891", derived="32.90 / 84.56"),
+)
+
+fits_usable = Formula(
+    feasible,
+    Le(M, M_usable),
+    title="Whether it fits what programs can have",
+    source=TUTORIAL,
+    variant="per_operator",
+    example=Example({M: 32.90, M_usable: 84.56}, "True", derived="32.90 <= 84.56"),
+)
+
+reported_memory = Formula(
+    M_report,
+    Min(
+        M * (1 + when(_read("allocated"), 0, r_pool)) + when(_read("device"), M_ctx, 0),
+        DRIVER_MEMORY - when(_read("device"), 0, M_ctx),
+    ),
+    title="Memory that users of the stack read",
+    source=Source("pytorch_allocator", "memory management"),
+    variant="per_operator",
+    assumes="PyTorch reports what lives and what its allocator has reserved; nvidia-smi shows contexts beside.",
+    convention="Megatron-LM, Hugging Face and torchtune print what is allocated, torchtitan what is reserved; users of "
+    "DeepSpeed read the device.",
+    example=Example(
+        {M: 24.2, memory_reading: "device", r_pool: 0, M_ctx: 1.75, M_drv: 0, M_cap: 34.09},
+        "25.95 GB",
+        derived="24.2 + 1.75",
+    ),
+)
+
 #: A verdict is wrong once in so many times at most.
 _DOUBT = Rational(1, 20)
 
 room_left = Formula(
     memory_margin,
-    M_cap - M,
+    M_usable - M,
     title="Memory that is left",
     source=TUTORIAL,
     convention=RANK,
-    example=Example({M_cap: 85.899, M: 32.90}, "53.00 GB", derived="85.899 - 32.90"),
+    example=Example({M_usable: 85.899, M: 32.90}, "53.00 GB", derived="85.899 - 32.90"),
 )
 
 probability_of_fit = Formula(
     fit_probability,
-    when(memory_spread > 0, NormalCDF(log(M_cap / M) / memory_spread), when(M_cap >= M, 1)),
+    when(memory_spread > 0, NormalCDF(log(M_usable / M) / memory_spread), when(M_usable >= M, 1)),
     title="Probability that a run fits",
     source=Source("jcgm2008", "section 7"),
     assumes="Logarithms of measured over computed memory are normal around zero; their spread is that of the stack's "
     "residuals, on the runs it was measured with.",
     example=Example(
-        {M_cap: 80, M: 75, memory_spread: 0.05}, "0.9016", derived="(1 + erf(log(80 / 75) / (0.05 * sqrt(2)))) / 2"
+        {M_usable: 80, M: 75, memory_spread: 0.05}, "0.9016", derived="(1 + erf(log(80 / 75) / (0.05 * sqrt(2)))) / 2"
     ),
 )
 
@@ -278,5 +342,5 @@ FIRST_ORDER = (
     fits,
 )
 STORED = (stored_weights, stored_gradients, hidden_buffers)
-VERDICT = (room_left, probability_of_fit, verdict)
+VERDICT = (usable_memory, utilization_of_usable, fits_usable, reported_memory, room_left, probability_of_fit, verdict)
 FORMULAS = (*FIRST_ORDER, *STORED, *VERDICT)

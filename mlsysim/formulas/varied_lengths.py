@@ -27,11 +27,12 @@ from mlsysim.symbolic import (
     when,
 )
 from mlsysim.symbols.chunked import cv_in, cv_out
-from mlsysim.symbols.deployment import D_1, g_P, quantile
+from mlsysim.symbols.deployment import D_1, g_P, p_P, quantile
 from mlsysim.symbols.iteration import K_dec, n_dec, n_grp, n_pro, t_it, t_pat
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.mixers import t_scan
 from mlsysim.symbols.serving import n_out
+from mlsysim.symbols.training import p
 from mlsysim.symbols.varied_lengths import S_D, D_len, D_q, a_D, b_D, cv_D, e_D, k_D, m_D, size, x_b
 from mlsysim.symbols.workload import s
 
@@ -70,9 +71,9 @@ mean_context = Formula(
     example=Example({s: 1000, n_out: 1000, cv_out: 1}, "2000 token/request", derived="1000 + 1000 / 2 * 2"),
 )
 
-#: Prompts that are prefilled at a time, by one engine or, in a pool, in a layout of its own.
-_ENGINE = {n_pro: n_grp * request}
-_POOL = {n_pro: g_P * request, **APART}
+#: Prompts that pass the stages together, of one engine or, in a pool, of a layout of its own: no others are at work.
+_ENGINE = {n_pro: n_grp * request / p}
+_POOL = {n_pro: g_P * request / p_P, **APART}
 
 
 def _timed(prompts: Any, kind: str) -> Formula:
@@ -86,8 +87,8 @@ def _timed(prompts: Any, kind: str) -> Formula:
         title="Prefill of prompts of three lengths",
         source=Source("yu2022", "section 3"),
         variant=kind,
-        assumes="Every group of requests has a prompt of its own at the same time. Where lengths are alike, only the "
-        "mean is asked for.",
+        assumes="Every attention rank has a prompt of its own at the same time, and passes it from stage to stage. Where "
+        "lengths are alike, only the mean is asked for.",
         no_example=PASSED,
     )
 

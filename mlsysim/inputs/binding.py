@@ -12,12 +12,13 @@ import sympy
 
 from mlsysim import units
 from mlsysim.backends import compiled_expression
-from mlsysim.catalog import Accelerator, Choice, Entry, Value, builtin
+from mlsysim.catalog import Accelerator, Choice, Engine, Entry, Stack, Value, builtin
 from mlsysim.errors import InputError, MissingInputError, UnknownNameError
 from mlsysim.formats import rate_format
 from mlsysim.inputs import convert
 from mlsysim.inputs.axes import Derived, DerivedInput, Linked, derived_inputs, extended
 from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.inputs.engines import argument_of, assumed_engine, check_stack, stack_for
 from mlsysim.inputs.plan import Plan, Plans
 from mlsysim.inputs.recipe import FromRecipe, Given, Origin, along_axis, given_by, name_of, recipe_argument
 from mlsysim.inputs.refusal import (
@@ -306,6 +307,8 @@ class _Binder:
         self.implied: dict[str, convert.Axis] = {}
 
     def run(self) -> Binding:
+        if (engine := assumed_engine(self.model, self.typed)) is not None:
+            self.typed = {**self.typed, argument_of(type(self.model), Engine): engine}
         self._take_recipe()
         for name, value in self.typed.items():
             if isinstance(value, Linked):
@@ -319,6 +322,7 @@ class _Binder:
                 self.along[name] = name
         self._match_devices()
         self._take_surroundings()
+        self._take_stack()
         given = {name: value for name, value in self.typed.items() if isinstance(value, Derived)}
         for name in self.free:
             if name in self.along or name in given:
@@ -489,6 +493,37 @@ class _Binder:
                 self.entries |= {} if slot is None else {name: self._entry(name, slot, given[0])}
                 continue
             self.implied[name], self.along[name] = self._linked_axis(name, given), self.along[argument]
+
+    def _take_stack(self) -> None:
+        """Take the newest stack of an engine that knows the device, where the call names an engine and no stack."""
+        engine, stack = (argument_of(type(self.model), kind) for kind in (Engine, Stack))
+        if engine not in self.entries or stack not in self.model.arguments:
+            return
+        engines, given = self._several(engine), self.entries.get(stack)
+        if given is not None:
+            for each in [given] * (len(engines) == 1 and isinstance(given, Stack)):
+                check_stack(engines[0], each)
+            return
+        argument = next((name for name in self.model.slots if any(_devices(self.entries.get(name, [])))), "")
+        devices = [each for each in _devices(self.entries.get(argument, [])) if each is not None]
+        if min(len(engines), len(devices)) > 1 and self.along[engine] != self.along[argument]:
+            names = [each.key or each.name for each in engines]
+            raise InputError(engine, names, f"must be one where {argument} varies", f"link them, or give {stack}")
+        count = max(len(engines), len(devices)) if devices else 0
+        pairs = zip(engines * (count // len(engines)), devices * (count // max(1, len(devices))), strict=False)
+        found = [stack_for(each, device) for each, device in pairs]
+        if found and all(each is found[0] for each in found):
+            self.typed |= {} if found[0] is None else {stack: found[0]}
+            self.entries |= {} if found[0] is None else {stack: found[0]}
+        elif found:
+            default = self.model.slots[stack].default
+            self.implied[stack] = self._linked_axis(stack, [each or default for each in found])
+            self.along[stack] = self.along[argument if len(devices) > 1 else engine]
+
+    def _several(self, name: str) -> list[Any]:
+        """The entries of an argument."""
+        found = self.entries[name]
+        return found if isinstance(found, list) else [found]
 
     def _match(self, name: str, argument: str, devices: list[Accelerator | None]) -> None:
         """See :meth:`_match_devices`."""

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 from mlsysim.backends import compiled
 from mlsysim.backends.javascript import source
-from mlsysim.catalog import Value
+from mlsysim.catalog import Engine, Value, builtin
 from mlsysim.errors import ArgumentsError, InputError, ModelError, UnknownNameError
 from mlsysim.inputs import convert
 from mlsysim.inputs.checks import check_inputs_only, check_kinds, check_names, premises
@@ -196,13 +196,19 @@ class DeclaredModel:
         What a reader must know of results.
     savings : dict
         For each argument that costs something to save something: its value without, and the output it lowers.
+    effective_with : dict
+        For each argument that has an effect only beside others: what these must be, in words.
     uncrossed : dict
         For each input that says how fast links are, conditions under which nothing crosses them, so that it needs no
         value. A condition is of the variants that take all its arguments.
     givers : dict
         For each input that catalog entries give, the arguments that take one, and their slots.
+    engine : str
+        The inference engine that the command line takes where a call names none; its variant is then asked first.
+    assumed : str
+        Of an instance, that engine where none was named.
     is_chosen : bool
-        Of an instance, whether a variant was named; a recipe names one where it was not.
+        Of an instance, whether a variant was named; a recipe or an engine names one where it was not.
     arguments : dict
         For each argument its variable, or None if it takes a catalog entry. An instance has the arguments that its
         variant uses.
@@ -216,11 +222,14 @@ class DeclaredModel:
     keywords: ClassVar[tuple[str, ...]] = ()
     _keywords_follow: ClassVar[bool] = True
     better: ClassVar[Better | None] = None
+    engine: ClassVar[str] = ""
+    assumed: str = ""
     foundations: ClassVar[tuple[Foundation, ...]] = ()
     room: ClassVar[tuple[Room, ...]] = ()
     alone: ClassVar[Alone | None] = None
     caveats: ClassVar[tuple[Caveat, ...]] = ()
     savings: ClassVar[Mapping[str, tuple[Any, str]]] = {}
+    effective_with: ClassVar[Mapping[str, str]] = {}
     uncrossed: ClassVar[Mapping[str, tuple[Requirement, ...]]] = {}
     givers: ClassVar[Mapping[str, tuple[tuple[str, Slot], ...]]] = {}
     defaults: Mapping[str, Any] = {}
@@ -289,15 +298,25 @@ class DeclaredModel:
 
     @classmethod
     def measured(cls) -> str:
-        """The variant that measurements confirm, where one is declared; else the first."""
-        return cls.better.variant if cls.better and cls.better.variant in cls.variants else next(iter(cls.variants))
+        """The variant that measurements confirm, or the one of its engine, where one is declared; else the first."""
+        named = cls.better.variant if cls.better else ""
+        if cls.engine:
+            engine = builtin().find(Engine.what, cls.engine)
+            named = engine.variant.value if isinstance(engine, Engine) else named
+        return named if named in cls.variants else next(iter(cls.variants))
 
     @classmethod
     @at_the_call
     def asked(cls, variant: str | None = None) -> Self:
-        """An instance as the command line asks it: without a variant, by the one that measurements confirm."""
+        """An instance as the command line asks it: by the variant that measurements confirm, or by its engine."""
         found = cls(cls.measured() if variant is None else variant)
-        found.is_chosen = variant is not None
+        found.is_chosen, found.assumed = variant is not None, cls.engine
+        return found
+
+    def in_variant(self, variant: str) -> Self:
+        """An instance of another variant, which takes the same engine where a call names none."""
+        found = type(self)(variant)
+        found.assumed = self.assumed
         return found
 
     @classmethod

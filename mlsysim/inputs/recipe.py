@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cache
 from math import prod
 from typing import Any, TypeVar
 
-from mlsysim.catalog import Choice, Entry, Fleet, Recipe, Sourced, builtin
+from mlsysim.catalog import Choice, Engine, Entry, Fleet, Recipe, Sourced
 from mlsysim.errors import InputError, MlsysimError, UnknownNameError
 from mlsysim.inputs.axes import Derived, Linked, derived
 from mlsysim.inputs.convert import is_axis, scalar
 from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.inputs.engines import argument_of, assumed_engine, given_entries
 from mlsysim.symbolic import Variable, variable_of
 
 #: Ranks that every accelerator is one of; the rest of a fleet is data-parallel.
@@ -80,7 +82,7 @@ def recipe_argument(model: type[DeclaredModel]) -> str:
 
 
 def as_run(model: AnyModel, typed: Mapping[str, Any]) -> AnyModel:
-    """The model in the variant that its recipe names; itself where a variant was chosen.
+    """The model in the variant that its recipe or its engine names; itself where a variant was chosen.
 
     Parameters
     ----------
@@ -92,38 +94,42 @@ def as_run(model: AnyModel, typed: Mapping[str, Any]) -> AnyModel:
     Raises
     ------
     InputError
-        If several recipes name several variants, and none was chosen.
+        If several recipes, or several engines, name several variants, and none was chosen.
     """
-    given = typed.get(recipe_argument(type(model)))
-    if given is None or model.is_chosen or typed.get("variant") is not None:
+    if model.is_chosen or typed.get("variant") is not None:
         return model
-    try:
-        recipes = [builtin().find(Recipe.what, each) if isinstance(each, str) else each
-                   for each in (given if is_axis(given) else (given,))]  # fmt: skip
-    except MlsysimError:
-        return model
+    if model.assumed and typed.get(argument_of(type(model), Engine)) is not None:
+        model = copy(model)
+        model.assumed = ""
+    entries: list[Entry] = []
+    for kind in (Recipe, Engine):
+        argument, given = kind.what, _alone(typed).get(argument_of(type(model), kind))
+        entries = given_entries(given, kind)
+        if entries:
+            break
+    if not entries:
+        entries = [each for each in (assumed_engine(model, typed),) if each is not None]
     named: dict[str, list[str]] = {}
     extended = {name for kind in type(model).__mro__[1:] for name in getattr(kind, "variants", ())}
-    for each in recipes:
-        if isinstance(each, Recipe):
-            run = each.variants.get(model.command, model.variant)
-            # A model of one's own may lack a variant of the one that it extends; any other name is a slip.
-            run = model.variant if run in extended - {*model.variants} else run
-            named.setdefault(run, []).append(name_of(each))
+    for each in entries:
+        run = each.variant.value if isinstance(each, Engine) else each.variants.get(model.command, model.variant)
+        # A model of one's own may lack a variant of the one that it extends; any other name is a slip.
+        run = model.variant if run in extended - {*model.variants} else run
+        named.setdefault(run, []).append(name_of(each))
     if len(named) > 1:
         runs = "; ".join(f"{variant} describes {', '.join(names)}" for variant, names in named.items())
         one = " or ".join(f'{type(model).__name__}("{variant}")' for variant in named)
-        raise InputError("recipe", [name for names in named.values() for name in names], runs, f"{one} asks all by one")
+        raise InputError(argument, [name for names in named.values() for name in names], runs, f"{one} asks all by one")
     if not named or model.variant in named:
         return model
-    found = type(model)(*named)
+    found = model.in_variant(*named)
     found.is_chosen = False
     return found
 
 
-def name_of(recipe: Recipe) -> str:
-    """Name of a recipe in the catalog, else its own."""
-    return recipe.key or recipe.name
+def name_of(entry: Entry) -> str:
+    """Name of an entry in the catalog, else its own."""
+    return entry.key or entry.name
 
 
 def given_by(recipe: Recipe, model: DeclaredModel, typed: Mapping[str, Any]) -> Given:

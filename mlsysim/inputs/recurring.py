@@ -143,7 +143,7 @@ def kind_of(model: DeclaredModel, arguments: Mapping[str, Any]) -> Hashable:
             common.append((kind, id(value)))
         else:
             return None
-    return type(model), model.variant, tuple(arguments), tuple(common)
+    return type(model), model.variant, model.assumed, tuple(arguments), tuple(common)
 
 
 @lru_cache(maxsize=256)

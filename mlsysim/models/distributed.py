@@ -112,6 +112,7 @@ class DistributedModel(PerformanceModel):
     answer = "step_time"
     foundations = (Foundation(TrainingMemoryModel, "per_operator", {name: name for name in MEMORY}),)
     savings = {"activation_checkpointing": ("none", "total_memory")}
+    effective_with = TrainingMemoryModel.effective_with
     variants = {"per_operator": DISTRIBUTED}
     uncrossed = UNCROSSED
     slots = {
@@ -124,6 +125,7 @@ class DistributedModel(PerformanceModel):
             Accelerator,
             (
                 "memory_capacity",
+                "driver_memory",
                 "memory_bandwidth",
                 "peak_flops",
                 "attention_peak_flops",
@@ -138,6 +140,7 @@ class DistributedModel(PerformanceModel):
             (
                 "fleet_size",
                 "memory_capacity",
+                "driver_memory",
                 "memory_bandwidth",
                 "peak_flops",
                 "attention_peak_flops",
@@ -272,6 +275,7 @@ class DistributedModel(PerformanceModel):
         ),
     )
     caveats = (
+        *TrainingMemoryModel.caveats,
         BEYOND_NODE,
         Caveat(
             L_st > 0,

@@ -69,6 +69,7 @@ class ExpertParallelModel(PerformanceModel):
         Foundation(_STEP, "per_operator", {name: name for name in MEMORY}, ("per_operator",)),
     )
     savings = _STEP.savings
+    effective_with = _STEP.effective_with
     variants = {
         "fsdp": Variant(
             FULLY_SHARDED,

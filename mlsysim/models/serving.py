@@ -7,7 +7,7 @@ from typing import Any
 
 from sympy import And, Eq, Or, Rational
 
-from mlsysim.catalog import Rent, Traffic
+from mlsysim.catalog import Engine, Rent, Traffic
 from mlsysim.formulas import (
     answer_times,
     chunked_chain,
@@ -30,9 +30,11 @@ from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel, Verb
 from mlsysim.models.iteration import ADAPTERS, ENGINE_CAVEATS, ENGINE_DEFAULTS, LAYOUT, IterationModel
 from mlsysim.models.shape import DECODES, UNCROSSED, prefill_caveats
+from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Requirement, request, token, when
 from mlsysim.symbolic.exchange import exchanged
 from mlsysim.symbols.chunked import C_b, cv_in, cv_out
+from mlsysim.symbols.closed_loops import K_z, r_poll, w_wait
 from mlsysim.symbols.deployment import (
     T_1,
     T_2,
@@ -89,6 +91,8 @@ _HEADLINE = (
     "goodput",
     "goodput_per_accelerator",
     "ttft_mean",
+    "ttft_steady",
+    "ttft_burst",
     "ttft_p50",
     "ttft_p90",
     "ttft_p99",
@@ -121,6 +125,8 @@ _BY_ITERATIONS = (
 )
 #: What a trace says of the requests.
 TRAFFIC = ("request_rate", "isl", "osl", "isl_cv", "osl_cv", "burstiness")
+#: Settings of an engine, of which its stack says the defaults.
+FLAGS = ("max_num_seqs", "max_num_batched_tokens")
 #: A cache of prefixes of a given size, and who asks for them.
 PREFIXES = ("prefix_cache_memory", "num_prefixes", "prefix_len", "prefix_zipf")
 _PREFILL_LAYOUT = {t: t_pre, p: p_pre, e: e_pre, d_a: d_pre}
@@ -177,6 +183,7 @@ class ServingModel(PerformanceModel):
 
     simulate = Verb("simulate")
     command = "serve"
+    engine = "vllm"
     example = {
         "model": "Llama3_3_70B",
         "hardware": "H100",
@@ -291,6 +298,10 @@ class ServingModel(PerformanceModel):
             "burstiness, {burstiness}, is outside of 0.25 to 4, where it was held against a simulation",
         ),
         Caveat(
+            And(Z_all <= 0, Or(r_poll > 1, w_wait > 0)),
+            "poll_interval, {poll_interval}, and batch_wait, {batch_wait}, are not used: requests come by themselves",
+        ),
+        Caveat(
             And(Z_all > 0, c_given <= 0, Or(T_1 > 0, T_2 > 0, T_3 > 0)),
             "a closed loop, here {concurrency}, is one replica whatever is promised: give num_replicas",
         ),
@@ -327,12 +338,17 @@ class ServingModel(PerformanceModel):
     slots = {
         **IterationModel.slots,
         **{name: _drawing(IterationModel.slots[name], *hosts) for name, hosts in _POWERED.items()},
+        "stack": stack_slot(
+            (*IterationModel.slots["stack"].provides, "frontend_time", "frontend_token_time", *FLAGS)
+        ),
+        "engine": Slot(Engine, ()),
         "traffic": Slot(Traffic, TRAFFIC, optional=True),
         "rent": Slot(Rent, ("rental_price",), optional=True, strict=True),
     }
     keywords = (
         "request_rate",
         "concurrency",
+        "num_rounds",
         "isl",
         "osl",
         "ttft_slo",
@@ -357,6 +373,8 @@ class ServingModel(PerformanceModel):
         "isl_cv",
         "osl_cv",
         "burstiness",
+        "poll_interval",
+        "batch_wait",
         "kv_page_size",
         "attention_mask",
         "congestion_factor",
@@ -370,6 +388,9 @@ class ServingModel(PerformanceModel):
         **ENGINE_DEFAULTS,
         "request_rate": 0.0,
         "concurrency": 0.0,
+        "num_rounds": 0,
+        "poll_interval": 0.0,
+        "batch_wait": 0.0,
         "isl": 2048,
         "osl": 128,
         "ttft_slo": 0.0,
@@ -402,10 +423,13 @@ class ServingModel(PerformanceModel):
         *IterationModel.requirements,
         DECODES,
         Requirement(s_pre, (M_pre <= 0) | (s_pre <= s_in), "must be at most {isl}"),
+        Requirement(K_z, (K_z <= 0) | (Z_all > 0), "is of a closed loop: give concurrency"),
         Requirement(Z_all, (Z_all <= 0) | (Z_all >= request), "must be at least 1 in flight, or 0 for no closed loop"),
     )
     automatic = {"num_replicas": 0}
     common = (
+        "engine",
+        "traffic",
         "concurrency",
         "num_replicas",
         "slo_quantile",

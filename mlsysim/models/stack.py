@@ -40,4 +40,7 @@ MEMORY = (
     "loaded_mask",
     "vocab_multiple",
     "memory_spread",
+    "memory_reading",
+    "context_memory",
+    "pool_share",
 )

@@ -22,7 +22,7 @@ from mlsysim.formulas import (
 )
 from mlsysim.formulas.rank_parameters import DUALPIPE, expert_tensor_ranks
 from mlsysim.formulas.trained_parameters import FULL
-from mlsysim.inputs.declaration import Better
+from mlsysim.inputs.declaration import Better, Caveat
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
@@ -44,6 +44,7 @@ from mlsysim.models.stack import MEMORY, stack_slot
 from mlsysim.optimizers import OPTIMIZERS
 from mlsysim.symbolic import Max, Min, Mod, Requirement, System, label, swapped
 from mlsysim.symbols.activations import L_first, L_last, k_def, peak_rank, schedule, selective_policy, v_chunks
+from mlsysim.symbols.formats import q_w
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.mixers import L_c, L_st, a, r_kv
 from mlsysim.symbols.routing import c_f, pad
@@ -184,7 +185,34 @@ LIVE: dict[str, Any] = {
     "layers_last_stage": 0,
     "microbatch_group": 0,
     "memory_spread": 0.08,
+    "memory_reading": "allocated",
+    "context_memory": 0.0,
+    "pool_share": 0.0,
 }
+#: What it takes that an argument has an effect.
+EFFECTIVE_WITH = {
+    "loss_chunks": "loss_kernel='chunked'",
+    "microbatch_group": "interleaved_stages above 1",
+    "pool_share": "memory_reading='reserved' or 'device'",
+    "gradients_at_loss": "a single micro-batch",
+    "gathered_layers": "zero_stage=3 on several ranks",
+    "zero_stage": "several data-parallel ranks",
+    "sequence_parallel": "tp_size above 1",
+    "selective_policy": "activation_checkpointing='selective'",
+    "lora_rank": "finetuning='lora' or 'qlora'",
+    "lora_target_modules": "finetuning='lora' or 'qlora'",
+    "optimizer_device": "an optimizer with states",
+    "vocab_multiple": "a vocabulary that it does not divide",
+    "routing_weights": "experts",
+    "routing_imbalance_factor": "experts",
+    "capacity_factor": "experts",
+    "expert_row_padding": "experts",
+}
+#: Formats below a byte have no gradients.
+UNTRAINABLE = Caveat(
+    And(FULL, q_w < 1),
+    "weights in {weight_dtype} cannot be trained, and finetuning is {finetuning}: 'qlora' trains adapters beside them",
+)
 #: How tokens are spread over experts unless a call says otherwise.
 ROUTED: dict[str, Any] = {"routing_imbalance_factor": 1.0, "capacity_factor": 0.0, "pad_to_capacity": False}
 CAPACITY = Requirement(pad, Eq(pad, 0) | (c_f > 0), "must be False where experts take what comes ({capacity_factor})")
@@ -245,6 +273,8 @@ class TrainingMemoryModel(PerformanceModel):
     answer = "total_memory"
     better = Better("per_operator", decides="feasible", shows="total_memory")
     savings = {"activation_checkpointing": ("none", "total_memory")}
+    effective_with = EFFECTIVE_WITH
+    caveats = (UNTRAINABLE,)
     variants = {
         "first_order": Variant(
             FIRST_ORDER,
@@ -298,6 +328,7 @@ class TrainingMemoryModel(PerformanceModel):
                 "binding_rank",
                 "peak_moment",
                 "total_memory",
+                "reported_memory",
                 "memory_utilization",
                 "memory_margin",
                 "fit_probability",
@@ -310,7 +341,7 @@ class TrainingMemoryModel(PerformanceModel):
         "model": Slot(
             TransformerWorkload, ("parameters", *SHAPE, "state_chunk", *SAVED, "moe_layer_interval"), counted=COUNTED
         ),
-        "hardware": Slot(Accelerator, ("memory_capacity",)),
+        "hardware": Slot(Accelerator, ("memory_capacity", "driver_memory")),
         "stack": stack_slot(MEMORY),
         **RECIPE,
     }
@@ -398,6 +429,7 @@ class TrainingMemoryModel(PerformanceModel):
         "expert_row_padding": 0,
         "gathered_layers": 2,
         "reserved_memory": 0.0,
+        "driver_memory": 0,
         **LIVE,
         **OPTIONAL_SHAPE,
         "state_chunk": 0,

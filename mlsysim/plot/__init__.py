@@ -1,9 +1,10 @@
-"""Figures: what is feasible, what binds, curves, stacked parts, fronts, rooflines, spread, tornado diagrams."""
+"""Figures: what is feasible, what binds, curves, parts, moments of a step, fronts, rooflines, spread, tornadoes."""
 
 from mlsysim.plot.bars import bars
 from mlsysim.plot.designs import designs
 from mlsysim.plot.heatmap import heatmap
 from mlsysim.plot.lines import lines
+from mlsysim.plot.moments import moments
 from mlsysim.plot.pareto import pareto
 from mlsysim.plot.regimes import regimes
 from mlsysim.plot.roofline import roofline
@@ -11,4 +12,16 @@ from mlsysim.plot.spread import spread
 from mlsysim.plot.tornado import tornado
 from mlsysim.plot.waterfall import waterfall
 
-__all__ = ["bars", "designs", "heatmap", "lines", "pareto", "regimes", "roofline", "spread", "tornado", "waterfall"]
+__all__ = [
+    "bars",
+    "designs",
+    "heatmap",
+    "lines",
+    "moments",
+    "pareto",
+    "regimes",
+    "roofline",
+    "spread",
+    "tornado",
+    "waterfall",
+]

@@ -244,8 +244,8 @@ def _variants(model: DeclaredModel, variant: Any) -> list[DeclaredModel]:
     if variant is None:
         return [model]
     if not is_axis(variant):
-        return [type(model)(variant)]
-    found = [type(model)(name) for name in variant]
+        return [model.in_variant(variant)]
+    found = [model.in_variant(name) for name in variant]
     if not found or len({each.variant for each in found}) != len(found):
         raise InputError(VARIANT, variant, "an axis has at least one variant, and each once")
     return found

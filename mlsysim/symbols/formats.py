@@ -121,6 +121,14 @@ q_den = variable(
     "Bytes of one weight that every token passes through, mean over them.",
     nonnegative(),
 )
+q_x = variable(
+    "widening_bytes",
+    r"q_{\mathrm{x}}",
+    "byte",
+    "Bytes that are read in the time that widening one weight for its product takes, mean over those that every token "
+    "passes through.",
+    nonnegative(),
+)
 M_mix = variable(
     "mixer_matrix_elements",
     r"M_{\mathrm{mix}}",

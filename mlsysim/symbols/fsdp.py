@@ -63,13 +63,21 @@ M_report = variable(
     "reported_memory",
     r"M_{\mathrm{rep}}",
     "GB",
-    "Memory that the allocator reports as reserved: what it wants, or all it can have.",
+    "Memory that users of the stack read: what is allocated, what the allocator has reserved, or what the device "
+    "shows; at most all there is.",
 )
 M_live = variable(
     "live_memory",
     r"M_{\mathrm{live}}",
     "GB",
     "Memory alive at once: at the loss, or at the end of the backward pass.",
+    positive(),
+)
+M_live_r = variable(
+    "rank_live_memory",
+    r"M_{\mathrm{live,r}}",
+    "GB",
+    "Memory alive at once on the rank that is described.",
     positive(),
 )
 retries = variable(
@@ -101,6 +109,13 @@ T_again = variable(
     r"T_{\mathrm{again}}",
     "ms",
     "Time of a step in which experts are gathered once more than needed.",
+    nonnegative(),
+)
+T_remap_r = variable(
+    "rank_remap_time",
+    r"T_{\mathrm{map,r}}",
+    "ms",
+    "Time of a step in which the rank that is described gives pools back and maps them again.",
     nonnegative(),
 )
 T_remap = variable(

@@ -1,6 +1,6 @@
 """Symbols of one iteration of an inference engine: prompts and decoding requests in one forward pass."""
 
-from mlsysim.symbolic import Domain, between, choice, integer, nonnegative, positive, variable
+from mlsysim.symbolic import Domain, at_least, between, choice, integer, nonnegative, positive, variable
 
 n_dec = variable(
     "decode_requests", r"n_{\mathrm{d}}", "request", "Requests that decode one token in an iteration.", nonnegative()
@@ -62,6 +62,13 @@ n_dec_r = variable(
 n_pro_r = variable(
     "rank_prompts", r"n_{\mathrm{p,r}}", "request", "Prompts of one group that an iteration prefills.", nonnegative()
 )
+p_busy = variable(
+    "busy_stages",
+    r"p_{\mathrm{busy}}",
+    "count",
+    "Stages that have a group of requests at work, mean.",
+    at_least(1),
+)
 N_it = variable(
     "iteration_tokens", r"N_{\mathrm{it}}", "token", "Tokens of one group that pass through the layers.", nonnegative()
 )
@@ -93,6 +100,14 @@ eta_kv = variable(
     r"\eta_{\kappa}",
     "count",
     "Share of the memory bandwidth that attention reaches in decoding.",
+    between(0, 1, open_lower=True),
+)
+phi_w = variable(
+    "weight_read_efficiency",
+    r"\varphi_{\mathrm{w}}",
+    "count",
+    "Rate at which weights of four bits are read over that of 16 bits; others that are widened for their products take "
+    "as long beside.",
     between(0, 1, open_lower=True),
 )
 tau_host = variable(
@@ -165,13 +180,6 @@ eta_exp = variable(
     "count",
     "Share of the peak rate that products with routed experts reach.",
     positive(),
-)
-eta_4 = variable(
-    "four_bit_read_efficiency",
-    r"\eta_{4}",
-    "count",
-    "Share of the rate of other reading at which dense products read weights of 4 bits.",
-    between(0, 1, open_lower=True),
 )
 a_pop = variable(
     "expert_popularity",

@@ -297,3 +297,17 @@ V_wide = variable(
     "Memory traffic to widen quantised weights for their products, one micro-batch.",
     nonnegative(),
 )
+P_mean = variable(
+    "mean_layer_parameters",
+    r"\bar P_{\ell}",
+    N_COUNT,
+    "Parameters of one layer on one rank, in the mean over all layers.",
+    nonnegative(),
+)
+K_mean = variable(
+    "mean_adapted_products",
+    r"\bar K_{\ell}",
+    N_COUNT,
+    "Products of one layer that have adapters, those of experts left out, in the mean over all layers.",
+    nonnegative(),
+)

@@ -144,11 +144,25 @@ V_act = variable(
     nonnegative(),
 )
 V_far = variable("remote_traffic", r"V_{\mathrm{far}}", GB, "All remote traffic of one micro-batch.", nonnegative())
+T_fetch_r = variable(
+    "rank_fetch_time",
+    r"t_{\mathrm{fetch,r}}",
+    MS,
+    "Remote traffic of one micro-batch that prefetching does not hide, on the rank that is described.",
+    nonnegative(),
+)
 T_fetch = variable(
     "unhidden_fetch_time",
     r"t_{\mathrm{fetch}}",
     MS,
     "Remote traffic of weights and checkpoints that prefetching does not hide, one micro-batch.",
+    nonnegative(),
+)
+V_upd_r = variable(
+    "rank_update_traffic",
+    r"V_{\mathrm{upd,r}}",
+    GB,
+    "Remote traffic of one update of the weights, on the rank that is described.",
     nonnegative(),
 )
 V_upd = variable(

@@ -202,3 +202,45 @@ N_s = variable(
     nonnegative(),
 )
 W_ad = variable("adapter_weights", r"W_{\mathrm{ad}}", "GB", "Weights of adapters, held by one rank.", nonnegative())
+X_d = variable(
+    "largest_dense_parameters",
+    r"P_{\mathrm{d,max}}",
+    N_COUNT,
+    "Parameters that are not experts, on the rank of a pipeline that has the most.",
+    nonnegative(),
+)
+X_s = variable(
+    "largest_expert_parameters",
+    r"P_{\mathrm{s,max}}",
+    N_COUNT,
+    "Expert parameters, on the rank of a pipeline that has the most.",
+    nonnegative(),
+)
+X_ends = variable(
+    "largest_edge_parameters",
+    r"P_{\mathrm{ends,max}}",
+    N_COUNT,
+    "Parameters outside the layers, on the rank of a pipeline that has the most.",
+    nonnegative(),
+)
+X_td = variable(
+    "largest_trained_dense_parameters",
+    r"P_{\mathrm{t,d,max}}",
+    N_COUNT,
+    "Trained parameters that are not of experts, on the rank of a pipeline that has the most.",
+    nonnegative(),
+)
+X_ts = variable(
+    "largest_trained_expert_parameters",
+    r"P_{\mathrm{t,s,max}}",
+    N_COUNT,
+    "Trained parameters of experts, on the rank of a pipeline that has the most.",
+    nonnegative(),
+)
+X_O = variable(
+    "largest_optimizer_state",
+    r"O_{\mathrm{max}}",
+    "GB",
+    "Optimizer state of the rank of a pipeline that has the most.",
+    nonnegative(),
+)

@@ -54,6 +54,28 @@ reserve = variable(
     "Memory the framework keeps for itself: device context, communication library, allocator slack.",
     nonnegative(),
 )
+M_ctx = variable(
+    "context_memory",
+    r"M_{\mathrm{ctx}}",
+    "GB",
+    "Memory of one accelerator that contexts hold beside the allocator: of the driver, of communication libraries.",
+    nonnegative(),
+)
+r_pool = variable(
+    "pool_share",
+    r"\rho_{\mathrm{pool}}",
+    "count",
+    "Memory that the allocator has reserved and nothing lives in, over what lives at the peak.",
+    nonnegative(),
+)
+memory_reading = variable(
+    "memory_reading",
+    r"\mathrm{read\ as}",
+    "",
+    "Number that users of a stack read: allocated, what lives at the peak; reserved, what the allocator holds; device, "
+    "all that the driver shows, contexts included.",
+    choice("allocated", "reserved", "device"),
+)
 
 q_g = variable("gradient_bytes", r"q_{\mathrm{g}}", "byte", "Bytes of one gradient in memory.", positive())
 P_unit = variable(

@@ -17,7 +17,7 @@ import sympy
 
 import mlsysim
 from mlsysim import units
-from mlsysim.catalog import Accelerator, Entry, Recipe, Stack, Value, builtin
+from mlsysim.catalog import Accelerator, Engine, Entry, Recipe, Stack, Value, builtin
 from mlsysim.errors import InputError
 from mlsysim.formats import PRESETS, RATE_OF, rate_format
 from mlsysim.inputs import convert
@@ -186,8 +186,8 @@ def _fitting(slot: Slot) -> list[Entry]:
 
 
 def _picked(slot: Slot) -> bool:
-    """Tell whether a page offers entries for an argument: not where the catalog has none, and no recipes."""
-    return not issubclass(slot.entry, Recipe) and bool(_fitting(slot))
+    """Tell whether a page offers entries for an argument: not where the catalog has none, and no recipes or engines."""
+    return not issubclass(slot.entry, Recipe | Engine) and bool(_fitting(slot))
 
 
 def _entry(slot: Slot, entry: Entry, names: Iterable[str]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ GIVEN = {"model": "Llama3_3_70B", "hardware": "H100", "tp_size": 4, "precision":
 def test_it_prints_what_the_library_says_and_ends_with_its_basis(run):
     done = run("simulate", *ENGINE, "request_rate=5", "num_replicas=1", "--requests", "500", "--seed", "3")
     assert done.exit_code == 0, done.output
-    found = ServingModel("colocated").simulate(**GIVEN, request_rate=5, num_replicas=1, requests=500, seed=3)
+    found = ServingModel.asked().simulate(**GIVEN, request_rate=5, num_replicas=1, requests=500, seed=3)
     assert [" ".join(each.split()) for each in found.text().splitlines()[1:19]] == [
         " ".join(each.split()) for each in done.stdout.splitlines()[2:20]
     ]

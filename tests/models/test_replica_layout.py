@@ -133,12 +133,39 @@ def test_a_stage_with_more_layers_holds_up_the_others():
 
 
 def test_prompts_in_stages_come_out_as_many_times_as_fast():
-    """A stage takes the next prompt while the others work: the rate is that of the slowest stage."""
+    """A stage takes the next prompt while the others work: the rate is that of the slowest stage, which has the head.
+    A prompt that finds them idle passes one after the other."""
     given = {**LLAMA, "tp_size": 2, "isl": 4000, "osl": 2, "request_rate": 1e-3}
     one, four = (ServingModel("disaggregated").solve(**given, pp_size=p) for p in (1, 4))
-    assert four.canonical("prompt_interval") == pytest.approx(four.canonical("prompt_time") / 4)
-    assert four.canonical("prompt_time") >= one.canonical("prompt_time")
-    assert four.canonical("accelerators_per_replica") == 4 * one.canonical("accelerators_per_replica")
+    head = solved(**LLAMA, tp_size=2, prompts=1, seq_len=4000).canonical("head_time")
+    assert four.canonical("prompt_interval") == pytest.approx(four.canonical("prompt_time") / 4 + 3 / 4 * head)
+    sends = 3 * (2 * 8192 * 4000 / 2 / (0.86 * 450e9) + 0.88e-6)
+    assert four.canonical("prompt_time") == pytest.approx(one.canonical("prompt_time") + sends)
+
+
+@pytest.mark.parametrize("stages", [4, 8])
+def test_a_request_alone_passes_the_sum_of_the_stages(stages):
+    """Fewer groups than stages wait for the slowest one as often as they are many, and never take less than the sum."""
+    whole = solved(**LLAMA, decode_requests=1, context_tokens=2000)
+    head, layers = (whole.canonical(name) for name in ("head_time", "computed_time"))
+    times = []
+    for requests in range(1, stages + 1):
+        found = solved(**LLAMA, pp_size=stages, decode_requests=requests, context_tokens=2000)
+        assert found.canonical("busy_stages") == requests
+        slowest = (layers - head) / stages + head
+        bare = found.canonical("computed_time") - found.canonical("stage_send_time")
+        assert bare == pytest.approx(max(layers, requests * slowest), rel=1e-12)
+        times.append(bare)
+    assert times[0] == pytest.approx(layers, rel=1e-12)
+    prompt = [solved(**LLAMA, pp_size=p, prompts=1, seq_len=1000) for p in (1, stages)]
+    assert prompt[1].canonical("uneven_stage_time") == 0
+    assert prompt[1].canonical("dense_product_time") == prompt[0].canonical("dense_product_time")
+
+
+def test_experts_see_the_tokens_of_a_request_alone_however_many_the_stages():
+    one, four = (solved(**QWEN, pp_size=p, prompts=1, seq_len=1000) for p in (1, 4))
+    assert four.canonical("expert_group_tokens") == one.canonical("expert_group_tokens") == 1000
+    assert four.canonical("expert_product_time") == one.canonical("expert_product_time")
 
 
 def test_a_lone_request_is_whole_on_its_rank():

@@ -5,7 +5,7 @@ import math
 import pytest
 from scipy.stats import norm
 
-from mlsysim import TrainingMemoryModel
+from mlsysim import DistributedModel, ExpertParallelModel, TrainingMemoryModel
 from mlsysim.errors import InputError
 
 MEMORY = TrainingMemoryModel("per_operator")
@@ -50,3 +50,92 @@ def test_a_search_takes_the_probability_as_a_condition():
 def test_a_spread_below_zero_is_refused():
     with pytest.raises(InputError, match="memory_spread"):
         MEMORY.solve(**ASKED, hardware="H100", memory_spread=-0.1)
+
+
+@pytest.mark.parametrize("device", ["H100", "M2_Ultra"])
+def test_what_programs_can_have_decides(device):
+    """A run between what the driver gives and what the device shows does not fit; Apple gives three quarters."""
+    found = MEMORY.solve(**ASKED, hardware=device)
+    gives, shows = found.canonical("driver_memory"), found.canonical("memory_capacity")
+    assert gives < shows
+    beside = f"{(gives + shows) / 2 - found.canonical('total_memory')} byte"
+    full = MEMORY.solve(**ASKED, hardware=device, reserved_memory=beside)
+    assert full.canonical("total_memory") < shows
+    assert not full.feasible
+    assert full.canonical("memory_margin") == pytest.approx((gives - shows) / 2)
+    assert full.memory_utilization > 1
+    assert full.fit_probability < 0.5
+    assert MEMORY.solve(**ASKED, hardware=device, memory_capacity=f"{shows} byte", reserved_memory=beside).feasible
+
+
+@pytest.mark.parametrize("model", [DistributedModel(), ExpertParallelModel("fsdp")])
+def test_a_step_uses_what_programs_can_have(model):
+    asked = {name: value for name, value in ASKED.items() if name != "dp_size"}
+    step = model.solve(**{**asked, "batch_size": 256}, fleet="SuperPOD_H100")
+    assert step.canonical("usable_memory") == step.canonical("driver_memory") < step.canonical("memory_capacity")
+
+
+def test_contexts_take_of_what_a_driver_gives():
+    plain, beside = (MEMORY.solve(**ASKED, hardware="H100", context_memory=f"{each} GB") for each in (0, 2))
+    assert beside.canonical("total_memory") == plain.canonical("total_memory")
+    assert plain.canonical("memory_margin") - beside.canonical("memory_margin") == pytest.approx(2e9)
+
+
+@pytest.mark.parametrize(("reading", "shown"), [("allocated", 1), ("reserved", 1.1), ("device", 1.1)])
+def test_the_number_that_users_read(reading, shown):
+    found = MEMORY.solve(**ASKED, hardware="H100", memory_reading=reading, pool_share=0.1, context_memory="2 GB")
+    beside = 2e9 if reading == "device" else 0
+    assert found.canonical("reported_memory") == pytest.approx(shown * found.canonical("total_memory") + beside)
+
+
+def test_no_more_is_read_than_there_is():
+    found = MEMORY.solve(**{**ASKED, "batch_size": 512}, hardware="H100", memory_reading="device")
+    assert found.canonical("reported_memory") == found.canonical("driver_memory") < found.canonical("total_memory")
+
+
+def test_a_stack_says_which_number_its_users_read():
+    readings = {each: MEMORY.solve(**ASKED, hardware="H100", stack=each) for each in ("torchtitan", "DeepSpeed")}
+    assert [each["memory_reading"] for each in readings.values()] == ["reserved", "device"]
+    found = readings["DeepSpeed"]
+    more = found.canonical("reported_memory") - found.canonical("total_memory")
+    assert 1.5e9 <= more <= 2e9
+
+
+def test_an_unknown_reading_is_refused():
+    with pytest.raises(InputError, match="memory_reading"):
+        MEMORY.solve(**ASKED, hardware="H100", memory_reading="guessed")
+
+
+@pytest.mark.parametrize(
+    ("idle", "beside"),
+    [
+        ({"loss_chunks": 4}, {"loss_kernel": "chunked"}),
+        (
+            {"microbatch_group": 8},
+            {"pp_size": 4, "interleaved_stages": 2, "gradient_accumulation_steps": 16, "batch_size": 256},
+        ),
+        ({"lora_rank": 8}, {"finetuning": "lora"}),
+        ({"pool_share": 0.1}, {"memory_reading": "reserved"}),
+        ({"gathered_layers": 3}, {"zero_stage": 3}),
+    ],
+)
+def test_an_argument_without_effect_is_named(idle, beside):
+    """It has one beside others, and then nothing is said."""
+    (name,) = idle
+    said = f"{name}={idle[name]} has no effect without "
+    asked = {**ASKED, "hardware": "H100"}
+    assert any(note.startswith(said) for note in MEMORY.solve(**asked, **idle).notes)
+    assert not any(note.startswith(said) for note in MEMORY.solve(**{**asked, **beside}, **idle).notes)
+    assert not any(" has no effect " in note for note in MEMORY.solve(**asked).notes)
+
+
+def test_four_bit_weights_that_are_trained_are_named():
+    asked = {**ASKED, "hardware": "H100", "weight_dtype": "nf4"}
+    assert any("weights in nf4 cannot be trained" in note for note in MEMORY.solve(**asked).notes)
+    assert not any("cannot be trained" in note for note in MEMORY.solve(**asked, finetuning="qlora").notes)
+
+
+def test_a_step_names_what_has_no_effect():
+    asked = {"model": "Llama3_8B", "fleet": "SuperPOD_H100", "batch_size": 256}
+    notes = DistributedModel().solve(**asked, loss_chunks=4).notes
+    assert "loss_chunks=4 has no effect without loss_kernel='chunked'" in notes

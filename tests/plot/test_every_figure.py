@@ -46,6 +46,7 @@ FIGURES = {
     "uncertainty": lambda ds, ax: DistributedModel().uncertainty(
         "step_time", **{**LAYOUTS, "tp_size": 8, "pp_size": 4, "zero_stage": 1, "gradient_accumulation_steps": 16},
         distributions={"efficiency": "uniform(0.3, 0.5)"}, samples=256).plot(ax=ax),
+    "moments": lambda ds, ax: TrainingMemoryModel("per_operator").solve(**RUN).plot(ax=ax),
     "regimes": lambda ds, ax: KernelModel("roofline").regimes(
         "product_rows", "product_inner", hardware="H100", product_columns=8192,
         product_rows=[2**i for i in range(13)], product_inner=[2**i for i in range(4, 15)]).plot(ax=ax),

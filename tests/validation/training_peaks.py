@@ -209,6 +209,105 @@ def trainer_checks(whole: bool) -> list[Check]:
     ]  # fmt: skip
 
 
+#: Of Megatron-DeepSpeed: recomputation, ranks of tensors, stages, data, micro-batch, and gigabytes of nvidia-smi.
+DEEPSPEED_ROWS = (
+    ("full", 1, 1, 8, 1, 16), ("full", 1, 1, 8, 2, 17), ("full", 1, 1, 8, 4, 20), ("full", 1, 1, 8, 8, 25),
+    ("full", 1, 2, 4, 1, 10), ("full", 1, 2, 4, 2, 11), ("full", 1, 2, 4, 8, 15), ("full", 1, 4, 2, 1, 9),
+    ("full", 1, 4, 2, 8, 13), ("full", 2, 1, 4, 1, 11), ("none", 1, 1, 8, 1, 27), ("none", 1, 2, 4, 1, 21),
+    ("none", 1, 4, 2, 1, 19), ("none", 1, 4, 2, 2, 30), ("none", 2, 1, 4, 1, 21), ("full", 1, 8, 1, 1, 9),
+    ("full", 1, 8, 1, 4, 11),
+)  # fmt: skip
+#: The same runs that ended out of memory, by device.
+DEEPSPEED_ENDED = (
+    ("V100", "full", 1, 2, 4, 16), ("V100_16GB", "full", 1, 2, 4, 8), ("V100_16GB", "full", 1, 4, 2, 8),
+    ("V100_16GB", "full", 1, 8, 1, 8),
+)  # fmt: skip
+BIGSCIENCE = {
+    "layers": 24, "hidden_dim": 2048, "heads": 16, "kv_heads": 16, "head_dim": 128, "ffn_dim": 8192, "gated": False,
+    "vocab_size": 50257, "tied_embeddings": True, "mlp_bias": True, "qkv_bias": True, "attention_output_bias": True,
+    "norm_bias": True, "learned_positions": 2048, "seq_len": 2048, "precision": "fp16", "experts": 1,
+    "active_experts_per_token": 1, "moe_layers": 0, "moe_layer_interval": 1, "expert_ffn_dim": 0, "shared_ffn_dim": 0,
+    "router_bias": False, "stack": "DeepSpeed", "zero_stage": 1, "attention_kernel": "unfused",
+    "dropout_mask_bytes": 1, "batch_size": 512,
+}  # fmt: skip
+
+
+def bigscience(recomputed: str, tensors: int, stages: int, data: int, sequences: int, device: str = "V100") -> Result:
+    """One run of 1.3 billion parameters by its layout."""
+    return MEMORY.solve(
+        **BIGSCIENCE, hardware=device, activation_checkpointing=recomputed, tp_size=tensors, pp_size=stages,
+        dp_size=data, gradient_accumulation_steps=512 // (data * sequences),
+    )  # fmt: skip
+
+
+UNREAD = (
+    "with a pipeline the reading is of one rank, rounded to a gigabyte, and may be that of a stage without a loss; "
+    "with two tensor-parallel ranks more is shown than lives"
+)
+MISREAD = {("full", 1, 2, 4, 2), ("full", 1, 2, 4, 8), ("full", 1, 4, 2, 8), ("full", 2, 1, 4, 1), ("none", 2, 1, 4, 1)}
+
+
+def deepspeed_checks() -> list[Check]:
+    """What nvidia-smi shows of runs by DeepSpeed, contexts included."""
+    found = []
+    for *layout, shown in DEEPSPEED_ROWS:
+        ours = bigscience(*layout).canonical("reported_memory") / 1e9
+        recomputed, tensors, stages, data, sequences = layout
+        what = f"recomputed {recomputed}, {tensors} x {stages} x {data} ranks, {sequences} sequences"
+        missed = UNREAD if tuple(layout) in MISREAD else ""
+        found.append(Check(what, shown, ours, 0.1, "GB", missed=missed))
+    return found
+
+
+#: Runs that ended out of memory: who says so, and what they asked for.
+ENDED = {
+    "hiyouga/LlamaFactory issue 1221, Llama 7B, ZeRO-2 on eight V100": {
+        "model": "Llama2_7B", "hardware": "V100", "stack": "DeepSpeed", "precision": "fp16", "batch_size": 8,
+        "dp_size": 8, "zero_stage": 2, "seq_len": 1024, "activation_checkpointing": "full", "update_buffer": "foreach",
+    },
+    "ZHZisZZ/dllm issue 9, 8B, ZeRO-2 on two A100 of 40 GB": {
+        "model": "Llama3_8B", "hardware": "A100_40GB", "stack": "DeepSpeed", "precision": "bf16", "batch_size": 16,
+        "gradient_accumulation_steps": 4, "dp_size": 2, "zero_stage": 2, "seq_len": 1024,
+        "activation_checkpointing": "full",
+    },
+    "meta-llama/llama-cookbook issue 413, Llama 2 7B in fp32 on an A100": {
+        "model": "Llama2_7B", "hardware": "A100", "stack": "HF_Trainer", "precision": "fp32", "batch_size": 1,
+        "seq_len": 1024, "activation_checkpointing": "full",
+    },
+}  # fmt: skip
+
+
+def ended() -> list[tuple[str, Result]]:
+    """Runs that ended out of memory, with our results."""
+    found = [(what, MEMORY.solve(**asked)) for what, asked in ENDED.items()]
+    for device, *layout in DEEPSPEED_ENDED:
+        what = f"bigscience 1.3B, {device}, {layout[2]} stages, {layout[-1]} sequences"
+        found.append((what, bigscience(*layout, device=device)))
+    return found
+
+
+def verdict_checks(whole: bool) -> list[Check]:
+    """How many of the runs that ended are said to fit, and of those that ran not to."""
+    ran = [ours["fit"] for _, ours in (*megatron(whole), *trainer(whole))]
+    return [
+        *(Check(f"{what}: said to fit", 0, int(ours["fit"] == "fits"), 0) for what, ours in ended()),
+        Check("runs that ended and are said to fit", 0, sum(ours["fit"] == "fits" for _, ours in ended()), 0),
+        Check("runs that ran and are said not to fit", 0, sum(fit == "does not fit" for fit in ran), 0),
+    ]
+
+
+def verdicts(whole: bool) -> str:
+    """What share of the runs that ran is too close to call, in words."""
+    ran = [ours["fit"] for _, ours in (*megatron(whole), *trainer(whole))]
+    close = sum(fit == "too close to call" for fit in ran)
+    stopped = sum(ours["fit"] == "too close to call" for _, ours in ended())
+    return (
+        f"`fit` of every run above, on its own device and by the error of its stack: {close} of {len(ran)} that ran "
+        f"are too close to call, {100 * close / len(ran):.1f}%, where a fifth is allowed. Of {len(ended())} that ended "
+        f"out of memory none is said to fit; {stopped} are too close to call."
+    )
+
+
 MEGATRON = "NVIDIA/Megatron-LM d98e8a64, golden values and configurations of its functional tests"
 TRAINER = "foundation-model-stack/fms-acceleration, scripts/benchmarks/refs"
 ASKED = (
@@ -237,4 +336,27 @@ GROUPS = tuple(
         ("megatron_peaks", "Peaks of Megatron-LM", ASKED, MEGATRON, megatron_checks, megatron_spreads),
         ("trainer_peaks", "Peaks of the Trainer", TRAINED_BY, TRAINER, trainer_checks, trainer_spreads),
     )
+)
+GROUPS += (
+    Group(
+        "deepspeed_peaks",
+        "Peaks of DeepSpeed",
+        "1.3 billion parameters of GPT on V100, with ZeRO-1: `reported_memory` of the stack `DeepSpeed`, whose users "
+        "read the device, so that contexts are in it. 10% are allowed, as gigabytes are whole.",
+        "bigscience-workshop/bigscience, experiments/tr3m-1B3.md of January 2022",
+        deepspeed_checks,
+        summary=True,
+    ),
+    *(
+        Group(
+            "verdicts_whole" if whole else "verdicts",
+            f"Peaks and verdicts: {'all rows' if whole else 'a sample'}",
+            partial(verdicts, whole),
+            "runs that were logged as done, and public reports of runs that ended out of memory",
+            partial(verdict_checks, whole),
+            beside_project=whole,
+            long=whole,
+        )
+        for whole in (False, True)
+    ),
 )

@@ -216,7 +216,7 @@ def at_point(
     if first is None:
         return None
     others = [(name, found(model, {**start, name: place})) for name, place in _looked_at(model, arguments)]
-    others += [("variant", found(type(model)(each), start)) for each in variants]
+    others += [("variant", found(model.in_variant(each), start)) for each in variants]
     differs: dict[str, dict[str, None]] = {name: {} for name in ("stack", *names)}
     for axis, basis in others:
         for name in differs:

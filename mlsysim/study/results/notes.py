@@ -11,14 +11,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlsysim.backends import compiled_expression
-from mlsysim.catalog import Recipe, Stack, TransformerWorkload, Value, memory_as_typed, which_memory
+from mlsysim.catalog import (
+    Engine,
+    Recipe,
+    Stack,
+    TransformerWorkload,
+    Value,
+    memory_as_typed,
+    stacks_of,
+    which_memory,
+)
 from mlsysim.formats import STORED, STORED_WEIGHT, WEIGHT_PARTS
 from mlsysim.inputs.binding import GIVEN, Binding
 from mlsysim.inputs.declaration import Better, Caveat, DeclaredModel
+from mlsysim.inputs.engines import argument_of, stack_for
 from mlsysim.inputs.recipe import FromRecipe, name_of, recipe_argument
 from mlsysim.study.results.display import as_text
 from mlsysim.study.results.infeasible import asked_again
-from mlsysim.symbolic import variable_of
+from mlsysim.symbolic import Label, variable_of
 
 if TYPE_CHECKING:
     from mlsysim.study.results.result import Result
@@ -57,10 +67,12 @@ def notes(result: Result) -> tuple[str, ...]:
         left_out(result),
         _not_read(result),
         _as_run(result),
+        _as_scheduled(result),
         _contradiction(result),
         _before(result),
         *caveats(binding, result._values),
         *_vain(result),
+        *_idle(result),
     )
     return tuple(note for note in lines if note)
 
@@ -70,6 +82,7 @@ def input_notes(binding: Binding) -> Iterator[str]:
     yield from islice(_beyond_context(binding), None if binding.axes else 1)
     yield from _memory(binding)
     yield from _elsewhere(binding)
+    yield from _without_stack(binding)
 
 
 def _beyond_context(binding: Binding) -> Iterator[str]:
@@ -153,6 +166,27 @@ def of_others(stack: Any, device: Any) -> str:
     return (
         f"{stack.key or stack.name} is a stack of {' and '.join(known.values())}: how far off its constants are on "
         f"{device.key or device.name} was not measured"
+    )
+
+
+def _without_stack(binding: Binding) -> Iterator[str]:
+    """That an engine has no stack for a device."""
+    argument = argument_of(type(binding.model), Engine)
+    if argument not in binding.entries or "stack" in binding.entries or "stack" not in binding.model.arguments:
+        return
+    found = {name: over(binding, name) for name in binding.entries}
+    devices = next((each for each in found.values() if each.flat[0].device is not None), np.array(None, object))
+    yield from _counted(binding, _each(_unknown, found[argument], devices))
+
+
+def _unknown(engine: Any, entry: Any) -> str:
+    """That an engine has no stack for the device of an entry; empty where it has one."""
+    if entry is not None and stack_for(engine, entry.device) is not None:
+        return ""
+    known = ", ".join(stack.key for stack in stacks_of(engine.name) if stack.devices)
+    device = "no device" if entry is None else entry.device.key or entry.device.name
+    return f"no stack of {engine.name} knows {device}: its times are those of Generic" + f" (it has {known})" * bool(
+        known
     )
 
 
@@ -249,6 +283,19 @@ def _as_run(result: Result) -> str:
     return f"{named}, as {name_of(recipe)} was run: {said} {variable_of(model.answer).label.lower()}"
 
 
+def _as_scheduled(result: Result) -> str:
+    """Say which engine chose the variant, and what the command line answered before it asked one."""
+    model, engine = result.model, result.entries.get(argument_of(type(result.model), Engine))
+    if not isinstance(engine, Engine) or model.is_chosen or model.variant != engine.variant.value:
+        return ""
+    said = f"{type(model).__name__} answers by {model.variant}, as {engine.name} schedules"
+    first = next(iter(model.variants))
+    if not model.assumed or model.variant == first:
+        return said
+    before = f"before, by {first}, with Generic where no stack is named: variant={first!r}, stack='Generic' ask so"
+    return f"{said}; {before}"
+
+
 def _contradiction(result: Result) -> str:
     """Answer of the measured variant where it decides otherwise, or is far off."""
     model = result.model
@@ -325,7 +372,8 @@ def _number(value: Any) -> float:
 @lru_cache(maxsize=256)
 def _names(caveat: Caveat) -> frozenset[str]:
     """Inputs and outputs that a caveat is about."""
-    return frozenset({symbol.name for symbol in caveat.where.free_symbols} | caveat.told)
+    symbols = (symbol for symbol in caveat.where.free_symbols if not isinstance(symbol, Label))
+    return frozenset({symbol.name for symbol in symbols} | caveat.told)
 
 
 def _vain(result: Result) -> list[str]:
@@ -343,6 +391,19 @@ def _vain(result: Result) -> list[str]:
             much, all_of_it = as_text(variable, max(saved, 0.0)), as_text(variable, whole)
             found.append(f"{name}={result[name]} saves {much} of {all_of_it} {output}")
     return found
+
+
+def _idle(result: Result) -> Iterator[str]:
+    """Arguments that were typed and leave every number as it is without them, and what it takes that they do not."""
+    model = result.model
+    for name, asked in model.effective_with.items():
+        if name not in result.input_names or result.origin(name) != GIVEN or name not in model.defaults:
+            continue
+        other = asked_again(result, model.variant, **{name: model.defaults[name]})
+        shown = [each for each in model.headline if each in result]
+        same = other is not None and all(other.canonical(each) == result.canonical(each) for each in shown)
+        if same and other.canonical(name) != result.canonical(name):
+            yield f"{name}={result[name]} has no effect without {asked}"
 
 
 def over(binding: Binding, argument: str) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlsysim.catalog import Entry, Sourced
 from mlsysim.errors import UnknownNameError
+from mlsysim.figures import drawn
 from mlsysim.inputs.axes import Typed
 from mlsysim.inputs.binding import Binding
 from mlsysim.inputs.declaration import DeclaredModel
@@ -23,6 +24,8 @@ from mlsysim.symbolic.family import members_among
 from mlsysim.tracebacks import at_the_call
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from mlsysim.study.results.expected_error import ExpectedError
     from mlsysim.study.results.explanation import Explanation
 
@@ -262,6 +265,25 @@ class Result:
             names = [each for name in outputs for each in members_among(name, system).values() or (name,)]
             system = system.closure([self._binding.require(name).name for name in names])
         return Explanation(system, self._values, self._binding.origins, left_out(self))
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw what a rank holds at each moment of a training step, and which moment and which rank bind.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        InputError
+            If the result has no moments of a training step.
+        """
+        return drawn("moments", self, ax=ax)
 
     def latex(self) -> str:
         """The formulas as an ``align*`` block, each followed by its value; one with an index by that of each member."""

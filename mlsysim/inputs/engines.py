@@ -1,0 +1,63 @@
+"""Inference engines: the variant that serves as they do, and their newest stack for a device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from mlsysim.catalog import Accelerator, Engine, Entry, Stack, builtin, stacks_of
+from mlsysim.errors import InputError, MlsysimError
+from mlsysim.inputs.convert import is_axis
+from mlsysim.inputs.declaration import DeclaredModel
+
+
+@cache
+def argument_of(model: type[DeclaredModel], kind: type[Entry]) -> str:
+    """The argument that takes an entry of a kind; empty where the model has none."""
+    return next((name for name, slot in model.slots.items() if issubclass(slot.entry, kind)), "")
+
+
+def given_entries(value: Any, kind: type[Entry]) -> list[Entry]:
+    """Entries out of an argument as it was typed; none where it is none of the kind."""
+    found = []
+    for each in value if is_axis(value) else (value,):
+        try:
+            entry = builtin().find(kind.what, each) if isinstance(each, str) else each
+        except MlsysimError:
+            continue
+        found += [entry] if isinstance(entry, kind) else []
+    return found
+
+
+def assumed_engine(model: DeclaredModel, typed: Mapping[str, Any]) -> Engine | None:
+    """The engine where none is named: that of the stack that is, else the one that the command line takes."""
+    argument = argument_of(type(model), Engine)
+    if not argument or not model.assumed or typed.get(argument) is not None:
+        return None
+    stacks = given_entries(typed.get(argument_of(type(model), Stack)), Stack)
+    if stacks and model.is_chosen:  # nothing is left for it to say
+        return None
+    named = [each.engine for each in stacks if isinstance(each, Stack) and each.engine is not None]
+    found = named[0] if named else builtin().find(Engine.what, model.assumed)
+    return found if isinstance(found, Engine) else None
+
+
+def check_stack(engine: Engine, stack: Stack) -> None:
+    """Refuse a stack of another engine.
+
+    Raises
+    ------
+    InputError
+        If it is one.
+    """
+    if stack.engine is not None and stack.engine.name != engine.name:
+        of = stack.engine.key or stack.engine.name
+        hint = f"leave out engine, or give engine={of!r}"
+        raise InputError("engine", engine.key or engine.name, f"must be that of {stack.key or stack.name}, {of}", hint)
+
+
+def stack_for(engine: Engine, device: Accelerator) -> Stack | None:
+    """The newest stack of an engine that knows a device; None where there is none."""
+    own = (each for each in stacks_of(engine.name) if any(known.name == device.name for known in each.devices))
+    return next(own, None)
