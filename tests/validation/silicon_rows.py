@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-#: A sample of the rows that can be asked, drawn by a fixed hash; the whole stands beside the project where it is developed.
+#: A sample of the rows that can be asked, drawn by a fixed hash; the whole stands beside the project.
 SAMPLE: dict[str, Any] = json.loads(Path(__file__).with_name("silicon.json").read_text(encoding="utf-8"))
 WHOLE = Path(__file__).parents[3] / "shared" / "validation" / "data" / "serving_silicon_shown.json"
 
@@ -38,7 +38,10 @@ STACKS = {
     ("sglang", True): "SGLang_2026_Hopper",
     ("sglang", False): "SGLang_2026_Blackwell",
 }
+DENSE = {"Llama3_1_70B", "Llama3_1_8B", "Qwen3_32B"}
 LATENT = {"DeepSeek_R1", "DeepSeek_V3", "DeepSeek_V3_1", "GLM_5"}
+#: Coefficient of variation of lengths that are uniform on 0.8 to 1 of their label.
+SPREAD = 0.2 / math.sqrt(12) / 0.9
 #: First day of warm-up requests, and that of other flags.
 WARM, FLAGS = "2026-01-21", "2026-01-29"
 
@@ -59,6 +62,8 @@ def left_out(row: dict[str, Any]) -> str:
         return "disaggregated: the table has no number of workers"
     if row["speculation"] != "off":
         return "drafts may be on: the table does not say"
+    if row["attention_dp"] > 1 and row["engine"] != "sglang":
+        return "attention ranks with chunked prefill"
     return ""
 
 
@@ -165,6 +170,24 @@ def arguments(row: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def variant_of(row: dict[str, Any]) -> str:
+    """The variant that serves as the engine of a row does."""
+    return "colocated" if row["engine"] == "sglang" else "chunked_estimate"
+
+
+def asked(row: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of ``ServingModel.solve`` for a row."""
+    run = origin(row) == "InferenceX"
+    mean = 0.9 if run else 1
+    found = arguments(row) | {
+        "concurrency": row["concurrency"], "isl": round(mean * row["isl"]), "osl": round(mean * row["osl"]),
+        "max_num_seqs": slots(row), "poll_interval": polls(row), "batch_wait": waits(row), "num_replicas": 1,
+    }  # fmt: skip
+    if row["engine"] != "sglang":
+        found["max_num_batched_tokens"] = max(budget(row), slots(row))
+    return found | ({"num_rounds": 10, "isl_cv": SPREAD, "osl_cv": SPREAD} if run else {})
+
+
 @cache
 def rows(whole: bool = False) -> tuple[dict[str, Any], ...]:
     """Rows that are asked: of the sample, or of the whole table."""
@@ -178,8 +201,8 @@ def reasons() -> Counter[str]:
     return Counter(filter(None, map(left_out, json.loads(WHOLE.read_text(encoding="utf-8"))["rows"])))
 
 
-def write(count: int = 100) -> None:
-    """Draw the sample anew."""
+def write(count: int = 100, without: dict[str, Any] | None = None) -> None:
+    """Draw the sample anew, beside what was found without the rows of one model."""
     drawn = sorted(rows(True), key=lambda row: hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest())
     columns = [
         "model", "system", "engine", "version", "measured", "origin", "isl", "osl", "quant", "concurrency",
@@ -187,7 +210,8 @@ def write(count: int = 100) -> None:
     ]  # fmt: skip
     lines = [json.dumps([row.get(name) or "" for name in columns]) for row in drawn[:count]]
     head = json.dumps({"source": json.loads(WHOLE.read_text(encoding="utf-8"))["about"]["source"], "columns": columns})
-    text = head[:-1] + ', "rows": [\n ' + ",\n ".join(lines) + "\n]}\n"
+    left = json.dumps(SAMPLE.get("without", {}) if without is None else without)
+    text = head[:-1] + f', "without": {left}, ' + '"rows": [\n ' + ",\n ".join(lines) + "\n]}\n"
     Path(__file__).with_name("silicon.json").write_text(text, encoding="utf-8")
 
 
