@@ -333,6 +333,9 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
     memory_spread: float | str | Quantity[Any]
+    memory_reading: str
+    context_memory: float | str | Quantity[Any]
+    pool_share: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
     hidden_dim: float | str | Quantity[Any]
@@ -411,6 +414,7 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     stack: str | _catalog.Stack
     recipe: str | _catalog.Recipe
 class _TrainingMemoryResult(Result):
@@ -453,6 +457,7 @@ class _TrainingMemoryResult(Result):
     compressed_attention_parameters_per_rank: float
     compressed_layers: float
     compute_dtype: str
+    context_memory: Quantity[Any]
     conv_channels: float
     conv_kernel: float
     core_width_per_rank: float
@@ -463,6 +468,7 @@ class _TrainingMemoryResult(Result):
     dense_parameters_per_rank: float
     dp_replicate_size: float
     dp_size: float
+    driver_memory: Quantity[Any]
     dropout_activation: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
     edge_parameters_per_rank: float
@@ -582,6 +588,7 @@ class _TrainingMemoryResult(Result):
     memory_after_step: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_margin: Quantity[Any]
+    memory_reading: str
     memory_spread: float
     memory_utilization: float
     micro_batch_tokens: Quantity[Any]
@@ -622,6 +629,7 @@ class _TrainingMemoryResult(Result):
     peak_rank: str
     pipeline_schedule: str
     plain_layers_of_rank: float
+    pool_share: float
     pp_size: float
     precision: str
     product_bytes: Quantity[Any]
@@ -638,6 +646,7 @@ class _TrainingMemoryResult(Result):
     recompute_layernorm: float
     recompute_mla_up_proj: float
     recomputed_activation: Quantity[Any]
+    reported_memory: Quantity[Any]
     reserved_memory: Quantity[Any]
     resident_memory: Quantity[Any]
     residual_bytes: Quantity[Any]
@@ -703,6 +712,7 @@ class _TrainingMemoryResult(Result):
     up_projection_activation: Quantity[Any]
     update_buffer: str
     update_memory: Quantity[Any]
+    usable_memory: Quantity[Any]
     v_head_dim: float
     value_dim: float
     value_dim_in_window: float
@@ -887,7 +897,10 @@ class _ServingInputs(TypedDict, total=False):
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
+    expert_efficiency: float | str | Quantity[Any]
+    weight_only_expert_efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
+    expert_popularity: float | str | Quantity[Any]
     weight_read_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
@@ -901,7 +914,13 @@ class _ServingInputs(TypedDict, total=False):
     node_latency: float | str | Quantity[Any]
     switch_latency: float | str | Quantity[Any]
     layer_tax: float | str | Quantity[Any]
+    moe_layer_tax: float | str | Quantity[Any]
+    mla_layer_tax: float | str | Quantity[Any]
+    index_layer_tax: float | str | Quantity[Any]
     host_layer_time: float | str | Quantity[Any]
+    prompt_host_layer_time: float | str | Quantity[Any]
+    prompt_host_mla_time: float | str | Quantity[Any]
+    prompt_host_moe_time: float | str | Quantity[Any]
     iteration_overhead: float | str | Quantity[Any]
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
@@ -919,6 +938,7 @@ class _ServingInputs(TypedDict, total=False):
     rental_price: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
+    engine: str | _catalog.Engine
 class _ServingResult(Result):
     accelerators: float
     accelerators_per_decode_worker: float
@@ -1047,6 +1067,7 @@ class _ServingResult(Result):
     clearing_time: Quantity[Any]
     closed_batch: Quantity[Any]
     closed_first: Quantity[Any]
+    closed_stalls: Quantity[Any]
     closed_step: Quantity[Any]
     cohort_cycle: Quantity[Any]
     cohort_place_p50: Quantity[Any]
@@ -1138,6 +1159,7 @@ class _ServingResult(Result):
     exchange_node_bandwidth: Quantity[Any]
     expert_bias: float
     expert_bytes: Quantity[Any]
+    expert_efficiency: float
     expert_exchange_time: Quantity[Any]
     expert_ffn_dim: float
     expert_group_loras: float
@@ -1146,6 +1168,8 @@ class _ServingResult(Result):
     expert_input_dim: float
     expert_padding: Quantity[Any]
     expert_parameters: float
+    expert_popularity: float
+    expert_product_efficiency: float
     expert_product_time: Quantity[Any]
     expert_weight_bytes: Quantity[Any]
     expert_width_multiple: float
@@ -1180,6 +1204,7 @@ class _ServingResult(Result):
     full_share_of_answer: float
     full_slots_share: float
     full_time_seen: Quantity[Any]
+    further_layer_time: Quantity[Any]
     further_matrices: float
     gate_width: float
     gated: float
@@ -1211,6 +1236,7 @@ class _ServingResult(Result):
     index_compression: float
     index_head_dim: float
     index_heads: float
+    index_layer_tax: Quantity[Any]
     index_layers: float
     index_topk: Quantity[Any]
     indexer_flops: Quantity[Any]
@@ -1283,7 +1309,9 @@ class _ServingResult(Result):
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixerless_layers: float
+    mla_layer_tax: Quantity[Any]
     mlp_bias: float
+    moe_layer_tax: Quantity[Any]
     moe_layers: float
     mtp_layers: float
     node_bandwidth: Quantity[Any]
@@ -1341,6 +1369,9 @@ class _ServingResult(Result):
     product_bytes: Quantity[Any]
     promise_share: float
     prompt_chunks: float
+    prompt_host_layer_time: Quantity[Any]
+    prompt_host_mla_time: Quantity[Any]
+    prompt_host_moe_time: Quantity[Any]
     prompt_interval: Quantity[Any]
     prompt_iterations: float
     prompt_load: float
@@ -1556,6 +1587,7 @@ class _ServingResult(Result):
     waiting_tokens: Quantity[Any]
     weight_bytes: Quantity[Any]
     weight_dtype: str
+    weight_only_expert_efficiency: float
     weight_read_efficiency: float
     weights_read_stretch: float
     whole_law: float
@@ -2063,7 +2095,10 @@ class _IterationInputs(TypedDict, total=False):
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
+    expert_efficiency: float | str | Quantity[Any]
+    weight_only_expert_efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
+    expert_popularity: float | str | Quantity[Any]
     weight_read_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
@@ -2077,7 +2112,13 @@ class _IterationInputs(TypedDict, total=False):
     node_latency: float | str | Quantity[Any]
     switch_latency: float | str | Quantity[Any]
     layer_tax: float | str | Quantity[Any]
+    moe_layer_tax: float | str | Quantity[Any]
+    mla_layer_tax: float | str | Quantity[Any]
+    index_layer_tax: float | str | Quantity[Any]
     host_layer_time: float | str | Quantity[Any]
+    prompt_host_layer_time: float | str | Quantity[Any]
+    prompt_host_mla_time: float | str | Quantity[Any]
+    prompt_host_moe_time: float | str | Quantity[Any]
     iteration_overhead: float | str | Quantity[Any]
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
@@ -2208,6 +2249,7 @@ class _IterationResult(Result):
     exchange_node_bandwidth: Quantity[Any]
     expert_bias: float
     expert_bytes: Quantity[Any]
+    expert_efficiency: float
     expert_exchange_time: Quantity[Any]
     expert_ffn_dim: float
     expert_group_loras: float
@@ -2216,6 +2258,8 @@ class _IterationResult(Result):
     expert_input_dim: float
     expert_padding: Quantity[Any]
     expert_parameters: float
+    expert_popularity: float
+    expert_product_efficiency: float
     expert_product_time: Quantity[Any]
     expert_weight_bytes: Quantity[Any]
     expert_width_multiple: float
@@ -2228,6 +2272,7 @@ class _IterationResult(Result):
     ffn_parameters: float
     ffn_parameters_per_rank: float
     first_prompt_time: Quantity[Any]
+    further_layer_time: Quantity[Any]
     further_matrices: float
     gate_width: float
     gated: float
@@ -2252,6 +2297,7 @@ class _IterationResult(Result):
     index_compression: float
     index_head_dim: float
     index_heads: float
+    index_layer_tax: Quantity[Any]
     index_layers: float
     index_topk: Quantity[Any]
     indexer_flops: Quantity[Any]
@@ -2305,7 +2351,9 @@ class _IterationResult(Result):
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixerless_layers: float
+    mla_layer_tax: Quantity[Any]
     mlp_bias: float
+    moe_layer_tax: Quantity[Any]
     moe_layers: float
     mtp_layers: float
     node_bandwidth: Quantity[Any]
@@ -2335,6 +2383,9 @@ class _IterationResult(Result):
     prefill_batch_time: Quantity[Any]
     prefix_hit_rate: float
     product_bytes: Quantity[Any]
+    prompt_host_layer_time: Quantity[Any]
+    prompt_host_mla_time: Quantity[Any]
+    prompt_host_moe_time: Quantity[Any]
     prompts: Quantity[Any]
     q_lora_rank: float
     qk_nope_head_dim: float
@@ -2446,6 +2497,7 @@ class _IterationResult(Result):
     vocab_size: float
     weight_bytes: Quantity[Any]
     weight_dtype: str
+    weight_only_expert_efficiency: float
     weight_read_efficiency: float
     weights_read_stretch: float
     widening_bytes: Quantity[Any]
@@ -2632,6 +2684,9 @@ class _DistributedInputs(TypedDict, total=False):
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
     memory_spread: float | str | Quantity[Any]
+    memory_reading: str
+    context_memory: float | str | Quantity[Any]
+    pool_share: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -2731,6 +2786,7 @@ class _DistributedInputs(TypedDict, total=False):
     state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -2840,6 +2896,7 @@ class _DistributedResult(Result):
     compute_time: Quantity[Any]
     computing_share: float
     congestion_factor: float
+    context_memory: Quantity[Any]
     conv_channels: float
     conv_kernel: float
     core_width_per_rank: float
@@ -2887,6 +2944,7 @@ class _DistributedResult(Result):
     dp_traffic_bytes: Quantity[Any]
     dp_traffic_time: Quantity[Any]
     dp_tree_time: Quantity[Any]
+    driver_memory: Quantity[Any]
     dropout_activation: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
     duration: Quantity[Any]
@@ -3050,10 +3108,16 @@ class _DistributedResult(Result):
     kv_heads_per_rank: float
     kv_lora_rank: float
     kv_width_per_rank: float
+    largest_dense_parameters: float
+    largest_edge_parameters: float
+    largest_expert_parameters: float
     largest_layer_activation: Quantity[Any]
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    largest_optimizer_state: Quantity[Any]
+    largest_trained_dense_parameters: float
+    largest_trained_expert_parameters: float
     last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
@@ -3089,13 +3153,16 @@ class _DistributedResult(Result):
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
+    mean_adapted_products: float
     mean_compute_time: Quantity[Any]
+    mean_layer_parameters: float
     mean_rank_factor: float
     memory_after_step: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
     memory_margin: Quantity[Any]
+    memory_reading: str
     memory_spread: float
     memory_utilization: float
     mfu: float
@@ -3153,6 +3220,7 @@ class _DistributedResult(Result):
     pipeline_schedule: str
     pipeline_split: str
     plain_layers_of_rank: float
+    pool_share: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -3200,6 +3268,7 @@ class _DistributedResult(Result):
     rep_switch_time: Quantity[Any]
     rep_tree_time: Quantity[Any]
     repeated_matrix_elements: float
+    reported_memory: Quantity[Any]
     reserved_memory: Quantity[Any]
     resident_memory: Quantity[Any]
     residual_bytes: Quantity[Any]
@@ -3324,6 +3393,7 @@ class _DistributedResult(Result):
     update_buffer: str
     update_memory: Quantity[Any]
     updated_parameters_per_rank: float
+    usable_memory: Quantity[Any]
     v_head_dim: float
     value_dim: float
     value_dim_in_window: float
@@ -3412,6 +3482,9 @@ class _ExpertParallelInputs(TypedDict, total=False):
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
     memory_spread: float | str | Quantity[Any]
+    memory_reading: str
+    context_memory: float | str | Quantity[Any]
+    pool_share: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -3512,6 +3585,7 @@ class _ExpertParallelInputs(TypedDict, total=False):
     state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -3637,6 +3711,7 @@ class _ExpertParallelResult(Result):
     compute_time: Quantity[Any]
     computing_share: float
     congestion_factor: float
+    context_memory: Quantity[Any]
     conv_channels: float
     conv_kernel: float
     core_width_per_rank: float
@@ -3686,6 +3761,7 @@ class _ExpertParallelResult(Result):
     dp_traffic_bytes: Quantity[Any]
     dp_traffic_time: Quantity[Any]
     dp_tree_time: Quantity[Any]
+    driver_memory: Quantity[Any]
     dropout_activation: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
     duration: Quantity[Any]
@@ -3867,10 +3943,16 @@ class _ExpertParallelResult(Result):
     kv_heads_per_rank: float
     kv_lora_rank: float
     kv_width_per_rank: float
+    largest_dense_parameters: float
+    largest_edge_parameters: float
+    largest_expert_parameters: float
     largest_layer_activation: Quantity[Any]
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    largest_optimizer_state: Quantity[Any]
+    largest_trained_dense_parameters: float
+    largest_trained_expert_parameters: float
     last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
@@ -3908,13 +3990,16 @@ class _ExpertParallelResult(Result):
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
+    mean_adapted_products: float
     mean_compute_time: Quantity[Any]
+    mean_layer_parameters: float
     mean_rank_factor: float
     memory_after_step: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
     memory_margin: Quantity[Any]
+    memory_reading: str
     memory_spread: float
     memory_utilization: float
     mfu: float
@@ -3973,6 +4058,7 @@ class _ExpertParallelResult(Result):
     pipeline_schedule: str
     pipeline_split: str
     plain_layers_of_rank: float
+    pool_share: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -3991,7 +4077,9 @@ class _ExpertParallelResult(Result):
     qkv_bias: float
     query_value_width_per_rank: float
     query_width_per_rank: float
+    rank_live_memory: Quantity[Any]
     rank_memory: Quantity[Any]
+    rank_remap_time: Quantity[Any]
     ranks_per_token: float
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
@@ -4263,6 +4351,9 @@ class _EconomicsInputs(TypedDict, total=False):
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
     memory_spread: float | str | Quantity[Any]
+    memory_reading: str
+    context_memory: float | str | Quantity[Any]
+    pool_share: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -4333,7 +4424,6 @@ class _EconomicsInputs(TypedDict, total=False):
     infrastructure_fraction: float | str | Quantity[Any]
     amortization: float | str | Quantity[Any]
     maintenance_rate: float | str | Quantity[Any]
-    driver_memory: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     active_parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
@@ -4429,6 +4519,7 @@ class _EconomicsInputs(TypedDict, total=False):
     source_token_flops: float | str | Quantity[Any]
     source_pair_flops: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -4477,9 +4568,18 @@ class _EconomicsInputs(TypedDict, total=False):
     sampling_bytes: float | str | Quantity[Any]
     expert_hidden_multiple: float | str | Quantity[Any]
     expert_width_multiple: float | str | Quantity[Any]
+    expert_efficiency: float | str | Quantity[Any]
+    weight_only_expert_efficiency: float | str | Quantity[Any]
+    expert_popularity: float | str | Quantity[Any]
     weight_read_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
+    moe_layer_tax: float | str | Quantity[Any]
+    mla_layer_tax: float | str | Quantity[Any]
+    index_layer_tax: float | str | Quantity[Any]
     host_layer_time: float | str | Quantity[Any]
+    prompt_host_layer_time: float | str | Quantity[Any]
+    prompt_host_mla_time: float | str | Quantity[Any]
+    prompt_host_moe_time: float | str | Quantity[Any]
     iteration_overhead: float | str | Quantity[Any]
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
@@ -4656,6 +4756,7 @@ class _EconomicsResult(Result):
     clearing_time: Quantity[Any]
     closed_batch: Quantity[Any]
     closed_first: Quantity[Any]
+    closed_stalls: Quantity[Any]
     closed_step: Quantity[Any]
     cohort_cycle: Quantity[Any]
     cohort_place_p50: Quantity[Any]
@@ -4688,6 +4789,7 @@ class _EconomicsResult(Result):
     computing_share: float
     concurrency: Quantity[Any]
     congestion_factor: float
+    context_memory: Quantity[Any]
     context_tokens: Quantity[Any]
     conv_channels: float
     conv_kernel: float
@@ -4843,6 +4945,7 @@ class _EconomicsResult(Result):
     expert_bias: float
     expert_bytes: Quantity[Any]
     expert_edges_per_rank: float
+    expert_efficiency: float
     expert_exchange_time: Quantity[Any]
     expert_ffn_dim: float
     expert_group_loras: float
@@ -4854,6 +4957,8 @@ class _EconomicsResult(Result):
     expert_padding: Quantity[Any]
     expert_parameters: float
     expert_parameters_per_rank: float
+    expert_popularity: float
+    expert_product_efficiency: float
     expert_product_factor: float
     expert_product_time: Quantity[Any]
     expert_row_padding: Quantity[Any]
@@ -4918,6 +5023,7 @@ class _EconomicsResult(Result):
     full_time_seen: Quantity[Any]
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_layer_time: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -4977,6 +5083,7 @@ class _EconomicsResult(Result):
     index_compression: float
     index_head_dim: float
     index_heads: float
+    index_layer_tax: Quantity[Any]
     index_layers: float
     index_topk: Quantity[Any]
     indexer_flops: Quantity[Any]
@@ -5019,10 +5126,16 @@ class _EconomicsResult(Result):
     kv_transfer_bandwidth: Quantity[Any]
     kv_transfer_time: Quantity[Any]
     kv_width_per_rank: float
+    largest_dense_parameters: float
+    largest_edge_parameters: float
+    largest_expert_parameters: float
     largest_layer_activation: Quantity[Any]
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    largest_optimizer_state: Quantity[Any]
+    largest_trained_dense_parameters: float
+    largest_trained_expert_parameters: float
     last_piece: Quantity[Any]
     last_piece_time: Quantity[Any]
     last_rank_memory: Quantity[Any]
@@ -5089,9 +5202,11 @@ class _EconomicsResult(Result):
     max_num_batched_tokens: Quantity[Any]
     max_num_seqs: Quantity[Any]
     max_replicas: float
+    mean_adapted_products: float
     mean_batch: float
     mean_compute_time: Quantity[Any]
     mean_latency: Quantity[Any]
+    mean_layer_parameters: float
     mean_prompt_time: Quantity[Any]
     mean_rank_factor: float
     memory_after_step: Quantity[Any]
@@ -5099,6 +5214,7 @@ class _EconomicsResult(Result):
     memory_capacity: Quantity[Any]
     memory_efficiency: float
     memory_margin: Quantity[Any]
+    memory_reading: str
     memory_spread: float
     memory_utilization: float
     mfu: float
@@ -5115,11 +5231,13 @@ class _EconomicsResult(Result):
     mixer_parameters_per_rank: float
     mixer_product_widths: float
     mixerless_layers: float
+    mla_layer_tax: Quantity[Any]
     mlp_bias: float
     model_flops: Quantity[Any]
     moe_activation: Quantity[Any]
     moe_layer_activation: Quantity[Any]
     moe_layer_interval: float
+    moe_layer_tax: Quantity[Any]
     moe_layers: float
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
@@ -5176,6 +5294,7 @@ class _EconomicsResult(Result):
     poisson_wait: Quantity[Any]
     poisson_wait_scale: Quantity[Any]
     poll_interval: float
+    pool_share: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -5216,6 +5335,9 @@ class _EconomicsResult(Result):
     product_widths: float
     promise_share: float
     prompt_chunks: float
+    prompt_host_layer_time: Quantity[Any]
+    prompt_host_mla_time: Quantity[Any]
+    prompt_host_moe_time: Quantity[Any]
     prompt_interval: Quantity[Any]
     prompt_iterations: float
     prompt_load: float
@@ -5321,6 +5443,7 @@ class _EconomicsResult(Result):
     replica_rate: Quantity[Any]
     replica_weights: Quantity[Any]
     replicas: float
+    reported_memory: Quantity[Any]
     request_groups: float
     request_rate: Quantity[Any]
     required_replicas: float
@@ -5528,6 +5651,7 @@ class _EconomicsResult(Result):
     update_buffer: str
     update_memory: Quantity[Any]
     updated_parameters_per_rank: float
+    usable_memory: Quantity[Any]
     utilization: float
     v_head_dim: float
     value_dim: float
@@ -5545,6 +5669,7 @@ class _EconomicsResult(Result):
     weight_dtype: str
     weight_gather_time: Quantity[Any]
     weight_gradient_share: float
+    weight_only_expert_efficiency: float
     weight_read_efficiency: float
     weights: Quantity[Any]
     weights_read_stretch: float
@@ -5642,6 +5767,9 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
     memory_spread: float | str | Quantity[Any]
+    memory_reading: str
+    context_memory: float | str | Quantity[Any]
+    pool_share: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -5831,11 +5959,20 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     expert_operations: float | str | Quantity[Any]
     grouped_experts: bool | str
     captured_share: float | str | Quantity[Any]
+    expert_efficiency: float | str | Quantity[Any]
+    weight_only_expert_efficiency: float | str | Quantity[Any]
+    expert_popularity: float | str | Quantity[Any]
     weight_read_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
     layer_tax: float | str | Quantity[Any]
+    moe_layer_tax: float | str | Quantity[Any]
+    mla_layer_tax: float | str | Quantity[Any]
+    index_layer_tax: float | str | Quantity[Any]
     host_layer_time: float | str | Quantity[Any]
+    prompt_host_layer_time: float | str | Quantity[Any]
+    prompt_host_mla_time: float | str | Quantity[Any]
+    prompt_host_moe_time: float | str | Quantity[Any]
     iteration_overhead: float | str | Quantity[Any]
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
@@ -6011,6 +6148,7 @@ class _MemoryExpansionResult(Result):
     clearing_time: Quantity[Any]
     closed_batch: Quantity[Any]
     closed_first: Quantity[Any]
+    closed_stalls: Quantity[Any]
     closed_step: Quantity[Any]
     cohort_cycle: Quantity[Any]
     cohort_place_p50: Quantity[Any]
@@ -6040,6 +6178,7 @@ class _MemoryExpansionResult(Result):
     computing_share: float
     concurrency: Quantity[Any]
     congestion_factor: float
+    context_memory: Quantity[Any]
     context_tokens: Quantity[Any]
     conv_channels: float
     conv_kernel: float
@@ -6171,6 +6310,7 @@ class _MemoryExpansionResult(Result):
     expert_bias: float
     expert_bytes: Quantity[Any]
     expert_edges_per_rank: float
+    expert_efficiency: float
     expert_ffn_dim: float
     expert_hidden_multiple: float
     expert_input_dim: float
@@ -6179,6 +6319,8 @@ class _MemoryExpansionResult(Result):
     expert_padding: Quantity[Any]
     expert_parameters: float
     expert_parameters_per_rank: float
+    expert_popularity: float
+    expert_product_efficiency: float
     expert_product_factor: float
     expert_row_padding: Quantity[Any]
     expert_rows_per_token: float
@@ -6241,6 +6383,7 @@ class _MemoryExpansionResult(Result):
     full_time_seen: Quantity[Any]
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_layer_time: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -6283,7 +6426,6 @@ class _MemoryExpansionResult(Result):
     holds_last_stage: float
     host_layer_time: Quantity[Any]
     host_operation_time: Quantity[Any]
-    host_time: Quantity[Any]
     host_wait_time: Quantity[Any]
     hot_product_flops: Quantity[Any]
     hot_rank_factor: float
@@ -6293,6 +6435,7 @@ class _MemoryExpansionResult(Result):
     index_compression: float
     index_head_dim: float
     index_heads: float
+    index_layer_tax: Quantity[Any]
     index_layers: float
     index_topk: Quantity[Any]
     indexer_flops: Quantity[Any]
@@ -6327,10 +6470,16 @@ class _MemoryExpansionResult(Result):
     kv_transfer_bandwidth: Quantity[Any]
     kv_transfer_time: Quantity[Any]
     kv_width_per_rank: float
+    largest_dense_parameters: float
+    largest_edge_parameters: float
+    largest_expert_parameters: float
     largest_layer_activation: Quantity[Any]
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    largest_optimizer_state: Quantity[Any]
+    largest_trained_dense_parameters: float
+    largest_trained_expert_parameters: float
     last_piece: Quantity[Any]
     last_piece_time: Quantity[Any]
     last_rank_memory: Quantity[Any]
@@ -6386,12 +6535,15 @@ class _MemoryExpansionResult(Result):
     max_loras: float
     max_num_batched_tokens: Quantity[Any]
     max_num_seqs: Quantity[Any]
+    mean_adapted_products: float
+    mean_layer_parameters: float
     mean_prompt_time: Quantity[Any]
     mean_rank_factor: float
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_cost: Quantity[Any]
     memory_efficiency: float
+    memory_reading: str
     memory_spread: float
     mfu: float
     micro_batch_compute_time: Quantity[Any]
@@ -6406,6 +6558,7 @@ class _MemoryExpansionResult(Result):
     mixer_parameters_per_rank: float
     mixer_product_widths: float
     mixerless_layers: float
+    mla_layer_tax: Quantity[Any]
     mlp_bias: float
     model_flops: Quantity[Any]
     moe_activation: Quantity[Any]
@@ -6413,6 +6566,7 @@ class _MemoryExpansionResult(Result):
     moe_layer_gather: Quantity[Any]
     moe_layer_interval: float
     moe_layer_kept: float
+    moe_layer_tax: Quantity[Any]
     moe_layer_time: Quantity[Any]
     moe_layer_traffic: Quantity[Any]
     moe_layers: float
@@ -6456,7 +6610,6 @@ class _MemoryExpansionResult(Result):
     pad_to_capacity: float
     parallel_layers: float
     parameters: float
-    parameters_per_rank: float
     passed_weight_bytes: Quantity[Any]
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
@@ -6470,6 +6623,7 @@ class _MemoryExpansionResult(Result):
     poisson_wait_scale: Quantity[Any]
     policy: str
     poll_interval: float
+    pool_share: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -6500,6 +6654,9 @@ class _MemoryExpansionResult(Result):
     product_time: Quantity[Any]
     product_widths: float
     prompt_chunks: float
+    prompt_host_layer_time: Quantity[Any]
+    prompt_host_mla_time: Quantity[Any]
+    prompt_host_moe_time: Quantity[Any]
     prompt_interval: Quantity[Any]
     prompt_iterations: float
     prompt_load: float
@@ -6793,6 +6950,7 @@ class _MemoryExpansionResult(Result):
     weight_dtype: str
     weight_gather_time: Quantity[Any]
     weight_gradient_share: float
+    weight_only_expert_efficiency: float
     weight_passes: float
     weight_read_efficiency: float
     weights: Quantity[Any]
@@ -7069,6 +7227,8 @@ class _ModelsLanguage(_catalog.Group):
     Llama3_8B: _catalog.TransformerWorkload
     Llama3_70B: _catalog.TransformerWorkload
     Llama3_1_8B: _catalog.TransformerWorkload
+    Llama3_2_1B: _catalog.TransformerWorkload
+    Llama3_2_3B: _catalog.TransformerWorkload
     Llama3_1_70B: _catalog.TransformerWorkload
     Llama3_1_405B: _catalog.TransformerWorkload
     Llama3_3_70B: _catalog.TransformerWorkload
@@ -7202,6 +7362,11 @@ class _Models(_catalog.Group):
     VisionLanguage: _ModelsVisionLanguage
     Diffusion: _ModelsDiffusion
 Models: _Models
+class _SystemsEngines(_catalog.Group):
+    vllm: _catalog.Engine
+    sglang: _catalog.Engine
+    trtllm: _catalog.Engine
+    lmdeploy: _catalog.Engine
 class _SystemsMemories(_catalog.Group):
     HBM: _catalog.MemoryKind
     DDR5: _catalog.MemoryKind
@@ -7278,6 +7443,7 @@ class _SystemsTraffic(_catalog.Group):
     TraceLab_Claude: _catalog.Traffic
     TraceLab_Codex: _catalog.Traffic
 class _Systems(_catalog.Group):
+    Engines: _SystemsEngines
     Memories: _SystemsMemories
     Designs: _SystemsDesigns
     Rents: _SystemsRents
@@ -7296,6 +7462,11 @@ class _Stacks(_catalog.Group):
     vLLM_2024: _catalog.Stack
     vLLM_2025: _catalog.Stack
     SGLang_2025: _catalog.Stack
+    TensorRT_LLM_1_2_Blackwell: _catalog.Stack
+    vLLM_2026_Hopper: _catalog.Stack
+    vLLM_2026_Blackwell: _catalog.Stack
+    SGLang_2026_Hopper: _catalog.Stack
+    SGLang_2026_Blackwell: _catalog.Stack
     Megatron_LM: _catalog.Stack
     torchtitan: _catalog.Stack
     DeepSpeed: _catalog.Stack
