@@ -302,7 +302,9 @@ _load = Min(Rational(98, 100), _number / _FIT)
 #: Wait of a prompt for those that fill iterations ahead of it.
 _ahead = Min(_load / (2 * (1 - _load)), Max(0, N_z / request - Max(1, _FIT)) / 2) * _full
 #: Prefill of a prompt with those that come with it.
-_with_others = when(n_chunk <= 1, mixed(Max(0, N_z - request), Min(_ROOM, (1 + _number) * s_n)), _beside(Max(0, N_z - request)))
+_with_others = when(
+    n_chunk <= 1, mixed(Max(0, N_z - request), Min(_ROOM, (1 + _number) * s_n)), _beside(Max(0, N_z - request))
+)
 
 closed_first = Formula(
     D_Z,
@@ -415,9 +417,7 @@ first_token_quantile = Formula(
 
 token_mean = Formula(
     tpot_mean,
-    Piecewise(
-        (_law("tpot_mean"), OPEN), ((u_ans * tau_Z - unmet(T_st)) / FURTHER, mu_e > 0), (oo, True)
-    ),
+    Piecewise((_law("tpot_mean"), OPEN), ((u_ans * tau_Z - unmet(T_st)) / FURTHER, mu_e > 0), (oo, True)),
     title="Mean time per output token under chunked prefill",
     source=SARATHI,
     variant=CHUNKED,

@@ -339,9 +339,7 @@ class ServingModel(PerformanceModel):
     slots = {
         **IterationModel.slots,
         **{name: _drawing(IterationModel.slots[name], *hosts) for name, hosts in _POWERED.items()},
-        "stack": stack_slot(
-            (*IterationModel.slots["stack"].provides, "frontend_time", "frontend_token_time", *FLAGS)
-        ),
+        "stack": stack_slot((*IterationModel.slots["stack"].provides, "frontend_time", "frontend_token_time", *FLAGS)),
         "engine": Slot(Engine, ()),
         "traffic": Slot(Traffic, TRAFFIC, optional=True),
         "rent": Slot(Rent, ("rental_price",), optional=True, strict=True),
