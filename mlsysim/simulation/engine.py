@@ -460,7 +460,7 @@ def serve(asked, times, rules, seen, work, most):
             seconds = prompt_time(times, computed, attention)
         floats[NOW] += seconds
         floats[BUSY] += seconds
-        numbers[HELD] = numbers[HELD] + steps if numbers[WAITING] > 0 and computed == 0 else 0
+        numbers[HELD] = numbers[HELD] + steps if numbers[WAITING] > 0 else 0
         # Whoever prefilled without decoding looks at once.
         numbers[LOOKED] = (numbers[LOOKED] + steps) % rules.poll if decoding else 0
 
