@@ -12,8 +12,8 @@ from typing import Any
 from sympy import And, Piecewise, Rational, ceiling, exp, log, oo, sqrt
 
 from mlsysim.formulas import benchmark_runs, chunked_chain, deployment, serving_latencies, serving_waits
-from mlsysim.formulas.chunked_chain import EACH, SARATHI, mixed
 from mlsysim.formulas.benchmark_runs import unmet
+from mlsysim.formulas.chunked_chain import EACH, SARATHI, mixed
 from mlsysim.formulas.deployment import best_rate, by_load
 from mlsysim.formulas.iteration import PASSED
 from mlsysim.formulas.replica_layout import COLOCATED
