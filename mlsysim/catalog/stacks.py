@@ -15,6 +15,7 @@ from mlsysim.catalog.entries import (
     Flag,
     Milliseconds,
     Seconds,
+    TransformerWorkload,
     _in,
 )
 from mlsysim.catalog.value import Choice, Value
@@ -48,6 +49,8 @@ class Stack(Entry):
         Devices that its rows were measured on, or that it was described for; none where it is for any.
     engine : Engine, optional
         The engine that it is a version of. Of several that know a device, ``engine=`` takes the newest.
+    expert_models : tuple of TransformerWorkload
+        Models that its constants of experts rest on; they do not carry over to experts of another shape.
     efficiency : Value, optional
         Share of the peak rate that products reach.
     attention_efficiency : Value, optional
@@ -130,6 +133,7 @@ class Stack(Entry):
 
     devices: tuple[Accelerator, ...] = ()
     engine: Engine | None = None
+    expert_models: tuple[TransformerWorkload, ...] = ()
     efficiency: Count | None = None
     attention_efficiency: Count | None = None
     memory_efficiency: Count | None = None

@@ -280,6 +280,11 @@ class ServingModel(PerformanceModel):
         *ENGINE_CAVEATS,
         *prefill_caveats(s_in),
         Caveat(
+            And(Z_all <= 0, lam_all <= 0),
+            "nothing says how often requests come: latencies are those of a request that meets no other; give "
+            "request_rate or concurrency",
+        ),
+        Caveat(
             And(Z_all > 0, lam_all > 0),
             "request_rate, {request_rate}, is not used: concurrency says that {concurrency} are in flight",
         ),
@@ -294,6 +299,13 @@ class ServingModel(PerformanceModel):
         Caveat(
             And(Z_all <= 0, Or(k_a < Rational(1, 4), k_a > 4)),
             "burstiness, {burstiness}, is outside of 0.25 to 4, where it was held against a simulation",
+        ),
+        Caveat(
+            And(Z_all <= 0, Or(k_a < 1, k_a > 1)),
+            "burstiness, {burstiness}, is not used: chunked prefill takes Poisson's arrivals; variant='colocated' and "
+            "a simulation have bursts",
+            variants=("chunked", "chunked_estimate"),
+            stored=True,
         ),
         Caveat(
             And(Z_all > 0, c_given <= 0, Or(T_1 > 0, T_2 > 0, T_3 > 0)),
