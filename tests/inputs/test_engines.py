@@ -83,6 +83,8 @@ def test_along_an_axis_each_device_and_engine_has_its_own(made):
     pairs = linked(hardware=["H100", "H200"], engine=["vllm", "vllm"])
     found = ServingModel("chunked_estimate").sweep(model="Llama3_1_8B", request_rate=2, run=pairs, outputs="tpot_mean")
     assert found["tpot_mean"].values.tolist() == pytest.approx(one[:2], rel=1e-12)
+    found = ServingModel.asked("chunked").sweep(model="Llama3_1_8B", request_rate=2, run=pairs, outputs="engine_slots")
+    assert found["engine_slots"].values.tolist() == [32, 256]
     with pytest.raises(InputError, match="must be one where hardware varies; link them, or give stack"):
         ServingModel("chunked").sweep(
             **{**ASKED, "hardware": devices}, engine=["vllm", "trtllm"], outputs="engine_slots"
