@@ -729,6 +729,7 @@ class TrainingMemoryModel(_TrainingMemoryModel):
 class _ServingInputs(TypedDict, total=False):
     request_rate: float | str | Quantity[Any]
     concurrency: float | str | Quantity[Any]
+    num_rounds: float | str | Quantity[Any]
     isl: float | str | Quantity[Any]
     osl: float | str | Quantity[Any]
     ttft_slo: float | str | Quantity[Any]
@@ -776,6 +777,8 @@ class _ServingInputs(TypedDict, total=False):
     isl_cv: float | str | Quantity[Any]
     osl_cv: float | str | Quantity[Any]
     burstiness: float | str | Quantity[Any]
+    poll_interval: float | str | Quantity[Any]
+    batch_wait: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
     attention_mask: str
     congestion_factor: float | str | Quantity[Any]
@@ -910,6 +913,8 @@ class _ServingInputs(TypedDict, total=False):
     sampling_bytes: float | str | Quantity[Any]
     expert_hidden_multiple: float | str | Quantity[Any]
     expert_width_multiple: float | str | Quantity[Any]
+    frontend_time: float | str | Quantity[Any]
+    frontend_token_time: float | str | Quantity[Any]
     rental_price: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
@@ -941,6 +946,7 @@ class _ServingResult(Result):
     bare_step_time: Quantity[Any]
     batch_seen: Quantity[Any]
     batch_variance: Quantity[Any]
+    batch_wait: float
     best_num_speculative_tokens: float
     between_further_prompts: float
     between_gap_prompts: float
@@ -1040,6 +1046,7 @@ class _ServingResult(Result):
     clearing_time: Quantity[Any]
     closed_batch: Quantity[Any]
     closed_first: Quantity[Any]
+    closed_stalls: Quantity[Any]
     closed_step: Quantity[Any]
     cohort_cycle: Quantity[Any]
     cohort_place_p50: Quantity[Any]
@@ -1164,6 +1171,9 @@ class _ServingResult(Result):
     first_token_skewness: float
     first_token_variance: Quantity[Any]
     followed_probability: float
+    frontend_time: Quantity[Any]
+    frontend_token_time: Quantity[Any]
+    frontend_wait: Quantity[Any]
     full_batch: Quantity[Any]
     full_iteration_time: Quantity[Any]
     full_share: float
@@ -1285,6 +1295,7 @@ class _ServingResult(Result):
     num_prefixes: float
     num_redundant_experts: float
     num_replicas: float
+    num_rounds: float
     num_speculative_tokens: float
     o_groups: float
     o_lora_rank: float
@@ -1301,6 +1312,7 @@ class _ServingResult(Result):
     picked_entry_width: float
     poisson_wait: Quantity[Any]
     poisson_wait_scale: Quantity[Any]
+    poll_interval: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     precision: str
@@ -1356,6 +1368,7 @@ class _ServingResult(Result):
     prompt_wait_probability: float
     prompt_wait_scale: Quantity[Any]
     prompts: Quantity[Any]
+    prompts_together: Quantity[Any]
     pue: float
     q_lora_rank: float
     qk_nope_head_dim: float
@@ -1522,12 +1535,14 @@ class _ServingResult(Result):
     tpot_slo: Quantity[Any]
     tpot_spread: Quantity[Any]
     ttft_attainment: float
+    ttft_burst: Quantity[Any]
     ttft_log_variance: float
     ttft_mean: Quantity[Any]
     ttft_p50: Quantity[Any]
     ttft_p90: Quantity[Any]
     ttft_p99: Quantity[Any]
     ttft_slo: Quantity[Any]
+    ttft_steady: Quantity[Any]
     two_batch_overlap: float
     unbounded_attention_layers: float
     uneven_stage_time: Quantity[Any]
@@ -4256,6 +4271,7 @@ class _EconomicsInputs(TypedDict, total=False):
     images: float | str | Quantity[Any]
     request_rate: float | str | Quantity[Any]
     concurrency: float | str | Quantity[Any]
+    num_rounds: float | str | Quantity[Any]
     isl: float | str | Quantity[Any]
     osl: float | str | Quantity[Any]
     ttft_slo: float | str | Quantity[Any]
@@ -4289,6 +4305,8 @@ class _EconomicsInputs(TypedDict, total=False):
     isl_cv: float | str | Quantity[Any]
     osl_cv: float | str | Quantity[Any]
     burstiness: float | str | Quantity[Any]
+    poll_interval: float | str | Quantity[Any]
+    batch_wait: float | str | Quantity[Any]
     duration: float | str | Quantity[Any]
     accelerators: float | str | Quantity[Any]
     busy_share: float | str | Quantity[Any]
@@ -4448,6 +4466,8 @@ class _EconomicsInputs(TypedDict, total=False):
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
     communication_memory: float | str | Quantity[Any]
+    frontend_time: float | str | Quantity[Any]
+    frontend_token_time: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
     recipe: str | _catalog.Recipe
@@ -4507,6 +4527,7 @@ class _EconomicsResult(Result):
     batch_seen: Quantity[Any]
     batch_size: float
     batch_variance: Quantity[Any]
+    batch_wait: float
     besides_launch_time: Quantity[Any]
     best_num_speculative_tokens: float
     between_further_prompts: float
@@ -4616,6 +4637,7 @@ class _EconomicsResult(Result):
     clearing_time: Quantity[Any]
     closed_batch: Quantity[Any]
     closed_first: Quantity[Any]
+    closed_stalls: Quantity[Any]
     closed_step: Quantity[Any]
     cohort_cycle: Quantity[Any]
     cohort_place_p50: Quantity[Any]
@@ -4866,6 +4888,9 @@ class _EconomicsResult(Result):
     forward_share: float
     free_link_time: Quantity[Any]
     free_share: float
+    frontend_time: Quantity[Any]
+    frontend_token_time: Quantity[Any]
+    frontend_wait: Quantity[Any]
     full_batch: Quantity[Any]
     full_iteration_time: Quantity[Any]
     full_share: float
@@ -5097,6 +5122,7 @@ class _EconomicsResult(Result):
     num_prefixes: float
     num_redundant_experts: float
     num_replicas: float
+    num_rounds: float
     num_speculative_tokens: float
     o_groups: float
     o_lora_rank: float
@@ -5131,6 +5157,7 @@ class _EconomicsResult(Result):
     plain_layers_of_rank: float
     poisson_wait: Quantity[Any]
     poisson_wait_scale: Quantity[Any]
+    poll_interval: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -5198,6 +5225,7 @@ class _EconomicsResult(Result):
     prompt_wait_probability: float
     prompt_wait_scale: Quantity[Any]
     prompts: Quantity[Any]
+    prompts_together: Quantity[Any]
     pue: float
     q_lora_rank: float
     qk_nope_head_dim: float
@@ -5464,12 +5492,14 @@ class _EconomicsResult(Result):
     training_tokens: Quantity[Any]
     ttft: Quantity[Any]
     ttft_attainment: float
+    ttft_burst: Quantity[Any]
     ttft_log_variance: float
     ttft_mean: Quantity[Any]
     ttft_p50: Quantity[Any]
     ttft_p90: Quantity[Any]
     ttft_p99: Quantity[Any]
     ttft_slo: Quantity[Any]
+    ttft_steady: Quantity[Any]
     two_batch_overlap: float
     unbound_core_activation: Quantity[Any]
     unbounded_attention_layers: float
@@ -5604,6 +5634,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     training_tokens: float | str | Quantity[Any]
     request_rate: float | str | Quantity[Any]
     concurrency: float | str | Quantity[Any]
+    num_rounds: float | str | Quantity[Any]
     isl: float | str | Quantity[Any]
     osl: float | str | Quantity[Any]
     ttft_slo: float | str | Quantity[Any]
@@ -5638,6 +5669,8 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     isl_cv: float | str | Quantity[Any]
     osl_cv: float | str | Quantity[Any]
     burstiness: float | str | Quantity[Any]
+    poll_interval: float | str | Quantity[Any]
+    batch_wait: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
     images: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
@@ -5794,6 +5827,8 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     sampling_bytes: float | str | Quantity[Any]
     expert_hidden_multiple: float | str | Quantity[Any]
     expert_width_multiple: float | str | Quantity[Any]
+    frontend_time: float | str | Quantity[Any]
+    frontend_token_time: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
 class _MemoryExpansionResult(Result):
@@ -5848,6 +5883,7 @@ class _MemoryExpansionResult(Result):
     batch_seen: Quantity[Any]
     batch_size: float
     batch_variance: Quantity[Any]
+    batch_wait: float
     besides_launch_time: Quantity[Any]
     between_further_prompts: float
     between_gap_prompts: float
@@ -5954,6 +5990,7 @@ class _MemoryExpansionResult(Result):
     clearing_time: Quantity[Any]
     closed_batch: Quantity[Any]
     closed_first: Quantity[Any]
+    closed_stalls: Quantity[Any]
     closed_step: Quantity[Any]
     cohort_cycle: Quantity[Any]
     cohort_place_p50: Quantity[Any]
@@ -6172,6 +6209,9 @@ class _MemoryExpansionResult(Result):
     forward_free_time: Quantity[Any]
     forward_share: float
     free_link_time: Quantity[Any]
+    frontend_time: Quantity[Any]
+    frontend_token_time: Quantity[Any]
+    frontend_wait: Quantity[Any]
     full_batch: Quantity[Any]
     full_iteration_time: Quantity[Any]
     full_share: float
@@ -6375,6 +6415,7 @@ class _MemoryExpansionResult(Result):
     num_prefixes: float
     num_redundant_experts: float
     num_replicas: float
+    num_rounds: float
     num_speculative_tokens: float
     o_groups: float
     o_lora_rank: float
@@ -6408,6 +6449,7 @@ class _MemoryExpansionResult(Result):
     poisson_wait: Quantity[Any]
     poisson_wait_scale: Quantity[Any]
     policy: str
+    poll_interval: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -6464,6 +6506,7 @@ class _MemoryExpansionResult(Result):
     prompt_wait: Quantity[Any]
     prompt_wait_probability: float
     prompt_wait_scale: Quantity[Any]
+    prompts_together: Quantity[Any]
     q_lora_rank: float
     qk_nope_head_dim: float
     qk_norm: float
@@ -6695,12 +6738,14 @@ class _MemoryExpansionResult(Result):
     training_time: Quantity[Any]
     training_tokens: Quantity[Any]
     ttft_attainment: float
+    ttft_burst: Quantity[Any]
     ttft_log_variance: float
     ttft_mean: Quantity[Any]
     ttft_p50: Quantity[Any]
     ttft_p90: Quantity[Any]
     ttft_p99: Quantity[Any]
     ttft_slo: Quantity[Any]
+    ttft_steady: Quantity[Any]
     two_batch_overlap: float
     unbound_core_activation: Quantity[Any]
     unbounded_attention_layers: float

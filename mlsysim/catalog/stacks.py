@@ -15,6 +15,7 @@ from mlsysim.catalog.entries import (
     Flag,
     Milliseconds,
     Seconds,
+    TokenSeconds,
     TransformerWorkload,
     _in,
 )
@@ -104,6 +105,8 @@ class Stack(Entry):
     host_layer_time, iteration_overhead, worker_overhead, sequence_overhead : Value, optional
         Times of the host: to launch a layer, around an iteration, where several accelerators share the layers, and
         per sequence.
+    frontend_time, frontend_token_time : Value, optional
+        Time of a request in front of an engine, and what a token of its prompt adds.
     gpu_memory_utilization, kv_memory_fraction, workspace_memory : Value, optional
         Share of the memory an engine uses, share of what weights leave of it that the KV cache takes, and what each
         accelerator keeps for its work.
@@ -172,6 +175,8 @@ class Stack(Entry):
     iteration_overhead: Milliseconds | None = None
     worker_overhead: Milliseconds | None = None
     sequence_overhead: Milliseconds | None = None
+    frontend_time: Milliseconds | None = None
+    frontend_token_time: TokenSeconds | None = None
     gpu_memory_utilization: Count | None = None
     kv_memory_fraction: Count | None = None
     max_num_seqs: Requests | None = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from sympy import And, Rational, exp, floor, log, oo, sqrt
 
+from mlsysim.formulas.benchmark_runs import RUN
 from mlsysim.formulas.continuous_batching import beyond_mean, gamma_quantile, sixth_of_skewness
 from mlsysim.formulas.replica_layout import COLOCATED, DISAGGREGATED
 from mlsysim.formulas.serving_engines import FURTHER, NEARLY, OPEN, ORCA, QUEUED, STEADY
@@ -19,6 +20,7 @@ from mlsysim.formulas.varied_lengths import beyond_mean as log_normal_beyond
 from mlsysim.symbolic import Example, Formula, Max, Min, NormalQuantile, Source, by_member, request, token, when
 from mlsysim.symbols.batching import k_T, v_T, y_T
 from mlsysim.symbols.chunked import cv_in, cv_out
+from mlsysim.symbols.closed_loops import K_z, ttft_s
 from mlsysim.symbols.deployment import (
     D_1,
     V_N,
@@ -51,6 +53,7 @@ from mlsysim.symbols.deployment import (
     tpot_mean,
     tpot_sd,
     tpot_x,
+    ttft_mean,
     ttft_q,
     u_ans,
     x_end,
@@ -144,15 +147,15 @@ whole_beyond = Formula(
     when(
         QUEUED,
         when(w_T > 1, log_normal_beyond(v_T, w_T, NormalQuantile(LEVEL)), beyond_mean(NormalQuantile(LEVEL))),
-        0,
+        when(RUN, ttft_s - ttft_mean, 0),
     ),
     title="Quantiles of the time from request to last token, beyond its mean",
     source=GAMMA,
     variant="deployment",
     assumes="A gamma law with these cumulants, where lengths vary a log-normal one. A closed loop is taken to have no "
-    "spread.",
+    "spread, and its quantiles leave the start of a run out.",
     example=Example(
-        {Z_all: 0, rho_e: 0.5, v_T: 0.25, y_T: 0.2, w_T: 1},
+        {Z_all: 0, K_z: 0, ttft_s: 0, ttft_mean: 0, rho_e: 0.5, v_T: 0.25, y_T: 0.2, w_T: 1},
         "666.2 ms",
         derived="500 * ((1 + (1.2815516 - 0.2) * 0.2)**3 - 1) / (3 * 0.2)",
         member="p90",

@@ -13,11 +13,12 @@ from typing import Any
 import sympy
 from sympy import And, Piecewise, Rational, ceiling, exp, oo
 
-from mlsysim.formulas import deployment, serving_engines, serving_load
+from mlsysim.formulas import benchmark_runs, deployment, serving_engines, serving_load
+from mlsysim.formulas.benchmark_runs import LOOKS, RUN, admitted, step_and_prompts, unmet
 from mlsysim.formulas.iteration import PASS, PASSED
 from mlsysim.formulas.serving_engines import DISTSERVE, FURTHER, LITTLE, NEARLY, OPEN, QUEUED
-from mlsysim.formulas.serving_load import arriving
-from mlsysim.formulas.varied_lengths import LEVEL, PROMPT_SQUARE
+from mlsysim.formulas.serving_load import arriving, started
+from mlsysim.formulas.varied_lengths import LEVEL, OWN, PROMPT_SQUARE
 from mlsysim.symbolic import (
     Example,
     Formula,
@@ -47,6 +48,7 @@ from mlsysim.symbols.chunked import (
     tau_pair,
     tau_Z,
 )
+from mlsysim.symbols.closed_loops import T_fr, T_st, ttft_b, ttft_s, x_z
 from mlsysim.symbols.deployment import (
     A_1,
     A_2,
@@ -119,6 +121,11 @@ _n, _c = sympy.Dummy("n", nonnegative=True), sympy.Dummy("c", nonnegative=True)
 _iteration = (_n, _c, mixed(_n * request, _c * token))
 
 
+def _left(promise: Any) -> Any:
+    """What is left of a promise behind what is in front of the engine."""
+    return Max(promise - T_fr, promise / 10**9)
+
+
 def _law(output: str, share: Any = 0, rate: Any = None) -> Any:
     """Law that requests follow at a rate, by default that of the replica; in a closed loop nothing is solved."""
     return chunked_prefill(
@@ -135,9 +142,9 @@ def _law(output: str, share: Any = 0, rate: Any = None) -> Any:
         max_num_seqs=B_e,
         decode_tokens=EACH,
         tokens_per_step=E_tok,
-        ttft_slo=when(T_1 > 0, T_1, oo),
+        ttft_slo=when(T_1 > 0, _left(T_1), oo),
         tpot_slo=when(T_2 > 0, T_2, oo),
-        e2e_slo=when(T_3 > 0, T_3, oo),
+        e2e_slo=when(T_3 > 0, _left(T_3), oo),
     )
 
 
@@ -262,32 +269,69 @@ def _beside(requests: Any) -> Any:
     return (n_chunk - 1) * mixed(requests, room(N_z)) + mixed(requests, _rest)
 
 
-closed_first = Formula(
-    D_Z,
-    _beside(Max(0, N_z - request)),
-    title="Prefill of a prompt in a closed loop",
-    source=SARATHI,
-    assumes="It begins as another request ends; prompts do not wait for each other.",
-    no_example=PASSED,
+#: Prompts that an iteration has room for, and time of one where all is taken.
+_ROOM = Max(token, room(N_z))
+_FIT = _ROOM / s_n
+_full = mixed(N_z, _ROOM) / _FIT
+_number = x_z / request
+#: Prompts of an iteration that has some, where they come as Poisson's law has it.
+_together = Max(1, Min(_FIT, _number / (1 - exp(-Max(Rational(1, 10**6), _number)))))
+_more = when(
+    And(x_z > 0, n_chunk <= 1),
+    (mixed(N_z, _together * s_n) - mixed(N_z, 0)) / _together,
+    _beside(N_z) - n_chunk * mixed(N_z, 0),
 )
-
-closed_step = Formula(
-    tau_Z,
-    mixed(N_z, 0) + Max(0, N_z / request - 1) * Max(0, _beside(N_z) - n_chunk * mixed(N_z, 0)) / u_ans,
-    title="Decode step in a closed loop",
+closed_stalls = Formula(
+    T_st,
+    Max(0, N_z / request - 1) * Max(0, _more),
+    title="What prompts of the others add to an answer in a closed loop",
     source=SARATHI,
     assumes="While a request decodes, each of the others is prefilled once.",
     no_example=PASSED,
 )
 
+closed_step = Formula(
+    tau_Z,
+    mixed(N_z, 0) + T_st / u_ans,
+    title="Decode step in a closed loop",
+    source=SARATHI,
+    no_example=PASSED,
+)
+
+_load = Min(Rational(98, 100), _number / LOOKS / _FIT)
+#: Wait of a prompt for those that fill iterations ahead of it.
+_ahead = (
+    Max(
+        Min(_load / (1 - _load), Max(0, N_z / request - Max(1, _FIT))),
+        1 + _number - Max(1, _FIT),
+    )
+    / 2
+    * _full
+)
+#: Prefill of a prompt with those that come with it.
+_with_others = when(
+    n_chunk <= 1, mixed(Max(0, N_z - request), Min(_ROOM, (1 + _number) * s_n)), _beside(Max(0, N_z - request))
+)
+
+closed_first = Formula(
+    D_Z,
+    when(x_z > 0, _with_others + _ahead, _beside(Max(0, N_z - request)))
+    + admitted(N_z, mixed(N_z, 0), Max(0, _more), step_and_prompts(N_z, mixed(N_z, 0), Max(0, _more))),
+    title="Prefill of a prompt in a closed loop",
+    source=SARATHI,
+    assumes="It begins as another request ends, with the prompts that come with it; where these fill an iteration the "
+    "others wait as behind fixed services. Prompts that come evenly do not wait for each other.",
+    no_example=PASSED,
+)
+
 replica_rate = Formula(
     lam_e,
-    arriving(Min(mu_e, N_z / (D_Z + u_ans * tau_Z))),
+    arriving(Min(mu_e, N_z / (T_fr + D_Z + u_ans * tau_Z))),
     title="Requests that reach one replica",
     source=LITTLE,
     variant=CHUNKED,
     example=Example(
-        {Z_all: 50, N_z: 40, D_Z: 200, u_ans: 100, tau_Z: 18, mu_e: 30, lam_all: 0, c_dep: 1},
+        {Z_all: 50, N_z: 40, T_fr: 0, D_Z: 200, u_ans: 100, tau_Z: 18, mu_e: 30, lam_all: 0, c_dep: 1},
         "20 request/s",
         derived="40 / (0.2 + 100 * 0.018)",
     ),
@@ -334,10 +378,29 @@ slot_wait_mean = Formula(
     no_example=_CHAIN,
 )
 
+_RESERVED = Min(B_e, Z_e)
+#: Prompts of an iteration at the start of a run, and those that decode meanwhile, mean.
+_begun = Max(Rational(1, 10**6), Min(_RESERVED / request, room(_RESERVED / 2) / s_n))
+_beside_start = Max(0, _RESERVED - _begun * request) / 2
+
+burst_first_token = Formula(
+    ttft_b,
+    started(
+        mixed(_beside_start, _begun * s_n) * (_RESERVED / request + Max(1, _begun)) / (2 * _begun),
+        _RESERVED,
+    ),
+    title="Mean time to first token of the requests that start a run under chunked prefill",
+    source=OWN,
+    variant=CHUNKED,
+    assumes="Their prompts fill one iteration after the other. Requests without a slot follow in waves, each as long "
+    "as an answer.",
+    no_example=PASSED,
+)
+
 first_token_mean = Formula(
-    ttft_mean,
-    Piecewise((_law("ttft_mean"), OPEN), (Z_e / lam_e - u_ans * tau_Z, mu_e > 0), (oo, True)),
-    title="Mean time to first token under chunked prefill",
+    ttft_s,
+    Piecewise((T_fr + _law("ttft_mean"), OPEN), (Z_e / lam_e - u_ans * tau_Z, mu_e > 0), (oo, True)),
+    title="Mean time to first token under chunked prefill, without the start of a run",
     source=SARATHI,
     variant=CHUNKED,
     assumes=f"{_LAW} Where all slots are taken a request waits for one.",
@@ -346,7 +409,7 @@ first_token_mean = Formula(
 
 first_token_quantile = Formula(
     ttft_q[quantile],
-    when(OPEN, _law("ttft", LEVEL), ttft_mean),
+    when(OPEN, T_fr + _law("ttft", LEVEL), ttft_s),
     title="Time to first token that a share of the requests stay below, under chunked prefill",
     source=SARATHI,
     variant=CHUNKED,
@@ -356,11 +419,11 @@ first_token_quantile = Formula(
 
 token_mean = Formula(
     tpot_mean,
-    Piecewise((_law("tpot_mean"), OPEN), (u_ans * tau_Z / FURTHER, mu_e > 0), (oo, True)),
+    Piecewise((_law("tpot_mean"), OPEN), ((u_ans * tau_Z - unmet(T_st)) / FURTHER, mu_e > 0), (oo, True)),
     title="Mean time per output token under chunked prefill",
     source=SARATHI,
     variant=CHUNKED,
-    assumes=_LAW,
+    assumes=f"{_LAW} Of the prompts that start a run, half are behind that of an answer.",
     no_example=_CHAIN,
 )
 
@@ -376,7 +439,11 @@ token_quantile = Formula(
 
 whole_mean = Formula(
     e2e_mean,
-    Piecewise((_law("e2e_mean"), OPEN), (Z_e / lam_e, mu_e > 0), (oo, True)),
+    Piecewise(
+        (T_fr + _law("e2e_mean"), OPEN),
+        (when(RUN, ttft_mean + FURTHER * tpot_mean, Z_e / lam_e), mu_e > 0),
+        (oo, True),
+    ),
     title="Mean time from request to last token under chunked prefill",
     source=SARATHI,
     variant=CHUNKED,
@@ -386,7 +453,7 @@ whole_mean = Formula(
 
 whole_quantile = Formula(
     e2e_q[quantile],
-    when(OPEN, _law("e2e", LEVEL), e2e_mean),
+    Piecewise((T_fr + _law("e2e", LEVEL), OPEN), (Z_e / lam_e, mu_e > 0), (oo, True)),
     title="Time from request to last token that a share of the requests stay below",
     source=SARATHI,
     variant=CHUNKED,
@@ -410,7 +477,7 @@ gap_quantile = Formula(
 
 first_in_time = Formula(
     A_1,
-    Piecewise((1, T_1 <= 0), (when(ttft_mean <= T_1, 1, 0), Z_all > 0), (_law("ttft_attainment"), True)),
+    Piecewise((1, T_1 <= 0), (when(ttft_s <= T_1, 1, 0), Z_all > 0), (_law("ttft_attainment"), True)),
     title="Requests whose first token is in time under chunked prefill",
     source=SARATHI,
     variant=CHUNKED,
@@ -495,13 +562,15 @@ FORMULAS = (
     capacity,
     closed_batch,
     prompt_chunks,
-    closed_first,
+    closed_stalls,
     closed_step,
+    closed_first,
     replica_rate,
     decode_batch,
     batch_variance,
     slot_wait_probability,
     slot_wait_mean,
+    burst_first_token,
     first_token_mean,
     first_token_quantile,
     token_mean,
@@ -530,6 +599,7 @@ def replica() -> tuple[Formula, ...]:
         serving_engines.draft_time,
         serving_engines.engine_slots,
         serving_engines.replica_accelerators,
+        *benchmark_runs.FORMULAS,
         serving_load.replica_concurrency,
         serving_load.replica_load,
         deployment.deployed,

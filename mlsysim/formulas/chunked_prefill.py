@@ -11,7 +11,8 @@ from typing import Any
 
 from sympy import And, Piecewise, Rational, ceiling, exp, log, oo, sqrt
 
-from mlsysim.formulas import chunked_chain, deployment, serving_latencies, serving_waits
+from mlsysim.formulas import benchmark_runs, chunked_chain, deployment, serving_latencies, serving_waits
+from mlsysim.formulas.benchmark_runs import unmet
 from mlsysim.formulas.chunked_chain import EACH, SARATHI, mixed
 from mlsysim.formulas.deployment import best_rate, by_load
 from mlsysim.formulas.iteration import PASSED
@@ -69,6 +70,7 @@ from mlsysim.symbols.chunked_prefill import (
     w_left,
     x_full,
 )
+from mlsysim.symbols.closed_loops import K_z, T_fr, T_st, ttft_s
 from mlsysim.symbols.deployment import (
     A_1,
     D_1,
@@ -104,7 +106,6 @@ from mlsysim.symbols.deployment import (
     tpot_mean,
     tpot_sd,
     tpot_x,
-    ttft_mean,
     ttft_q,
     u_ans,
     x_first,
@@ -747,12 +748,25 @@ _LATER = Max(WITH_A_SLOT - tau_d, tau_d / 10**9)
 
 token_mean = Formula(
     tpot_mean,
-    when(STEADY, when(OPEN, u_ans * tau_N + X_1, N_e / lam_e) / FURTHER + T_short, oo),
+    when(STEADY, when(OPEN, u_ans * tau_N + X_1, N_e / lam_e - unmet(T_st)) / FURTHER + T_short, oo),
     title="Mean time per output token beside chunks of prompts",
     source=SARATHI,
     variant=KIND,
     example=Example(
-        {Z_all: 0, mu_e: 4, rho_e: 0.5, u_ans: 50, tau_N: 20, X_1: 100, n_out: 101, N_e: 1, lam_e: 1, T_short: 2},
+        {
+            Z_all: 0,
+            mu_e: 4,
+            rho_e: 0.5,
+            u_ans: 50,
+            tau_N: 20,
+            X_1: 100,
+            n_out: 101,
+            N_e: 1,
+            lam_e: 1,
+            T_short: 2,
+            K_z: 0,
+            T_st: 0,
+        },
         "13 ms",
         derived="(50 * 20 + 100) / 100 + 2",
     ),
@@ -820,11 +834,11 @@ late_varied = Formula(
 first_token_quantile = Formula(
     ttft_q[quantile],
     Piecewise(
-        (ttft_mean, Z_all > 0),
+        (ttft_s, Z_all > 0),
         (oo, rho_e >= 1),
-        (tau_d + _LATER * exp(NormalQuantile(LEVEL) * sqrt(v_ln) - v_ln / 2), And(cv_in > 0, P_s <= 0)),
+        (T_fr + tau_d + _LATER * exp(NormalQuantile(LEVEL) * sqrt(v_ln) - v_ln / 2), And(cv_in > 0, P_s <= 0)),
         (
-            Root(x_first, -later_varied(x_first, late_varied), LEVEL - 1, 0, _SLOWEST),
+            T_fr + Root(x_first, -later_varied(x_first, late_varied), LEVEL - 1, 0, _SLOWEST),
             cv_in > 0,
         ),
         (BY_TAIL, True),
@@ -841,7 +855,7 @@ first_in_time = Formula(
     A_1,
     Piecewise(
         (1, T_1 <= 0),
-        (1 - later_varied(T_1, late_varied), And(cv_in > 0, QUEUED)),
+        (1 - later_varied(T_1 - T_fr, late_varied), And(cv_in > 0, QUEUED)),
         *deployment.ALIKE_IN_TIME,
     ),
     title="Requests whose first token is in time in mixed iterations",
@@ -948,7 +962,7 @@ _LOADED = (
 
 replica_goodput = Formula(
     lam_g,
-    best_rate(swapped(by_load(COLOCATED), _LOADED, _OWN_PROMPT), {tau_Z: request / mu_e}),
+    best_rate(swapped(by_load(COLOCATED), _LOADED, _OWN_PROMPT), {tau_Z: request / mu_e, T_st: 0}),
     title="Goodput of a replica of mixed iterations",
     source=DISTSERVE,
     variant=KIND,
@@ -971,9 +985,12 @@ def replica() -> tuple[Formula, ...]:
         chunked_chain.capacity,
         chunked_chain.closed_batch,
         chunked_chain.prompt_chunks,
+        benchmark_runs.prompts_together,
+        chunked_chain.closed_stalls,
         chunked_chain.closed_first,
         chunked_chain.closed_step,
         chunked_chain.replica_rate,
+        chunked_chain.burst_first_token,
         chunked_chain.binding_promise,
     )
     return swapped(deployment.replica(), (*saturated, *_LOADED, replica_goodput), _OWN_PROMPT)

@@ -13,13 +13,14 @@ from typing import Any
 from sympy import And, Piecewise, ceiling, floor
 
 from mlsysim.formulas import answer_times, deployment, serving_latencies, serving_load
+from mlsysim.formulas.benchmark_runs import unmet
 from mlsysim.formulas.iteration import PASSED
 from mlsysim.formulas.serving_engines import FURTHER, LITTLE, ORCA, shared_rate, step
 from mlsysim.formulas.serving_load import arriving
 from mlsysim.formulas.varied_lengths import LEVEL, OWN
 from mlsysim.symbolic import Example, Formula, Max, Min, request, swapped, when
 from mlsysim.symbols.chunked import cv_out
-from mlsysim.symbols.closed_loops import B_z, T_z, k_z, m_z, r_z, tau_z
+from mlsysim.symbols.closed_loops import B_z, T_fr, T_z, k_z, m_z, r_z, tau_z
 from mlsysim.symbols.deployment import (
     A_1,
     A_2,
@@ -31,6 +32,7 @@ from mlsysim.symbols.deployment import (
     A_slo,
     B_e,
     D_each,
+    N_e,
     N_z,
     Z_all,
     Z_e,
@@ -53,6 +55,8 @@ from mlsysim.symbols.iteration import gamma_s
 KIND = "closed_loop"
 #: Requests go round in step.
 IN_STEP = B_z > 0
+#: What is in front of the engine, where nobody waits for a round meanwhile.
+_FRONT = when(Z_e <= B_e, T_fr, 0)
 #: Requests of a round that waited one round less than the others.
 _sooner = B_z - r_z
 
@@ -88,10 +92,12 @@ cohort_step = Formula(
 
 cohort_cycle = Formula(
     T_z,
-    _prefills(B_z) + u_ans * tau_z,
+    _prefills(B_z) + u_ans * tau_z + _FRONT,
     title="Time of a round",
     source=OWN,
-    example=Example({B_z: 10, D_each: 30, u_ans: 100, tau_z: 8}, "1100 ms", derived="10 * 30 + 100 * 8"),
+    example=Example(
+        {B_z: 10, D_each: 30, u_ans: 100, tau_z: 8, Z_e: 10, B_e: 16, T_fr: 0}, "1100 ms", derived="10 * 30 + 100 * 8"
+    ),
 )
 
 cohort_rounds = Formula(
@@ -153,6 +159,16 @@ step_at_load = Formula(
     no_example=PASSED,
 )
 
+token_mean = Formula(
+    tpot_mean,
+    serving_latencies.token_mean.expression - when(IN_STEP, 0, unmet(N_e / request * D_each)) / FURTHER,
+    title="Mean time per output token, in step or not",
+    source=ORCA,
+    variant=KIND,
+    assumes="Of the prompts that start a run, half are behind that of an answer.",
+    no_example=PASSED,
+)
+
 first_token_quantile = Formula(
     ttft_q[quantile],
     _in_step(
@@ -160,7 +176,8 @@ first_token_quantile = Formula(
             k_z[quantile] <= _sooner,
             (m_z - 2) * T_z + _prefills(r_z + k_z[quantile]),
             (m_z - 1) * T_z + _prefills(k_z[quantile] - _sooner),
-        ),
+        )
+        + _FRONT,
         serving_latencies.first_token_quantile.expression,
     ),
     title="Time to first token that a share of the requests stay below, in step or not",
@@ -189,8 +206,8 @@ first_in_time = Formula(
         when(
             T_1 > 0,
             (
-                Min(r_z, Max(0, _begun_by(T_1 - (m_z - 1) * T_z)))
-                + Min(B_z, Max(r_z, _begun_by(T_1 - (m_z - 2) * T_z)))
+                Min(r_z, Max(0, _begun_by(T_1 - _FRONT - (m_z - 1) * T_z)))
+                + Min(B_z, Max(r_z, _begun_by(T_1 - _FRONT - (m_z - 2) * T_z)))
                 - r_z
             )
             / B_z,
@@ -283,6 +300,7 @@ FORMULAS = (
     closed_batch,
     replica_rate,
     step_at_load,
+    token_mean,
     first_token_quantile,
     token_quantile,
     first_in_time,

@@ -11,7 +11,14 @@ from typing import Any
 
 from sympy import And, Or, Piecewise, Rational, ceiling, oo, sqrt
 
-from mlsysim.formulas import answer_times, serving_engines, serving_latencies, serving_load, serving_waits
+from mlsysim.formulas import (
+    answer_times,
+    benchmark_runs,
+    serving_engines,
+    serving_latencies,
+    serving_load,
+    serving_waits,
+)
 from mlsysim.formulas.answer_times import FIRST_PART, GAMMA
 from mlsysim.formulas.continuous_batching import gamma_normal
 from mlsysim.formulas.replica_layout import COLOCATED, DISAGGREGATED
@@ -35,6 +42,7 @@ from mlsysim.symbolic import (
 )
 from mlsysim.symbols.batching import v_T, y_T
 from mlsysim.symbols.chunked import cv_in, cv_out
+from mlsysim.symbols.closed_loops import T_fr, ttft_b, ttft_s
 from mlsysim.symbols.deployment import (
     A_1,
     A_2,
@@ -83,7 +91,6 @@ from mlsysim.symbols.deployment import (
     tpot_1,
     tpot_mean,
     tpot_x,
-    ttft_mean,
     u_ans,
     z_rank,
 )
@@ -101,16 +108,16 @@ DEPLOYED = Or(c_given > 0, Z_all > 0, lam_g > 0)
 #: Requests of equal prompts whose first token is in time.
 ALIKE_IN_TIME = (
     (1, T_1 <= 0),
-    (when(ttft_mean <= T_1, 1, 0), Z_all > 0),
-    (0, Or(rho_e >= 1, T_1 < D_1)),
-    (1 - later(T_1 - D_1), True),
+    (when(ttft_s <= T_1, 1, 0), Z_all > 0),
+    (0, Or(rho_e >= 1, T_1 - T_fr < D_1)),
+    (1 - later(T_1 - T_fr - D_1), True),
 )
 
 first_in_time = Formula(
     A_1,
     Piecewise(
         *ALIKE_IN_TIME[:2],
-        (1 - later_varied(T_1, *serving_latencies.LATE_VARIED), w_F > 1),
+        (1 - later_varied(T_1 - T_fr, *serving_latencies.LATE_VARIED), w_F > 1),
         *ALIKE_IN_TIME[2:],
     ),
     title="Requests whose first token is in time",
@@ -142,7 +149,7 @@ token_in_time = Formula(
 )
 
 #: Time of a request of mean lengths that is alone.
-_ALONE = D_1 + FURTHER * tpot_1
+_ALONE = T_fr + D_1 + FURTHER * tpot_1
 #: Spread of whole requests, for what divides by it.
 _SPREAD = Max(sqrt(v_T), e2e_mean / 10**6)
 
@@ -164,7 +171,19 @@ last_in_time = Formula(
     variant=WHOLE,
     assumes="By the law of their quantiles. Where lengths are alike none is sooner than a request alone.",
     example=Example(
-        {T_3: 900, Z_all: 0, rho_e: 0.5, e2e_mean: 900, v_T: 0.25, y_T: 0.1, w_T: 1, D_1: 50, n_out: 101, tpot_1: 5},
+        {
+            T_3: 900,
+            Z_all: 0,
+            rho_e: 0.5,
+            e2e_mean: 900,
+            v_T: 0.25,
+            y_T: 0.1,
+            w_T: 1,
+            T_fr: 0,
+            D_1: 50,
+            n_out: 101,
+            tpot_1: 5,
+        },
         "0.53983",
         derived="0.539827837",
     ),
@@ -266,8 +285,9 @@ def _of(kind: str, formulas: Iterable[Formula]) -> tuple[Formula, ...]:
 
 def by_load(kind: str) -> tuple[Formula, ...]:
     """Formulas that follow from the load of a kind of replica, up to the attainment."""
+    first = benchmark_runs.first_token_mean
     latencies = (*serving_load.BY_LOAD, *serving_waits.FORMULAS, *serving_latencies.FORMULAS, *answer_times.LAW)
-    return _of(kind, (*latencies, *ATTAINMENT))
+    return _of(kind, (first, *latencies, *ATTAINMENT))
 
 
 #: Shares of the requests that are in time.
@@ -289,7 +309,7 @@ def best_rate(formulas: Iterable[Formula], closed: Mapping[Any, Any] | None = No
 
     What else follows from a closed loop has to be given some value, which no case without a loop uses.
     """
-    share = evaluated_at(A_slo, {lam_e: lam_e, Z_all: 0, Z_e: 0, N_z: 0, **(closed or {})}, formulas)
+    share = evaluated_at(A_slo, {lam_e: lam_e, Z_all: 0, Z_e: 0, N_z: 0, ttft_b: 0, **(closed or {})}, formulas)
     return when(fits, Root(lam_e, -share, -q_slo, 0, NEARLY * mu_e), 0)
 
 
@@ -482,6 +502,8 @@ FORMULAS = (
 def replica(kind: str = COLOCATED) -> tuple[Formula, ...]:
     """All of a replica that prefills and decodes by turns, or of two pools."""
     engines = (
+        benchmark_runs.frontend_wait,
+        benchmark_runs.first_token_mean,
         *serving_engines.FORMULAS,
         *serving_load.FORMULAS,
         *serving_waits.FORMULAS,

@@ -46,6 +46,7 @@ from mlsysim.symbolic import (
     when,
 )
 from mlsysim.symbols.chunked import cv_in, cv_out
+from mlsysim.symbols.closed_loops import T_fr, ttft_s
 from mlsysim.symbols.deployment import (
     D_1,
     P_D,
@@ -97,15 +98,15 @@ from mlsysim.symbols.serving import n_out
 from mlsysim.symbols.varied_lengths import S_D, D_q, T_short, cv_D, k_D, m_D, v_F, v_short, w_F, x_b, y_F
 
 first_token_mean = Formula(
-    ttft_mean,
-    when(STEADY, when(OPEN, D_1 + BEFORE_PREFILL, (Z_e - N_e) / lam_e), oo),
-    title="Mean time to first token",
+    ttft_s,
+    when(STEADY, when(OPEN, T_fr + D_1 + BEFORE_PREFILL, (Z_e - N_e) / lam_e), oo),
+    title="Mean time to first token, without the start of a run",
     source=DISTSERVE,
     variant=COLOCATED,
     assumes="A prompt waits for the step under way and the prompts ahead, or for a slot. In a closed loop, what is in "
     "flight and does not decode has not had its first token.",
     example=Example(
-        {Z_all: 0, rho_e: 0.5, D_1: 100, W_w: 20, p_v: 0.5, tau_v: 10, P_f: 0.1, theta_s: 100, Z_e: 0, N_e: 1,
+        {T_fr: 0, Z_all: 0, rho_e: 0.5, D_1: 100, W_w: 20, p_v: 0.5, tau_v: 10, P_f: 0.1, theta_s: 100, Z_e: 0, N_e: 1,
          lam_e: 1, mu_e: 4},
         "130.25 ms",
         derived="100 + 0.9 * (20 + 0.5 * 10 / 2) + 0.1 * 100",
@@ -115,23 +116,23 @@ first_token_mean = Formula(
 #: Time that a request of a closed loop of pools spends neither decoding nor on the link, and the part of it that it
 #: waits for a slot, after its first token, where all slots are taken.
 _before = (Z_e - y_d * N_e) / lam_e - t_x
-_slot = when(N_e >= B_e, Max(0, _before - D_1), 0)
+_slot = when(N_e >= B_e, Max(0, _before - D_1 - T_fr), 0)
 
 pool_first_token_mean = Formula(
-    ttft_mean,
-    when(STEADY, when(OPEN, D_w, _before - _slot), oo),
-    title="Mean time to first token of a pool that prefills",
+    ttft_s,
+    when(STEADY, when(OPEN, T_fr + D_w, _before - _slot), oo),
+    title="Mean time to first token of a pool that prefills, without the start of a run",
     source=DISTSERVE,
     variant=DISAGGREGATED,
     example=Example(
-        {Z_all: 50, mu_e: 5, rho_e: 1, D_w: 0, D_1: 60, Z_e: 50, N_e: 10, B_e: 10, y_d: 2, lam_e: 5, t_x: 10},
+        {T_fr: 0, Z_all: 50, mu_e: 5, rho_e: 1, D_w: 0, D_1: 60, Z_e: 50, N_e: 10, B_e: 10, y_d: 2, lam_e: 5, t_x: 10},
         "60 ms",
         derived="60",
     ),
 )
 
 #: Time to first token that a share of the requests stay below, by the tail of the wait.
-BY_TAIL = D_1 + Root(x_late, -later(x_late), LEVEL - 1, 0, tau_N + 20 * (theta_w + theta_s))
+BY_TAIL = T_fr + D_1 + Root(x_late, -later(x_late), LEVEL - 1, 0, tau_N + 20 * (theta_w + theta_s))
 
 _prompts, _slots, _stalls = waits(P_w, theta_w), waits(P_f, theta_s), waits(P_s, theta_s)
 #: Variance and third cumulant of the wait of a prompt that finds a slot, for others and for the step under way, which
@@ -236,11 +237,11 @@ _SLOWEST = WITH_A_SLOT + 30 * sqrt(v_F) + 20 * theta_s
 first_token_quantile = Formula(
     ttft_q[quantile],
     Piecewise(
-        (ttft_mean, Z_all > 0),
+        (ttft_s, Z_all > 0),
         (oo, rho_e >= 1),
-        (Max(D_q[quantile], WITH_A_SLOT + beyond_mean(v_F, w_F, NormalQuantile(LEVEL))), And(w_F > 1, P_f <= 0)),
+        (T_fr + Max(D_q[quantile], WITH_A_SLOT + beyond_mean(v_F, w_F, NormalQuantile(LEVEL))), And(w_F > 1, P_f <= 0)),
         (
-            Root(x_first, -later_varied(x_first, *LATE_VARIED), LEVEL - 1, 0, _SLOWEST),
+            T_fr + Root(x_first, -later_varied(x_first, *LATE_VARIED), LEVEL - 1, 0, _SLOWEST),
             w_F > 1,
         ),
         (BY_TAIL, True),
@@ -405,6 +406,7 @@ pool_token_mean = Formula(
             D_1: 50,
             Z_e: 0,
             cv_in: 0,
+            T_fr: 0,
             T_short: 0,
             P_s: 0,
             theta_s: 0,

@@ -10,6 +10,7 @@ from typing import Any
 
 from sympy import And, Piecewise, Rational, oo
 
+from mlsysim.formulas.benchmark_runs import RUN, admitted, step_or_prefills, together
 from mlsysim.formulas.iteration import PASSED
 from mlsysim.formulas.replica_layout import COLOCATED, DISAGGREGATED
 from mlsysim.formulas.serving_engines import (
@@ -24,6 +25,7 @@ from mlsysim.formulas.serving_engines import (
     step,
 )
 from mlsysim.formulas.serving_waits import STOPPED
+from mlsysim.formulas.varied_lengths import OWN
 from mlsysim.symbolic import (
     Example,
     Formula,
@@ -34,6 +36,7 @@ from mlsysim.symbolic import (
     request,
     when,
 )
+from mlsysim.symbols.closed_loops import K_z, T_fr, ttft_b
 from mlsysim.symbols.deployment import (
     D_1,
     V_N,
@@ -74,13 +77,21 @@ replica_concurrency = Formula(
     example=Example({Z_all: 50, c_dep: 2}, "25 request", derived="50 / 2"),
 )
 
+
+def _waited(requests: Any) -> Any:
+    """Time that a prompt of a closed loop waits, beside so many requests that decode."""
+    ahead, alone = together(requests), step(requests)
+    return ahead / 2 * D_each + admitted(requests, alone, D_each, step_or_prefills(requests, alone, D_each))
+
+
 closed_batch = Formula(
     N_z,
-    when(Z_all > 0, Min(B_e, Root(N_e, N_e + shared_rate(N_e, N_e) * D_1, Z_e, 0, Z_e)), 0),
+    when(Z_all > 0, Min(B_e, Root(N_e, N_e + shared_rate(N_e, N_e) * (D_1 + T_fr + _waited(N_e)), Z_e, 0, Z_e)), 0),
     title="Requests that decode in a closed loop",
     source=LITTLE,
     variant=COLOCATED,
-    assumes="Those in flight decode or are prefilled, up to the slots; the others wait for one.",
+    assumes="Those in flight decode or are prefilled, up to the slots; the others wait for one. Of the prompts that "
+    "come together, half are ahead.",
     no_example=PASSED,
 )
 
@@ -90,7 +101,7 @@ closed_pools_batch = Formula(
         Z_all > 0,
         Min(
             B_e,
-            Root(N_e, y_d * N_e + pool_rate(N_e, N_e) * (D_1 + t_x), Z_e, 0, Z_e),
+            Root(N_e, y_d * N_e + pool_rate(N_e, N_e) * (D_1 + t_x + T_fr), Z_e, 0, Z_e),
             Root(N_e, pool_rate(N_e, N_e), x_p * request / D_each, 0, Z_e),
         ),
         0,
@@ -124,6 +135,42 @@ pools_rate = Formula(
     source=LITTLE,
     variant=DISAGGREGATED,
     no_example=PASSED,
+)
+
+
+def started(first: Any, slots: Any) -> Any:
+    """Mean time to first token of the requests that start a run, the first of which take so many slots."""
+    return when(RUN, T_fr + first + Max(0, Z_e - slots) / (2 * lam_e), 0)
+
+
+_RESERVED = Min(B_e, Z_e)
+
+burst_first_token = Formula(
+    ttft_b,
+    started(D_1 + Max(0, _RESERVED / request - 1) / 2 * D_each, _RESERVED),
+    title="Mean time to first token of the requests that start a run",
+    source=OWN,
+    variant=COLOCATED,
+    assumes="Their prompts follow each other. Requests without a slot follow in waves, each as long as an answer.",
+    example=Example(
+        {Z_all: 40, K_z: 10, T_fr: 20, D_1: 100, D_each: 100, B_e: 16, Z_e: 40, lam_e: 4},
+        "3870 ms",
+        derived="20 + 100 + 15 / 2 * 100 + 1000 * 24 / (2 * 4)",
+    ),
+)
+
+pools_burst_first_token = Formula(
+    ttft_b,
+    when(RUN, T_fr + D_1 + Max(0, Z_e / request - 1) / 2 * D_each / x_p, 0),
+    title="Mean time to first token of the requests that start a run of pools",
+    source=OWN,
+    variant=DISAGGREGATED,
+    assumes="Their prompts follow each other.",
+    example=Example(
+        {Z_all: 40, K_z: 10, T_fr: 20, D_1: 100, D_each: 100, x_p: 2, Z_e: 40},
+        "1095 ms",
+        derived="20 + 100 + 39 / 2 * 50",
+    ),
 )
 
 replica_load = Formula(
@@ -309,7 +356,15 @@ pools_batch_variance = Formula(
 
 
 #: What says how many requests reach a replica.
-RATES = (replica_concurrency, closed_batch, closed_pools_batch, replica_rate, pools_rate)
+RATES = (
+    replica_concurrency,
+    closed_batch,
+    closed_pools_batch,
+    replica_rate,
+    pools_rate,
+    burst_first_token,
+    pools_burst_first_token,
+)
 #: What follows from them.
 BY_LOAD = (
     replica_load,

@@ -35,6 +35,7 @@ from mlsysim.symbolic import Requirement, request, token, when
 from mlsysim.symbolic.exchange import exchanged
 from mlsysim.symbolic.variable import declaration_order
 from mlsysim.symbols.chunked import C_b, cv_in, cv_out
+from mlsysim.symbols.closed_loops import K_z, r_poll, w_wait
 from mlsysim.symbols.deployment import (
     T_1,
     T_2,
@@ -91,6 +92,8 @@ _HEADLINE = (
     "goodput",
     "goodput_per_accelerator",
     "ttft_mean",
+    "ttft_steady",
+    "ttft_burst",
     "ttft_p50",
     "ttft_p90",
     "ttft_p99",
@@ -123,6 +126,8 @@ _BY_ITERATIONS = (
 )
 #: What traffic says of the requests.
 TRAFFIC = tuple(name for name in Traffic.model_fields if name in declaration_order())
+#: Times before a request reaches the engine, which its stack gives.
+FRONTEND = ("frontend_time", "frontend_token_time")
 #: Settings of an engine, of which its stack says the defaults.
 FLAGS = ("max_num_seqs", "max_num_batched_tokens")
 #: A cache of prefixes of a given size, and who asks for them.
@@ -308,6 +313,10 @@ class ServingModel(PerformanceModel):
             stored=True,
         ),
         Caveat(
+            And(Z_all <= 0, Or(r_poll > 1, w_wait > 0)),
+            "poll_interval, {poll_interval}, and batch_wait, {batch_wait}, are not used: requests come by themselves",
+        ),
+        Caveat(
             And(Z_all > 0, c_given <= 0, Or(T_1 > 0, T_2 > 0, T_3 > 0)),
             "a closed loop, here {concurrency}, is one replica whatever is promised: give num_replicas",
         ),
@@ -344,7 +353,7 @@ class ServingModel(PerformanceModel):
     slots = {
         **IterationModel.slots,
         **{name: _drawing(IterationModel.slots[name], *hosts) for name, hosts in _POWERED.items()},
-        "stack": stack_slot((*IterationModel.slots["stack"].provides, *FLAGS)),
+        "stack": stack_slot((*IterationModel.slots["stack"].provides, *FRONTEND, *FLAGS)),
         "engine": Slot(Engine, ()),
         "traffic": Slot(Traffic, TRAFFIC, optional=True),
         "rent": Slot(Rent, ("rental_price",), optional=True, strict=True),
@@ -352,6 +361,7 @@ class ServingModel(PerformanceModel):
     keywords = (
         "request_rate",
         "concurrency",
+        "num_rounds",
         "isl",
         "osl",
         "ttft_slo",
@@ -376,6 +386,8 @@ class ServingModel(PerformanceModel):
         "isl_cv",
         "osl_cv",
         "burstiness",
+        "poll_interval",
+        "batch_wait",
         "kv_page_size",
         "attention_mask",
         "congestion_factor",
@@ -389,6 +401,9 @@ class ServingModel(PerformanceModel):
         **ENGINE_DEFAULTS,
         "request_rate": 0.0,
         "concurrency": 0.0,
+        "num_rounds": 0,
+        "poll_interval": 0.0,
+        "batch_wait": 0.0,
         "isl": 2048,
         "osl": 128,
         "ttft_slo": 0.0,
@@ -421,6 +436,7 @@ class ServingModel(PerformanceModel):
         *IterationModel.requirements,
         DECODES,
         Requirement(s_pre, (M_pre <= 0) | (s_pre <= s_in), "must be at most {isl}"),
+        Requirement(K_z, (K_z <= 0) | (Z_all > 0), "is of a closed loop: give concurrency"),
         Requirement(Z_all, (Z_all <= 0) | (Z_all >= request), "must be at least 1 in flight, or 0 for no closed loop"),
     )
     automatic = {"num_replicas": 0}

@@ -26,8 +26,8 @@ if installed("numba"):
 UNSENT, WAITS, PREFILLS, DECODES, DONE = range(5)
 #: Places of numbers that outlast a call: whole ones, and times.
 STEP, OPENED, SENT, WAITING, ENDING, FUTURE, DECODING = range(7)
-PARTIAL, PROGRESS, RESERVED, FINISHED, CHAINS, OLDEST, NEWEST, INTEGERS = range(7, 15)
-NOW, BUSY, KEPT, OPEN_TIME, OPEN_BUSY, CLOSE_TIME, CLOSE_BUSY, CONTEXT, PACE, FLOATS = range(10)
+PARTIAL, PROGRESS, RESERVED, FINISHED, CHAINS, OLDEST, NEWEST, LOOKED, HELD, INTEGERS = range(7, 17)
+NOW, BUSY, KEPT, OPEN_TIME, OPEN_BUSY, CLOSE_TIME, CLOSE_BUSY, CONTEXT, PACE, READY, FLOATS = range(11)
 #: A priority is worth more than any place in the order of coming.
 ORDERS = 1 << 40
 
@@ -89,6 +89,12 @@ class Rules(NamedTuple):
     """Tokens that a decoding request passes in a step: one, and those drafted for it."""
     draft_time: float
     """Seconds of drafting in a step."""
+    missed: float
+    """Seconds by which a request that follows another misses the iteration that starts as it is sent."""
+    poll: int
+    """Iterations of decoding between two looks at what has come."""
+    wait: int
+    """Iterations that prompts are held for others, while requests decode."""
 
 
 class Requests(NamedTuple):
@@ -107,6 +113,8 @@ class Requests(NamedTuple):
     """Number of the session of a request with other turns, else -1."""
     opening: Any
     """Requests that follow no other, in order of arrival."""
+    front: Any
+    """Seconds in front of the engine, which are part of the arrival."""
 
 
 class Seen(NamedTuple):
@@ -245,10 +253,9 @@ def mixed_time(times, requests, rows, context, tokens, prompts, attention):
 
 
 @compiled
-def send(asked, seen, work, request, time):
+def send(asked, work, request):
     """Put a request into the queue."""
     numbers = work.integers
-    seen.arrival[request] = time
     work.state[request] = WAITS
     work.key[request] = asked.priority[request] * ORDERS + numbers[SENT]
     numbers[SENT] += 1
@@ -292,7 +299,8 @@ def finish(asked, rules, seen, work, request):
         else:
             numbers[OLDEST] = session
         numbers[NEWEST] = session
-        time = max(asked.arrival[follower], now + rules.think)
+        time = max(asked.arrival[follower], now + rules.think + asked.front[follower])
+        seen.arrival[follower] = time - asked.front[follower]
         numbers[FUTURE] = push(work.future, work.future_of, numbers[FUTURE], time, follower)
     else:
         numbers[CHAINS] += 1
@@ -350,20 +358,31 @@ def serve(asked, times, rules, seen, work, most):
             return False
         most -= 1
         now = floats[NOW]
+        idle = numbers[DECODING] == 0 and numbers[PARTIAL] < 0 and numbers[WAITING] == 0
+        looks = numbers[LOOKED] == 0 or idle
         if rules.in_flight:
             while numbers[OPENED] < min(opening, rules.in_flight + numbers[CHAINS]):
-                send(asked, seen, work, asked.opening[numbers[OPENED]], now)
+                request = asked.opening[numbers[OPENED]]
+                later = asked.front[request] + (0.0 if idle else rules.missed)
+                seen.arrival[request] = now
+                if later <= 0 and looks:
+                    send(asked, work, request)
+                else:
+                    # Nobody overtakes in front of the engine.
+                    floats[READY] = max(now + later, floats[READY] + 1e-10)
+                    numbers[FUTURE] = push(work.future, work.future_of, numbers[FUTURE], floats[READY], request)
                 numbers[OPENED] += 1
-        else:
+        if looks and not rules.in_flight:
             while numbers[OPENED] < opening and asked.arrival[asked.opening[numbers[OPENED]]] <= now:
                 request = asked.opening[numbers[OPENED]]
-                send(asked, seen, work, request, asked.arrival[request])
+                seen.arrival[request] = asked.arrival[request] - asked.front[request]
+                send(asked, work, request)
                 numbers[OPENED] += 1
-        while numbers[FUTURE] > 0 and work.future[0] <= now:
-            request, time = work.future_of[0], work.future[0]
+        while looks and numbers[FUTURE] > 0 and work.future[0] <= now:
+            request = work.future_of[0]
             numbers[FUTURE] = pull(work.future, work.future_of, numbers[FUTURE], 0)
-            send(asked, seen, work, request, time)
-        if numbers[DECODING] == 0 and numbers[PARTIAL] < 0 and numbers[WAITING] == 0:
+            send(asked, work, request)
+        if idle and numbers[WAITING] == 0:
             time = work.future[0] if numbers[FUTURE] > 0 else 1e300
             if not rules.in_flight and numbers[OPENED] < opening:
                 time = min(time, asked.arrival[asked.opening[numbers[OPENED]]])
@@ -377,6 +396,8 @@ def serve(asked, times, rules, seen, work, most):
 
         decoding = numbers[DECODING]
         room = rules.budget - decoding * rules.each if rules.chunked else 1 << 60
+        if decoding and numbers[PARTIAL] < 0 and numbers[HELD] < rules.wait:
+            room = 0
         computed, completions, attention = 0, 0, 0.0
         while room > 0:
             if numbers[PARTIAL] < 0:
@@ -429,6 +450,10 @@ def serve(asked, times, rules, seen, work, most):
                 coming = min(coming, asked.arrival[asked.opening[numbers[OPENED]]])
             pace = floats[PACE] / decoding
             left = coming - now
+            if left <= 0:
+                most_steps, left = min(most_steps, rules.poll - numbers[LOOKED]), 1e300
+            if numbers[WAITING] > 0 and numbers[HELD] < rules.wait:
+                most_steps = min(most_steps, rules.wait - numbers[HELD])
             steps, seconds = decode_steps(times, decoding, context, pace, rules.draft_time, most_steps, left)
         elif rules.chunked:
             seconds = mixed_time(times, decoding, rows, context, computed, completions, attention)
@@ -439,6 +464,9 @@ def serve(asked, times, rules, seen, work, most):
             seconds = prompt_time(times, computed, attention)
         floats[NOW] += seconds
         floats[BUSY] += seconds
+        numbers[HELD] = 0 if numbers[WAITING] == 0 else rules.wait if computed > 0 else numbers[HELD] + steps
+        # Whoever prefilled without decoding looks at once.
+        numbers[LOOKED] = (numbers[LOOKED] + steps) % rules.poll if decoding else 0
 
         if decoding:
             numbers[STEP] += steps

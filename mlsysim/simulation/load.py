@@ -137,8 +137,8 @@ def split(load: Load, replicas: int, seed: int) -> list[Any]:
     return [places for each in range(replicas) if len(places := np.flatnonzero(own == each))]
 
 
-def asked(load: Load, places: Any) -> Requests:
-    """Requests of one replica."""
+def asked(load: Load, places: Any, front: Any) -> Requests:
+    """Requests of one replica, which reach it as many seconds after they are sent."""
     count = len(places)
     new = np.full(len(load.prompt), -1)
     new[places] = np.arange(count)
@@ -150,9 +150,12 @@ def asked(load: Load, places: Any) -> Requests:
     if (session >= 0).any():
         session = np.where(session >= 0, np.unique(session, return_inverse=True)[1], -1)
     first = np.flatnonzero(opening)
-    first = first[np.argsort(load.arrival[places][first], kind="stable")]
+    # Where other requests decide when one is sent, all stay in their order.
+    front = np.asarray(front, np.float64)
+    arrival = load.arrival[places] + (front if load.arrival.any() else 0.0)
+    first = first[np.argsort(arrival[first], kind="stable")]
     return Requests(
-        load.arrival[places].astype(np.float64),
+        arrival,
         load.prompt[places].astype(np.int64),
         load.answer[places].astype(np.int64),
         load.pace[places].astype(np.float64),
@@ -160,6 +163,7 @@ def asked(load: Load, places: Any) -> Requests:
         follows.astype(np.int64),
         session.astype(np.int64),
         first.astype(np.int64),
+        front,
     )
 
 

@@ -33,6 +33,8 @@ MOST = 10_000_000
 WARM_UP = 0.1
 #: Share of a cache that vLLM keeps free when it lets a prompt in.
 WATERMARK = 0.01
+#: Seconds that a client takes to send the next request: longer than nothing.
+MISSED = 1e-9
 #: Tables are as long as the longest request, rounded up, so that they serve for further runs.
 GRAIN = 1024
 
@@ -50,7 +52,6 @@ def simulate(
     arrival_unit: str = "",
     session: str = "",
     priority: str = "",
-    num_rounds: int = 0,
     turns: int = 1,
     think_time: Any = 0.0,
     warm_up: float | None = None,
@@ -66,7 +67,7 @@ def simulate(
     Parameters
     ----------
     requests : int
-        How many are drawn; those of a trace, or of ``num_rounds``, where these are given.
+        How many are drawn; those of a trace, or of the rounds of a closed loop, where these are given.
     seed : int
         Of the random numbers: the same one gives the same run.
     trace : path, DataFrame or mapping, optional
@@ -78,8 +79,6 @@ def simulate(
         Column of what names a session: a turn waits for the one before, and finds its tokens while they are kept.
     priority : str
         Column of numbers of which the lowest goes first.
-    num_rounds : int
-        Of a closed loop: as many requests as are in flight, so many times, all of which count, as benchmarks do.
     turns : int
         Requests of a session that is drawn. The first prompt has ``isl`` tokens, each further one these and all
         that was said before; think time lies between.
@@ -105,7 +104,7 @@ def simulate(
         If not one request has room.
     """
     chunked = _chunked(model)
-    for name, value, least in (("requests", requests, 1), ("num_rounds", num_rounds, 0), ("turns", turns, 1)):
+    for name, value, least in (("requests", requests, 1), ("turns", turns, 1)):
         _check_whole(name, value, least, MOST)
     _check_whole("seed", seed, 0, 2**32 - 1)
     pause = _seconds("think_time", think_time)
@@ -142,9 +141,8 @@ def simulate(
         rate = 0.0
     elif not rate:
         raise MissingInputError(type(model).__name__, "request_rate", "give request_rate=, concurrency= or a trace")
+    num_rounds = int(known.get("num_rounds", 0))
     if num_rounds:
-        if not in_flight:
-            raise InputError("num_rounds", num_rounds, "is of a closed loop: give concurrency")
         if rows is not None:
             raise InputError("num_rounds", num_rounds, "must be left out with a trace")
         requests = num_rounds * in_flight
@@ -180,7 +178,6 @@ def simulate(
         prioritised=rows is not None and bool(rows.priorities),
         in_sessions=bool((load.next >= 0).any()),
         turns=int(turns),
-        rounds=int(num_rounds),
         seed=int(seed),
         left_out=left_out,
         step_error=error,
@@ -193,6 +190,8 @@ class _Deployment:
 
     def __init__(self, model: DeclaredModel, chunked: bool, known: Mapping[str, Any], draft_time: float) -> None:
         self.chunked, self.known, self.draft_time = chunked, known, draft_time
+        self.fixed_front = known.get("frontend_time", 0.0)
+        self.token_front = known.get("frontend_token_time", 0.0)
         foundations = {each.variant: each.model for each in model.foundations}
         self.iteration, self.saturated = foundations["iteration"], foundations["saturated"]("saturated")
 
@@ -213,13 +212,16 @@ class _Deployment:
         longest = GRAIN * ceil(int(total.max()) / GRAIN)
         values = tuple((name, float(value)) for name, value in self.known.items())
         times, error = tabulated(self.iteration, values, self.chunked, budget, most, longest)
+        missed = MISSED if self.known.get("num_rounds") else 0.0
+        poll, wait = (int(self.known.get(name, 0)) for name in ("poll_interval", "batch_wait"))
         rules = Rules(
-            self.chunked, budget, slots, cache, fixed, per_token, WATERMARK, share, 0, pause, each, self.draft_time
-        )
+            self.chunked, budget, slots, cache, fixed, per_token, WATERMARK, share, 0, pause, each, self.draft_time,
+            missed, max(1, poll), wait,
+        )  # fmt: skip
         parts = loads.split(load, replicas, seed)
         runs: list[Run] = []
         for number, places in enumerate(looped(parts)):
-            asked = loads.asked(load, places)
+            asked = loads.asked(load, places, self.fixed_front + self.token_front * load.prompt[places])
             own = in_flight // replicas + (number < in_flight % replicas) if in_flight else 0
             count = len(places)
             opens, closes = int(left_out * count), count - int(left_out / 2 * count)

@@ -1,6 +1,6 @@
-"""Symbols of closed loops whose requests go round in step."""
+"""Symbols of closed loops: those of benchmarks, and those whose requests go round in step."""
 
-from mlsysim.symbolic import family, nonnegative, variable
+from mlsysim.symbolic import family, integer, nonnegative, variable
 from mlsysim.symbols.deployment import quantile
 
 B_z = variable(
@@ -33,3 +33,63 @@ k_z = family(
     "cohort_place_{}", r"k_{\circlearrowleft,{}}", "request", "Place in a round that {} of its requests do not exceed.",
     quantile, nonnegative(),
 )  # fmt: skip
+
+K_z = variable(
+    "num_rounds",
+    r"K_{\circlearrowleft}",
+    "count",
+    "Rounds of a run in a closed loop: as many requests as are in flight, so many times, the first of which come all "
+    "at once; 0 for a steady state.",
+    integer(0),
+)
+h_0 = variable(
+    "frontend_time",
+    "h_0",
+    "ms",
+    "Time of a request in front of the engine: parsing, tokenizer, queues between processes, and the way back of its "
+    "first token.",
+    nonnegative(),
+)
+h_1 = variable("frontend_token_time", "h_1", "µs/token", "The same, more for each token of its prompt.", nonnegative())
+r_poll = variable(
+    "poll_interval",
+    r"r_{\mathrm{poll}}",
+    "count",
+    "Iterations between two looks of an engine at what has come; 0 or 1 where it looks before each.",
+    nonnegative(),
+)
+w_wait = variable(
+    "batch_wait",
+    r"w_{\mathrm{wait}}",
+    "count",
+    "Iterations that an engine lets a prompt wait for others to be prefilled with it, while requests decode.",
+    nonnegative(),
+)
+T_fr = variable(
+    "frontend_wait", r"T_{\mathrm{fr}}", "ms", "Time of a request of mean lengths in front of the engine.",
+    nonnegative(),
+)  # fmt: skip
+x_z = variable(
+    "prompts_together",
+    r"x_{\circlearrowleft}",
+    "request",
+    "Requests of a closed loop whose prompts come with that of another one, mean; 0 where they are taken to come "
+    "evenly.",
+    nonnegative(),
+)
+T_st = variable(
+    "closed_stalls",
+    r"T_{\circlearrowleft,\mathrm{st}}",
+    "ms",
+    "What prompts of the others add to the decode steps of an answer in a closed loop.",
+    nonnegative(),
+)
+ttft_s = variable(
+    "ttft_steady", r"\mu_{\mathrm{first,s}}", "ms", "Time to first token without the start of a run, mean.",
+)  # fmt: skip
+ttft_b = variable(
+    "ttft_burst",
+    r"\mu_{\mathrm{first,b}}",
+    "ms",
+    "Time to first token of the requests that start a run in a closed loop, mean; 0 without rounds.",
+)

@@ -51,8 +51,8 @@ def simulate(
     ] = None,
     priority: Annotated[Column, typer.Option(metavar="COLUMN", help="A number of which the lowest goes first.")] = None,
     num_rounds: Annotated[
-        int, typer.Option(metavar="NUMBER", help="Requests are so many times the concurrency, and all count.")
-    ] = 0,
+        int | None, typer.Option(metavar="NUMBER", help="Requests are so many times the concurrency, and all count.")
+    ] = None,
     turns: Annotated[int, typer.Option(metavar="NUMBER", help="Requests of a session that is drawn.")] = 1,
     think_time: Annotated[
         str, typer.Option(metavar="TIME", help="From an answer to the next turn of its session.")

@@ -39,7 +39,7 @@ def answer(
         given = axes.arguments(kind, words, shelf_of(catalog))
         if several := axes.swept(given):
             raise InputError(several[0], given[several[0]], "a simulation takes one value of each argument")
-        found = getattr(kind.asked(variant), verb)(**known, **given)
+        found = getattr(kind.asked(variant), verb)(**{**known, **given})
         basis = at_point(found.model, found.arguments, ("tpot_mean",))
         text = with_basis(found.to_dict(), basis) if as_json else found.text()
     except MlsysimError as error:
