@@ -18,6 +18,7 @@ from mlsysim.catalog.entries import (
     Seconds,
     Share,
     TokenSeconds,
+    TransformerWorkload,
     _in,
 )
 from mlsysim.catalog.value import Choice, Value
@@ -54,6 +55,8 @@ class Stack(Entry):
         Devices that its rows were measured on, or that it was described for; none where it is for any.
     engine : Engine, optional
         The engine that it is a version of. Of several that know a device, ``engine=`` takes the newest.
+    expert_models : tuple of TransformerWorkload
+        Models that its constants of experts rest on; they do not carry over to experts of another shape.
     efficiency : Value or dict of Value, optional
         Share of the peak rate that products reach, or one by number format (:data:`mlsysim.formats.NUMBER_FORMATS`).
     expert_efficiency : Value or dict of Value, optional
@@ -155,6 +158,7 @@ class Stack(Entry):
 
     devices: tuple[Accelerator, ...] = ()
     engine: Engine | None = None
+    expert_models: tuple[TransformerWorkload, ...] = ()
     efficiency: Share | None = None
     expert_efficiency: Share | None = None
     weight_only_expert_efficiency: Count | None = None
