@@ -558,6 +558,7 @@ output_rate = Formula(
     n_dec * (token / request) / t_it,
     title="Tokens generated per second",
     source=ORCA,
+    variant="saturated",
     accuracy="TensorRT-LLM's table of dense models within a median of 5%, calibrated on one of its columns and one row "
     "of another page (docs/validation.md).",
     example=Example({n_dec: 250, t_it: 50}, "5000 token/s", derived="250 / 0.05"),
