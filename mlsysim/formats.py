@@ -60,8 +60,9 @@ SCALES = {
     "q5_k_m": (256, 16 + Fraction(144, 1000) * (210 - 176)),
     "q4_k_m": (256, 16 + Fraction(144, 1000) * (210 - 144)),
 }
-#: Formats of llama.cpp's files, which store the embedding as other weights and the head in a format of its own.
-GGUF_HEADS = {"q8_0": "q8_0", **dict.fromkeys(("q6_k", "q5_k_m", "q4_k_m", "q4_0"), "q6_k")}
+#: Formats of llama.cpp's files, which store embedding and head no wider; those whose heads are stored in six bits.
+GGUF = ("q8_0", "q6_k", "q5_k_m", "q4_k_m", "q4_0")
+GGUF_MIXED = GGUF[1:]
 
 
 def with_scales(bits: int, block: int = 1, scales: int | Fraction = 0) -> Fraction:
@@ -79,7 +80,7 @@ RATE_OF = {"fp8_block": "fp8", "mxfp8": "fp8", "mxfp4": "fp4", "nvfp4": "fp4"}
 _WIDE = ("fp32", "bf16", "fp16")
 _BYTE = ("fp8", "int8", "fp8_block", "mxfp8")
 #: Formats that each argument may name.
-WEIGHT_FORMATS = (*_WIDE, *_BYTE, "int4", "int4_g128", "nf4", "mxfp4", "nvfp4", *GGUF_HEADS)
+WEIGHT_FORMATS = (*_WIDE, *_BYTE, "int4", "int4_g128", "nf4", "mxfp4", "nvfp4", *GGUF)
 COMPUTE_FORMATS = ("fp32", "tf32", "bf16", "fp16", *_BYTE, "int4", "mxfp4", "nvfp4")
 ACTIVATION_FORMATS = (*_WIDE, *_BYTE)
 #: What a recomputed activation function starts from, and what attention gives.
@@ -164,7 +165,7 @@ PRESETS = {
     "w4a16": _weight_only("int4_g128"),
     "mxfp4": _weight_only("mxfp4"),
     "nvfp4": _narrow("nvfp4", "nvfp4"),
-    **{name: _weight_only(name, "fp16") for name in GGUF_HEADS},
+    **{name: _weight_only(name, "fp16") for name in GGUF},
 }  # fmt: skip
 
 

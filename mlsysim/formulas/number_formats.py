@@ -16,7 +16,8 @@ from sympy import And, Eq, Or, Piecewise, Rational, Symbol
 from mlsysim.formats import (
     ACTIVATION_FORMATS,
     BITS,
-    GGUF_HEADS,
+    GGUF,
+    GGUF_MIXED,
     GRADIENT_FORMATS,
     PRESETS,
     STORED,
@@ -196,7 +197,7 @@ def _served_as(name: str) -> Any:
 
 served_embedding_bytes = Formula(
     q_e,
-    Piecewise((q_w, Or(*map(_served_as, GGUF_HEADS))), (Max(q_w, 2 * byte), True)),
+    Piecewise((q_w, Or(*map(_served_as, GGUF))), (Max(q_w, 2 * byte), True)),
     title="Bytes of a weight of embedding or head in a replica",
     source=DEEPSEEK,
     variant="serving",
@@ -221,14 +222,10 @@ expert_weight_bytes = Formula(
 
 logit_weight_bytes = Formula(
     q_l,
-    Piecewise(
-        (q_head, q_head > 0),
-        *((_bytes(head), _served_as(name)) for name, head in GGUF_HEADS.items()),
-        (q_e, True),
-    ),
+    Piecewise((q_head, q_head > 0), (_bytes("q6_k"), Or(*map(_served_as, GGUF_MIXED))), (q_e, True)),
     title="Bytes of a weight that gives logits",
     source=DEEPSEEK,
-    assumes="As the embedding, unless the checkpoint stores the head otherwise: files of llama.cpp in 6 or 8 bits.",
+    assumes="As the embedding, unless the checkpoint stores the head otherwise: mixed files of llama.cpp in six bits.",
     example=Example(
         {q_head: 0.5625, q_e: 2, weight_dtype: "as_precision", precision: "bf16"},
         "0.5625 byte",

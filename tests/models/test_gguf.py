@@ -3,7 +3,7 @@
 import pytest
 
 from mlsysim import IterationModel, Models, ServingCapacityModel
-from mlsysim.formats import GGUF_HEADS, PRESETS, STORED_WEIGHT
+from mlsysim.formats import GGUF, PRESETS, STORED_WEIGHT
 
 #: Bytes of a block of 256 numbers (ggml-common.h).
 Q4_K, Q5_K, Q6_K = 144 / 256, 176 / 256, 210 / 256
@@ -45,11 +45,11 @@ def test_mixes_by_kind_of_tensor(name, precision, few):
     assert float(STORED_WEIGHT[precision]) == pytest.approx(stored / total, rel=0.004)
 
 
-@pytest.mark.parametrize("precision", GGUF_HEADS)
+@pytest.mark.parametrize("precision", GGUF)
 def test_heads_have_formats_of_their_own(precision):
     found = IterationModel().solve("Llama3_8B", "RTX_4090", precision=precision, decode_requests=1)
     assert found.canonical("embedding_bytes") == found.canonical("weight_bytes") == float(STORED_WEIGHT[precision])
-    assert found.canonical("logit_weight_bytes") == float(STORED_WEIGHT[GGUF_HEADS[precision]])
+    assert found.canonical("logit_weight_bytes") == float(STORED_WEIGHT["q8_0" if precision == "q8_0" else "q6_k"])
     by_argument = IterationModel().solve(
         "Llama3_8B", "RTX_4090", precision="fp16", weight_dtype=precision, decode_requests=1
     )
