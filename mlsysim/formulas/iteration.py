@@ -199,7 +199,8 @@ def _passed(size: Callable[[Any], Any]) -> Any:
 
 def _widened(stored: Any, multiplied: Any) -> Any:
     """Bytes that are read in the time that widening a weight for its product takes, by those that it is stored in."""
-    return when(Or(stored < multiplied, stored < byte), (1 / phi_w - 1) * Min(stored, _FOUR_BITS))
+    narrower = stored < Rational(9, 10) * multiplied  # by more than scales
+    return when(Or(narrower, stored < byte), (1 / phi_w - 1) * Min(stored, _FOUR_BITS))
 
 
 passed_weight_bytes = Formula(
