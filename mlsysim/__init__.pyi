@@ -1822,6 +1822,7 @@ class _ServingCapacityResult(Result):
     layers: float
     light_load_p99: Quantity[Any]
     logit_flops: Quantity[Any]
+    logit_weight_bytes: Quantity[Any]
     lookup_parameters: float
     max_batch_size: Quantity[Any]
     max_replicas: float
@@ -7459,6 +7460,10 @@ class _Stacks(_catalog.Group):
     TensorRT_LLM_A100: _catalog.Stack
     DistServe_A100: _catalog.Stack
     vLLM_2023_A100: _catalog.Stack
+    GPT_fast_A100: _catalog.Stack
+    LMDeploy_2024_A100: _catalog.Stack
+    llama_cpp_2024_Ada: _catalog.Stack
+    llama_cpp_2024_Ampere: _catalog.Stack
     vLLM_2024: _catalog.Stack
     vLLM_2025: _catalog.Stack
     SGLang_2025: _catalog.Stack
