@@ -3017,10 +3017,16 @@ class _DistributedResult(Result):
     kv_heads_per_rank: float
     kv_lora_rank: float
     kv_width_per_rank: float
+    largest_dense_parameters: float
+    largest_edge_parameters: float
+    largest_expert_parameters: float
     largest_layer_activation: Quantity[Any]
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    largest_optimizer_state: Quantity[Any]
+    largest_trained_dense_parameters: float
+    largest_trained_expert_parameters: float
     last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
@@ -3056,7 +3062,9 @@ class _DistributedResult(Result):
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
+    mean_adapted_products: float
     mean_compute_time: Quantity[Any]
+    mean_layer_parameters: float
     mean_rank_factor: float
     memory_after_step: Quantity[Any]
     memory_bandwidth: Quantity[Any]
@@ -3834,10 +3842,16 @@ class _ExpertParallelResult(Result):
     kv_heads_per_rank: float
     kv_lora_rank: float
     kv_width_per_rank: float
+    largest_dense_parameters: float
+    largest_edge_parameters: float
+    largest_expert_parameters: float
     largest_layer_activation: Quantity[Any]
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    largest_optimizer_state: Quantity[Any]
+    largest_trained_dense_parameters: float
+    largest_trained_expert_parameters: float
     last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
@@ -3875,7 +3889,9 @@ class _ExpertParallelResult(Result):
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
+    mean_adapted_products: float
     mean_compute_time: Quantity[Any]
+    mean_layer_parameters: float
     mean_rank_factor: float
     memory_after_step: Quantity[Any]
     memory_bandwidth: Quantity[Any]
@@ -3958,7 +3974,9 @@ class _ExpertParallelResult(Result):
     qkv_bias: float
     query_value_width_per_rank: float
     query_width_per_rank: float
+    rank_live_memory: Quantity[Any]
     rank_memory: Quantity[Any]
+    rank_remap_time: Quantity[Any]
     ranks_per_token: float
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
@@ -4975,10 +4993,16 @@ class _EconomicsResult(Result):
     kv_transfer_bandwidth: Quantity[Any]
     kv_transfer_time: Quantity[Any]
     kv_width_per_rank: float
+    largest_dense_parameters: float
+    largest_edge_parameters: float
+    largest_expert_parameters: float
     largest_layer_activation: Quantity[Any]
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    largest_optimizer_state: Quantity[Any]
+    largest_trained_dense_parameters: float
+    largest_trained_expert_parameters: float
     last_piece: Quantity[Any]
     last_piece_time: Quantity[Any]
     last_rank_memory: Quantity[Any]
@@ -5045,9 +5069,11 @@ class _EconomicsResult(Result):
     max_num_batched_tokens: Quantity[Any]
     max_num_seqs: Quantity[Any]
     max_replicas: float
+    mean_adapted_products: float
     mean_batch: float
     mean_compute_time: Quantity[Any]
     mean_latency: Quantity[Any]
+    mean_layer_parameters: float
     mean_prompt_time: Quantity[Any]
     mean_rank_factor: float
     memory_after_step: Quantity[Any]
@@ -6266,10 +6292,16 @@ class _MemoryExpansionResult(Result):
     kv_transfer_bandwidth: Quantity[Any]
     kv_transfer_time: Quantity[Any]
     kv_width_per_rank: float
+    largest_dense_parameters: float
+    largest_edge_parameters: float
+    largest_expert_parameters: float
     largest_layer_activation: Quantity[Any]
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    largest_optimizer_state: Quantity[Any]
+    largest_trained_dense_parameters: float
+    largest_trained_expert_parameters: float
     last_piece: Quantity[Any]
     last_piece_time: Quantity[Any]
     last_rank_memory: Quantity[Any]
@@ -6325,6 +6357,8 @@ class _MemoryExpansionResult(Result):
     max_loras: float
     max_num_batched_tokens: Quantity[Any]
     max_num_seqs: Quantity[Any]
+    mean_adapted_products: float
+    mean_layer_parameters: float
     mean_prompt_time: Quantity[Any]
     mean_rank_factor: float
     memory_bandwidth: Quantity[Any]
@@ -6394,7 +6428,6 @@ class _MemoryExpansionResult(Result):
     pad_to_capacity: float
     parallel_layers: float
     parameters: float
-    parameters_per_rank: float
     passed_weight_bytes: Quantity[Any]
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
