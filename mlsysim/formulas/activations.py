@@ -13,7 +13,7 @@ from typing import Any
 from sympy import And, Eq, Ne, Or, Piecewise, Rational, ceiling
 
 from mlsysim.formats import STORED
-from mlsysim.formulas.mixers import EAGER, FLASH, normalised
+from mlsysim.formulas.mixers import EAGER, FLASH, IS_LATENT, normalised
 from mlsysim.formulas.optimizer_states import ON_DEVICE
 from mlsysim.formulas.parameter_counts import norms, plain_layers
 from mlsysim.formulas.rank_parameters import DUALPIPE, FOLDING, IN_ORDER, dense_layers, edges, sparse_layers
@@ -89,7 +89,7 @@ from mlsysim.symbols.activations import (
 from mlsysim.symbols.formats import AS_PRECISION, q_a, q_e, q_in, q_s, q_w
 from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.layers import two
-from mlsysim.symbols.mixers import a, a_r, d_v_h, n_B, n_N, x_up, y_v
+from mlsysim.symbols.mixers import a, a_r, d_v, d_v_h, n_B, n_N, r_kv, x_up, y_v
 from mlsysim.symbols.parameters import P_norm
 from mlsysim.symbols.trained import adapter_dtype, f_w, finetuning, lora_targets, r_lora
 from mlsysim.symbols.training import (
@@ -122,7 +122,7 @@ from mlsysim.symbols.training import (
     t,
     workspace,
 )
-from mlsysim.symbols.workload import L, L_moe, L_mtp, L_nb, d_ff, gated, h, h_V, moe_interval, s
+from mlsysim.symbols.workload import L, L_moe, L_mtp, L_nb, d_ff, gated, h, h_V, moe_interval, norm_bias, s
 
 KORTHIKANTI = Source("korthikanti2023", "table 2")
 AUTOGRAD = Source("korthikanti2023", "section 4.1")
@@ -130,7 +130,7 @@ HOOKS = "Within 0.2% of the saved tensors of PyTorch layers: plain, dropout, Lla
 
 #: Where queries and values alone have adapters, and the width of what their output reads.
 _QUERIES: Any = Eq(lora_targets, label(lora_targets, "query_value"))
-y_out = a * d_v_h / t
+y_out = a * when(IS_LATENT, d_v, d_v_h) / t
 #: Where every element-wise operation is a kernel of its own.
 
 micro_batches = Formula(
@@ -263,10 +263,10 @@ expert_sequence_shards = Formula(
 
 norm_copy_bytes = Formula(
     q_copy,
-    when(EAGER, 4 * byte),
+    when(And(EAGER, norm_bias <= 0), 4 * byte),
     title="What an eager norm keeps beside input and output",
     source=AUTOGRAD,
-    assumes="An fp32 copy of the input, as RMSNorm in transformers makes.",
+    assumes="An fp32 copy of the input, as RMSNorm in transformers makes; LayerNorm is one kernel everywhere.",
     accuracy=HOOKS,
     no_example="a table of labels",
 )
@@ -297,10 +297,11 @@ residual_bytes = Formula(
     example=Example({residual_dtype: "as_precision", q_a: 2}, "2 byte", derived="2"),
 )
 
+_frozen_norm = (when(q_copy > 0, q_copy, q_a) * h + 4 * byte) / token
+
 norm_activation = Formula(
     x_norm,
-    (when(FULL, normalised(h), (when(EAGER, q_copy, q_a) * h + 4 * byte) / token) + Max(0, q_res - q_a) * h / token)
-    / sigma,
+    (when(FULL, normalised(h), _frozen_norm) + Max(0, q_res - q_a) * h / token) / sigma,
     title="Kept by one norm and the products that read it",
     source=AUTOGRAD,
     variant="per_operator",
@@ -308,7 +309,7 @@ norm_activation = Formula(
     "Frozen weights need neither what they scale nor what they multiply.",
     accuracy=HOOKS,
     example=Example(
-        {finetuning: "full", elementwise_kernels: "eager", q_res: 2, q_a: 2, q_in: 2, q_copy: 4, h: 4096, sigma: 8},
+        {finetuning: "full", q_res: 2, q_a: 2, q_in: 2, q_copy: 4, h: 4096, sigma: 8},
         "4096.5 byte/token",
         derived="((2 * 2 + 4) * 4096 + 4) / 8",
     ),
@@ -381,7 +382,7 @@ further_inputs = Formula(
     accuracy="Within 0.5% of what PyTorch allocates for Llama 3.1 8B with adapters of peft, or in fp32 under autocast.",
     example=Example(
         {q_w: 2, Z: 0, finetuning: "lora", lora_targets: "attention", adapter_dtype: "fp32", q_a: 2, h: 4096, sigma: 1,
-         gated: 1, a: 32, d_v_h: 128, t: 1, r_lora: 16},
+         gated: 1, a: 32, r_kv: 0, d_v: 0, d_v_h: 128, t: 1, r_lora: 16},
         "32896 byte/token",
         derived="2 * (3 * 4096 + 32 * 128 + 4 * 16)",
     ),
@@ -553,18 +554,19 @@ backward_buffer = Formula(
         - Max(_has_dense * x_dense, _has_experts * x_sparse)
         + x_in
         + Max(
-            _has_dense * 2 * q_a * d_ff / t / token,
+            _has_dense * when(Or(FULL, EVERYWHERE), 2, 3) * q_a * d_ff / t / token,
             _has_experts * x_buf,
             when(FLASH, 0, 2 * q_a * a_r * s / c_cp / token**2),
         )
     ),
     title="What one layer's backward pass needs beyond what was kept",
     source=Source("chen2016", "section 3"),
-    assumes="The layer is recomputed whole; gradients of the hidden states and of the widest product are alive, or the "
-    "buffers of routed tokens, or gradients of scores that are kept.",
+    assumes="The layer is recomputed whole; gradients of the hidden states and of the widest product are alive, less "
+    "its input where that was kept, or the buffers of routed tokens, or gradients of scores that are kept.",
     accuracy="Peaks of PyTorch layers: dense ones within 10% on a few small shapes; " + PEAKS,
     example=Example(
-        {attention_kernel: "flash", a_r: 32, s: 8192, c_cp: 1, L_nb: 0, n_tok: 8192, x_all: 258236,
+        {finetuning: "full", lora_targets: "all_linear", attention_kernel: "flash", a_r: 32, s: 8192, c_cp: 1, L_nb: 0,
+         n_tok: 8192, x_all: 258236,
          x_dense: 8192, x_sparse: 8192, x_in: 8192, L: 32, L_moe: 32, q_a: 2,
          d_ff: 0, t: 1, x_buf: 98304},
         "2.9208 GB",

@@ -219,13 +219,13 @@ layer_memory = Formula(
             A + Max(G_at, Min(G, q_g * (T_unit + when(ON_LAST, _head_gradient)))),
             A / ell_r + G - when(And(ON_FIRST, tied <= 0, _anew), Min(G, q_g * _head_gradient)),
         ),
-        G + when(And(_both_ends, tied > 0, _anew), 2 * q_g * _head_gradient),
+        G + when(And(_both_ends, tied > 0, _anew), when(WHOLE_LOGITS, 2, 1) * q_g * _head_gradient),
     ),
     title="Memory in the backward pass of a layer",
     source=MOMENTS,
     assumes="The first of the layers that go back, beside all activations and the gradients made so far; the last "
     "one, beside all gradients but that of the embedding; or the embedding, whose gradient is added to that of a head "
-    "it is tied to, out of place.",
+    "it is tied to: out of place, but to the sum of a loss in chunks.",
     convention=RANK,
     example=Example(
         {S_mem: 15.0, C_buf: 0.5, W_gather: 1.5, C_cast: 0, A_bwd: 1.6,

@@ -291,9 +291,7 @@ def test_what_binds_is_named_in_numbers_with_the_nearest_layouts_that_fit(model,
     for layout in layouts.replace(" >= ", "=").split(", or "):
         changed = dict(word.split("=") for word in layout.split(", "))
         other = model.solve(**{**given, **{n: int(v) if v.isdigit() else v for n, v in changed.items()}})
-        assert not any(
-            "usable_memory, " in note or "1 request" in note or "do not fit" in note for note in other.notes
-        )
+        assert not any("usable_memory, " in note or "1 request" in note or "do not fit" in note for note in other.notes)
 
 
 def test_a_condition_of_ones_own_that_is_not_met_is_named():

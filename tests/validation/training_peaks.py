@@ -121,7 +121,7 @@ def trainer_arguments(row: dict[str, Any]) -> dict[str, Any]:
         narrow = row["weights"] == "4bit"
         found |= {"finetuning": "qlora" if narrow else "lora", "lora_rank": 16, "lora_target_modules": "attention"}
         found |= {"weight_dtype": "int4_g128"} if "gptq" in framework else {}
-        wide = ranks > 1 and row["autocast"]
+        wide = ranks > 1
         found |= {"residual_dtype": "fp32"} if wide or "baseline" in framework else {}
     elif row["autocast"] and ranks > 1:
         found |= {"weight_dtype": "fp32", "gradient_dtype": "fp32"}
