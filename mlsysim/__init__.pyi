@@ -286,6 +286,7 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
+    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     dp_size: float | str | Quantity[Any]
@@ -333,6 +334,9 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
     memory_spread: float | str | Quantity[Any]
+    memory_reading: str
+    context_memory: float | str | Quantity[Any]
+    pool_share: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
     hidden_dim: float | str | Quantity[Any]
@@ -411,6 +415,7 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     stack: str | _catalog.Stack
     recipe: str | _catalog.Recipe
 class _TrainingMemoryResult(Result):
@@ -425,6 +430,7 @@ class _TrainingMemoryResult(Result):
     adapted_attention_products: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
+    adapter_dtype: str
     adapter_parameters_per_rank: float
     adapter_weights: Quantity[Any]
     alternate_matmul_activation: Quantity[Any]
@@ -446,6 +452,7 @@ class _TrainingMemoryResult(Result):
     blockless_layers: float
     bytes_per_element: Quantity[Any]
     capacity_factor: float
+    cast_weights: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
     compressed_attention_activation: Quantity[Any]
@@ -453,6 +460,7 @@ class _TrainingMemoryResult(Result):
     compressed_attention_parameters_per_rank: float
     compressed_layers: float
     compute_dtype: str
+    context_memory: Quantity[Any]
     conv_channels: float
     conv_kernel: float
     core_width_per_rank: float
@@ -463,6 +471,7 @@ class _TrainingMemoryResult(Result):
     dense_parameters_per_rank: float
     dp_replicate_size: float
     dp_size: float
+    driver_memory: Quantity[Any]
     dropout_activation: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
     edge_parameters_per_rank: float
@@ -505,6 +514,7 @@ class _TrainingMemoryResult(Result):
     fit_probability: float
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_inputs: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -582,6 +592,7 @@ class _TrainingMemoryResult(Result):
     memory_after_step: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_margin: Quantity[Any]
+    memory_reading: str
     memory_spread: float
     memory_utilization: float
     micro_batch_tokens: Quantity[Any]
@@ -622,6 +633,7 @@ class _TrainingMemoryResult(Result):
     peak_rank: str
     pipeline_schedule: str
     plain_layers_of_rank: float
+    pool_share: float
     pp_size: float
     precision: str
     product_bytes: Quantity[Any]
@@ -638,6 +650,7 @@ class _TrainingMemoryResult(Result):
     recompute_layernorm: float
     recompute_mla_up_proj: float
     recomputed_activation: Quantity[Any]
+    reported_memory: Quantity[Any]
     reserved_memory: Quantity[Any]
     resident_memory: Quantity[Any]
     residual_bytes: Quantity[Any]
@@ -703,6 +716,7 @@ class _TrainingMemoryResult(Result):
     up_projection_activation: Quantity[Any]
     update_buffer: str
     update_memory: Quantity[Any]
+    usable_memory: Quantity[Any]
     v_head_dim: float
     value_dim: float
     value_dim_in_window: float
@@ -2553,6 +2567,7 @@ class _DistributedInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
+    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     tp_size: float | str | Quantity[Any]
@@ -2599,6 +2614,9 @@ class _DistributedInputs(TypedDict, total=False):
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
     memory_spread: float | str | Quantity[Any]
+    memory_reading: str
+    context_memory: float | str | Quantity[Any]
+    pool_share: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -2698,6 +2716,7 @@ class _DistributedInputs(TypedDict, total=False):
     state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -2751,6 +2770,7 @@ class _DistributedResult(Result):
     adapted_edges: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
+    adapter_dtype: str
     adapter_flops: Quantity[Any]
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
@@ -2789,6 +2809,7 @@ class _DistributedResult(Result):
     captured_share: float
     carbon: Quantity[Any]
     cast_traffic: Quantity[Any]
+    cast_weights: Quantity[Any]
     chunked_attention: float
     collective_latency: Quantity[Any]
     collective_link_bandwidth: Quantity[Any]
@@ -2807,6 +2828,7 @@ class _DistributedResult(Result):
     compute_time: Quantity[Any]
     computing_share: float
     congestion_factor: float
+    context_memory: Quantity[Any]
     conv_channels: float
     conv_kernel: float
     core_width_per_rank: float
@@ -2854,6 +2876,7 @@ class _DistributedResult(Result):
     dp_traffic_bytes: Quantity[Any]
     dp_traffic_time: Quantity[Any]
     dp_tree_time: Quantity[Any]
+    driver_memory: Quantity[Any]
     dropout_activation: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
     duration: Quantity[Any]
@@ -2956,6 +2979,7 @@ class _DistributedResult(Result):
     full_stage_layers: float
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_inputs: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -3063,6 +3087,7 @@ class _DistributedResult(Result):
     memory_capacity: Quantity[Any]
     memory_efficiency: float
     memory_margin: Quantity[Any]
+    memory_reading: str
     memory_spread: float
     memory_utilization: float
     mfu: float
@@ -3120,6 +3145,7 @@ class _DistributedResult(Result):
     pipeline_schedule: str
     pipeline_split: str
     plain_layers_of_rank: float
+    pool_share: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -3167,6 +3193,7 @@ class _DistributedResult(Result):
     rep_switch_time: Quantity[Any]
     rep_tree_time: Quantity[Any]
     repeated_matrix_elements: float
+    reported_memory: Quantity[Any]
     reserved_memory: Quantity[Any]
     resident_memory: Quantity[Any]
     residual_bytes: Quantity[Any]
@@ -3291,6 +3318,7 @@ class _DistributedResult(Result):
     update_buffer: str
     update_memory: Quantity[Any]
     updated_parameters_per_rank: float
+    usable_memory: Quantity[Any]
     v_head_dim: float
     value_dim: float
     value_dim_in_window: float
@@ -3333,6 +3361,7 @@ class _ExpertParallelInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
+    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     tp_size: float | str | Quantity[Any]
@@ -3379,6 +3408,9 @@ class _ExpertParallelInputs(TypedDict, total=False):
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
     memory_spread: float | str | Quantity[Any]
+    memory_reading: str
+    context_memory: float | str | Quantity[Any]
+    pool_share: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -3479,6 +3511,7 @@ class _ExpertParallelInputs(TypedDict, total=False):
     state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -3535,6 +3568,7 @@ class _ExpertParallelResult(Result):
     adapted_edges: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
+    adapter_dtype: str
     adapter_flops: Quantity[Any]
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
@@ -3585,6 +3619,7 @@ class _ExpertParallelResult(Result):
     captured_share: float
     carbon: Quantity[Any]
     cast_traffic: Quantity[Any]
+    cast_weights: Quantity[Any]
     chunked_attention: float
     collective_latency: Quantity[Any]
     collective_link_bandwidth: Quantity[Any]
@@ -3604,6 +3639,7 @@ class _ExpertParallelResult(Result):
     compute_time: Quantity[Any]
     computing_share: float
     congestion_factor: float
+    context_memory: Quantity[Any]
     conv_channels: float
     conv_kernel: float
     core_width_per_rank: float
@@ -3653,6 +3689,7 @@ class _ExpertParallelResult(Result):
     dp_traffic_bytes: Quantity[Any]
     dp_traffic_time: Quantity[Any]
     dp_tree_time: Quantity[Any]
+    driver_memory: Quantity[Any]
     dropout_activation: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
     duration: Quantity[Any]
@@ -3765,6 +3802,7 @@ class _ExpertParallelResult(Result):
     full_stage_layers: float
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_inputs: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -3882,6 +3920,7 @@ class _ExpertParallelResult(Result):
     memory_capacity: Quantity[Any]
     memory_efficiency: float
     memory_margin: Quantity[Any]
+    memory_reading: str
     memory_spread: float
     memory_utilization: float
     mfu: float
@@ -3940,6 +3979,7 @@ class _ExpertParallelResult(Result):
     pipeline_schedule: str
     pipeline_split: str
     plain_layers_of_rank: float
+    pool_share: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -4184,6 +4224,7 @@ class _EconomicsInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
+    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     tp_size: float | str | Quantity[Any]
@@ -4230,6 +4271,9 @@ class _EconomicsInputs(TypedDict, total=False):
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
     memory_spread: float | str | Quantity[Any]
+    memory_reading: str
+    context_memory: float | str | Quantity[Any]
+    pool_share: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -4297,7 +4341,6 @@ class _EconomicsInputs(TypedDict, total=False):
     infrastructure_fraction: float | str | Quantity[Any]
     amortization: float | str | Quantity[Any]
     maintenance_rate: float | str | Quantity[Any]
-    driver_memory: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     active_parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
@@ -4393,6 +4436,7 @@ class _EconomicsInputs(TypedDict, total=False):
     source_token_flops: float | str | Quantity[Any]
     source_pair_flops: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -4471,6 +4515,7 @@ class _EconomicsResult(Result):
     adapted_edges: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
+    adapter_dtype: str
     adapter_flops: Quantity[Any]
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
@@ -4606,6 +4651,7 @@ class _EconomicsResult(Result):
     captured_share: float
     carbon: Quantity[Any]
     cast_traffic: Quantity[Any]
+    cast_weights: Quantity[Any]
     chunk_limit: Quantity[Any]
     chunked_attention: float
     cleared_tokens: Quantity[Any]
@@ -4647,6 +4693,7 @@ class _EconomicsResult(Result):
     computing_share: float
     concurrency: Quantity[Any]
     congestion_factor: float
+    context_memory: Quantity[Any]
     context_tokens: Quantity[Any]
     conv_channels: float
     conv_kernel: float
@@ -4874,6 +4921,7 @@ class _EconomicsResult(Result):
     full_time_seen: Quantity[Any]
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_inputs: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -5055,6 +5103,7 @@ class _EconomicsResult(Result):
     memory_capacity: Quantity[Any]
     memory_efficiency: float
     memory_margin: Quantity[Any]
+    memory_reading: str
     memory_spread: float
     memory_utilization: float
     mfu: float
@@ -5130,6 +5179,7 @@ class _EconomicsResult(Result):
     plain_layers_of_rank: float
     poisson_wait: Quantity[Any]
     poisson_wait_scale: Quantity[Any]
+    pool_share: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -5274,6 +5324,7 @@ class _EconomicsResult(Result):
     replica_rate: Quantity[Any]
     replica_weights: Quantity[Any]
     replicas: float
+    reported_memory: Quantity[Any]
     request_groups: float
     request_rate: Quantity[Any]
     required_replicas: float
@@ -5479,6 +5530,7 @@ class _EconomicsResult(Result):
     update_buffer: str
     update_memory: Quantity[Any]
     updated_parameters_per_rank: float
+    usable_memory: Quantity[Any]
     utilization: float
     v_head_dim: float
     value_dim: float
@@ -5545,6 +5597,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
+    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     tp_size: float | str | Quantity[Any]
@@ -5591,6 +5644,9 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
     memory_spread: float | str | Quantity[Any]
+    memory_reading: str
+    context_memory: float | str | Quantity[Any]
+    pool_share: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -5816,6 +5872,7 @@ class _MemoryExpansionResult(Result):
     adapted_edges: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
+    adapter_dtype: str
     adapter_flops: Quantity[Any]
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
@@ -5982,6 +6039,7 @@ class _MemoryExpansionResult(Result):
     computing_share: float
     concurrency: Quantity[Any]
     congestion_factor: float
+    context_memory: Quantity[Any]
     context_tokens: Quantity[Any]
     conv_channels: float
     conv_kernel: float
@@ -6180,6 +6238,7 @@ class _MemoryExpansionResult(Result):
     full_time_seen: Quantity[Any]
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_inputs: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -6331,6 +6390,7 @@ class _MemoryExpansionResult(Result):
     memory_capacity: Quantity[Any]
     memory_cost: Quantity[Any]
     memory_efficiency: float
+    memory_reading: str
     memory_spread: float
     mfu: float
     micro_batch_compute_time: Quantity[Any]
@@ -6407,6 +6467,7 @@ class _MemoryExpansionResult(Result):
     poisson_wait: Quantity[Any]
     poisson_wait_scale: Quantity[Any]
     policy: str
+    pool_share: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
