@@ -286,6 +286,7 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
+    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     dp_size: float | str | Quantity[Any]
@@ -429,6 +430,7 @@ class _TrainingMemoryResult(Result):
     adapted_attention_products: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
+    adapter_dtype: str
     adapter_parameters_per_rank: float
     adapter_weights: Quantity[Any]
     alternate_matmul_activation: Quantity[Any]
@@ -450,6 +452,7 @@ class _TrainingMemoryResult(Result):
     blockless_layers: float
     bytes_per_element: Quantity[Any]
     capacity_factor: float
+    cast_weights: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
     compressed_attention_activation: Quantity[Any]
@@ -511,6 +514,7 @@ class _TrainingMemoryResult(Result):
     fit_probability: float
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_inputs: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -739,7 +743,6 @@ class TrainingMemoryModel(_TrainingMemoryModel):
 class _ServingInputs(TypedDict, total=False):
     request_rate: float | str | Quantity[Any]
     concurrency: float | str | Quantity[Any]
-    num_rounds: float | str | Quantity[Any]
     isl: float | str | Quantity[Any]
     osl: float | str | Quantity[Any]
     ttft_slo: float | str | Quantity[Any]
@@ -787,8 +790,6 @@ class _ServingInputs(TypedDict, total=False):
     isl_cv: float | str | Quantity[Any]
     osl_cv: float | str | Quantity[Any]
     burstiness: float | str | Quantity[Any]
-    poll_interval: float | str | Quantity[Any]
-    batch_wait: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
     attention_mask: str
     congestion_factor: float | str | Quantity[Any]
@@ -897,11 +898,7 @@ class _ServingInputs(TypedDict, total=False):
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
-    expert_efficiency: float | str | Quantity[Any]
-    weight_only_expert_efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
-    expert_popularity: float | str | Quantity[Any]
-    weight_read_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
@@ -914,13 +911,7 @@ class _ServingInputs(TypedDict, total=False):
     node_latency: float | str | Quantity[Any]
     switch_latency: float | str | Quantity[Any]
     layer_tax: float | str | Quantity[Any]
-    moe_layer_tax: float | str | Quantity[Any]
-    mla_layer_tax: float | str | Quantity[Any]
-    index_layer_tax: float | str | Quantity[Any]
     host_layer_time: float | str | Quantity[Any]
-    prompt_host_layer_time: float | str | Quantity[Any]
-    prompt_host_mla_time: float | str | Quantity[Any]
-    prompt_host_moe_time: float | str | Quantity[Any]
     iteration_overhead: float | str | Quantity[Any]
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
@@ -933,12 +924,9 @@ class _ServingInputs(TypedDict, total=False):
     sampling_bytes: float | str | Quantity[Any]
     expert_hidden_multiple: float | str | Quantity[Any]
     expert_width_multiple: float | str | Quantity[Any]
-    frontend_time: float | str | Quantity[Any]
-    frontend_token_time: float | str | Quantity[Any]
     rental_price: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
-    engine: str | _catalog.Engine
 class _ServingResult(Result):
     accelerators: float
     accelerators_per_decode_worker: float
@@ -966,7 +954,6 @@ class _ServingResult(Result):
     bare_step_time: Quantity[Any]
     batch_seen: Quantity[Any]
     batch_variance: Quantity[Any]
-    batch_wait: float
     best_num_speculative_tokens: float
     between_further_prompts: float
     between_gap_prompts: float
@@ -981,7 +968,6 @@ class _ServingResult(Result):
     burst_stall: Quantity[Any]
     burstiness: float
     busy_share: float
-    busy_stages: float
     c10_log_rank: float
     c10_lora_log_rank: float
     c10_loras: float
@@ -1067,7 +1053,6 @@ class _ServingResult(Result):
     clearing_time: Quantity[Any]
     closed_batch: Quantity[Any]
     closed_first: Quantity[Any]
-    closed_stalls: Quantity[Any]
     closed_step: Quantity[Any]
     cohort_cycle: Quantity[Any]
     cohort_place_p50: Quantity[Any]
@@ -1159,7 +1144,6 @@ class _ServingResult(Result):
     exchange_node_bandwidth: Quantity[Any]
     expert_bias: float
     expert_bytes: Quantity[Any]
-    expert_efficiency: float
     expert_exchange_time: Quantity[Any]
     expert_ffn_dim: float
     expert_group_loras: float
@@ -1168,8 +1152,6 @@ class _ServingResult(Result):
     expert_input_dim: float
     expert_padding: Quantity[Any]
     expert_parameters: float
-    expert_popularity: float
-    expert_product_efficiency: float
     expert_product_time: Quantity[Any]
     expert_weight_bytes: Quantity[Any]
     expert_width_multiple: float
@@ -1195,16 +1177,12 @@ class _ServingResult(Result):
     first_token_skewness: float
     first_token_variance: Quantity[Any]
     followed_probability: float
-    frontend_time: Quantity[Any]
-    frontend_token_time: Quantity[Any]
-    frontend_wait: Quantity[Any]
     full_batch: Quantity[Any]
     full_iteration_time: Quantity[Any]
     full_share: float
     full_share_of_answer: float
     full_slots_share: float
     full_time_seen: Quantity[Any]
-    further_layer_time: Quantity[Any]
     further_matrices: float
     gate_width: float
     gated: float
@@ -1236,7 +1214,6 @@ class _ServingResult(Result):
     index_compression: float
     index_head_dim: float
     index_heads: float
-    index_layer_tax: Quantity[Any]
     index_layers: float
     index_topk: Quantity[Any]
     indexer_flops: Quantity[Any]
@@ -1309,9 +1286,7 @@ class _ServingResult(Result):
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixerless_layers: float
-    mla_layer_tax: Quantity[Any]
     mlp_bias: float
-    moe_layer_tax: Quantity[Any]
     moe_layers: float
     mtp_layers: float
     node_bandwidth: Quantity[Any]
@@ -1323,7 +1298,6 @@ class _ServingResult(Result):
     num_prefixes: float
     num_redundant_experts: float
     num_replicas: float
-    num_rounds: float
     num_speculative_tokens: float
     o_groups: float
     o_lora_rank: float
@@ -1340,7 +1314,6 @@ class _ServingResult(Result):
     picked_entry_width: float
     poisson_wait: Quantity[Any]
     poisson_wait_scale: Quantity[Any]
-    poll_interval: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     precision: str
@@ -1369,9 +1342,6 @@ class _ServingResult(Result):
     product_bytes: Quantity[Any]
     promise_share: float
     prompt_chunks: float
-    prompt_host_layer_time: Quantity[Any]
-    prompt_host_mla_time: Quantity[Any]
-    prompt_host_moe_time: Quantity[Any]
     prompt_interval: Quantity[Any]
     prompt_iterations: float
     prompt_load: float
@@ -1399,7 +1369,6 @@ class _ServingResult(Result):
     prompt_wait_probability: float
     prompt_wait_scale: Quantity[Any]
     prompts: Quantity[Any]
-    prompts_together: Quantity[Any]
     pue: float
     q_lora_rank: float
     qk_nope_head_dim: float
@@ -1566,14 +1535,12 @@ class _ServingResult(Result):
     tpot_slo: Quantity[Any]
     tpot_spread: Quantity[Any]
     ttft_attainment: float
-    ttft_burst: Quantity[Any]
     ttft_log_variance: float
     ttft_mean: Quantity[Any]
     ttft_p50: Quantity[Any]
     ttft_p90: Quantity[Any]
     ttft_p99: Quantity[Any]
     ttft_slo: Quantity[Any]
-    ttft_steady: Quantity[Any]
     two_batch_overlap: float
     unbounded_attention_layers: float
     uneven_stage_time: Quantity[Any]
@@ -1587,11 +1554,8 @@ class _ServingResult(Result):
     waiting_tokens: Quantity[Any]
     weight_bytes: Quantity[Any]
     weight_dtype: str
-    weight_only_expert_efficiency: float
-    weight_read_efficiency: float
     weights_read_stretch: float
     whole_law: float
-    widening_bytes: Quantity[Any]
     window_reach: Quantity[Any]
     worker_overhead: Quantity[Any]
     workspace_memory: Quantity[Any]
@@ -1822,7 +1786,6 @@ class _ServingCapacityResult(Result):
     layers: float
     light_load_p99: Quantity[Any]
     logit_flops: Quantity[Any]
-    logit_weight_bytes: Quantity[Any]
     lookup_parameters: float
     max_batch_size: Quantity[Any]
     max_replicas: float
@@ -1992,8 +1955,6 @@ class _IterationInputs(TypedDict, total=False):
     lora_layer_tax: float | str | Quantity[Any]
     output_tokens: float | str | Quantity[Any]
     max_batch_size: float | str | Quantity[Any]
-    max_num_batched_tokens: float | str | Quantity[Any]
-    sent_one_by_one: bool | str
     attention_mask: str
     congestion_factor: float | str | Quantity[Any]
     images: float | str | Quantity[Any]
@@ -2096,11 +2057,7 @@ class _IterationInputs(TypedDict, total=False):
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
-    expert_efficiency: float | str | Quantity[Any]
-    weight_only_expert_efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
-    expert_popularity: float | str | Quantity[Any]
-    weight_read_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
@@ -2113,13 +2070,7 @@ class _IterationInputs(TypedDict, total=False):
     node_latency: float | str | Quantity[Any]
     switch_latency: float | str | Quantity[Any]
     layer_tax: float | str | Quantity[Any]
-    moe_layer_tax: float | str | Quantity[Any]
-    mla_layer_tax: float | str | Quantity[Any]
-    index_layer_tax: float | str | Quantity[Any]
     host_layer_time: float | str | Quantity[Any]
-    prompt_host_layer_time: float | str | Quantity[Any]
-    prompt_host_mla_time: float | str | Quantity[Any]
-    prompt_host_moe_time: float | str | Quantity[Any]
     iteration_overhead: float | str | Quantity[Any]
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
@@ -2140,7 +2091,6 @@ class _IterationResult(Result):
     activation_time: Quantity[Any]
     active_experts_per_token: float
     adapted_attention_edges: float
-    all_prompts_time: Quantity[Any]
     allreduce_time: Quantity[Any]
     attention_edges_per_rank: float
     attention_flops: Quantity[Any]
@@ -2153,7 +2103,6 @@ class _IterationResult(Result):
     attention_sinks: float
     bidirectional: float
     blockless_layers: float
-    busy_stages: float
     c10_lora_log_rank: float
     c10_loras: float
     c10_other_lora_share: float
@@ -2237,7 +2186,6 @@ class _IterationResult(Result):
     dispatch_time: Quantity[Any]
     dp_attention_size: float
     driver_memory: Quantity[Any]
-    e2e_mean: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
     embedding_dim: float
@@ -2250,7 +2198,6 @@ class _IterationResult(Result):
     exchange_node_bandwidth: Quantity[Any]
     expert_bias: float
     expert_bytes: Quantity[Any]
-    expert_efficiency: float
     expert_exchange_time: Quantity[Any]
     expert_ffn_dim: float
     expert_group_loras: float
@@ -2259,8 +2206,6 @@ class _IterationResult(Result):
     expert_input_dim: float
     expert_padding: Quantity[Any]
     expert_parameters: float
-    expert_popularity: float
-    expert_product_efficiency: float
     expert_product_time: Quantity[Any]
     expert_weight_bytes: Quantity[Any]
     expert_width_multiple: float
@@ -2272,8 +2217,6 @@ class _IterationResult(Result):
     ffn_edges_per_rank: float
     ffn_parameters: float
     ffn_parameters_per_rank: float
-    first_prompt_time: Quantity[Any]
-    further_layer_time: Quantity[Any]
     further_matrices: float
     gate_width: float
     gated: float
@@ -2298,7 +2241,6 @@ class _IterationResult(Result):
     index_compression: float
     index_head_dim: float
     index_heads: float
-    index_layer_tax: Quantity[Any]
     index_layers: float
     index_topk: Quantity[Any]
     indexer_flops: Quantity[Any]
@@ -2343,7 +2285,6 @@ class _IterationResult(Result):
     lora_zipf: float
     max_batch_size: Quantity[Any]
     max_loras: float
-    max_num_batched_tokens: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
@@ -2352,9 +2293,7 @@ class _IterationResult(Result):
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixerless_layers: float
-    mla_layer_tax: Quantity[Any]
     mlp_bias: float
-    moe_layer_tax: Quantity[Any]
     moe_layers: float
     mtp_layers: float
     node_bandwidth: Quantity[Any]
@@ -2380,13 +2319,8 @@ class _IterationResult(Result):
     precision: str
     prefill_attention_efficiency: float
     prefill_attention_time: Quantity[Any]
-    prefill_batch: Quantity[Any]
-    prefill_batch_time: Quantity[Any]
     prefix_hit_rate: float
     product_bytes: Quantity[Any]
-    prompt_host_layer_time: Quantity[Any]
-    prompt_host_mla_time: Quantity[Any]
-    prompt_host_moe_time: Quantity[Any]
     prompts: Quantity[Any]
     q_lora_rank: float
     qk_nope_head_dim: float
@@ -2423,7 +2357,6 @@ class _IterationResult(Result):
     scored_pair_flops: Quantity[Any]
     scores_share: float
     send_time: Quantity[Any]
-    sent_one_by_one: float
     seq_len: Quantity[Any]
     sequence_overhead: Quantity[Any]
     served_weights: Quantity[Any]
@@ -2486,8 +2419,6 @@ class _IterationResult(Result):
     tp_summed_bytes: Quantity[Any]
     tp_switch_time: Quantity[Any]
     tp_tree_time: Quantity[Any]
-    tpot_mean: Quantity[Any]
-    ttft_mean: Quantity[Any]
     two_batch_overlap: float
     unbounded_attention_layers: float
     uneven_stage_time: Quantity[Any]
@@ -2498,10 +2429,7 @@ class _IterationResult(Result):
     vocab_size: float
     weight_bytes: Quantity[Any]
     weight_dtype: str
-    weight_only_expert_efficiency: float
-    weight_read_efficiency: float
     weights_read_stretch: float
-    widening_bytes: Quantity[Any]
     window_reach: Quantity[Any]
     worker_overhead: Quantity[Any]
     workspace_memory: Quantity[Any]
@@ -2639,6 +2567,7 @@ class _DistributedInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
+    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     tp_size: float | str | Quantity[Any]
@@ -2841,6 +2770,7 @@ class _DistributedResult(Result):
     adapted_edges: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
+    adapter_dtype: str
     adapter_flops: Quantity[Any]
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
@@ -2879,6 +2809,7 @@ class _DistributedResult(Result):
     captured_share: float
     carbon: Quantity[Any]
     cast_traffic: Quantity[Any]
+    cast_weights: Quantity[Any]
     chunked_attention: float
     collective_latency: Quantity[Any]
     collective_link_bandwidth: Quantity[Any]
@@ -3048,6 +2979,7 @@ class _DistributedResult(Result):
     full_stage_layers: float
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_inputs: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -3109,16 +3041,10 @@ class _DistributedResult(Result):
     kv_heads_per_rank: float
     kv_lora_rank: float
     kv_width_per_rank: float
-    largest_dense_parameters: float
-    largest_edge_parameters: float
-    largest_expert_parameters: float
     largest_layer_activation: Quantity[Any]
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
-    largest_optimizer_state: Quantity[Any]
-    largest_trained_dense_parameters: float
-    largest_trained_expert_parameters: float
     last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
@@ -3154,9 +3080,7 @@ class _DistributedResult(Result):
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
-    mean_adapted_products: float
     mean_compute_time: Quantity[Any]
-    mean_layer_parameters: float
     mean_rank_factor: float
     memory_after_step: Quantity[Any]
     memory_bandwidth: Quantity[Any]
@@ -3437,6 +3361,7 @@ class _ExpertParallelInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
+    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     tp_size: float | str | Quantity[Any]
@@ -3643,6 +3568,7 @@ class _ExpertParallelResult(Result):
     adapted_edges: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
+    adapter_dtype: str
     adapter_flops: Quantity[Any]
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
@@ -3693,6 +3619,7 @@ class _ExpertParallelResult(Result):
     captured_share: float
     carbon: Quantity[Any]
     cast_traffic: Quantity[Any]
+    cast_weights: Quantity[Any]
     chunked_attention: float
     collective_latency: Quantity[Any]
     collective_link_bandwidth: Quantity[Any]
@@ -3875,6 +3802,7 @@ class _ExpertParallelResult(Result):
     full_stage_layers: float
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_inputs: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -3944,16 +3872,10 @@ class _ExpertParallelResult(Result):
     kv_heads_per_rank: float
     kv_lora_rank: float
     kv_width_per_rank: float
-    largest_dense_parameters: float
-    largest_edge_parameters: float
-    largest_expert_parameters: float
     largest_layer_activation: Quantity[Any]
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
-    largest_optimizer_state: Quantity[Any]
-    largest_trained_dense_parameters: float
-    largest_trained_expert_parameters: float
     last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
@@ -3991,9 +3913,7 @@ class _ExpertParallelResult(Result):
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
-    mean_adapted_products: float
     mean_compute_time: Quantity[Any]
-    mean_layer_parameters: float
     mean_rank_factor: float
     memory_after_step: Quantity[Any]
     memory_bandwidth: Quantity[Any]
@@ -4078,9 +3998,7 @@ class _ExpertParallelResult(Result):
     qkv_bias: float
     query_value_width_per_rank: float
     query_width_per_rank: float
-    rank_live_memory: Quantity[Any]
     rank_memory: Quantity[Any]
-    rank_remap_time: Quantity[Any]
     ranks_per_token: float
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
@@ -4306,6 +4224,7 @@ class _EconomicsInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
+    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     tp_size: float | str | Quantity[Any]
@@ -4380,7 +4299,6 @@ class _EconomicsInputs(TypedDict, total=False):
     images: float | str | Quantity[Any]
     request_rate: float | str | Quantity[Any]
     concurrency: float | str | Quantity[Any]
-    num_rounds: float | str | Quantity[Any]
     isl: float | str | Quantity[Any]
     osl: float | str | Quantity[Any]
     ttft_slo: float | str | Quantity[Any]
@@ -4414,8 +4332,6 @@ class _EconomicsInputs(TypedDict, total=False):
     isl_cv: float | str | Quantity[Any]
     osl_cv: float | str | Quantity[Any]
     burstiness: float | str | Quantity[Any]
-    poll_interval: float | str | Quantity[Any]
-    batch_wait: float | str | Quantity[Any]
     duration: float | str | Quantity[Any]
     accelerators: float | str | Quantity[Any]
     busy_share: float | str | Quantity[Any]
@@ -4569,24 +4485,12 @@ class _EconomicsInputs(TypedDict, total=False):
     sampling_bytes: float | str | Quantity[Any]
     expert_hidden_multiple: float | str | Quantity[Any]
     expert_width_multiple: float | str | Quantity[Any]
-    expert_efficiency: float | str | Quantity[Any]
-    weight_only_expert_efficiency: float | str | Quantity[Any]
-    expert_popularity: float | str | Quantity[Any]
-    weight_read_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
-    moe_layer_tax: float | str | Quantity[Any]
-    mla_layer_tax: float | str | Quantity[Any]
-    index_layer_tax: float | str | Quantity[Any]
     host_layer_time: float | str | Quantity[Any]
-    prompt_host_layer_time: float | str | Quantity[Any]
-    prompt_host_mla_time: float | str | Quantity[Any]
-    prompt_host_moe_time: float | str | Quantity[Any]
     iteration_overhead: float | str | Quantity[Any]
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
     communication_memory: float | str | Quantity[Any]
-    frontend_time: float | str | Quantity[Any]
-    frontend_token_time: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
     recipe: str | _catalog.Recipe
@@ -4611,6 +4515,7 @@ class _EconomicsResult(Result):
     adapted_edges: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
+    adapter_dtype: str
     adapter_flops: Quantity[Any]
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
@@ -4646,7 +4551,6 @@ class _EconomicsResult(Result):
     batch_seen: Quantity[Any]
     batch_size: float
     batch_variance: Quantity[Any]
-    batch_wait: float
     besides_launch_time: Quantity[Any]
     best_num_speculative_tokens: float
     between_further_prompts: float
@@ -4667,7 +4571,6 @@ class _EconomicsResult(Result):
     burst_stall: Quantity[Any]
     burstiness: float
     busy_share: float
-    busy_stages: float
     c10_log_rank: float
     c10_lora_log_rank: float
     c10_loras: float
@@ -4748,6 +4651,7 @@ class _EconomicsResult(Result):
     captured_share: float
     carbon: Quantity[Any]
     cast_traffic: Quantity[Any]
+    cast_weights: Quantity[Any]
     chunk_limit: Quantity[Any]
     chunked_attention: float
     cleared_tokens: Quantity[Any]
@@ -4757,7 +4661,6 @@ class _EconomicsResult(Result):
     clearing_time: Quantity[Any]
     closed_batch: Quantity[Any]
     closed_first: Quantity[Any]
-    closed_stalls: Quantity[Any]
     closed_step: Quantity[Any]
     cohort_cycle: Quantity[Any]
     cohort_place_p50: Quantity[Any]
@@ -4946,7 +4849,6 @@ class _EconomicsResult(Result):
     expert_bias: float
     expert_bytes: Quantity[Any]
     expert_edges_per_rank: float
-    expert_efficiency: float
     expert_exchange_time: Quantity[Any]
     expert_ffn_dim: float
     expert_group_loras: float
@@ -4958,8 +4860,6 @@ class _EconomicsResult(Result):
     expert_padding: Quantity[Any]
     expert_parameters: float
     expert_parameters_per_rank: float
-    expert_popularity: float
-    expert_product_efficiency: float
     expert_product_factor: float
     expert_product_time: Quantity[Any]
     expert_row_padding: Quantity[Any]
@@ -5012,9 +4912,6 @@ class _EconomicsResult(Result):
     forward_share: float
     free_link_time: Quantity[Any]
     free_share: float
-    frontend_time: Quantity[Any]
-    frontend_token_time: Quantity[Any]
-    frontend_wait: Quantity[Any]
     full_batch: Quantity[Any]
     full_iteration_time: Quantity[Any]
     full_share: float
@@ -5024,7 +4921,7 @@ class _EconomicsResult(Result):
     full_time_seen: Quantity[Any]
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
-    further_layer_time: Quantity[Any]
+    further_inputs: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -5084,7 +4981,6 @@ class _EconomicsResult(Result):
     index_compression: float
     index_head_dim: float
     index_heads: float
-    index_layer_tax: Quantity[Any]
     index_layers: float
     index_topk: Quantity[Any]
     indexer_flops: Quantity[Any]
@@ -5127,16 +5023,10 @@ class _EconomicsResult(Result):
     kv_transfer_bandwidth: Quantity[Any]
     kv_transfer_time: Quantity[Any]
     kv_width_per_rank: float
-    largest_dense_parameters: float
-    largest_edge_parameters: float
-    largest_expert_parameters: float
     largest_layer_activation: Quantity[Any]
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
-    largest_optimizer_state: Quantity[Any]
-    largest_trained_dense_parameters: float
-    largest_trained_expert_parameters: float
     last_piece: Quantity[Any]
     last_piece_time: Quantity[Any]
     last_rank_memory: Quantity[Any]
@@ -5203,11 +5093,9 @@ class _EconomicsResult(Result):
     max_num_batched_tokens: Quantity[Any]
     max_num_seqs: Quantity[Any]
     max_replicas: float
-    mean_adapted_products: float
     mean_batch: float
     mean_compute_time: Quantity[Any]
     mean_latency: Quantity[Any]
-    mean_layer_parameters: float
     mean_prompt_time: Quantity[Any]
     mean_rank_factor: float
     memory_after_step: Quantity[Any]
@@ -5232,13 +5120,11 @@ class _EconomicsResult(Result):
     mixer_parameters_per_rank: float
     mixer_product_widths: float
     mixerless_layers: float
-    mla_layer_tax: Quantity[Any]
     mlp_bias: float
     model_flops: Quantity[Any]
     moe_activation: Quantity[Any]
     moe_layer_activation: Quantity[Any]
     moe_layer_interval: float
-    moe_layer_tax: Quantity[Any]
     moe_layers: float
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
@@ -5259,7 +5145,6 @@ class _EconomicsResult(Result):
     num_prefixes: float
     num_redundant_experts: float
     num_replicas: float
-    num_rounds: float
     num_speculative_tokens: float
     o_groups: float
     o_lora_rank: float
@@ -5294,7 +5179,6 @@ class _EconomicsResult(Result):
     plain_layers_of_rank: float
     poisson_wait: Quantity[Any]
     poisson_wait_scale: Quantity[Any]
-    poll_interval: float
     pool_share: float
     port_bandwidth: Quantity[Any]
     pp_size: float
@@ -5336,9 +5220,6 @@ class _EconomicsResult(Result):
     product_widths: float
     promise_share: float
     prompt_chunks: float
-    prompt_host_layer_time: Quantity[Any]
-    prompt_host_mla_time: Quantity[Any]
-    prompt_host_moe_time: Quantity[Any]
     prompt_interval: Quantity[Any]
     prompt_iterations: float
     prompt_load: float
@@ -5366,7 +5247,6 @@ class _EconomicsResult(Result):
     prompt_wait_probability: float
     prompt_wait_scale: Quantity[Any]
     prompts: Quantity[Any]
-    prompts_together: Quantity[Any]
     pue: float
     q_lora_rank: float
     qk_nope_head_dim: float
@@ -5634,14 +5514,12 @@ class _EconomicsResult(Result):
     training_tokens: Quantity[Any]
     ttft: Quantity[Any]
     ttft_attainment: float
-    ttft_burst: Quantity[Any]
     ttft_log_variance: float
     ttft_mean: Quantity[Any]
     ttft_p50: Quantity[Any]
     ttft_p90: Quantity[Any]
     ttft_p99: Quantity[Any]
     ttft_slo: Quantity[Any]
-    ttft_steady: Quantity[Any]
     two_batch_overlap: float
     unbound_core_activation: Quantity[Any]
     unbounded_attention_layers: float
@@ -5670,13 +5548,10 @@ class _EconomicsResult(Result):
     weight_dtype: str
     weight_gather_time: Quantity[Any]
     weight_gradient_share: float
-    weight_only_expert_efficiency: float
-    weight_read_efficiency: float
     weights: Quantity[Any]
     weights_read_stretch: float
     whole_law: float
     wide_rate: Quantity[Any]
-    widening_bytes: Quantity[Any]
     widening_traffic: Quantity[Any]
     width_vectors: float
     window_reach: Quantity[Any]
@@ -5722,6 +5597,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
+    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     tp_size: float | str | Quantity[Any]
@@ -5783,7 +5659,6 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     training_tokens: float | str | Quantity[Any]
     request_rate: float | str | Quantity[Any]
     concurrency: float | str | Quantity[Any]
-    num_rounds: float | str | Quantity[Any]
     isl: float | str | Quantity[Any]
     osl: float | str | Quantity[Any]
     ttft_slo: float | str | Quantity[Any]
@@ -5818,8 +5693,6 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     isl_cv: float | str | Quantity[Any]
     osl_cv: float | str | Quantity[Any]
     burstiness: float | str | Quantity[Any]
-    poll_interval: float | str | Quantity[Any]
-    batch_wait: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
     images: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
@@ -5960,20 +5833,10 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     expert_operations: float | str | Quantity[Any]
     grouped_experts: bool | str
     captured_share: float | str | Quantity[Any]
-    expert_efficiency: float | str | Quantity[Any]
-    weight_only_expert_efficiency: float | str | Quantity[Any]
-    expert_popularity: float | str | Quantity[Any]
-    weight_read_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
     layer_tax: float | str | Quantity[Any]
-    moe_layer_tax: float | str | Quantity[Any]
-    mla_layer_tax: float | str | Quantity[Any]
-    index_layer_tax: float | str | Quantity[Any]
     host_layer_time: float | str | Quantity[Any]
-    prompt_host_layer_time: float | str | Quantity[Any]
-    prompt_host_mla_time: float | str | Quantity[Any]
-    prompt_host_moe_time: float | str | Quantity[Any]
     iteration_overhead: float | str | Quantity[Any]
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
@@ -5986,8 +5849,6 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     sampling_bytes: float | str | Quantity[Any]
     expert_hidden_multiple: float | str | Quantity[Any]
     expert_width_multiple: float | str | Quantity[Any]
-    frontend_time: float | str | Quantity[Any]
-    frontend_token_time: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
 class _MemoryExpansionResult(Result):
@@ -6011,6 +5872,7 @@ class _MemoryExpansionResult(Result):
     adapted_edges: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
+    adapter_dtype: str
     adapter_flops: Quantity[Any]
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
@@ -6042,7 +5904,6 @@ class _MemoryExpansionResult(Result):
     batch_seen: Quantity[Any]
     batch_size: float
     batch_variance: Quantity[Any]
-    batch_wait: float
     besides_launch_time: Quantity[Any]
     between_further_prompts: float
     between_gap_prompts: float
@@ -6149,7 +6010,6 @@ class _MemoryExpansionResult(Result):
     clearing_time: Quantity[Any]
     closed_batch: Quantity[Any]
     closed_first: Quantity[Any]
-    closed_stalls: Quantity[Any]
     closed_step: Quantity[Any]
     cohort_cycle: Quantity[Any]
     cohort_place_p50: Quantity[Any]
@@ -6311,7 +6171,6 @@ class _MemoryExpansionResult(Result):
     expert_bias: float
     expert_bytes: Quantity[Any]
     expert_edges_per_rank: float
-    expert_efficiency: float
     expert_ffn_dim: float
     expert_hidden_multiple: float
     expert_input_dim: float
@@ -6320,8 +6179,6 @@ class _MemoryExpansionResult(Result):
     expert_padding: Quantity[Any]
     expert_parameters: float
     expert_parameters_per_rank: float
-    expert_popularity: float
-    expert_product_efficiency: float
     expert_product_factor: float
     expert_row_padding: Quantity[Any]
     expert_rows_per_token: float
@@ -6372,9 +6229,6 @@ class _MemoryExpansionResult(Result):
     forward_free_time: Quantity[Any]
     forward_share: float
     free_link_time: Quantity[Any]
-    frontend_time: Quantity[Any]
-    frontend_token_time: Quantity[Any]
-    frontend_wait: Quantity[Any]
     full_batch: Quantity[Any]
     full_iteration_time: Quantity[Any]
     full_share: float
@@ -6384,7 +6238,7 @@ class _MemoryExpansionResult(Result):
     full_time_seen: Quantity[Any]
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
-    further_layer_time: Quantity[Any]
+    further_inputs: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -6427,6 +6281,7 @@ class _MemoryExpansionResult(Result):
     holds_last_stage: float
     host_layer_time: Quantity[Any]
     host_operation_time: Quantity[Any]
+    host_time: Quantity[Any]
     host_wait_time: Quantity[Any]
     hot_product_flops: Quantity[Any]
     hot_rank_factor: float
@@ -6436,7 +6291,6 @@ class _MemoryExpansionResult(Result):
     index_compression: float
     index_head_dim: float
     index_heads: float
-    index_layer_tax: Quantity[Any]
     index_layers: float
     index_topk: Quantity[Any]
     indexer_flops: Quantity[Any]
@@ -6471,16 +6325,10 @@ class _MemoryExpansionResult(Result):
     kv_transfer_bandwidth: Quantity[Any]
     kv_transfer_time: Quantity[Any]
     kv_width_per_rank: float
-    largest_dense_parameters: float
-    largest_edge_parameters: float
-    largest_expert_parameters: float
     largest_layer_activation: Quantity[Any]
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
-    largest_optimizer_state: Quantity[Any]
-    largest_trained_dense_parameters: float
-    largest_trained_expert_parameters: float
     last_piece: Quantity[Any]
     last_piece_time: Quantity[Any]
     last_rank_memory: Quantity[Any]
@@ -6536,8 +6384,6 @@ class _MemoryExpansionResult(Result):
     max_loras: float
     max_num_batched_tokens: Quantity[Any]
     max_num_seqs: Quantity[Any]
-    mean_adapted_products: float
-    mean_layer_parameters: float
     mean_prompt_time: Quantity[Any]
     mean_rank_factor: float
     memory_bandwidth: Quantity[Any]
@@ -6559,7 +6405,6 @@ class _MemoryExpansionResult(Result):
     mixer_parameters_per_rank: float
     mixer_product_widths: float
     mixerless_layers: float
-    mla_layer_tax: Quantity[Any]
     mlp_bias: float
     model_flops: Quantity[Any]
     moe_activation: Quantity[Any]
@@ -6567,7 +6412,6 @@ class _MemoryExpansionResult(Result):
     moe_layer_gather: Quantity[Any]
     moe_layer_interval: float
     moe_layer_kept: float
-    moe_layer_tax: Quantity[Any]
     moe_layer_time: Quantity[Any]
     moe_layer_traffic: Quantity[Any]
     moe_layers: float
@@ -6590,7 +6434,6 @@ class _MemoryExpansionResult(Result):
     num_prefixes: float
     num_redundant_experts: float
     num_replicas: float
-    num_rounds: float
     num_speculative_tokens: float
     o_groups: float
     o_lora_rank: float
@@ -6611,6 +6454,7 @@ class _MemoryExpansionResult(Result):
     pad_to_capacity: float
     parallel_layers: float
     parameters: float
+    parameters_per_rank: float
     passed_weight_bytes: Quantity[Any]
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
@@ -6623,7 +6467,6 @@ class _MemoryExpansionResult(Result):
     poisson_wait: Quantity[Any]
     poisson_wait_scale: Quantity[Any]
     policy: str
-    poll_interval: float
     pool_share: float
     port_bandwidth: Quantity[Any]
     pp_size: float
@@ -6655,9 +6498,6 @@ class _MemoryExpansionResult(Result):
     product_time: Quantity[Any]
     product_widths: float
     prompt_chunks: float
-    prompt_host_layer_time: Quantity[Any]
-    prompt_host_mla_time: Quantity[Any]
-    prompt_host_moe_time: Quantity[Any]
     prompt_interval: Quantity[Any]
     prompt_iterations: float
     prompt_load: float
@@ -6684,7 +6524,6 @@ class _MemoryExpansionResult(Result):
     prompt_wait: Quantity[Any]
     prompt_wait_probability: float
     prompt_wait_scale: Quantity[Any]
-    prompts_together: Quantity[Any]
     q_lora_rank: float
     qk_nope_head_dim: float
     qk_norm: float
@@ -6916,14 +6755,12 @@ class _MemoryExpansionResult(Result):
     training_time: Quantity[Any]
     training_tokens: Quantity[Any]
     ttft_attainment: float
-    ttft_burst: Quantity[Any]
     ttft_log_variance: float
     ttft_mean: Quantity[Any]
     ttft_p50: Quantity[Any]
     ttft_p90: Quantity[Any]
     ttft_p99: Quantity[Any]
     ttft_slo: Quantity[Any]
-    ttft_steady: Quantity[Any]
     two_batch_overlap: float
     unbound_core_activation: Quantity[Any]
     unbounded_attention_layers: float
@@ -6951,15 +6788,12 @@ class _MemoryExpansionResult(Result):
     weight_dtype: str
     weight_gather_time: Quantity[Any]
     weight_gradient_share: float
-    weight_only_expert_efficiency: float
     weight_passes: float
-    weight_read_efficiency: float
     weights: Quantity[Any]
     weights_offload: float
     weights_read_stretch: float
     whole_law: float
     wide_rate: Quantity[Any]
-    widening_bytes: Quantity[Any]
     widening_traffic: Quantity[Any]
     width_vectors: float
     window_reach: Quantity[Any]
@@ -7228,8 +7062,6 @@ class _ModelsLanguage(_catalog.Group):
     Llama3_8B: _catalog.TransformerWorkload
     Llama3_70B: _catalog.TransformerWorkload
     Llama3_1_8B: _catalog.TransformerWorkload
-    Llama3_2_1B: _catalog.TransformerWorkload
-    Llama3_2_3B: _catalog.TransformerWorkload
     Llama3_1_70B: _catalog.TransformerWorkload
     Llama3_1_405B: _catalog.TransformerWorkload
     Llama3_3_70B: _catalog.TransformerWorkload
@@ -7363,11 +7195,6 @@ class _Models(_catalog.Group):
     VisionLanguage: _ModelsVisionLanguage
     Diffusion: _ModelsDiffusion
 Models: _Models
-class _SystemsEngines(_catalog.Group):
-    vllm: _catalog.Engine
-    sglang: _catalog.Engine
-    trtllm: _catalog.Engine
-    lmdeploy: _catalog.Engine
 class _SystemsMemories(_catalog.Group):
     HBM: _catalog.MemoryKind
     DDR5: _catalog.MemoryKind
@@ -7432,26 +7259,13 @@ class _SystemsClusters(_catalog.Group):
     Llama3_16K: _catalog.Fleet
     DeepSeek_H800_2048: _catalog.Fleet
     Meta_24K: _catalog.Fleet
-class _SystemsTraffic(_catalog.Group):
-    InferenceX_1k_1k: _catalog.Traffic
-    InferenceX_8k_1k: _catalog.Traffic
-    InferenceX_1k_8k: _catalog.Traffic
-    ShareGPT: _catalog.Traffic
-    Mooncake_Conversation: _catalog.Traffic
-    Mooncake_Agents: _catalog.Traffic
-    Mooncake_Long_Context: _catalog.Traffic
-    GitHub_Copilot_Agents: _catalog.Traffic
-    TraceLab_Claude: _catalog.Traffic
-    TraceLab_Codex: _catalog.Traffic
 class _Systems(_catalog.Group):
-    Engines: _SystemsEngines
     Memories: _SystemsMemories
     Designs: _SystemsDesigns
     Rents: _SystemsRents
     Nodes: _SystemsNodes
     Fabrics: _SystemsFabrics
     Clusters: _SystemsClusters
-    Traffic: _SystemsTraffic
 Systems: _Systems
 class _Stacks(_catalog.Group):
     Generic: _catalog.Stack
@@ -7460,18 +7274,9 @@ class _Stacks(_catalog.Group):
     TensorRT_LLM_A100: _catalog.Stack
     DistServe_A100: _catalog.Stack
     vLLM_2023_A100: _catalog.Stack
-    GPT_fast_A100: _catalog.Stack
-    LMDeploy_2024_A100: _catalog.Stack
-    llama_cpp_2024_Ada: _catalog.Stack
-    llama_cpp_2024_Ampere: _catalog.Stack
     vLLM_2024: _catalog.Stack
     vLLM_2025: _catalog.Stack
     SGLang_2025: _catalog.Stack
-    TensorRT_LLM_1_2_Blackwell: _catalog.Stack
-    vLLM_2026_Hopper: _catalog.Stack
-    vLLM_2026_Blackwell: _catalog.Stack
-    SGLang_2026_Hopper: _catalog.Stack
-    SGLang_2026_Blackwell: _catalog.Stack
     Megatron_LM: _catalog.Stack
     torchtitan: _catalog.Stack
     DeepSpeed: _catalog.Stack

@@ -136,7 +136,7 @@ class Stack(Entry):
     expert_hidden_multiple, expert_width_multiple : Value, optional
         Multiples that kernels pad the hidden size and the width of 4-bit experts to; 0 where they pad none.
     loss_kernel, update_buffer, gradient_dtype, attention_kernel, elementwise_kernels, residual_dtype, \
-    routing_weights, optimizer_device : Choice, optional
+    routing_weights, optimizer_device, adapter_dtype : Choice, optional
         How a training step is computed, in the labels of these arguments.
     gradients_at_loss, optimizer_in_backward, activation_offload, loaded_mask : Value, optional
         What a training step keeps, yes or no.
@@ -236,6 +236,7 @@ class Stack(Entry):
     loaded_mask: Flag | None = None
     vocab_multiple: Count | None = None
     memory_spread: Count | None = None
+    adapter_dtype: Choice | None = None
     memory_reading: Choice | None = None
     context_memory: Bytes | None = None
     pool_share: Count | None = None

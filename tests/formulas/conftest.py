@@ -201,8 +201,9 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
     if point.get("kv_lora_rank") == 0:
         unused = {"qk_rope_head_dim"} if point.get("compressed_layers") else {"q_lora_rank", "qk_rope_head_dim"}
         point |= dict.fromkeys(unused & names, 0.0)
-    if {"reserved_memory", "memory_capacity"} <= names:
-        point["reserved_memory"] = min(point["reserved_memory"], point["memory_capacity"] / 2)
+    if "memory_capacity" in names:
+        gives = point.get("driver_memory") or point["memory_capacity"]
+        point |= {name: min(point[name], gives / 3) for name in {"context_memory", "reserved_memory"} & names}
     if point.get("finetuning"):
         point |= dict.fromkeys({"trainable_fraction"} & names, 1.0)
     if (point.get("kv_lora_rank") or point.get("compressed_layers")) and point.get("lora_target_modules") == 0:
