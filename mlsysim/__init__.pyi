@@ -5281,7 +5281,10 @@ class _EconomicsResult(Result):
     poisson_wait: Quantity[Any]
     poisson_wait_scale: Quantity[Any]
     poll_interval: float
+<<<<<<< HEAD
     pool_share: float
+=======
+>>>>>>> loop
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -6609,7 +6612,10 @@ class _MemoryExpansionResult(Result):
     poisson_wait_scale: Quantity[Any]
     policy: str
     poll_interval: float
+<<<<<<< HEAD
     pool_share: float
+=======
+>>>>>>> loop
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]

@@ -38,6 +38,7 @@ TOPICS = (
     "lora",
     "varied_lengths",
     "serving_engines",
+    "benchmark_runs",
     "serving_load",
     "serving_waits",
     "serving_latencies",

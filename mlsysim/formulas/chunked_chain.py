@@ -14,7 +14,7 @@ import sympy
 from sympy import And, Piecewise, Rational, ceiling, exp, oo
 
 from mlsysim.formulas import benchmark_runs, deployment, serving_engines, serving_load
-from mlsysim.formulas.benchmark_runs import RUN, admitted
+from mlsysim.formulas.benchmark_runs import LOOKS, RUN, admitted, step_and_prompts, unmet
 from mlsysim.formulas.iteration import PASS, PASSED
 from mlsysim.formulas.serving_engines import DISTSERVE, FURTHER, LITTLE, NEARLY, OPEN, QUEUED
 from mlsysim.formulas.serving_load import arriving, started
@@ -48,7 +48,7 @@ from mlsysim.symbols.chunked import (
     tau_pair,
     tau_Z,
 )
-from mlsysim.symbols.closed_loops import T_fr, ttft_b, ttft_s, x_z
+from mlsysim.symbols.closed_loops import T_fr, T_st, ttft_b, ttft_s, x_z
 from mlsysim.symbols.deployment import (
     A_1,
     A_2,
@@ -281,31 +281,40 @@ _more = when(
     (mixed(N_z, _together * s_n) - mixed(N_z, 0)) / _together,
     _beside(N_z) - n_chunk * mixed(N_z, 0),
 )
-
-closed_step = Formula(
-    tau_Z,
-    mixed(N_z, 0) + Max(0, N_z / request - 1) * Max(0, _more) / u_ans,
-    title="Decode step in a closed loop",
+closed_stalls = Formula(
+    T_st,
+    Max(0, N_z / request - 1) * Max(0, _more),
+    title="What prompts of the others add to an answer in a closed loop",
     source=SARATHI,
     assumes="While a request decodes, each of the others is prefilled once.",
     no_example=PASSED,
 )
 
-_load = Min(Rational(98, 100), _number / _FIT)
+closed_step = Formula(
+    tau_Z,
+    mixed(N_z, 0) + T_st / u_ans,
+    title="Decode step in a closed loop",
+    source=SARATHI,
+    no_example=PASSED,
+)
+
+_load = Min(Rational(98, 100), _number / LOOKS / _FIT)
 #: Wait of a prompt for those that fill iterations ahead of it.
-_ahead = Min(_load / (2 * (1 - _load)), Max(0, N_z / request - Max(1, _FIT)) / 2) * _full
+_ahead = (
+    Max(
+        Min(_load / (1 - _load), Max(0, N_z / request - Max(1, _FIT))),
+        1 + _number - Max(1, _FIT),
+    )
+    / 2
+    * _full
+)
 #: Prefill of a prompt with those that come with it.
 _with_others = when(n_chunk <= 1, mixed(Max(0, N_z - request), Min(_ROOM, (1 + _number) * s_n)), _beside(Max(0, N_z - request)))
 
 closed_first = Formula(
     D_Z,
     when(x_z > 0, _with_others + _ahead, _beside(Max(0, N_z - request)))
-    + admitted(
-        N_z,
-        N_z / (_beside(N_z) + u_ans * tau_Z),
-        tau_Z,
-        mixed(N_z, Min(_ROOM, _number * s_n)),
-    ),
+    + admitted(N_z, mixed(N_z, 0), Max(0, _more), step_and_prompts(N_z, mixed(N_z, 0), Max(0, _more))),
     title="Prefill of a prompt in a closed loop",
     source=SARATHI,
     assumes="It begins as another request ends, with the prompts that come with it; where these fill an iteration the "
@@ -408,11 +417,13 @@ first_token_quantile = Formula(
 
 token_mean = Formula(
     tpot_mean,
-    Piecewise((_law("tpot_mean"), OPEN), (u_ans * tau_Z / FURTHER, mu_e > 0), (oo, True)),
+    Piecewise(
+        (_law("tpot_mean"), OPEN), ((u_ans * tau_Z - unmet(T_st)) / FURTHER, mu_e > 0), (oo, True)
+    ),
     title="Mean time per output token under chunked prefill",
     source=SARATHI,
     variant=CHUNKED,
-    assumes=_LAW,
+    assumes=f"{_LAW} Of the prompts that start a run, half are behind that of an answer.",
     no_example=_CHAIN,
 )
 
@@ -429,7 +440,9 @@ token_quantile = Formula(
 whole_mean = Formula(
     e2e_mean,
     Piecewise(
-        (T_fr + _law("e2e_mean"), OPEN), (Z_e / lam_e + when(RUN, ttft_mean - ttft_s, 0), mu_e > 0), (oo, True)
+        (T_fr + _law("e2e_mean"), OPEN),
+        (when(RUN, ttft_mean + FURTHER * tpot_mean, Z_e / lam_e), mu_e > 0),
+        (oo, True),
     ),
     title="Mean time from request to last token under chunked prefill",
     source=SARATHI,
@@ -549,17 +562,16 @@ FORMULAS = (
     capacity,
     closed_batch,
     prompt_chunks,
-    benchmark_runs.prompts_together,
+    closed_stalls,
     closed_step,
     closed_first,
     replica_rate,
-    burst_first_token,
     decode_batch,
     batch_variance,
     slot_wait_probability,
     slot_wait_mean,
+    burst_first_token,
     first_token_mean,
-    benchmark_runs.first_token_mean,
     first_token_quantile,
     token_mean,
     token_quantile,
@@ -587,7 +599,7 @@ def replica() -> tuple[Formula, ...]:
         serving_engines.draft_time,
         serving_engines.engine_slots,
         serving_engines.replica_accelerators,
-        benchmark_runs.frontend_wait,
+        *benchmark_runs.FORMULAS,
         serving_load.replica_concurrency,
         serving_load.replica_load,
         deployment.deployed,

@@ -13,6 +13,7 @@ from sympy import And, Piecewise, Rational, ceiling, exp, log, oo, sqrt
 
 from mlsysim.formulas import benchmark_runs, chunked_chain, deployment, serving_latencies, serving_waits
 from mlsysim.formulas.chunked_chain import EACH, SARATHI, mixed
+from mlsysim.formulas.benchmark_runs import unmet
 from mlsysim.formulas.deployment import best_rate, by_load
 from mlsysim.formulas.iteration import PASSED
 from mlsysim.formulas.replica_layout import COLOCATED
@@ -69,7 +70,7 @@ from mlsysim.symbols.chunked_prefill import (
     w_left,
     x_full,
 )
-from mlsysim.symbols.closed_loops import T_fr, ttft_s
+from mlsysim.symbols.closed_loops import K_z, T_fr, T_st, ttft_s
 from mlsysim.symbols.deployment import (
     A_1,
     D_1,
@@ -747,12 +748,13 @@ _LATER = Max(WITH_A_SLOT - tau_d, tau_d / 10**9)
 
 token_mean = Formula(
     tpot_mean,
-    when(STEADY, when(OPEN, u_ans * tau_N + X_1, N_e / lam_e) / FURTHER + T_short, oo),
+    when(STEADY, when(OPEN, u_ans * tau_N + X_1, N_e / lam_e - unmet(T_st)) / FURTHER + T_short, oo),
     title="Mean time per output token beside chunks of prompts",
     source=SARATHI,
     variant=KIND,
     example=Example(
-        {Z_all: 0, mu_e: 4, rho_e: 0.5, u_ans: 50, tau_N: 20, X_1: 100, n_out: 101, N_e: 1, lam_e: 1, T_short: 2},
+        {Z_all: 0, mu_e: 4, rho_e: 0.5, u_ans: 50, tau_N: 20, X_1: 100, n_out: 101, N_e: 1, lam_e: 1, T_short: 2,
+         K_z: 0, T_st: 0},
         "13 ms",
         derived="(50 * 20 + 100) / 100 + 2",
     ),
@@ -948,7 +950,7 @@ _LOADED = (
 
 replica_goodput = Formula(
     lam_g,
-    best_rate(swapped(by_load(COLOCATED), _LOADED, _OWN_PROMPT), {tau_Z: request / mu_e}),
+    best_rate(swapped(by_load(COLOCATED), _LOADED, _OWN_PROMPT), {tau_Z: request / mu_e, T_st: 0}),
     title="Goodput of a replica of mixed iterations",
     source=DISTSERVE,
     variant=KIND,
@@ -972,6 +974,7 @@ def replica() -> tuple[Formula, ...]:
         chunked_chain.closed_batch,
         chunked_chain.prompt_chunks,
         benchmark_runs.prompts_together,
+        chunked_chain.closed_stalls,
         chunked_chain.closed_first,
         chunked_chain.closed_step,
         chunked_chain.replica_rate,

@@ -13,6 +13,7 @@ from typing import Any
 from sympy import And, Piecewise, ceiling, floor
 
 from mlsysim.formulas import answer_times, deployment, serving_latencies, serving_load
+from mlsysim.formulas.benchmark_runs import unmet
 from mlsysim.formulas.iteration import PASSED
 from mlsysim.formulas.serving_engines import FURTHER, LITTLE, ORCA, shared_rate, step
 from mlsysim.formulas.serving_load import arriving
@@ -31,6 +32,7 @@ from mlsysim.symbols.deployment import (
     A_slo,
     B_e,
     D_each,
+    N_e,
     N_z,
     Z_all,
     Z_e,
@@ -152,6 +154,17 @@ step_at_load = Formula(
     title="Decode step that a request meets, in step or not",
     source=ORCA,
     variant=KIND,
+    no_example=PASSED,
+)
+
+token_mean = Formula(
+    tpot_mean,
+    serving_latencies.token_mean.expression
+    - when(IN_STEP, 0, unmet(N_e / request * D_each)) / FURTHER,
+    title="Mean time per output token, in step or not",
+    source=ORCA,
+    variant=KIND,
+    assumes="Of the prompts that start a run, half are behind that of an answer.",
     no_example=PASSED,
 )
 
@@ -286,6 +299,7 @@ FORMULAS = (
     closed_batch,
     replica_rate,
     step_at_load,
+    token_mean,
     first_token_quantile,
     token_quantile,
     first_in_time,

@@ -266,8 +266,9 @@ def _of(kind: str, formulas: Iterable[Formula]) -> tuple[Formula, ...]:
 
 def by_load(kind: str) -> tuple[Formula, ...]:
     """Formulas that follow from the load of a kind of replica, up to the attainment."""
+    first = benchmark_runs.first_token_mean
     latencies = (*serving_load.BY_LOAD, *serving_waits.FORMULAS, *serving_latencies.FORMULAS, *answer_times.LAW)
-    return _of(kind, (*latencies, *ATTAINMENT))
+    return _of(kind, (first, *latencies, *ATTAINMENT))
 
 
 #: Shares of the requests that are in time.
@@ -483,6 +484,7 @@ def replica(kind: str = COLOCATED) -> tuple[Formula, ...]:
     """All of a replica that prefills and decodes by turns, or of two pools."""
     engines = (
         benchmark_runs.frontend_wait,
+        benchmark_runs.first_token_mean,
         *serving_engines.FORMULAS,
         *serving_load.FORMULAS,
         *serving_waits.FORMULAS,

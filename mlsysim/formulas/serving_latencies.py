@@ -10,7 +10,6 @@ from typing import Any
 
 from sympy import And, Piecewise, Rational, exp, log, oo, sqrt
 
-from mlsysim.formulas import benchmark_runs
 from mlsysim.formulas.continuous_batching import gamma_quantile, sixth_of_skewness, waits
 from mlsysim.formulas.iteration import PASSED
 from mlsysim.formulas.replica_layout import COLOCATED, DISAGGREGATED
@@ -576,7 +575,6 @@ whole_mean = Formula(
 FORMULAS = (
     first_token_mean,
     pool_first_token_mean,
-    benchmark_runs.first_token_mean,
     first_token_variance,
     first_token_skewness,
     first_token_law,

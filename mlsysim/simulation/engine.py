@@ -358,14 +358,17 @@ def serve(asked, times, rules, seen, work, most):
             return False
         most -= 1
         now = floats[NOW]
+        idle = numbers[DECODING] == 0 and numbers[PARTIAL] < 0 and numbers[WAITING] == 0
+        looks = numbers[LOOKED] == 0 or idle
         if rules.in_flight:
             while numbers[OPENED] < min(opening, rules.in_flight + numbers[CHAINS]):
                 request = asked.opening[numbers[OPENED]]
-                time = now + asked.front[request] + rules.missed
-                numbers[FUTURE] = push(work.future, work.future_of, numbers[FUTURE], time, request)
+                later = asked.front[request] + (0.0 if idle else rules.missed)
+                if later <= 0 and looks:
+                    send(asked, seen, work, request, now)
+                else:
+                    numbers[FUTURE] = push(work.future, work.future_of, numbers[FUTURE], now + later, request)
                 numbers[OPENED] += 1
-        idle = numbers[DECODING] == 0 and numbers[PARTIAL] < 0 and numbers[WAITING] == 0
-        looks = numbers[LOOKED] == 0 or idle
         if looks and not rules.in_flight:
             while numbers[OPENED] < opening and asked.arrival[asked.opening[numbers[OPENED]]] <= now:
                 request = asked.opening[numbers[OPENED]]
@@ -457,7 +460,7 @@ def serve(asked, times, rules, seen, work, most):
             seconds = prompt_time(times, computed, attention)
         floats[NOW] += seconds
         floats[BUSY] += seconds
-        numbers[HELD] = numbers[HELD] + steps if numbers[WAITING] > 0 and computed == 0 else 0
+        numbers[HELD] = numbers[HELD] + steps if numbers[WAITING] > 0 else 0
         # Whoever prefilled without decoding looks at once.
         numbers[LOOKED] = (numbers[LOOKED] + steps) % rules.poll if decoding else 0
 

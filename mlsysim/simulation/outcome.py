@@ -67,7 +67,7 @@ class Question:
         Where requests are from; empty where they were drawn.
     prioritised, in_sessions : bool
         Whether some go first, and whether some follow others.
-    turns, rounds, seed : int
+    turns, seed : int
         As given.
     left_out : float
         Share of the requests at the start that counts for nothing.
@@ -87,7 +87,6 @@ class Question:
     prioritised: bool
     in_sessions: bool
     turns: int
-    rounds: int
     seed: int
     left_out: float
     step_error: float
@@ -305,8 +304,6 @@ class Simulation:
             )
         if asked.prioritised:
             yield "the law serves requests in the order in which they come, whatever their priority"
-        if asked.rounds:
-            yield f"the law is that of a steady state, without the start of {asked.rounds} rounds"
         values = asked.binding.values
         if any(values.get(name, 1) > 1 for name in ("pp_size", "dp_attention_size")):
             yield "a prompt stops all stages and attention ranks here: the law lets each of them go on by itself"

@@ -79,6 +79,13 @@ x_z = variable(
     "evenly.",
     nonnegative(),
 )
+T_st = variable(
+    "closed_stalls",
+    r"T_{\circlearrowleft,\mathrm{st}}",
+    "ms",
+    "What prompts of the others add to the decode steps of an answer in a closed loop.",
+    nonnegative(),
+)
 ttft_s = variable(
     "ttft_steady", r"\mu_{\mathrm{first,s}}", "ms", "Time to first token without the start of a run, mean.",
 )  # fmt: skip

@@ -62,7 +62,8 @@ DIVISORS = {"per_replica_qps_capacity", "tokens_per_second", "mean_rank_factor"}
 WITHOUT = (
     "concurrency", "num_replicas", "ttft_slo", "tpot_slo", "e2e_slo", "replica_goodput", "num_speculative_tokens",
     "prefill_cost_share", "isl_cv", "osl_cv", "prompt_time_cv", "short_answer_variance", "cohort_size",
-    "remote_kv_share", "expert_efficiency", "weight_only_expert_efficiency",
+    "remote_kv_share", "expert_efficiency", "weight_only_expert_efficiency", "num_rounds", "poll_interval",
+    "batch_wait", "frontend_wait", "prompts_together",
 )  # fmt: skip
 #: Zero where nobody waits for a slot.
 FREE = ("slot_wait_probability", "prompt_slot_wait_probability")
@@ -81,6 +82,8 @@ BUSY = (
 def deployed(point: dict[str, float], rng: random.Random) -> dict[str, float]:
     """Values of a deployment that are drawn to meet each of its cases."""
     found = {name: 0.0 for name in WITHOUT if name in point and rng.random() < 0.6}
+    if not found.get("concurrency", point.get("concurrency", 1)) and "num_rounds" in point:
+        found["num_rounds"] = 0.0  # of a closed loop
     found |= {name: 0.0 for name in FREE if name in point and rng.random() < 0.1}
     found |= {name: point[name] or 10 ** rng.uniform(-2, 2) for name in BUSY if name in point}
     if {"first_token_law", "first_token_variance"} <= set(point):  # a law that is none has no variance either

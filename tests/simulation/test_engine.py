@@ -32,12 +32,12 @@ def asked(arrival, prompt, answer):
     whole = lambda each: np.array(np.broadcast_to(each, count), np.int64)  # noqa: E731
     even, none = np.ones(count), whole(-1)
     return Requests(
-        np.array(arrival, float), whole(prompt), whole(answer), even, whole(0), none, none, np.arange(count)
+        np.array(arrival, float), whole(prompt), whole(answer), even, whole(0), none, none, np.arange(count), np.zeros(count)
     )
 
 
 def rules(**changed):
-    return Rules(False, 0, 1000, 1e12, 0.0, 1.0, 0.0, 0.0, 0, 0.0, 1, 0.0)._replace(**changed)
+    return Rules(False, 0, 1000, 1e12, 0.0, 1.0, 0.0, 0.0, 0, 0.0, 1, 0.0, 0.0, 1, 0)._replace(**changed)
 
 
 def waits(service, rate, prompt, count=200_000):
@@ -152,7 +152,7 @@ def test_whatever_is_asked_is_served_once_and_leaves_nothing_behind(seed, monkey
         last[name] = place
     opening = np.setdiff1d(np.arange(count), follows)
     many = Requests(np.sort(rng.exponential(3, count)), rng.integers(1, 60, count), rng.integers(1, 40, count),
-                    np.ones(count), rng.integers(0, 3, count), follows, session, opening)  # fmt: skip
+                    np.ones(count), rng.integers(0, 3, count), follows, session, opening, np.zeros(count))  # fmt: skip
     limit = rules(chunked=bool(seed % 2), budget=32, slots=int(rng.integers(1, 20)), cache=rng.uniform(130, 400),
                   fixed=float(rng.integers(0, 5)), watermark=0.01, hit_share=rng.choice([0.0, 0.4]),
                   in_flight=int(rng.choice([0, 5])), think=rng.choice([0.0, 2.0]))  # fmt: skip
