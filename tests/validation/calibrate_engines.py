@@ -22,12 +22,11 @@ from scipy.optimize import least_squares
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from validation import silicon_rows
-from validation.silicon_rows import DENSE, LATENT, asked, contradicted, origin, stack_of, variant_of
+from validation.silicon_rows import DENSE, LATENT, asked, contradicted, format_of, origin, stack_of, variant_of
 
 from mlsysim import Models, ServingModel, Stacks
 from mlsysim.backends import compiled
 from mlsysim.errors import UnknownNameError
-from mlsysim.formats import rate_format
 
 CATALOG = Path(__file__).parents[2] / "mlsysim" / "catalog" / "data" / "stacks.toml"
 FITTED = tuple(dict.fromkeys(stack for stack in silicon_rows.STACKS.values() if stack != "TensorRT_LLM_H100"))
@@ -87,11 +86,6 @@ def searched(rows: list[dict[str, Any]]) -> list[str]:
     found |= {"weight_read_efficiency"} if "fp4" in formats else set()
     found |= {"exchange_latency"} if any(row["attention_dp"] > 1 for row in rows) else set()
     return [name for name in EXPECTED if name in found]
-
-
-def format_of(row: dict[str, Any]) -> str:
-    """Format of the products of a row."""
-    return rate_format(asked(row).get("precision", "bf16"))
 
 
 def experts_of(row: dict[str, Any]) -> str:

@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from mlsysim.formats import rate_format
+
 #: A sample of the rows that can be asked, drawn by a fixed hash; the whole stands beside the project.
 SAMPLE: dict[str, Any] = json.loads(Path(__file__).with_name("silicon.json").read_text(encoding="utf-8"))
 WHOLE = Path(__file__).parents[3] / "shared" / "validation" / "data" / "serving_silicon_shown.json"
@@ -187,6 +189,11 @@ def asked(row: dict[str, Any]) -> dict[str, Any]:
     if row["engine"] != "sglang":
         found["max_num_batched_tokens"] = max(budget(row), slots(row))
     return found | ({"num_rounds": 10, "isl_cv": SPREAD, "osl_cv": SPREAD} if run else {})
+
+
+def format_of(row: dict[str, Any]) -> str:
+    """Format of the products of a row."""
+    return rate_format(asked(row).get("precision", "bf16"))
 
 
 @cache
