@@ -1067,6 +1067,7 @@ class _ServingResult(Result):
     clearing_time: Quantity[Any]
     closed_batch: Quantity[Any]
     closed_first: Quantity[Any]
+    closed_stalls: Quantity[Any]
     closed_step: Quantity[Any]
     cohort_cycle: Quantity[Any]
     cohort_place_p50: Quantity[Any]
@@ -4744,6 +4745,7 @@ class _EconomicsResult(Result):
     clearing_time: Quantity[Any]
     closed_batch: Quantity[Any]
     closed_first: Quantity[Any]
+    closed_stalls: Quantity[Any]
     closed_step: Quantity[Any]
     cohort_cycle: Quantity[Any]
     cohort_place_p50: Quantity[Any]
@@ -5281,10 +5283,7 @@ class _EconomicsResult(Result):
     poisson_wait: Quantity[Any]
     poisson_wait_scale: Quantity[Any]
     poll_interval: float
-<<<<<<< HEAD
     pool_share: float
-=======
->>>>>>> loop
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -6138,6 +6137,7 @@ class _MemoryExpansionResult(Result):
     clearing_time: Quantity[Any]
     closed_batch: Quantity[Any]
     closed_first: Quantity[Any]
+    closed_stalls: Quantity[Any]
     closed_step: Quantity[Any]
     cohort_cycle: Quantity[Any]
     cohort_place_p50: Quantity[Any]
@@ -6612,10 +6612,7 @@ class _MemoryExpansionResult(Result):
     poisson_wait_scale: Quantity[Any]
     policy: str
     poll_interval: float
-<<<<<<< HEAD
     pool_share: float
-=======
->>>>>>> loop
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]

@@ -309,7 +309,9 @@ _ahead = (
     * _full
 )
 #: Prefill of a prompt with those that come with it.
-_with_others = when(n_chunk <= 1, mixed(Max(0, N_z - request), Min(_ROOM, (1 + _number) * s_n)), _beside(Max(0, N_z - request)))
+_with_others = when(
+    n_chunk <= 1, mixed(Max(0, N_z - request), Min(_ROOM, (1 + _number) * s_n)), _beside(Max(0, N_z - request))
+)
 
 closed_first = Formula(
     D_Z,
@@ -417,9 +419,7 @@ first_token_quantile = Formula(
 
 token_mean = Formula(
     tpot_mean,
-    Piecewise(
-        (_law("tpot_mean"), OPEN), ((u_ans * tau_Z - unmet(T_st)) / FURTHER, mu_e > 0), (oo, True)
-    ),
+    Piecewise((_law("tpot_mean"), OPEN), ((u_ans * tau_Z - unmet(T_st)) / FURTHER, mu_e > 0), (oo, True)),
     title="Mean time per output token under chunked prefill",
     source=SARATHI,
     variant=CHUNKED,

@@ -12,8 +12,8 @@ from typing import Any
 from sympy import And, Piecewise, Rational, ceiling, exp, log, oo, sqrt
 
 from mlsysim.formulas import benchmark_runs, chunked_chain, deployment, serving_latencies, serving_waits
-from mlsysim.formulas.chunked_chain import EACH, SARATHI, mixed
 from mlsysim.formulas.benchmark_runs import unmet
+from mlsysim.formulas.chunked_chain import EACH, SARATHI, mixed
 from mlsysim.formulas.deployment import best_rate, by_load
 from mlsysim.formulas.iteration import PASSED
 from mlsysim.formulas.replica_layout import COLOCATED
@@ -753,8 +753,20 @@ token_mean = Formula(
     source=SARATHI,
     variant=KIND,
     example=Example(
-        {Z_all: 0, mu_e: 4, rho_e: 0.5, u_ans: 50, tau_N: 20, X_1: 100, n_out: 101, N_e: 1, lam_e: 1, T_short: 2,
-         K_z: 0, T_st: 0},
+        {
+            Z_all: 0,
+            mu_e: 4,
+            rho_e: 0.5,
+            u_ans: 50,
+            tau_N: 20,
+            X_1: 100,
+            n_out: 101,
+            N_e: 1,
+            lam_e: 1,
+            T_short: 2,
+            K_z: 0,
+            T_st: 0,
+        },
         "13 ms",
         derived="(50 * 20 + 100) / 100 + 2",
     ),

@@ -95,7 +95,9 @@ cohort_cycle = Formula(
     _prefills(B_z) + u_ans * tau_z + _FRONT,
     title="Time of a round",
     source=OWN,
-    example=Example({B_z: 10, D_each: 30, u_ans: 100, tau_z: 8, Z_e: 10, B_e: 16, T_fr: 0}, "1100 ms", derived="10 * 30 + 100 * 8"),
+    example=Example(
+        {B_z: 10, D_each: 30, u_ans: 100, tau_z: 8, Z_e: 10, B_e: 16, T_fr: 0}, "1100 ms", derived="10 * 30 + 100 * 8"
+    ),
 )
 
 cohort_rounds = Formula(
@@ -159,8 +161,7 @@ step_at_load = Formula(
 
 token_mean = Formula(
     tpot_mean,
-    serving_latencies.token_mean.expression
-    - when(IN_STEP, 0, unmet(N_e / request * D_each)) / FURTHER,
+    serving_latencies.token_mean.expression - when(IN_STEP, 0, unmet(N_e / request * D_each)) / FURTHER,
     title="Mean time per output token, in step or not",
     source=ORCA,
     variant=KIND,

@@ -11,7 +11,14 @@ from typing import Any
 
 from sympy import And, Or, Piecewise, Rational, ceiling, oo, sqrt
 
-from mlsysim.formulas import answer_times, benchmark_runs, serving_engines, serving_latencies, serving_load, serving_waits
+from mlsysim.formulas import (
+    answer_times,
+    benchmark_runs,
+    serving_engines,
+    serving_latencies,
+    serving_load,
+    serving_waits,
+)
 from mlsysim.formulas.answer_times import FIRST_PART, GAMMA
 from mlsysim.formulas.continuous_batching import gamma_normal
 from mlsysim.formulas.replica_layout import COLOCATED, DISAGGREGATED
@@ -164,7 +171,19 @@ last_in_time = Formula(
     variant=WHOLE,
     assumes="By the law of their quantiles. Where lengths are alike none is sooner than a request alone.",
     example=Example(
-        {T_3: 900, Z_all: 0, rho_e: 0.5, e2e_mean: 900, v_T: 0.25, y_T: 0.1, w_T: 1, T_fr: 0, D_1: 50, n_out: 101, tpot_1: 5},
+        {
+            T_3: 900,
+            Z_all: 0,
+            rho_e: 0.5,
+            e2e_mean: 900,
+            v_T: 0.25,
+            y_T: 0.1,
+            w_T: 1,
+            T_fr: 0,
+            D_1: 50,
+            n_out: 101,
+            tpot_1: 5,
+        },
         "0.53983",
         derived="0.539827837",
     ),

@@ -50,9 +50,7 @@ h_0 = variable(
     "first token.",
     nonnegative(),
 )
-h_1 = variable(
-    "frontend_token_time", "h_1", "µs/token", "The same, more for each token of its prompt.", nonnegative()
-)
+h_1 = variable("frontend_token_time", "h_1", "µs/token", "The same, more for each token of its prompt.", nonnegative())
 r_poll = variable(
     "poll_interval",
     r"r_{\mathrm{poll}}",

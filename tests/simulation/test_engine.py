@@ -32,7 +32,15 @@ def asked(arrival, prompt, answer):
     whole = lambda each: np.array(np.broadcast_to(each, count), np.int64)  # noqa: E731
     even, none = np.ones(count), whole(-1)
     return Requests(
-        np.array(arrival, float), whole(prompt), whole(answer), even, whole(0), none, none, np.arange(count), np.zeros(count)
+        np.array(arrival, float),
+        whole(prompt),
+        whole(answer),
+        even,
+        whole(0),
+        none,
+        none,
+        np.arange(count),
+        np.zeros(count),
     )
 
 

@@ -240,7 +240,7 @@ def main() -> None:
             print(f"  {model} ({sum(own)}): {error_of(loops, values, own)}", end="")
             if "--quick" not in sys.argv and not all(own):
                 others = Loops([row for row, left in zip(rows, own, strict=True) if not left])
-                found = {**{name: EXPECTED[name][0] for name in values}, **fitted(others, values, 6)[0]}
+                found = {**{name: EXPECTED[name][0] for name in values}, **fitted(others, values, 4)[0]}
                 without.setdefault(stack, {})[model] = {name: float(f"{each:.3g}") for name, each in found.items()}
                 print(f"; left out {error_of(loops, found, own)}", end="")
             print(flush=True)
