@@ -250,8 +250,8 @@ def main() -> None:
         if without.get(stack):
             found = _shown(medians(loops, left, run))
             print(f"  InferenceX, left out: {found}")
-            text = saying(text, stack, f"With a model left out {found} off in the median; other kernels of experts are a "
-                          "guess of 25%.")  # fmt: skip
+            words = f"With a model left out {found} off in the median; other kernels of experts are a guess of 25%."
+            text = saying(text, stack, words)
         print(f"  {time.monotonic() - began:.0f} s", flush=True)
         if "--write" in sys.argv:
             CATALOG.write_text(text, encoding="utf-8")

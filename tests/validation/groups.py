@@ -20,6 +20,7 @@ from validation import (
     published_servers,
     published_serving,
     published_steps,
+    serving_silicon,
     simulated_queue,
     training_peaks,
 )
@@ -43,6 +44,7 @@ GROUPS: tuple[Group, ...] = (
     *published_flops.GROUPS,
     *published_iterations.GROUPS,
     *published_servers.GROUPS,
+    *serving_silicon.GROUPS,
     *published_steps.GROUPS,
     *published_expert_parallel.GROUPS,
     *published_finetuning.GROUPS,
