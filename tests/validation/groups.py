@@ -22,6 +22,7 @@ from validation import (
     published_servers,
     published_serving,
     published_steps,
+    serving_silicon,
     simulated_queue,
     training_peaks,
 )
@@ -46,6 +47,7 @@ GROUPS: tuple[Group, ...] = (
     *published_iterations.GROUPS,
     *published_batches.GROUPS,
     *published_servers.GROUPS,
+    *serving_silicon.GROUPS,
     *published_steps.GROUPS,
     *measured_steps.GROUPS,
     *published_expert_parallel.GROUPS,
