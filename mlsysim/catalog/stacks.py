@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from mlsysim.catalog.entries import (
     Accelerator,
@@ -37,6 +37,14 @@ class Engine(Entry):
     what: ClassVar[str] = "engine"
 
     variant: Choice
+
+    def values(self) -> dict[str, Any]:
+        """Its variant, a :class:`Choice`."""
+        return {"variant": self.variant}
+
+    def text(self, name: str, digits: int = 6) -> str:
+        """See :meth:`Entry.text`."""
+        return self.values()[name].text(digits)
 
 
 class Stack(Entry):

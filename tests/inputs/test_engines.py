@@ -27,6 +27,7 @@ def test_each_names_a_variant_and_says_where_it_is_from(name):
     engine = builtin().find(Engine.what, name)
     assert engine.variant.value in ServingModel.variants
     assert engine.variant.source.startswith("https://")
+    assert str(engine) == f"<Engine {engine.name}: variant={engine.variant.value}>"
     result = ServingModel().solve(**ASKED, engine=name)
     assert result.model.variant == engine.variant.value
     assert f"answers by {engine.variant.value}, as {engine.name} schedules" in "; ".join(result.notes)
