@@ -91,8 +91,6 @@ _HEADLINE = (
     "goodput",
     "goodput_per_accelerator",
     "ttft_mean",
-    "ttft_steady",
-    "ttft_burst",
     "ttft_p50",
     "ttft_p90",
     "ttft_p99",
