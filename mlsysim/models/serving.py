@@ -132,16 +132,10 @@ _POOLS = (
     "kv_transfer_bandwidth",
     *(size.name for size in _PREFILL_LAYOUT.values()),
 )
-#: Laws of chunked prefill know one group of requests.
-_ONE_GROUP = (
-    Requirement(p, Eq(p, 1), "must be 1 with chunked prefill"),
-    Requirement(d_a, Eq(d_a, 1), "must be 1 with chunked prefill"),
-)
-
-
+#: Laws of chunked prefill know no stages.
 _BUDGET = (
     Requirement(C_b, C_b / token >= B_seq / request, "must be at least {max_num_seqs}, as in vLLM"),
-    *_ONE_GROUP,
+    Requirement(p, Eq(p, 1), "must be 1 with chunked prefill"),
 )
 
 

@@ -115,6 +115,26 @@ def test_frontends_count_where_requests_come_by_themselves(variant):
     assert seconds(seen, "ttft_mean") == pytest.approx(behind.canonical("ttft_mean"), rel=0.05)
 
 
+@pytest.mark.parametrize("variant", ["chunked_estimate", "chunked"])
+def test_attention_ranks_have_a_budget_each(variant):
+    asked = {"model": "DeepSeek_V3", "hardware": "H200", "precision": "w8a8", "ep_size": 8, "isl": 2000, "osl": 900}
+    asked |= {"osl_cv": SPREAD, "concurrency": 128, "num_rounds": 10}
+    ranks = {"tp_size": 1, "dp_attention_size": 8}
+    apart = ServingModel(variant).solve(**asked, **ranks)
+    # A prompt has a rank of its own, which the others wait for: it takes longer, and eight at a time no more.
+    together = ServingModel(variant).solve(**asked, tp_size=8)
+    assert apart.canonical("ttft_steady") > 1.3 * together.canonical("ttft_steady")
+    assert apart.canonical("ttft_burst") < together.canonical("ttft_burst")
+    held = ServingModel(variant).solve(**asked, **ranks, batch_wait=30)
+    assert held.canonical("tpot_mean") < 0.9 * apart.canonical("tpot_mean")
+    cut = ServingModel(variant).solve(**asked, **ranks, max_num_batched_tokens=1024)
+    assert cut.canonical("prompt_chunks") == 2
+    with pytest.raises(InputError, match="dp_attention_size=8: must be 1 where prompts are prefilled in chunks"):
+        ServingModel(variant).simulate(**asked, **ranks)
+    with pytest.raises(InputError, match="pp_size=2: must be 1 with chunked prefill"):
+        ServingModel(variant).solve(**asked, tp_size=8, pp_size=2)
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [
