@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import sympy
-from sympy import And, Piecewise, Rational, ceiling, exp, oo
+from sympy import And, Piecewise, Rational, ceiling, exp, floor, oo
 
 from mlsysim.formulas import benchmark_runs, deployment, serving_engines, serving_load
 from mlsysim.formulas.benchmark_runs import LOOKS, RUN, admitted, step_and_prompts, unmet
@@ -47,6 +47,7 @@ from mlsysim.symbols.chunked import (
     tau_full,
     tau_pair,
     tau_Z,
+    uncut,
 )
 from mlsysim.symbols.closed_loops import T_fr, T_st, ttft_b, ttft_s, x_z
 from mlsysim.symbols.deployment import (
@@ -101,7 +102,11 @@ _CHAIN = "a Markov chain"
 #: Tokens of an iteration that a decoding request takes.
 EACH = 1 + gamma_s
 #: Tokens of an iteration of all attention ranks, each of which has a budget.
-BUDGET = C_b * d_a
+_TOKENS = C_b * d_a
+#: Requests that a full iteration begins where prompts are not cut: each brings its prompt and its decode steps.
+_BEGUN = Max(floor(_TOKENS / (s_n + EACH * u_ans * token)), Min(1, Max(0, _TOKENS - s_n) / (EACH * u_ans * token)))
+#: Tokens that full iterations take, mean.
+BUDGET = when(uncut, _BEGUN * (s_n + EACH * u_ans * token), _TOKENS)
 
 
 def mixed(requests: Any, tokens: Any) -> Any:
@@ -116,7 +121,8 @@ def mixed(requests: Any, tokens: Any) -> Any:
 
 def room(requests: Any) -> Any:
     """Tokens for prompts beside so many decoding requests."""
-    return Max(0, BUDGET - EACH * requests * (token / request))
+    left = Max(0, _TOKENS - EACH * requests * (token / request))
+    return when(uncut, s_n * floor(left / s_n), left)
 
 
 _n, _c = sympy.Dummy("n", nonnegative=True), sympy.Dummy("c", nonnegative=True)
@@ -173,7 +179,11 @@ full_batch = Formula(
     title="Requests that decode where every iteration is full",
     source=SARATHI,
     assumes="A request brings its prompt and the tokens of its decode steps; a full iteration clears the budget.",
-    example=Example({u_ans: 100, C_b: 2048, d_a: 1, s_n: 924, gamma_s: 0}, "200 request", derived="100 * 2048 / (924 + 100)"),
+    example=Example(
+        {uncut: 0, u_ans: 100, C_b: 2048, d_a: 1, s_n: 924, gamma_s: 0},
+        "200 request",
+        derived="100 * 2048 / (924 + 100)",
+    ),
 )
 
 saturated_iteration = Formula(
@@ -208,7 +218,9 @@ slot_decode_share = Formula(
     assumes="Requests end one by one, and a prompt follows each at once; none where prompts need more tokens than "
     "decode steps leave of the budget.",
     example=Example(
-        {s_n: 500, C_b: 2048, d_a: 1, N_sl: 48, gamma_s: 0, B_e: 50, u_ans: 49}, "0.36788", derived="exp(-50 / 50)"
+        {uncut: 0, s_n: 500, C_b: 2048, d_a: 1, N_sl: 48, gamma_s: 0, B_e: 50, u_ans: 49},
+        "0.36788",
+        derived="exp(-50 / 50)",
     ),
 )
 
@@ -240,7 +252,7 @@ capacity = Formula(
 )
 
 #: Requests whose decode steps leave room for a prompt, or for half of what an iteration takes.
-_roomy = (BUDGET - Min(s_n, BUDGET / 2)) / EACH * (request / token)
+_roomy = (_TOKENS - when(uncut, s_n, Min(s_n, _TOKENS / 2))) / EACH * (request / token)
 
 closed_batch = Formula(
     N_z,
@@ -251,7 +263,9 @@ closed_batch = Formula(
     assumes="Where decode steps would leave less of the budget than a prompt needs, full iterations clear it: those "
     "beyond wait for their prompt.",
     example=Example(
-        {Z_all: 50, B_e: 40, Z_e: 50, C_b: 2048, d_a: 1, s_n: 512, gamma_s: 0, N_full: 200}, "40 request", derived="min(40, 50)"
+        {Z_all: 50, B_e: 40, Z_e: 50, C_b: 2048, d_a: 1, s_n: 512, gamma_s: 0, N_full: 200, uncut: 0},
+        "40 request",
+        derived="min(40, 50)",
     ),
 )
 
@@ -260,10 +274,10 @@ _own_room = room(N_z) / d_a
 
 prompt_chunks = Formula(
     n_chunk,
-    ceiling(s_n / token / Max(1, _own_room / token)),
+    when(uncut, 1, ceiling(s_n / token / Max(1, _own_room / token))),
     title="Iterations of a prompt in a closed loop",
     source=SARATHI,
-    example=Example({s_n: 5000, C_b: 2048, d_a: 1, N_z: 48, gamma_s: 0}, "3", derived="ceil(5000 / 2000)"),
+    example=Example({uncut: 0, s_n: 5000, C_b: 2048, d_a: 1, N_z: 48, gamma_s: 0}, "3", derived="ceil(5000 / 2000)"),
 )
 
 _rest = Max(0, s_n - (n_chunk - 1) * _own_room)
@@ -275,7 +289,7 @@ def _beside(requests: Any) -> Any:
 
 
 #: Prompts that an iteration has room for, and time of one where all is taken.
-_ROOM = Max(token, room(N_z))
+_ROOM = Max(when(uncut, s_n, token), room(N_z))
 _FIT = _ROOM / s_n
 _full = mixed(N_z, _ROOM) / _FIT
 _number = x_z / request

@@ -37,7 +37,7 @@ from mlsysim.symbolic import (
     when,
 )
 from mlsysim.symbols.batching import k_T, v_T
-from mlsysim.symbols.chunked import C_b, N_full, N_sl, cv_in, cv_out, mu_sl, s_n, tau_full, tau_Z
+from mlsysim.symbols.chunked import C_b, N_full, N_sl, cv_in, cv_out, mu_sl, s_n, tau_full, tau_Z, uncut
 from mlsysim.symbols.chunked_prefill import (
     P_0,
     P_1,
@@ -151,7 +151,9 @@ prompt_room_seen = Formula(
     title="Tokens of prompts beside the requests that one meets",
     source=SARATHI,
     variant=KIND,
-    example=Example({C_b: 2048, d_a: 1, N_met: 48, gamma_s: 0, s_n: 924, u_ans: 100}, "2000 token", derived="2048 - 48"),
+    example=Example(
+        {uncut: 0, C_b: 2048, d_a: 1, N_met: 48, gamma_s: 0, s_n: 924, u_ans: 100}, "2000 token", derived="2048 - 48"
+    ),
 )
 
 full_time_seen = Formula(
@@ -193,7 +195,7 @@ prompt_room = Formula(
     source=SARATHI,
     variant=KIND,
     example=Example(
-        {A_n: 2000, x_full: 0.1, C_b: 2048, d_a: 1, s_n: 924, u_ans: 100, gamma_s: 0},
+        {uncut: 0, A_n: 2000, x_full: 0.1, C_b: 2048, d_a: 1, s_n: 924, u_ans: 100, gamma_s: 0},
         "1984.8 token",
         derived="2000 - 0.1 * 152",
     ),

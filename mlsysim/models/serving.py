@@ -33,7 +33,7 @@ from mlsysim.models.shape import DECODES, UNCROSSED, prefill_caveats
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Requirement, request, token, when
 from mlsysim.symbolic.exchange import exchanged
-from mlsysim.symbols.chunked import C_b, cv_in, cv_out
+from mlsysim.symbols.chunked import C_b, cv_in, cv_out, uncut
 from mlsysim.symbols.closed_loops import K_z, r_poll, w_wait
 from mlsysim.symbols.deployment import (
     T_1,
@@ -136,6 +136,11 @@ _POOLS = (
 _BUDGET = (
     Requirement(C_b, C_b / token >= B_seq / request, "must be at least {max_num_seqs}, as in vLLM"),
     Requirement(p, Eq(p, 1), "must be 1 with chunked prefill"),
+    Requirement(
+        uncut,
+        Eq(uncut, 0) | (C_b > s_in),
+        "must be False where a prompt of {isl} is longer than {max_num_batched_tokens}",
+    ),
 )
 
 
@@ -345,6 +350,7 @@ class ServingModel(PerformanceModel):
         *LAYOUT,
         "max_num_seqs",
         "max_num_batched_tokens",
+        "whole_prompts",
         "precision",
         "weight_dtype",
         "compute_dtype",
@@ -390,6 +396,7 @@ class ServingModel(PerformanceModel):
         "prefix_len": 512,
         "prefix_zipf": 1.0,
         "max_num_batched_tokens": 8192,
+        "whole_prompts": False,
         "acceptance_rate": 0.0,
         "draft_cost": 0.0,
         "prefill_workers": 1,

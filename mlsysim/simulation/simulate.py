@@ -219,7 +219,7 @@ class _Deployment:
         poll, wait = (int(self.known.get(name, 0)) for name in ("poll_interval", "batch_wait"))
         rules = Rules(
             self.chunked, budget, slots, cache, fixed, per_token, WATERMARK, share, 0, pause, each, self.draft_time,
-            missed, max(1, poll), wait,
+            missed, max(1, poll), bool(self.known.get("whole_prompts")), wait,
         )  # fmt: skip
         parts = loads.split(load, replicas, seed)
         runs: list[Run] = []
