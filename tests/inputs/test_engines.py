@@ -58,6 +58,8 @@ def test_the_newest_stack_that_knows_the_device_gives_its_flags(made):
     assert {name: result.canonical(name) for name in FAST} == FAST
     typed = ServingModel().solve(**ASKED, engine="vllm", max_num_seqs=8)
     assert typed.canonical("max_num_seqs") == 8
+    whole = Stack(name="whole", whole_prompts=True)
+    assert ServingModel("chunked_estimate").solve(**ASKED, isl=500, stack=whole)["whole_prompts"]
     other = ServingModel().solve(**{**ASKED, "hardware": "H200"}, engine="vLLM")
     assert other.entries["stack"] is made[1]
     assert other.canonical("max_num_seqs") == 256
