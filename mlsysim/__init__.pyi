@@ -286,7 +286,6 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
-    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     dp_size: float | str | Quantity[Any]
@@ -334,9 +333,6 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
     memory_spread: float | str | Quantity[Any]
-    memory_reading: str
-    context_memory: float | str | Quantity[Any]
-    pool_share: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
     hidden_dim: float | str | Quantity[Any]
@@ -415,7 +411,6 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
-    driver_memory: float | str | Quantity[Any]
     stack: str | _catalog.Stack
     recipe: str | _catalog.Recipe
 class _TrainingMemoryResult(Result):
@@ -430,7 +425,6 @@ class _TrainingMemoryResult(Result):
     adapted_attention_products: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
-    adapter_dtype: str
     adapter_parameters_per_rank: float
     adapter_weights: Quantity[Any]
     alternate_matmul_activation: Quantity[Any]
@@ -452,7 +446,6 @@ class _TrainingMemoryResult(Result):
     blockless_layers: float
     bytes_per_element: Quantity[Any]
     capacity_factor: float
-    cast_weights: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
     compressed_attention_activation: Quantity[Any]
@@ -460,7 +453,6 @@ class _TrainingMemoryResult(Result):
     compressed_attention_parameters_per_rank: float
     compressed_layers: float
     compute_dtype: str
-    context_memory: Quantity[Any]
     conv_channels: float
     conv_kernel: float
     core_width_per_rank: float
@@ -471,7 +463,6 @@ class _TrainingMemoryResult(Result):
     dense_parameters_per_rank: float
     dp_replicate_size: float
     dp_size: float
-    driver_memory: Quantity[Any]
     dropout_activation: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
     edge_parameters_per_rank: float
@@ -514,7 +505,6 @@ class _TrainingMemoryResult(Result):
     fit_probability: float
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
-    further_inputs: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -592,7 +582,6 @@ class _TrainingMemoryResult(Result):
     memory_after_step: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_margin: Quantity[Any]
-    memory_reading: str
     memory_spread: float
     memory_utilization: float
     micro_batch_tokens: Quantity[Any]
@@ -633,7 +622,6 @@ class _TrainingMemoryResult(Result):
     peak_rank: str
     pipeline_schedule: str
     plain_layers_of_rank: float
-    pool_share: float
     pp_size: float
     precision: str
     product_bytes: Quantity[Any]
@@ -650,7 +638,6 @@ class _TrainingMemoryResult(Result):
     recompute_layernorm: float
     recompute_mla_up_proj: float
     recomputed_activation: Quantity[Any]
-    reported_memory: Quantity[Any]
     reserved_memory: Quantity[Any]
     resident_memory: Quantity[Any]
     residual_bytes: Quantity[Any]
@@ -716,7 +703,6 @@ class _TrainingMemoryResult(Result):
     up_projection_activation: Quantity[Any]
     update_buffer: str
     update_memory: Quantity[Any]
-    usable_memory: Quantity[Any]
     v_head_dim: float
     value_dim: float
     value_dim_in_window: float
@@ -763,6 +749,7 @@ class _ServingInputs(TypedDict, total=False):
     combine_dtype: str
     max_num_seqs: float | str | Quantity[Any]
     max_num_batched_tokens: float | str | Quantity[Any]
+    whole_prompts: bool | str
     precision: str
     weight_dtype: str
     compute_dtype: str
@@ -901,11 +888,7 @@ class _ServingInputs(TypedDict, total=False):
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
-    expert_efficiency: float | str | Quantity[Any]
-    weight_only_expert_efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
-    expert_popularity: float | str | Quantity[Any]
-    weight_read_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
@@ -918,13 +901,7 @@ class _ServingInputs(TypedDict, total=False):
     node_latency: float | str | Quantity[Any]
     switch_latency: float | str | Quantity[Any]
     layer_tax: float | str | Quantity[Any]
-    moe_layer_tax: float | str | Quantity[Any]
-    mla_layer_tax: float | str | Quantity[Any]
-    index_layer_tax: float | str | Quantity[Any]
     host_layer_time: float | str | Quantity[Any]
-    prompt_host_layer_time: float | str | Quantity[Any]
-    prompt_host_mla_time: float | str | Quantity[Any]
-    prompt_host_moe_time: float | str | Quantity[Any]
     iteration_overhead: float | str | Quantity[Any]
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
@@ -985,7 +962,6 @@ class _ServingResult(Result):
     burst_stall: Quantity[Any]
     burstiness: float
     busy_share: float
-    busy_stages: float
     c10_log_rank: float
     c10_lora_log_rank: float
     c10_loras: float
@@ -1163,7 +1139,6 @@ class _ServingResult(Result):
     exchange_node_bandwidth: Quantity[Any]
     expert_bias: float
     expert_bytes: Quantity[Any]
-    expert_efficiency: float
     expert_exchange_time: Quantity[Any]
     expert_ffn_dim: float
     expert_group_loras: float
@@ -1172,8 +1147,6 @@ class _ServingResult(Result):
     expert_input_dim: float
     expert_padding: Quantity[Any]
     expert_parameters: float
-    expert_popularity: float
-    expert_product_efficiency: float
     expert_product_time: Quantity[Any]
     expert_weight_bytes: Quantity[Any]
     expert_width_multiple: float
@@ -1208,7 +1181,6 @@ class _ServingResult(Result):
     full_share_of_answer: float
     full_slots_share: float
     full_time_seen: Quantity[Any]
-    further_layer_time: Quantity[Any]
     further_matrices: float
     gate_width: float
     gated: float
@@ -1240,7 +1212,6 @@ class _ServingResult(Result):
     index_compression: float
     index_head_dim: float
     index_heads: float
-    index_layer_tax: Quantity[Any]
     index_layers: float
     index_topk: Quantity[Any]
     indexer_flops: Quantity[Any]
@@ -1313,9 +1284,7 @@ class _ServingResult(Result):
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixerless_layers: float
-    mla_layer_tax: Quantity[Any]
     mlp_bias: float
-    moe_layer_tax: Quantity[Any]
     moe_layers: float
     mtp_layers: float
     node_bandwidth: Quantity[Any]
@@ -1373,9 +1342,6 @@ class _ServingResult(Result):
     product_bytes: Quantity[Any]
     promise_share: float
     prompt_chunks: float
-    prompt_host_layer_time: Quantity[Any]
-    prompt_host_mla_time: Quantity[Any]
-    prompt_host_moe_time: Quantity[Any]
     prompt_interval: Quantity[Any]
     prompt_iterations: float
     prompt_load: float
@@ -1591,11 +1557,9 @@ class _ServingResult(Result):
     waiting_tokens: Quantity[Any]
     weight_bytes: Quantity[Any]
     weight_dtype: str
-    weight_only_expert_efficiency: float
-    weight_read_efficiency: float
     weights_read_stretch: float
     whole_law: float
-    widening_bytes: Quantity[Any]
+    whole_prompts: bool
     window_reach: Quantity[Any]
     worker_overhead: Quantity[Any]
     workspace_memory: Quantity[Any]
@@ -1826,7 +1790,6 @@ class _ServingCapacityResult(Result):
     layers: float
     light_load_p99: Quantity[Any]
     logit_flops: Quantity[Any]
-    logit_weight_bytes: Quantity[Any]
     lookup_parameters: float
     max_batch_size: Quantity[Any]
     max_replicas: float
@@ -1996,8 +1959,6 @@ class _IterationInputs(TypedDict, total=False):
     lora_layer_tax: float | str | Quantity[Any]
     output_tokens: float | str | Quantity[Any]
     max_batch_size: float | str | Quantity[Any]
-    max_num_batched_tokens: float | str | Quantity[Any]
-    sent_one_by_one: bool | str
     attention_mask: str
     congestion_factor: float | str | Quantity[Any]
     images: float | str | Quantity[Any]
@@ -2100,11 +2061,7 @@ class _IterationInputs(TypedDict, total=False):
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
-    expert_efficiency: float | str | Quantity[Any]
-    weight_only_expert_efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
-    expert_popularity: float | str | Quantity[Any]
-    weight_read_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
@@ -2117,13 +2074,7 @@ class _IterationInputs(TypedDict, total=False):
     node_latency: float | str | Quantity[Any]
     switch_latency: float | str | Quantity[Any]
     layer_tax: float | str | Quantity[Any]
-    moe_layer_tax: float | str | Quantity[Any]
-    mla_layer_tax: float | str | Quantity[Any]
-    index_layer_tax: float | str | Quantity[Any]
     host_layer_time: float | str | Quantity[Any]
-    prompt_host_layer_time: float | str | Quantity[Any]
-    prompt_host_mla_time: float | str | Quantity[Any]
-    prompt_host_moe_time: float | str | Quantity[Any]
     iteration_overhead: float | str | Quantity[Any]
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
@@ -2144,7 +2095,6 @@ class _IterationResult(Result):
     activation_time: Quantity[Any]
     active_experts_per_token: float
     adapted_attention_edges: float
-    all_prompts_time: Quantity[Any]
     allreduce_time: Quantity[Any]
     attention_edges_per_rank: float
     attention_flops: Quantity[Any]
@@ -2157,7 +2107,6 @@ class _IterationResult(Result):
     attention_sinks: float
     bidirectional: float
     blockless_layers: float
-    busy_stages: float
     c10_lora_log_rank: float
     c10_loras: float
     c10_other_lora_share: float
@@ -2241,7 +2190,6 @@ class _IterationResult(Result):
     dispatch_time: Quantity[Any]
     dp_attention_size: float
     driver_memory: Quantity[Any]
-    e2e_mean: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
     embedding_dim: float
@@ -2254,7 +2202,6 @@ class _IterationResult(Result):
     exchange_node_bandwidth: Quantity[Any]
     expert_bias: float
     expert_bytes: Quantity[Any]
-    expert_efficiency: float
     expert_exchange_time: Quantity[Any]
     expert_ffn_dim: float
     expert_group_loras: float
@@ -2263,8 +2210,6 @@ class _IterationResult(Result):
     expert_input_dim: float
     expert_padding: Quantity[Any]
     expert_parameters: float
-    expert_popularity: float
-    expert_product_efficiency: float
     expert_product_time: Quantity[Any]
     expert_weight_bytes: Quantity[Any]
     expert_width_multiple: float
@@ -2276,8 +2221,6 @@ class _IterationResult(Result):
     ffn_edges_per_rank: float
     ffn_parameters: float
     ffn_parameters_per_rank: float
-    first_prompt_time: Quantity[Any]
-    further_layer_time: Quantity[Any]
     further_matrices: float
     gate_width: float
     gated: float
@@ -2302,7 +2245,6 @@ class _IterationResult(Result):
     index_compression: float
     index_head_dim: float
     index_heads: float
-    index_layer_tax: Quantity[Any]
     index_layers: float
     index_topk: Quantity[Any]
     indexer_flops: Quantity[Any]
@@ -2347,7 +2289,6 @@ class _IterationResult(Result):
     lora_zipf: float
     max_batch_size: Quantity[Any]
     max_loras: float
-    max_num_batched_tokens: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
@@ -2356,9 +2297,7 @@ class _IterationResult(Result):
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixerless_layers: float
-    mla_layer_tax: Quantity[Any]
     mlp_bias: float
-    moe_layer_tax: Quantity[Any]
     moe_layers: float
     mtp_layers: float
     node_bandwidth: Quantity[Any]
@@ -2384,13 +2323,8 @@ class _IterationResult(Result):
     precision: str
     prefill_attention_efficiency: float
     prefill_attention_time: Quantity[Any]
-    prefill_batch: Quantity[Any]
-    prefill_batch_time: Quantity[Any]
     prefix_hit_rate: float
     product_bytes: Quantity[Any]
-    prompt_host_layer_time: Quantity[Any]
-    prompt_host_mla_time: Quantity[Any]
-    prompt_host_moe_time: Quantity[Any]
     prompts: Quantity[Any]
     q_lora_rank: float
     qk_nope_head_dim: float
@@ -2427,7 +2361,6 @@ class _IterationResult(Result):
     scored_pair_flops: Quantity[Any]
     scores_share: float
     send_time: Quantity[Any]
-    sent_one_by_one: float
     seq_len: Quantity[Any]
     sequence_overhead: Quantity[Any]
     served_weights: Quantity[Any]
@@ -2490,8 +2423,6 @@ class _IterationResult(Result):
     tp_summed_bytes: Quantity[Any]
     tp_switch_time: Quantity[Any]
     tp_tree_time: Quantity[Any]
-    tpot_mean: Quantity[Any]
-    ttft_mean: Quantity[Any]
     two_batch_overlap: float
     unbounded_attention_layers: float
     uneven_stage_time: Quantity[Any]
@@ -2502,10 +2433,7 @@ class _IterationResult(Result):
     vocab_size: float
     weight_bytes: Quantity[Any]
     weight_dtype: str
-    weight_only_expert_efficiency: float
-    weight_read_efficiency: float
     weights_read_stretch: float
-    widening_bytes: Quantity[Any]
     window_reach: Quantity[Any]
     worker_overhead: Quantity[Any]
     workspace_memory: Quantity[Any]
@@ -2643,7 +2571,6 @@ class _DistributedInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
-    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     tp_size: float | str | Quantity[Any]
@@ -2690,9 +2617,6 @@ class _DistributedInputs(TypedDict, total=False):
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
     memory_spread: float | str | Quantity[Any]
-    memory_reading: str
-    context_memory: float | str | Quantity[Any]
-    pool_share: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -2792,7 +2716,6 @@ class _DistributedInputs(TypedDict, total=False):
     state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
-    driver_memory: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -2846,7 +2769,6 @@ class _DistributedResult(Result):
     adapted_edges: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
-    adapter_dtype: str
     adapter_flops: Quantity[Any]
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
@@ -2885,7 +2807,6 @@ class _DistributedResult(Result):
     captured_share: float
     carbon: Quantity[Any]
     cast_traffic: Quantity[Any]
-    cast_weights: Quantity[Any]
     chunked_attention: float
     collective_latency: Quantity[Any]
     collective_link_bandwidth: Quantity[Any]
@@ -2904,7 +2825,6 @@ class _DistributedResult(Result):
     compute_time: Quantity[Any]
     computing_share: float
     congestion_factor: float
-    context_memory: Quantity[Any]
     conv_channels: float
     conv_kernel: float
     core_width_per_rank: float
@@ -2952,7 +2872,6 @@ class _DistributedResult(Result):
     dp_traffic_bytes: Quantity[Any]
     dp_traffic_time: Quantity[Any]
     dp_tree_time: Quantity[Any]
-    driver_memory: Quantity[Any]
     dropout_activation: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
     duration: Quantity[Any]
@@ -3055,7 +2974,6 @@ class _DistributedResult(Result):
     full_stage_layers: float
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
-    further_inputs: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -3117,16 +3035,10 @@ class _DistributedResult(Result):
     kv_heads_per_rank: float
     kv_lora_rank: float
     kv_width_per_rank: float
-    largest_dense_parameters: float
-    largest_edge_parameters: float
-    largest_expert_parameters: float
     largest_layer_activation: Quantity[Any]
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
-    largest_optimizer_state: Quantity[Any]
-    largest_trained_dense_parameters: float
-    largest_trained_expert_parameters: float
     last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
@@ -3162,16 +3074,13 @@ class _DistributedResult(Result):
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
-    mean_adapted_products: float
     mean_compute_time: Quantity[Any]
-    mean_layer_parameters: float
     mean_rank_factor: float
     memory_after_step: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
     memory_margin: Quantity[Any]
-    memory_reading: str
     memory_spread: float
     memory_utilization: float
     mfu: float
@@ -3229,7 +3138,6 @@ class _DistributedResult(Result):
     pipeline_schedule: str
     pipeline_split: str
     plain_layers_of_rank: float
-    pool_share: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -3277,7 +3185,6 @@ class _DistributedResult(Result):
     rep_switch_time: Quantity[Any]
     rep_tree_time: Quantity[Any]
     repeated_matrix_elements: float
-    reported_memory: Quantity[Any]
     reserved_memory: Quantity[Any]
     resident_memory: Quantity[Any]
     residual_bytes: Quantity[Any]
@@ -3402,7 +3309,6 @@ class _DistributedResult(Result):
     update_buffer: str
     update_memory: Quantity[Any]
     updated_parameters_per_rank: float
-    usable_memory: Quantity[Any]
     v_head_dim: float
     value_dim: float
     value_dim_in_window: float
@@ -3445,7 +3351,6 @@ class _ExpertParallelInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
-    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     tp_size: float | str | Quantity[Any]
@@ -3492,9 +3397,6 @@ class _ExpertParallelInputs(TypedDict, total=False):
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
     memory_spread: float | str | Quantity[Any]
-    memory_reading: str
-    context_memory: float | str | Quantity[Any]
-    pool_share: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -3595,7 +3497,6 @@ class _ExpertParallelInputs(TypedDict, total=False):
     state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
-    driver_memory: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -3652,7 +3553,6 @@ class _ExpertParallelResult(Result):
     adapted_edges: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
-    adapter_dtype: str
     adapter_flops: Quantity[Any]
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
@@ -3703,7 +3603,6 @@ class _ExpertParallelResult(Result):
     captured_share: float
     carbon: Quantity[Any]
     cast_traffic: Quantity[Any]
-    cast_weights: Quantity[Any]
     chunked_attention: float
     collective_latency: Quantity[Any]
     collective_link_bandwidth: Quantity[Any]
@@ -3723,7 +3622,6 @@ class _ExpertParallelResult(Result):
     compute_time: Quantity[Any]
     computing_share: float
     congestion_factor: float
-    context_memory: Quantity[Any]
     conv_channels: float
     conv_kernel: float
     core_width_per_rank: float
@@ -3773,7 +3671,6 @@ class _ExpertParallelResult(Result):
     dp_traffic_bytes: Quantity[Any]
     dp_traffic_time: Quantity[Any]
     dp_tree_time: Quantity[Any]
-    driver_memory: Quantity[Any]
     dropout_activation: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
     duration: Quantity[Any]
@@ -3886,7 +3783,6 @@ class _ExpertParallelResult(Result):
     full_stage_layers: float
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
-    further_inputs: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -3956,16 +3852,10 @@ class _ExpertParallelResult(Result):
     kv_heads_per_rank: float
     kv_lora_rank: float
     kv_width_per_rank: float
-    largest_dense_parameters: float
-    largest_edge_parameters: float
-    largest_expert_parameters: float
     largest_layer_activation: Quantity[Any]
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
-    largest_optimizer_state: Quantity[Any]
-    largest_trained_dense_parameters: float
-    largest_trained_expert_parameters: float
     last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
@@ -4003,16 +3893,13 @@ class _ExpertParallelResult(Result):
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
-    mean_adapted_products: float
     mean_compute_time: Quantity[Any]
-    mean_layer_parameters: float
     mean_rank_factor: float
     memory_after_step: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
     memory_margin: Quantity[Any]
-    memory_reading: str
     memory_spread: float
     memory_utilization: float
     mfu: float
@@ -4071,7 +3958,6 @@ class _ExpertParallelResult(Result):
     pipeline_schedule: str
     pipeline_split: str
     plain_layers_of_rank: float
-    pool_share: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -4090,9 +3976,7 @@ class _ExpertParallelResult(Result):
     qkv_bias: float
     query_value_width_per_rank: float
     query_width_per_rank: float
-    rank_live_memory: Quantity[Any]
     rank_memory: Quantity[Any]
-    rank_remap_time: Quantity[Any]
     ranks_per_token: float
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
@@ -4318,7 +4202,6 @@ class _EconomicsInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
-    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     tp_size: float | str | Quantity[Any]
@@ -4365,9 +4248,6 @@ class _EconomicsInputs(TypedDict, total=False):
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
     memory_spread: float | str | Quantity[Any]
-    memory_reading: str
-    context_memory: float | str | Quantity[Any]
-    pool_share: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -4405,6 +4285,7 @@ class _EconomicsInputs(TypedDict, total=False):
     num_redundant_experts: float | str | Quantity[Any]
     max_num_seqs: float | str | Quantity[Any]
     max_num_batched_tokens: float | str | Quantity[Any]
+    whole_prompts: bool | str
     prefix_hit_rate: float | str | Quantity[Any]
     prefix_cache_memory: float | str | Quantity[Any]
     num_prefixes: float | str | Quantity[Any]
@@ -4438,6 +4319,7 @@ class _EconomicsInputs(TypedDict, total=False):
     infrastructure_fraction: float | str | Quantity[Any]
     amortization: float | str | Quantity[Any]
     maintenance_rate: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     active_parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
@@ -4533,7 +4415,6 @@ class _EconomicsInputs(TypedDict, total=False):
     source_token_flops: float | str | Quantity[Any]
     source_pair_flops: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
-    driver_memory: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -4582,18 +4463,8 @@ class _EconomicsInputs(TypedDict, total=False):
     sampling_bytes: float | str | Quantity[Any]
     expert_hidden_multiple: float | str | Quantity[Any]
     expert_width_multiple: float | str | Quantity[Any]
-    expert_efficiency: float | str | Quantity[Any]
-    weight_only_expert_efficiency: float | str | Quantity[Any]
-    expert_popularity: float | str | Quantity[Any]
-    weight_read_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
-    moe_layer_tax: float | str | Quantity[Any]
-    mla_layer_tax: float | str | Quantity[Any]
-    index_layer_tax: float | str | Quantity[Any]
     host_layer_time: float | str | Quantity[Any]
-    prompt_host_layer_time: float | str | Quantity[Any]
-    prompt_host_mla_time: float | str | Quantity[Any]
-    prompt_host_moe_time: float | str | Quantity[Any]
     iteration_overhead: float | str | Quantity[Any]
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
@@ -4624,7 +4495,6 @@ class _EconomicsResult(Result):
     adapted_edges: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
-    adapter_dtype: str
     adapter_flops: Quantity[Any]
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
@@ -4681,7 +4551,6 @@ class _EconomicsResult(Result):
     burst_stall: Quantity[Any]
     burstiness: float
     busy_share: float
-    busy_stages: float
     c10_log_rank: float
     c10_lora_log_rank: float
     c10_loras: float
@@ -4762,7 +4631,6 @@ class _EconomicsResult(Result):
     captured_share: float
     carbon: Quantity[Any]
     cast_traffic: Quantity[Any]
-    cast_weights: Quantity[Any]
     chunk_limit: Quantity[Any]
     chunked_attention: float
     cleared_tokens: Quantity[Any]
@@ -4805,7 +4673,6 @@ class _EconomicsResult(Result):
     computing_share: float
     concurrency: Quantity[Any]
     congestion_factor: float
-    context_memory: Quantity[Any]
     context_tokens: Quantity[Any]
     conv_channels: float
     conv_kernel: float
@@ -4961,7 +4828,6 @@ class _EconomicsResult(Result):
     expert_bias: float
     expert_bytes: Quantity[Any]
     expert_edges_per_rank: float
-    expert_efficiency: float
     expert_exchange_time: Quantity[Any]
     expert_ffn_dim: float
     expert_group_loras: float
@@ -4973,8 +4839,6 @@ class _EconomicsResult(Result):
     expert_padding: Quantity[Any]
     expert_parameters: float
     expert_parameters_per_rank: float
-    expert_popularity: float
-    expert_product_efficiency: float
     expert_product_factor: float
     expert_product_time: Quantity[Any]
     expert_row_padding: Quantity[Any]
@@ -5039,8 +4903,6 @@ class _EconomicsResult(Result):
     full_time_seen: Quantity[Any]
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
-    further_inputs: Quantity[Any]
-    further_layer_time: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -5100,7 +4962,6 @@ class _EconomicsResult(Result):
     index_compression: float
     index_head_dim: float
     index_heads: float
-    index_layer_tax: Quantity[Any]
     index_layers: float
     index_topk: Quantity[Any]
     indexer_flops: Quantity[Any]
@@ -5143,16 +5004,10 @@ class _EconomicsResult(Result):
     kv_transfer_bandwidth: Quantity[Any]
     kv_transfer_time: Quantity[Any]
     kv_width_per_rank: float
-    largest_dense_parameters: float
-    largest_edge_parameters: float
-    largest_expert_parameters: float
     largest_layer_activation: Quantity[Any]
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
-    largest_optimizer_state: Quantity[Any]
-    largest_trained_dense_parameters: float
-    largest_trained_expert_parameters: float
     last_piece: Quantity[Any]
     last_piece_time: Quantity[Any]
     last_rank_memory: Quantity[Any]
@@ -5219,11 +5074,9 @@ class _EconomicsResult(Result):
     max_num_batched_tokens: Quantity[Any]
     max_num_seqs: Quantity[Any]
     max_replicas: float
-    mean_adapted_products: float
     mean_batch: float
     mean_compute_time: Quantity[Any]
     mean_latency: Quantity[Any]
-    mean_layer_parameters: float
     mean_prompt_time: Quantity[Any]
     mean_rank_factor: float
     memory_after_step: Quantity[Any]
@@ -5231,7 +5084,6 @@ class _EconomicsResult(Result):
     memory_capacity: Quantity[Any]
     memory_efficiency: float
     memory_margin: Quantity[Any]
-    memory_reading: str
     memory_spread: float
     memory_utilization: float
     mfu: float
@@ -5248,13 +5100,11 @@ class _EconomicsResult(Result):
     mixer_parameters_per_rank: float
     mixer_product_widths: float
     mixerless_layers: float
-    mla_layer_tax: Quantity[Any]
     mlp_bias: float
     model_flops: Quantity[Any]
     moe_activation: Quantity[Any]
     moe_layer_activation: Quantity[Any]
     moe_layer_interval: float
-    moe_layer_tax: Quantity[Any]
     moe_layers: float
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
@@ -5311,7 +5161,6 @@ class _EconomicsResult(Result):
     poisson_wait: Quantity[Any]
     poisson_wait_scale: Quantity[Any]
     poll_interval: float
-    pool_share: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -5352,9 +5201,6 @@ class _EconomicsResult(Result):
     product_widths: float
     promise_share: float
     prompt_chunks: float
-    prompt_host_layer_time: Quantity[Any]
-    prompt_host_mla_time: Quantity[Any]
-    prompt_host_moe_time: Quantity[Any]
     prompt_interval: Quantity[Any]
     prompt_iterations: float
     prompt_load: float
@@ -5460,7 +5306,6 @@ class _EconomicsResult(Result):
     replica_rate: Quantity[Any]
     replica_weights: Quantity[Any]
     replicas: float
-    reported_memory: Quantity[Any]
     request_groups: float
     request_rate: Quantity[Any]
     required_replicas: float
@@ -5668,7 +5513,6 @@ class _EconomicsResult(Result):
     update_buffer: str
     update_memory: Quantity[Any]
     updated_parameters_per_rank: float
-    usable_memory: Quantity[Any]
     utilization: float
     v_head_dim: float
     value_dim: float
@@ -5686,13 +5530,11 @@ class _EconomicsResult(Result):
     weight_dtype: str
     weight_gather_time: Quantity[Any]
     weight_gradient_share: float
-    weight_only_expert_efficiency: float
-    weight_read_efficiency: float
     weights: Quantity[Any]
     weights_read_stretch: float
     whole_law: float
+    whole_prompts: bool
     wide_rate: Quantity[Any]
-    widening_bytes: Quantity[Any]
     widening_traffic: Quantity[Any]
     width_vectors: float
     window_reach: Quantity[Any]
@@ -5738,7 +5580,6 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
-    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     tp_size: float | str | Quantity[Any]
@@ -5785,9 +5626,6 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
     memory_spread: float | str | Quantity[Any]
-    memory_reading: str
-    context_memory: float | str | Quantity[Any]
-    pool_share: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -5812,6 +5650,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     num_redundant_experts: float | str | Quantity[Any]
     max_num_seqs: float | str | Quantity[Any]
     max_num_batched_tokens: float | str | Quantity[Any]
+    whole_prompts: bool | str
     kv_cache_dtype: str
     prefix_hit_rate: float | str | Quantity[Any]
     prefix_cache_memory: float | str | Quantity[Any]
@@ -5977,20 +5816,10 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     expert_operations: float | str | Quantity[Any]
     grouped_experts: bool | str
     captured_share: float | str | Quantity[Any]
-    expert_efficiency: float | str | Quantity[Any]
-    weight_only_expert_efficiency: float | str | Quantity[Any]
-    expert_popularity: float | str | Quantity[Any]
-    weight_read_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
     layer_tax: float | str | Quantity[Any]
-    moe_layer_tax: float | str | Quantity[Any]
-    mla_layer_tax: float | str | Quantity[Any]
-    index_layer_tax: float | str | Quantity[Any]
     host_layer_time: float | str | Quantity[Any]
-    prompt_host_layer_time: float | str | Quantity[Any]
-    prompt_host_mla_time: float | str | Quantity[Any]
-    prompt_host_moe_time: float | str | Quantity[Any]
     iteration_overhead: float | str | Quantity[Any]
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
@@ -6028,7 +5857,6 @@ class _MemoryExpansionResult(Result):
     adapted_edges: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
-    adapter_dtype: str
     adapter_flops: Quantity[Any]
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
@@ -6197,7 +6025,6 @@ class _MemoryExpansionResult(Result):
     computing_share: float
     concurrency: Quantity[Any]
     congestion_factor: float
-    context_memory: Quantity[Any]
     context_tokens: Quantity[Any]
     conv_channels: float
     conv_kernel: float
@@ -6329,7 +6156,6 @@ class _MemoryExpansionResult(Result):
     expert_bias: float
     expert_bytes: Quantity[Any]
     expert_edges_per_rank: float
-    expert_efficiency: float
     expert_ffn_dim: float
     expert_hidden_multiple: float
     expert_input_dim: float
@@ -6338,8 +6164,6 @@ class _MemoryExpansionResult(Result):
     expert_padding: Quantity[Any]
     expert_parameters: float
     expert_parameters_per_rank: float
-    expert_popularity: float
-    expert_product_efficiency: float
     expert_product_factor: float
     expert_row_padding: Quantity[Any]
     expert_rows_per_token: float
@@ -6402,8 +6226,6 @@ class _MemoryExpansionResult(Result):
     full_time_seen: Quantity[Any]
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
-    further_inputs: Quantity[Any]
-    further_layer_time: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -6446,6 +6268,7 @@ class _MemoryExpansionResult(Result):
     holds_last_stage: float
     host_layer_time: Quantity[Any]
     host_operation_time: Quantity[Any]
+    host_time: Quantity[Any]
     host_wait_time: Quantity[Any]
     hot_product_flops: Quantity[Any]
     hot_rank_factor: float
@@ -6455,7 +6278,6 @@ class _MemoryExpansionResult(Result):
     index_compression: float
     index_head_dim: float
     index_heads: float
-    index_layer_tax: Quantity[Any]
     index_layers: float
     index_topk: Quantity[Any]
     indexer_flops: Quantity[Any]
@@ -6490,16 +6312,10 @@ class _MemoryExpansionResult(Result):
     kv_transfer_bandwidth: Quantity[Any]
     kv_transfer_time: Quantity[Any]
     kv_width_per_rank: float
-    largest_dense_parameters: float
-    largest_edge_parameters: float
-    largest_expert_parameters: float
     largest_layer_activation: Quantity[Any]
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
-    largest_optimizer_state: Quantity[Any]
-    largest_trained_dense_parameters: float
-    largest_trained_expert_parameters: float
     last_piece: Quantity[Any]
     last_piece_time: Quantity[Any]
     last_rank_memory: Quantity[Any]
@@ -6555,15 +6371,12 @@ class _MemoryExpansionResult(Result):
     max_loras: float
     max_num_batched_tokens: Quantity[Any]
     max_num_seqs: Quantity[Any]
-    mean_adapted_products: float
-    mean_layer_parameters: float
     mean_prompt_time: Quantity[Any]
     mean_rank_factor: float
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_cost: Quantity[Any]
     memory_efficiency: float
-    memory_reading: str
     memory_spread: float
     mfu: float
     micro_batch_compute_time: Quantity[Any]
@@ -6578,7 +6391,6 @@ class _MemoryExpansionResult(Result):
     mixer_parameters_per_rank: float
     mixer_product_widths: float
     mixerless_layers: float
-    mla_layer_tax: Quantity[Any]
     mlp_bias: float
     model_flops: Quantity[Any]
     moe_activation: Quantity[Any]
@@ -6586,7 +6398,6 @@ class _MemoryExpansionResult(Result):
     moe_layer_gather: Quantity[Any]
     moe_layer_interval: float
     moe_layer_kept: float
-    moe_layer_tax: Quantity[Any]
     moe_layer_time: Quantity[Any]
     moe_layer_traffic: Quantity[Any]
     moe_layers: float
@@ -6630,6 +6441,7 @@ class _MemoryExpansionResult(Result):
     pad_to_capacity: float
     parallel_layers: float
     parameters: float
+    parameters_per_rank: float
     passed_weight_bytes: Quantity[Any]
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
@@ -6643,7 +6455,6 @@ class _MemoryExpansionResult(Result):
     poisson_wait_scale: Quantity[Any]
     policy: str
     poll_interval: float
-    pool_share: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -6674,9 +6485,6 @@ class _MemoryExpansionResult(Result):
     product_time: Quantity[Any]
     product_widths: float
     prompt_chunks: float
-    prompt_host_layer_time: Quantity[Any]
-    prompt_host_mla_time: Quantity[Any]
-    prompt_host_moe_time: Quantity[Any]
     prompt_interval: Quantity[Any]
     prompt_iterations: float
     prompt_load: float
@@ -6970,15 +6778,13 @@ class _MemoryExpansionResult(Result):
     weight_dtype: str
     weight_gather_time: Quantity[Any]
     weight_gradient_share: float
-    weight_only_expert_efficiency: float
     weight_passes: float
-    weight_read_efficiency: float
     weights: Quantity[Any]
     weights_offload: float
     weights_read_stretch: float
     whole_law: float
+    whole_prompts: bool
     wide_rate: Quantity[Any]
-    widening_bytes: Quantity[Any]
     widening_traffic: Quantity[Any]
     width_vectors: float
     window_reach: Quantity[Any]
@@ -7247,8 +7053,6 @@ class _ModelsLanguage(_catalog.Group):
     Llama3_8B: _catalog.TransformerWorkload
     Llama3_70B: _catalog.TransformerWorkload
     Llama3_1_8B: _catalog.TransformerWorkload
-    Llama3_2_1B: _catalog.TransformerWorkload
-    Llama3_2_3B: _catalog.TransformerWorkload
     Llama3_1_70B: _catalog.TransformerWorkload
     Llama3_1_405B: _catalog.TransformerWorkload
     Llama3_3_70B: _catalog.TransformerWorkload
@@ -7479,18 +7283,9 @@ class _Stacks(_catalog.Group):
     TensorRT_LLM_A100: _catalog.Stack
     DistServe_A100: _catalog.Stack
     vLLM_2023_A100: _catalog.Stack
-    GPT_fast_A100: _catalog.Stack
-    LMDeploy_2024_A100: _catalog.Stack
-    llama_cpp_2024_Ada: _catalog.Stack
-    llama_cpp_2024_Ampere: _catalog.Stack
     vLLM_2024: _catalog.Stack
     vLLM_2025: _catalog.Stack
     SGLang_2025: _catalog.Stack
-    TensorRT_LLM_1_2_Blackwell: _catalog.Stack
-    vLLM_2026_Hopper: _catalog.Stack
-    vLLM_2026_Blackwell: _catalog.Stack
-    SGLang_2026_Hopper: _catalog.Stack
-    SGLang_2026_Blackwell: _catalog.Stack
     Megatron_LM: _catalog.Stack
     torchtitan: _catalog.Stack
     DeepSpeed: _catalog.Stack
