@@ -220,8 +220,8 @@ closed_slots = Formula(
     ),
     title="Requests of a closed loop that one engine has room for",
     source=OWN,
-    assumes="Where lengths vary answers are at all places, and no room is kept for what they have not said: few are put "
-    "off half way.",
+    assumes="Where lengths vary answers are at all places, and no room is kept for what they have not said: few are "
+    "put off half way.",
     no_example="the reach of attention",
 )
 
