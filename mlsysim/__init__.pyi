@@ -749,6 +749,7 @@ class _ServingInputs(TypedDict, total=False):
     combine_dtype: str
     max_num_seqs: float | str | Quantity[Any]
     max_num_batched_tokens: float | str | Quantity[Any]
+    whole_prompts: bool | str
     precision: str
     weight_dtype: str
     compute_dtype: str
@@ -1045,6 +1046,7 @@ class _ServingResult(Result):
     clearing_time: Quantity[Any]
     closed_batch: Quantity[Any]
     closed_first: Quantity[Any]
+    closed_slots: Quantity[Any]
     closed_stalls: Quantity[Any]
     closed_step: Quantity[Any]
     cohort_cycle: Quantity[Any]
@@ -1557,6 +1559,7 @@ class _ServingResult(Result):
     weight_dtype: str
     weights_read_stretch: float
     whole_law: float
+    whole_prompts: bool
     window_reach: Quantity[Any]
     worker_overhead: Quantity[Any]
     workspace_memory: Quantity[Any]
@@ -4282,6 +4285,7 @@ class _EconomicsInputs(TypedDict, total=False):
     num_redundant_experts: float | str | Quantity[Any]
     max_num_seqs: float | str | Quantity[Any]
     max_num_batched_tokens: float | str | Quantity[Any]
+    whole_prompts: bool | str
     prefix_hit_rate: float | str | Quantity[Any]
     prefix_cache_memory: float | str | Quantity[Any]
     num_prefixes: float | str | Quantity[Any]
@@ -4636,6 +4640,7 @@ class _EconomicsResult(Result):
     clearing_time: Quantity[Any]
     closed_batch: Quantity[Any]
     closed_first: Quantity[Any]
+    closed_slots: Quantity[Any]
     closed_stalls: Quantity[Any]
     closed_step: Quantity[Any]
     cohort_cycle: Quantity[Any]
@@ -5529,6 +5534,7 @@ class _EconomicsResult(Result):
     weights: Quantity[Any]
     weights_read_stretch: float
     whole_law: float
+    whole_prompts: bool
     wide_rate: Quantity[Any]
     widening_traffic: Quantity[Any]
     width_vectors: float
@@ -5645,6 +5651,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     num_redundant_experts: float | str | Quantity[Any]
     max_num_seqs: float | str | Quantity[Any]
     max_num_batched_tokens: float | str | Quantity[Any]
+    whole_prompts: bool | str
     kv_cache_dtype: str
     prefix_hit_rate: float | str | Quantity[Any]
     prefix_cache_memory: float | str | Quantity[Any]
@@ -5989,6 +5996,7 @@ class _MemoryExpansionResult(Result):
     clearing_time: Quantity[Any]
     closed_batch: Quantity[Any]
     closed_first: Quantity[Any]
+    closed_slots: Quantity[Any]
     closed_stalls: Quantity[Any]
     closed_step: Quantity[Any]
     cohort_cycle: Quantity[Any]
@@ -6777,6 +6785,7 @@ class _MemoryExpansionResult(Result):
     weights_offload: float
     weights_read_stretch: float
     whole_law: float
+    whole_prompts: bool
     wide_rate: Quantity[Any]
     widening_traffic: Quantity[Any]
     width_vectors: float
