@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import sympy
-from sympy import And, Piecewise, Rational, ceiling, exp, oo
+from sympy import And, Piecewise, Rational, ceiling, exp, floor, oo
 
 from mlsysim.formulas import benchmark_runs, deployment, serving_engines, serving_load
 from mlsysim.formulas.benchmark_runs import LOOKS, RUN, admitted, step_and_prompts, unmet
@@ -47,6 +47,7 @@ from mlsysim.symbols.chunked import (
     tau_full,
     tau_pair,
     tau_Z,
+    uncut,
 )
 from mlsysim.symbols.closed_loops import T_fr, T_st, ttft_b, ttft_s, x_z
 from mlsysim.symbols.deployment import (
@@ -85,7 +86,7 @@ from mlsysim.symbols.deployment import (
     ttft_q,
     u_ans,
 )
-from mlsysim.symbols.iteration import gamma_s, h_c, n_dec, n_pro, t_it, t_pat
+from mlsysim.symbols.iteration import d_a, gamma_s, h_c, n_dec, n_pro, t_it, t_pat
 from mlsysim.symbols.mixers import t_scan, w_pair
 from mlsysim.symbols.serving import n_out
 from mlsysim.symbols.training import feasible
@@ -100,6 +101,12 @@ _LAW = (
 _CHAIN = "a Markov chain"
 #: Tokens of an iteration that a decoding request takes.
 EACH = 1 + gamma_s
+#: Tokens of an iteration of all attention ranks, each of which has a budget.
+_TOKENS = C_b * d_a
+#: Requests that a full iteration begins where prompts are not cut: each brings its prompt and its decode steps.
+_BEGUN = Max(floor(_TOKENS / (s_n + EACH * u_ans * token)), Min(1, Max(0, _TOKENS - s_n) / (EACH * u_ans * token)))
+#: Tokens that full iterations take, mean.
+BUDGET = when(uncut, _BEGUN * (s_n + EACH * u_ans * token), _TOKENS)
 
 
 def mixed(requests: Any, tokens: Any) -> Any:
@@ -114,7 +121,8 @@ def mixed(requests: Any, tokens: Any) -> Any:
 
 def room(requests: Any) -> Any:
     """Tokens for prompts beside so many decoding requests."""
-    return Max(0, C_b - EACH * requests * (token / request))
+    left = Max(0, _TOKENS - EACH * requests * (token / request))
+    return when(uncut, s_n * floor(left / s_n), left)
 
 
 _n, _c = sympy.Dummy("n", nonnegative=True), sympy.Dummy("c", nonnegative=True)
@@ -137,7 +145,7 @@ def _law(output: str, share: Any = 0, rate: Any = None) -> Any:
         osl=n_out,
         isl_cv=cv_in,
         osl_cv=cv_out,
-        token_budget=C_b,
+        token_budget=BUDGET,
         pair_time=tau_pair,
         max_num_seqs=B_e,
         decode_tokens=EACH,
@@ -167,11 +175,15 @@ pair_time = Formula(
 
 full_batch = Formula(
     N_full,
-    request * u_ans * C_b / (s_n + EACH * u_ans * token),
+    request * u_ans * BUDGET / (s_n + EACH * u_ans * token),
     title="Requests that decode where every iteration is full",
     source=SARATHI,
     assumes="A request brings its prompt and the tokens of its decode steps; a full iteration clears the budget.",
-    example=Example({u_ans: 100, C_b: 2048, s_n: 924, gamma_s: 0}, "200 request", derived="100 * 2048 / (924 + 100)"),
+    example=Example(
+        {uncut: 0, u_ans: 100, C_b: 2048, d_a: 1, s_n: 924, gamma_s: 0},
+        "200 request",
+        derived="100 * 2048 / (924 + 100)",
+    ),
 )
 
 saturated_iteration = Formula(
@@ -206,7 +218,9 @@ slot_decode_share = Formula(
     assumes="Requests end one by one, and a prompt follows each at once; none where prompts need more tokens than "
     "decode steps leave of the budget.",
     example=Example(
-        {s_n: 500, C_b: 2048, N_sl: 48, gamma_s: 0, B_e: 50, u_ans: 49}, "0.36788", derived="exp(-50 / 50)"
+        {uncut: 0, s_n: 500, C_b: 2048, d_a: 1, N_sl: 48, gamma_s: 0, B_e: 50, u_ans: 49},
+        "0.36788",
+        derived="exp(-50 / 50)",
     ),
 )
 
@@ -223,7 +237,7 @@ slot_capacity = Formula(
     no_example=PASSED,
 )
 
-_budget = C_b * request / ((s_n + EACH * u_ans * token) * tau_full)
+_budget = BUDGET * request / ((s_n + EACH * u_ans * token) * tau_full)
 
 
 capacity = Formula(
@@ -238,7 +252,7 @@ capacity = Formula(
 )
 
 #: Requests whose decode steps leave room for a prompt, or for half of what an iteration takes.
-_roomy = (C_b - Min(s_n, C_b / 2)) / EACH * (request / token)
+_roomy = (_TOKENS - when(uncut, s_n, Min(s_n, _TOKENS / 2))) / EACH * (request / token)
 
 closed_batch = Formula(
     N_z,
@@ -249,28 +263,33 @@ closed_batch = Formula(
     assumes="Where decode steps would leave less of the budget than a prompt needs, full iterations clear it: those "
     "beyond wait for their prompt.",
     example=Example(
-        {Z_all: 50, B_e: 40, Z_e: 50, C_b: 2048, s_n: 512, gamma_s: 0, N_full: 200}, "40 request", derived="min(40, 50)"
+        {Z_all: 50, B_e: 40, Z_e: 50, C_b: 2048, d_a: 1, s_n: 512, gamma_s: 0, N_full: 200, uncut: 0},
+        "40 request",
+        derived="min(40, 50)",
     ),
 )
 
+#: Tokens that a prompt may have of an iteration: it has one attention rank.
+_own_room = room(N_z) / d_a
+
 prompt_chunks = Formula(
     n_chunk,
-    ceiling(s_n / token / Max(1, room(N_z) / token)),
+    when(uncut, 1, ceiling(s_n / token / Max(1, _own_room / token))),
     title="Iterations of a prompt in a closed loop",
     source=SARATHI,
-    example=Example({s_n: 5000, C_b: 2048, N_z: 48, gamma_s: 0}, "3", derived="ceil(5000 / 2000)"),
+    example=Example({uncut: 0, s_n: 5000, C_b: 2048, d_a: 1, N_z: 48, gamma_s: 0}, "3", derived="ceil(5000 / 2000)"),
 )
 
-_rest = Max(0, s_n - (n_chunk - 1) * room(N_z))
+_rest = Max(0, s_n - (n_chunk - 1) * _own_room)
 
 
 def _beside(requests: Any) -> Any:
     """The iterations that prefill a prompt beside so many decoding requests."""
-    return (n_chunk - 1) * mixed(requests, room(N_z)) + mixed(requests, _rest)
+    return (n_chunk - 1) * mixed(requests, _own_room) + mixed(requests, _rest)
 
 
 #: Prompts that an iteration has room for, and time of one where all is taken.
-_ROOM = Max(token, room(N_z))
+_ROOM = Max(when(uncut, s_n, token), room(N_z))
 _FIT = _ROOM / s_n
 _full = mixed(N_z, _ROOM) / _FIT
 _number = x_z / request
@@ -465,7 +484,7 @@ gap_quantile = Formula(
     itl_99,
     Piecewise(
         (_law("itl_p99"), OPEN),
-        (mixed(N_z, Min(s_n, room(N_z))), N_z * s_n > C_b * n_out * (request / token) / 100),
+        (mixed(N_z, Min(s_n, room(N_z))), N_z * s_n > BUDGET * n_out * (request / token) / 100),
         (mixed(N_z, 0), True),
     ),
     title="Time between two tokens that 99% of them stay below",

@@ -13,7 +13,7 @@ from sympy import And, Piecewise, Rational, ceiling, exp, log, oo, sqrt
 
 from mlsysim.formulas import benchmark_runs, chunked_chain, deployment, serving_latencies, serving_waits
 from mlsysim.formulas.benchmark_runs import unmet
-from mlsysim.formulas.chunked_chain import EACH, SARATHI, mixed
+from mlsysim.formulas.chunked_chain import BUDGET, EACH, SARATHI, mixed
 from mlsysim.formulas.deployment import best_rate, by_load
 from mlsysim.formulas.iteration import PASSED
 from mlsysim.formulas.replica_layout import COLOCATED
@@ -37,7 +37,7 @@ from mlsysim.symbolic import (
     when,
 )
 from mlsysim.symbols.batching import k_T, v_T
-from mlsysim.symbols.chunked import C_b, N_full, N_sl, cv_in, cv_out, mu_sl, s_n, tau_full, tau_Z
+from mlsysim.symbols.chunked import C_b, N_full, N_sl, cv_in, cv_out, mu_sl, s_n, tau_full, tau_Z, uncut
 from mlsysim.symbols.chunked_prefill import (
     P_0,
     P_1,
@@ -111,7 +111,7 @@ from mlsysim.symbols.deployment import (
     x_first,
     y_w,
 )
-from mlsysim.symbols.iteration import gamma_s
+from mlsysim.symbols.iteration import d_a, gamma_s
 from mlsysim.symbols.serving import n_out
 from mlsysim.symbols.varied_lengths import T_short
 
@@ -143,15 +143,17 @@ counted_rate = Formula(
 _INFLOW = lam_1 / request * s_n
 
 #: Tokens of prompts where every iteration is full.
-_FREE = C_b * s_n / (s_n + u_ans * EACH * token)
+_FREE = BUDGET * s_n / (s_n + u_ans * EACH * token)
 
 prompt_room_seen = Formula(
     A_n,
-    Max(C_b - EACH * N_met * (token / request), _FREE / 2),
+    Max(BUDGET - EACH * N_met * (token / request), _FREE / 2),
     title="Tokens of prompts beside the requests that one meets",
     source=SARATHI,
     variant=KIND,
-    example=Example({C_b: 2048, N_met: 48, gamma_s: 0, s_n: 924, u_ans: 100}, "2000 token", derived="2048 - 48"),
+    example=Example(
+        {uncut: 0, C_b: 2048, d_a: 1, N_met: 48, gamma_s: 0, s_n: 924, u_ans: 100}, "2000 token", derived="2048 - 48"
+    ),
 )
 
 full_time_seen = Formula(
@@ -193,7 +195,7 @@ prompt_room = Formula(
     source=SARATHI,
     variant=KIND,
     example=Example(
-        {A_n: 2000, x_full: 0.1, C_b: 2048, s_n: 924, u_ans: 100, gamma_s: 0},
+        {uncut: 0, A_n: 2000, x_full: 0.1, C_b: 2048, d_a: 1, s_n: 924, u_ans: 100, gamma_s: 0},
         "1984.8 token",
         derived="2000 - 0.1 * 152",
     ),

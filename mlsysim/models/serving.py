@@ -33,7 +33,7 @@ from mlsysim.models.shape import DECODES, UNCROSSED, prefill_caveats
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Requirement, request, token, when
 from mlsysim.symbolic.exchange import exchanged
-from mlsysim.symbols.chunked import C_b, cv_in, cv_out
+from mlsysim.symbols.chunked import C_b, cv_in, cv_out, uncut
 from mlsysim.symbols.closed_loops import K_z, r_poll, w_wait
 from mlsysim.symbols.deployment import (
     T_1,
@@ -91,8 +91,6 @@ _HEADLINE = (
     "goodput",
     "goodput_per_accelerator",
     "ttft_mean",
-    "ttft_steady",
-    "ttft_burst",
     "ttft_p50",
     "ttft_p90",
     "ttft_p99",
@@ -136,16 +134,15 @@ _POOLS = (
     "kv_transfer_bandwidth",
     *(size.name for size in _PREFILL_LAYOUT.values()),
 )
-#: Laws of chunked prefill know one group of requests.
-_ONE_GROUP = (
-    Requirement(p, Eq(p, 1), "must be 1 with chunked prefill"),
-    Requirement(d_a, Eq(d_a, 1), "must be 1 with chunked prefill"),
-)
-
-
+#: Laws of chunked prefill know no stages.
 _BUDGET = (
     Requirement(C_b, C_b / token >= B_seq / request, "must be at least {max_num_seqs}, as in vLLM"),
-    *_ONE_GROUP,
+    Requirement(p, Eq(p, 1), "must be 1 with chunked prefill"),
+    Requirement(
+        uncut,
+        Eq(uncut, 0) | (C_b > s_in),
+        "must be False where a prompt of {isl} is longer than {max_num_batched_tokens}",
+    ),
 )
 
 
@@ -359,6 +356,7 @@ class ServingModel(PerformanceModel):
         *LAYOUT,
         "max_num_seqs",
         "max_num_batched_tokens",
+        "whole_prompts",
         "precision",
         "weight_dtype",
         "compute_dtype",
@@ -404,6 +402,7 @@ class ServingModel(PerformanceModel):
         "prefix_len": 512,
         "prefix_zipf": 1.0,
         "max_num_batched_tokens": 8192,
+        "whole_prompts": False,
         "acceptance_rate": 0.0,
         "draft_cost": 0.0,
         "prefill_workers": 1,

@@ -15,7 +15,7 @@ def main() -> None:
     one, table = np.ones(1, np.int64), Table(np.ones(2), 1, 1)
     times = Times(table, table, table, table, np.ones(1), table, 1.0, table, table, table, table)
     asked = Requests(np.zeros(1), one, 2 * one, np.ones(1), 0 * one, -one, -one, 0 * one, np.zeros(1))
-    run(asked, times, Rules(False, 0, 1, 1e9, 0.0, 1.0, 0.0, 0.0, 0, 0.0, 1, 0.0, 0.0, 1, 0), 0, 1)
+    run(asked, times, Rules(False, 0, 1, 1e9, 0.0, 1.0, 0.0, 0.0, 0, 0.0, 1, 0.0, 0.0, 1, False, 0), 0, 1)
     whole, part = one[0], np.ones(1)[0]
     engine.decode_time(times, whole, part)
     engine.prompt_time(times, whole, part)

@@ -93,6 +93,8 @@ class Rules(NamedTuple):
     """Seconds by which a request that follows another misses the iteration that starts as it is sent."""
     poll: int
     """Iterations of decoding between two looks at what has come."""
+    whole: bool
+    """Whether no prompt is cut."""
     wait: int
     """Iterations that prompts are held for others, while requests decode."""
 
@@ -422,7 +424,10 @@ def serve(asked, times, rules, seen, work, most):
                 numbers[PARTIAL], numbers[PROGRESS] = request, cached
                 numbers[RESERVED] += work.target[request] + 1
             request = numbers[PARTIAL]
-            piece = min(room, work.target[request] - numbers[PROGRESS])
+            lacks = work.target[request] - numbers[PROGRESS]
+            if rules.whole and lacks > room and (decoding > 0 or computed > 0):
+                break
+            piece = lacks if rules.whole else min(room, lacks)
             ended = numbers[PROGRESS] + piece
             attention += look(times.attention, ended)
             if numbers[PROGRESS] > 0:

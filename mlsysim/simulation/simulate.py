@@ -129,6 +129,9 @@ def simulate(
         raise InputError("prefix_cache_memory", arguments.get("prefix_cache_memory"), allowed)
     if chunked and known.get("num_loras"):
         raise InputError("num_loras", arguments.get("num_loras"), "must be 0 where prompts are prefilled in chunks")
+    if chunked and known.get("dp_attention_size", 1) > 1:
+        asked_for = arguments.get("dp_attention_size")
+        raise InputError("dp_attention_size", asked_for, "must be 1 where prompts are prefilled in chunks")
     bursts = known.get("burstiness", 1.0)
     if burstiness is not None:
         bursts = convert.scalar(variable_of("burstiness"), burstiness)
@@ -216,7 +219,7 @@ class _Deployment:
         poll, wait = (int(self.known.get(name, 0)) for name in ("poll_interval", "batch_wait"))
         rules = Rules(
             self.chunked, budget, slots, cache, fixed, per_token, WATERMARK, share, 0, pause, each, self.draft_time,
-            missed, max(1, poll), wait,
+            missed, max(1, poll), bool(self.known.get("whole_prompts")), wait,
         )  # fmt: skip
         parts = loads.split(load, replicas, seed)
         runs: list[Run] = []

@@ -1,6 +1,6 @@
 """Symbols of an engine that prefills prompts in chunks beside its decoding."""
 
-from mlsysim.symbolic import between, integer, nonnegative, positive, variable
+from mlsysim.symbolic import between, boolean, integer, nonnegative, positive, variable
 
 C_b = variable(
     "max_num_batched_tokens",
@@ -9,6 +9,13 @@ C_b = variable(
     "Tokens of one iteration at most.",
     integer(1),
     label="Token budget of an iteration",
+)
+uncut = variable(
+    "whole_prompts",
+    r"b_{\mathrm{whole}}",
+    "count",
+    "Whether an iteration takes prompts whole, as many as the budget leaves room for, and cuts none.",
+    boolean(),
 )
 cv_in = variable(
     "isl_cv",

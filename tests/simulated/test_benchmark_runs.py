@@ -115,6 +115,39 @@ def test_frontends_count_where_requests_come_by_themselves(variant):
     assert seconds(seen, "ttft_mean") == pytest.approx(behind.canonical("ttft_mean"), rel=0.05)
 
 
+@pytest.mark.parametrize("budget", [12_000, 20_000])
+def test_whole_prompts_are_packed(budget):
+    """First tokens within 1.5% in the median."""
+    more = {"whole_prompts": True, "max_num_batched_tokens": budget}
+    found = np.abs([errors("chunked_estimate", run, num_rounds=10, **more) for run in RUNS[::2]])
+    assert (np.median(found, axis=0) < [0.015, 0.01]).all()
+    assert (found.max(axis=0) < [0.05, 0.02]).all()
+    asked = {**MODELS["70B"], "isl": 7000, "osl": 300, "request_rate": 1, "num_replicas": 1, **more}
+    whole = ServingModel("chunked_estimate").solve(**asked)
+    seen = ServingModel("chunked_estimate").simulate(**asked)
+    assert whole.canonical("ttft_mean") == pytest.approx(seconds(seen, "ttft_mean"), rel=0.15)
+
+
+@pytest.mark.parametrize("variant", ["chunked_estimate", "chunked"])
+def test_attention_ranks_have_a_budget_each(variant):
+    asked = {"model": "DeepSeek_V3", "hardware": "H200", "precision": "w8a8", "ep_size": 8, "isl": 2000, "osl": 900}
+    asked |= {"osl_cv": SPREAD, "concurrency": 128, "num_rounds": 10}
+    ranks = {"tp_size": 1, "dp_attention_size": 8}
+    apart = ServingModel(variant).solve(**asked, **ranks)
+    # A prompt has a rank of its own, which the others wait for: it takes longer, and eight at a time no more.
+    together = ServingModel(variant).solve(**asked, tp_size=8)
+    assert apart.canonical("ttft_steady") > 1.3 * together.canonical("ttft_steady")
+    assert apart.canonical("ttft_burst") < together.canonical("ttft_burst")
+    held = ServingModel(variant).solve(**asked, **ranks, batch_wait=30)
+    assert held.canonical("tpot_mean") < 0.9 * apart.canonical("tpot_mean")
+    cut = ServingModel(variant).solve(**asked, **ranks, max_num_batched_tokens=1024)
+    assert cut.canonical("prompt_chunks") == 2
+    with pytest.raises(InputError, match="dp_attention_size=8: must be 1 where prompts are prefilled in chunks"):
+        ServingModel(variant).simulate(**asked, **ranks)
+    with pytest.raises(InputError, match="pp_size=2: must be 1 with chunked prefill"):
+        ServingModel(variant).solve(**asked, tp_size=8, pp_size=2)
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [
@@ -123,10 +156,13 @@ def test_frontends_count_where_requests_come_by_themselves(variant):
         ({"num_rounds": -1, "concurrency": 4}, "num_rounds=-1"),
         ({"poll_interval": -1}, "poll_interval=-1"),
         ({"batch_wait": -1}, "batch_wait=-1"),
+        ({"whole_prompts": True, "isl": 9000}, "whole_prompts=.*: must be False where a prompt of isl=9000"),
+        ({"whole_prompts": 2}, "whole_prompts=2"),
         ({"frontend_time": "-2 ms"}, "frontend_time="),
         ({"frontend_token_time": "2 ms"}, "frontend_token_time="),
     ],
 )
 def test_bad_input(more, said):
+    variant = "chunked_estimate" if "whole_prompts" in more else "colocated"
     with pytest.raises((InputError, UnitError), match=said):
-        ServingModel().solve(**MODELS["8B"], **{"request_rate": 1, **more})
+        ServingModel(variant).solve(**MODELS["8B"], **{"request_rate": 1, **more})

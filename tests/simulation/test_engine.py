@@ -45,7 +45,7 @@ def asked(arrival, prompt, answer):
 
 
 def rules(**changed):
-    return Rules(False, 0, 1000, 1e12, 0.0, 1.0, 0.0, 0.0, 0, 0.0, 1, 0.0, 0.0, 1, 0)._replace(**changed)
+    return Rules(False, 0, 1000, 1e12, 0.0, 1.0, 0.0, 0.0, 0, 0.0, 1, 0.0, 0.0, 1, False, 0)._replace(**changed)
 
 
 def waits(service, rate, prompt, count=200_000):
