@@ -190,7 +190,7 @@ def checks() -> list[Check]:
 COUNTED = {
     "disaggregated: the table has no number of workers": 685,
     "drafts may be on: the table does not say": 203,
-    "attention ranks with chunked prefill": 38,
+    "attention ranks wait for each other by flags that are not known": 38,
 }
 
 
