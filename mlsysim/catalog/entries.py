@@ -193,7 +193,11 @@ class Entry(pydantic.BaseModel):
                 raise UnknownNameError(f"field of {self.name}", name, type(self).model_fields)
         implied = self.alternatives | self.dependent if self.alternatives.intersection(values) else frozenset()
         fields = {name: getattr(self, name) for name in self.model_fields_set - implied}
-        tables = {name: {**fields[name], **new} for name, new in values.items() if isinstance(new, Mapping)}
+        tables = {
+            name: {**fields[name], **new}
+            for name, new in values.items()
+            if isinstance(new, Mapping) and isinstance(fields.get(name), Mapping)
+        }
         made = type(self)(**{**fields, **values, **tables})
         changed = {*values, *implied.intersection(made.model_fields_set)}
         marked = {name: _marked(getattr(made, name), getattr(self, name)) for name in changed}
@@ -243,7 +247,8 @@ class Entry(pydantic.BaseModel):
 def _marked(made: Any, before: Any) -> Any:
     """Mark what was changed by hand, with its old value; leave what is no value, or still the same, as it is."""
     if isinstance(made, Mapping):
-        return {key: _marked(value, (before or {}).get(key)) for key, value in made.items()}
+        table = before if isinstance(before, Mapping) else {}
+        return {key: _marked(value, table.get(key)) for key, value in made.items()}
     if not isinstance(made, Value) or made == before:
         return made
     was = f", was {before.text()}" if isinstance(before, Value) else ""

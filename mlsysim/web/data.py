@@ -195,7 +195,7 @@ def _entry(slot: Slot, entry: Entry, names: Iterable[str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     rates: dict[str, Any] = {}
     for name in names:
-        if name not in slot.entry.by_precision:
+        if name not in slot.entry.by_precision or isinstance(getattr(entry, name, None), Value):
             if (value := slot.value(entry, name, "")) is not None:
                 values[name] = value.canonical
             continue

@@ -73,6 +73,9 @@ def test_a_stack_gives_shares_by_number_format():
     swept = MODEL.sweep(**given | {"precision": ["fp8", "bf16"]})
     one = [MODEL.solve(**given, precision=each).iteration_time.magnitude for each in ("fp8", "bf16")]
     assert swept.iteration_time.values.tolist() == one
+    assert stack.changed(efficiency=0.5).value_of("efficiency", "fp8").value == 0.5
+    assert stack.changed(efficiency={"fp8": 0.6}).value_of("efficiency", "bf16").value == 0.8
+    assert stack.changed(expert_efficiency={"fp8": 0.2}).value_of("expert_efficiency", "fp8").value == 0.2
     with pytest.raises(CatalogError, match=r"unknown number format 'fp9'.*fp8"):
         Stack(name="Mine", efficiency={"fp9": 0.7})
     with pytest.raises(CatalogError, match="not a pure number"):

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.optimize import least_squares
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -146,26 +145,80 @@ def _solved(arguments: str, variant: str) -> dict[str, float]:
     return found
 
 
-def fitted(
-    loops: Loops, start: dict[str, float] | None = None, rounds: int = 8
-) -> tuple[dict[str, float], dict[str, float]]:
-    """Values that rows imply, and their standard errors as logarithms."""
-    names, weights = searched(loops.rows), loops.weights()
-    expected = np.log([EXPECTED[name][0] for name in names])
-    widths = np.array([EXPECTED[name][1] for name in names])
+class Fit:
+    """Values that rows imply: steps of Gauss and Newton, with slopes that several steps share.
 
-    def errors(found: Any) -> Any:
-        far = (loops(dict(zip(names, np.exp(found), strict=True))) - loops.measured) * weights
-        far = np.nan_to_num(far, nan=9.0, posinf=9.0, neginf=-9.0)
-        return np.append(np.sign(far) * np.sqrt(2 * (np.sqrt(1 + far**2) - 1)), (found - expected) / widths)
+    Parameters
+    ----------
+    loops : Loops
+        Rows.
+    start : dict
+        Values to begin with.
+    """
 
-    upper = np.array([0.0 if "efficiency" in name else np.inf for name in names])
-    first = np.log([(start or {}).get(name, EXPECTED[name][0]) for name in names])
-    found = least_squares(
-        errors, np.minimum(first, upper - 1e-3), bounds=(-np.inf, upper), x_scale="jac", max_nfev=rounds, diff_step=1e-4
-    )
-    spread = np.sqrt(np.diag(np.linalg.inv(found.jac.T @ found.jac)))
-    return dict(zip(names, np.exp(found.x).tolist(), strict=True)), dict(zip(names, spread.tolist(), strict=True))
+    def __init__(self, loops: Loops, start: dict[str, float]) -> None:
+        self._loops, self.names = loops, searched(loops.rows)
+        self._expected = np.log([EXPECTED[name][0] for name in self.names])
+        self._widths = np.array([EXPECTED[name][1] for name in self.names])
+        self._upper = np.array([0.0 if "efficiency" in name else np.inf for name in self.names])
+        self._place = np.log([start.get(name, EXPECTED[name][0]) for name in self.names])
+        self._everything = loops.weights()
+        for _ in range(3):
+            self._slopes = self._differences(self._place)
+            self._place = self._stepped(self._everything)
+
+    def __call__(self, keep: Any) -> dict[str, float]:
+        """Values by some of the rows."""
+        found = self._stepped(self._everything * keep)
+        return dict(zip(self.names, np.exp(found).tolist(), strict=True))
+
+    def errors(self) -> dict[str, float]:
+        """Standard errors of values, as logarithms."""
+        slopes = self._slopes * self._bent(self._far(self._place) * self._everything)[1] * self._everything
+        slopes = slopes.reshape(len(self.names), -1)
+        spread = np.linalg.inv(slopes @ slopes.T + np.diag(1 / self._widths**2))
+        return dict(zip(self.names, np.sqrt(np.diag(spread)).tolist(), strict=True))
+
+    def _far(self, place: Any) -> Any:
+        far = self._loops(dict(zip(self.names, np.exp(place), strict=True))) - self._loops.measured
+        return np.nan_to_num(far, nan=1.0, posinf=1.0, neginf=-1.0)
+
+    def _differences(self, place: Any) -> Any:
+        base, step = self._far(place), 1e-4
+        return np.array([(self._far(place - step * each) - base) / -step for each in np.eye(len(place))])
+
+    @staticmethod
+    def _bent(far: Any) -> tuple[Any, Any]:
+        """Errors whose squares grow with their size where they are large, and the slope of that."""
+        root = np.sqrt(1 + far**2)
+        bent = np.sign(far) * np.sqrt(2 * (root - 1))
+        return bent, np.where(np.abs(far) > 1e-6, far / root / np.where(bent == 0, 1, bent), 1)
+
+    def _stepped(self, weights: Any, steps: int = 5) -> Any:
+        place, far = self._place, self._far(self._place)
+        cost = np.inf
+        for _ in range(steps):
+            bent, slope = self._bent(far * weights)
+            slopes = (self._slopes * slope * weights).reshape(len(place), -1)
+            beside = (place - self._expected) / self._widths
+            push = slopes @ bent.ravel() + beside / self._widths
+            step = -np.linalg.solve(slopes @ slopes.T + np.diag(1 / self._widths**2), push)
+            cost = float(np.sum(bent**2) + np.sum(beside**2))
+            for _ in range(4):
+                tried = np.minimum(place + np.clip(step, -0.7, 0.7), self._upper)
+                there = self._far(tried)
+                after = float(
+                    np.sum(self._bent(there * weights)[0] ** 2) + np.sum(((tried - self._expected) / self._widths) ** 2)
+                )
+                if after < cost:
+                    break
+                step = step / 3
+            else:
+                break
+            place, far = tried, there
+            if after > cost * 0.999:
+                break
+        return place
 
 
 def known(stack: str) -> dict[str, float]:
@@ -229,7 +282,8 @@ def main() -> None:
         rows = [row for row in silicon_rows.rows(True) if stack_of(row) == stack and not contradicted(row)]
         loops, models = Loops(rows), np.array([silicon_rows.MODELS[row["model"]] for row in rows])
         run = np.array([origin(row) == "InferenceX" for row in rows])
-        values, errors = fitted(loops, known(stack))
+        fit = Fit(loops, known(stack))
+        values, errors = fit(np.ones(len(rows))), fit.errors()
         text, far = CATALOG.read_text(encoding="utf-8"), loops(values) - loops.measured
         print(f"{stack}: {described(rows)}; InferenceX {_shown(medians(loops, far, run))}", flush=True)
         for name, value in values.items():
@@ -241,8 +295,7 @@ def main() -> None:
             own = models == model
             said = f"  {model} ({own.sum()}): {_shown(medians(loops, far, own))}"
             if "--quick" not in sys.argv and not own.all():
-                others = Loops([row for row, out in zip(rows, own, strict=True) if not out])
-                found = {**{name: EXPECTED[name][0] for name in values}, **fitted(others, values, 4)[0]}
+                found = fit(~own)
                 without.setdefault(stack, {})[model] = {name: float(f"{each:.3g}") for name, each in found.items()}
                 left[:, own] = (loops(found) - loops.measured)[:, own]
                 said += f"; left out {_shown(medians(loops, left, own))}"
