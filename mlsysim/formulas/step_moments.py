@@ -386,13 +386,13 @@ total_memory = Formula(
 
 FORMULAS = (
     gradients_at_loss_bytes,
+    cast_weights,
     resident_memory,
     memory_after_step,
     loss_memory,
     head_memory,
     layer_memory,
     update_memory,
-    cast_weights,
     rank_memory,
     binding_moment,
     peak_activations,

@@ -451,7 +451,7 @@ GROUPS += (
     *(
         Group(
             "verdicts_whole" if whole else "verdicts",
-            f"Peaks and verdicts: {'all rows' if whole else 'a sample'}",
+            f"Peaks of runs, and verdicts: {'all rows' if whole else 'a sample'}",
             partial(verdicts, whole),
             "runs that were logged as done, and public reports of runs that ended out of memory",
             partial(verdict_checks, whole),
