@@ -328,6 +328,7 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     activation_offload: bool | str
     residual_dtype: str
     workspace: float | str | Quantity[Any]
+    token_dispatcher: str
     loaded_mask: bool | str
     deferred_head_gradients: float | str | Quantity[Any]
     layers_first_stage: float | str | Quantity[Any]
@@ -703,6 +704,7 @@ class _TrainingMemoryResult(Result):
     state_value_dim: float
     state_vectors: float
     tied_embeddings: float
+    token_dispatcher: str
     total_memory: Quantity[Any]
     tp_size: float
     trainable_fraction: float
@@ -2608,6 +2610,7 @@ class _DistributedInputs(TypedDict, total=False):
     activation_offload: bool | str
     residual_dtype: str
     workspace: float | str | Quantity[Any]
+    token_dispatcher: str
     loaded_mask: bool | str
     deferred_head_gradients: float | str | Quantity[Any]
     layers_first_stage: float | str | Quantity[Any]
@@ -3280,6 +3283,7 @@ class _DistributedResult(Result):
     switch_reduces: float
     tdp: Quantity[Any]
     tied_embeddings: float
+    token_dispatcher: str
     tokens_per_rank: Quantity[Any]
     tokens_per_second: Quantity[Any]
     tokens_per_second_per_accelerator: Quantity[Any]
@@ -3402,6 +3406,7 @@ class _ExpertParallelInputs(TypedDict, total=False):
     activation_offload: bool | str
     residual_dtype: str
     workspace: float | str | Quantity[Any]
+    token_dispatcher: str
     loaded_mask: bool | str
     deferred_head_gradients: float | str | Quantity[Any]
     layers_first_stage: float | str | Quantity[Any]
@@ -4124,6 +4129,7 @@ class _ExpertParallelResult(Result):
     switch_reduces: float
     tdp: Quantity[Any]
     tied_embeddings: float
+    token_dispatcher: str
     tokens_per_rank: Quantity[Any]
     tokens_per_second: Quantity[Any]
     tokens_per_second_per_accelerator: Quantity[Any]
@@ -4265,6 +4271,7 @@ class _EconomicsInputs(TypedDict, total=False):
     activation_offload: bool | str
     residual_dtype: str
     workspace: float | str | Quantity[Any]
+    token_dispatcher: str
     loaded_mask: bool | str
     deferred_head_gradients: float | str | Quantity[Any]
     layers_first_stage: float | str | Quantity[Any]
@@ -5468,6 +5475,7 @@ class _EconomicsResult(Result):
     target_p99_latency_ms: float
     tdp: Quantity[Any]
     tied_embeddings: float
+    token_dispatcher: str
     tokens_per_decode_step: float
     tokens_per_rank: Quantity[Any]
     tokens_per_second: Quantity[Any]
@@ -5638,6 +5646,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     activation_offload: bool | str
     residual_dtype: str
     workspace: float | str | Quantity[Any]
+    token_dispatcher: str
     loaded_mask: bool | str
     deferred_head_gradients: float | str | Quantity[Any]
     layers_first_stage: float | str | Quantity[Any]
@@ -6716,6 +6725,7 @@ class _MemoryExpansionResult(Result):
     switch_latency: Quantity[Any]
     switch_reduces: float
     tied_embeddings: float
+    token_dispatcher: str
     tokens_per_decode_step: float
     tokens_per_rank: Quantity[Any]
     tokens_per_second: Quantity[Any]
