@@ -192,7 +192,18 @@ def test_both_ends_of_dualpipe_cannot_be_asked_one_by_one():
         MEMORY.solve(**PIPELINE, pipeline_schedule="dualpipe", peak_rank="first")
 
 
-@pytest.mark.parametrize("name", ["loss_kernel", "update_buffer", "peak_rank", "optimizer_device", "residual_dtype"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "loss_kernel",
+        "update_buffer",
+        "peak_rank",
+        "optimizer_device",
+        "residual_dtype",
+        "adapter_dtype",
+        "token_dispatcher",
+    ],
+)
 def test_an_unknown_label_is_refused(name):
     with pytest.raises(InputError, match=name):
         MEMORY.solve(**PIPELINE, **{name: "nonesuch"})
