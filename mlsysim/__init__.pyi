@@ -327,6 +327,7 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     activation_offload: bool | str
     residual_dtype: str
     workspace: float | str | Quantity[Any]
+    token_dispatcher: str
     loaded_mask: bool | str
     deferred_head_gradients: float | str | Quantity[Any]
     layers_first_stage: float | str | Quantity[Any]
@@ -690,6 +691,7 @@ class _TrainingMemoryResult(Result):
     state_value_dim: float
     state_vectors: float
     tied_embeddings: float
+    token_dispatcher: str
     total_memory: Quantity[Any]
     tp_size: float
     trainable_fraction: float
@@ -2612,6 +2614,7 @@ class _DistributedInputs(TypedDict, total=False):
     activation_offload: bool | str
     residual_dtype: str
     workspace: float | str | Quantity[Any]
+    token_dispatcher: str
     loaded_mask: bool | str
     deferred_head_gradients: float | str | Quantity[Any]
     layers_first_stage: float | str | Quantity[Any]
@@ -3272,6 +3275,7 @@ class _DistributedResult(Result):
     switch_reduces: float
     tdp: Quantity[Any]
     tied_embeddings: float
+    token_dispatcher: str
     tokens_per_rank: Quantity[Any]
     tokens_per_second: Quantity[Any]
     tokens_per_second_per_accelerator: Quantity[Any]
@@ -3392,6 +3396,7 @@ class _ExpertParallelInputs(TypedDict, total=False):
     activation_offload: bool | str
     residual_dtype: str
     workspace: float | str | Quantity[Any]
+    token_dispatcher: str
     loaded_mask: bool | str
     deferred_head_gradients: float | str | Quantity[Any]
     layers_first_stage: float | str | Quantity[Any]
@@ -4103,6 +4108,7 @@ class _ExpertParallelResult(Result):
     switch_reduces: float
     tdp: Quantity[Any]
     tied_embeddings: float
+    token_dispatcher: str
     tokens_per_rank: Quantity[Any]
     tokens_per_second: Quantity[Any]
     tokens_per_second_per_accelerator: Quantity[Any]
@@ -4243,6 +4249,7 @@ class _EconomicsInputs(TypedDict, total=False):
     activation_offload: bool | str
     residual_dtype: str
     workspace: float | str | Quantity[Any]
+    token_dispatcher: str
     loaded_mask: bool | str
     deferred_head_gradients: float | str | Quantity[Any]
     layers_first_stage: float | str | Quantity[Any]
@@ -5451,6 +5458,7 @@ class _EconomicsResult(Result):
     target_p99_latency_ms: float
     tdp: Quantity[Any]
     tied_embeddings: float
+    token_dispatcher: str
     tokens_per_decode_step: float
     tokens_per_rank: Quantity[Any]
     tokens_per_second: Quantity[Any]
@@ -5622,6 +5630,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     activation_offload: bool | str
     residual_dtype: str
     workspace: float | str | Quantity[Any]
+    token_dispatcher: str
     loaded_mask: bool | str
     deferred_head_gradients: float | str | Quantity[Any]
     layers_first_stage: float | str | Quantity[Any]
@@ -6707,6 +6716,7 @@ class _MemoryExpansionResult(Result):
     switch_latency: Quantity[Any]
     switch_reduces: float
     tied_embeddings: float
+    token_dispatcher: str
     tokens_per_decode_step: float
     tokens_per_rank: Quantity[Any]
     tokens_per_second: Quantity[Any]
