@@ -286,6 +286,7 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
+    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     dp_size: float | str | Quantity[Any]
@@ -334,6 +335,9 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
     memory_spread: float | str | Quantity[Any]
+    memory_reading: str
+    context_memory: float | str | Quantity[Any]
+    pool_share: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
     hidden_dim: float | str | Quantity[Any]
@@ -412,6 +416,7 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     stack: str | _catalog.Stack
     recipe: str | _catalog.Recipe
 class _TrainingMemoryResult(Result):
@@ -426,6 +431,7 @@ class _TrainingMemoryResult(Result):
     adapted_attention_products: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
+    adapter_dtype: str
     adapter_parameters_per_rank: float
     adapter_weights: Quantity[Any]
     alternate_matmul_activation: Quantity[Any]
@@ -447,6 +453,7 @@ class _TrainingMemoryResult(Result):
     blockless_layers: float
     bytes_per_element: Quantity[Any]
     capacity_factor: float
+    cast_weights: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
     compressed_attention_activation: Quantity[Any]
@@ -454,6 +461,7 @@ class _TrainingMemoryResult(Result):
     compressed_attention_parameters_per_rank: float
     compressed_layers: float
     compute_dtype: str
+    context_memory: Quantity[Any]
     conv_channels: float
     conv_kernel: float
     core_width_per_rank: float
@@ -464,6 +472,7 @@ class _TrainingMemoryResult(Result):
     dense_parameters_per_rank: float
     dp_replicate_size: float
     dp_size: float
+    driver_memory: Quantity[Any]
     dropout_activation: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
     edge_parameters_per_rank: float
@@ -506,6 +515,7 @@ class _TrainingMemoryResult(Result):
     fit_probability: float
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_inputs: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -583,6 +593,7 @@ class _TrainingMemoryResult(Result):
     memory_after_step: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_margin: Quantity[Any]
+    memory_reading: str
     memory_spread: float
     memory_utilization: float
     micro_batch_tokens: Quantity[Any]
@@ -623,6 +634,7 @@ class _TrainingMemoryResult(Result):
     peak_rank: str
     pipeline_schedule: str
     plain_layers_of_rank: float
+    pool_share: float
     pp_size: float
     precision: str
     product_bytes: Quantity[Any]
@@ -639,6 +651,7 @@ class _TrainingMemoryResult(Result):
     recompute_layernorm: float
     recompute_mla_up_proj: float
     recomputed_activation: Quantity[Any]
+    reported_memory: Quantity[Any]
     reserved_memory: Quantity[Any]
     resident_memory: Quantity[Any]
     residual_bytes: Quantity[Any]
@@ -705,6 +718,7 @@ class _TrainingMemoryResult(Result):
     up_projection_activation: Quantity[Any]
     update_buffer: str
     update_memory: Quantity[Any]
+    usable_memory: Quantity[Any]
     v_head_dim: float
     value_dim: float
     value_dim_in_window: float
@@ -890,7 +904,11 @@ class _ServingInputs(TypedDict, total=False):
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
+    expert_efficiency: float | str | Quantity[Any]
+    weight_only_expert_efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
+    expert_popularity: float | str | Quantity[Any]
+    weight_read_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
@@ -903,7 +921,13 @@ class _ServingInputs(TypedDict, total=False):
     node_latency: float | str | Quantity[Any]
     switch_latency: float | str | Quantity[Any]
     layer_tax: float | str | Quantity[Any]
+    moe_layer_tax: float | str | Quantity[Any]
+    mla_layer_tax: float | str | Quantity[Any]
+    index_layer_tax: float | str | Quantity[Any]
     host_layer_time: float | str | Quantity[Any]
+    prompt_host_layer_time: float | str | Quantity[Any]
+    prompt_host_mla_time: float | str | Quantity[Any]
+    prompt_host_moe_time: float | str | Quantity[Any]
     iteration_overhead: float | str | Quantity[Any]
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
@@ -964,6 +988,7 @@ class _ServingResult(Result):
     burst_stall: Quantity[Any]
     burstiness: float
     busy_share: float
+    busy_stages: float
     c10_log_rank: float
     c10_lora_log_rank: float
     c10_loras: float
@@ -1142,6 +1167,7 @@ class _ServingResult(Result):
     exchange_node_bandwidth: Quantity[Any]
     expert_bias: float
     expert_bytes: Quantity[Any]
+    expert_efficiency: float
     expert_exchange_time: Quantity[Any]
     expert_ffn_dim: float
     expert_group_loras: float
@@ -1150,6 +1176,8 @@ class _ServingResult(Result):
     expert_input_dim: float
     expert_padding: Quantity[Any]
     expert_parameters: float
+    expert_popularity: float
+    expert_product_efficiency: float
     expert_product_time: Quantity[Any]
     expert_weight_bytes: Quantity[Any]
     expert_width_multiple: float
@@ -1184,6 +1212,7 @@ class _ServingResult(Result):
     full_share_of_answer: float
     full_slots_share: float
     full_time_seen: Quantity[Any]
+    further_layer_time: Quantity[Any]
     further_matrices: float
     gate_width: float
     gated: float
@@ -1215,6 +1244,7 @@ class _ServingResult(Result):
     index_compression: float
     index_head_dim: float
     index_heads: float
+    index_layer_tax: Quantity[Any]
     index_layers: float
     index_topk: Quantity[Any]
     indexer_flops: Quantity[Any]
@@ -1287,7 +1317,9 @@ class _ServingResult(Result):
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixerless_layers: float
+    mla_layer_tax: Quantity[Any]
     mlp_bias: float
+    moe_layer_tax: Quantity[Any]
     moe_layers: float
     mtp_layers: float
     node_bandwidth: Quantity[Any]
@@ -1345,6 +1377,9 @@ class _ServingResult(Result):
     product_bytes: Quantity[Any]
     promise_share: float
     prompt_chunks: float
+    prompt_host_layer_time: Quantity[Any]
+    prompt_host_mla_time: Quantity[Any]
+    prompt_host_moe_time: Quantity[Any]
     prompt_interval: Quantity[Any]
     prompt_iterations: float
     prompt_load: float
@@ -1560,9 +1595,12 @@ class _ServingResult(Result):
     waiting_tokens: Quantity[Any]
     weight_bytes: Quantity[Any]
     weight_dtype: str
+    weight_only_expert_efficiency: float
+    weight_read_efficiency: float
     weights_read_stretch: float
     whole_law: float
     whole_prompts: bool
+    widening_bytes: Quantity[Any]
     window_reach: Quantity[Any]
     worker_overhead: Quantity[Any]
     workspace_memory: Quantity[Any]
@@ -1793,6 +1831,7 @@ class _ServingCapacityResult(Result):
     layers: float
     light_load_p99: Quantity[Any]
     logit_flops: Quantity[Any]
+    logit_weight_bytes: Quantity[Any]
     lookup_parameters: float
     max_batch_size: Quantity[Any]
     max_replicas: float
@@ -1962,6 +2001,8 @@ class _IterationInputs(TypedDict, total=False):
     lora_layer_tax: float | str | Quantity[Any]
     output_tokens: float | str | Quantity[Any]
     max_batch_size: float | str | Quantity[Any]
+    max_num_batched_tokens: float | str | Quantity[Any]
+    sent_one_by_one: bool | str
     attention_mask: str
     congestion_factor: float | str | Quantity[Any]
     images: float | str | Quantity[Any]
@@ -2064,7 +2105,11 @@ class _IterationInputs(TypedDict, total=False):
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
+    expert_efficiency: float | str | Quantity[Any]
+    weight_only_expert_efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
+    expert_popularity: float | str | Quantity[Any]
+    weight_read_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
@@ -2077,7 +2122,13 @@ class _IterationInputs(TypedDict, total=False):
     node_latency: float | str | Quantity[Any]
     switch_latency: float | str | Quantity[Any]
     layer_tax: float | str | Quantity[Any]
+    moe_layer_tax: float | str | Quantity[Any]
+    mla_layer_tax: float | str | Quantity[Any]
+    index_layer_tax: float | str | Quantity[Any]
     host_layer_time: float | str | Quantity[Any]
+    prompt_host_layer_time: float | str | Quantity[Any]
+    prompt_host_mla_time: float | str | Quantity[Any]
+    prompt_host_moe_time: float | str | Quantity[Any]
     iteration_overhead: float | str | Quantity[Any]
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
@@ -2098,6 +2149,7 @@ class _IterationResult(Result):
     activation_time: Quantity[Any]
     active_experts_per_token: float
     adapted_attention_edges: float
+    all_prompts_time: Quantity[Any]
     allreduce_time: Quantity[Any]
     attention_edges_per_rank: float
     attention_flops: Quantity[Any]
@@ -2110,6 +2162,7 @@ class _IterationResult(Result):
     attention_sinks: float
     bidirectional: float
     blockless_layers: float
+    busy_stages: float
     c10_lora_log_rank: float
     c10_loras: float
     c10_other_lora_share: float
@@ -2193,6 +2246,7 @@ class _IterationResult(Result):
     dispatch_time: Quantity[Any]
     dp_attention_size: float
     driver_memory: Quantity[Any]
+    e2e_mean: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
     embedding_dim: float
@@ -2205,6 +2259,7 @@ class _IterationResult(Result):
     exchange_node_bandwidth: Quantity[Any]
     expert_bias: float
     expert_bytes: Quantity[Any]
+    expert_efficiency: float
     expert_exchange_time: Quantity[Any]
     expert_ffn_dim: float
     expert_group_loras: float
@@ -2213,6 +2268,8 @@ class _IterationResult(Result):
     expert_input_dim: float
     expert_padding: Quantity[Any]
     expert_parameters: float
+    expert_popularity: float
+    expert_product_efficiency: float
     expert_product_time: Quantity[Any]
     expert_weight_bytes: Quantity[Any]
     expert_width_multiple: float
@@ -2224,6 +2281,8 @@ class _IterationResult(Result):
     ffn_edges_per_rank: float
     ffn_parameters: float
     ffn_parameters_per_rank: float
+    first_prompt_time: Quantity[Any]
+    further_layer_time: Quantity[Any]
     further_matrices: float
     gate_width: float
     gated: float
@@ -2248,6 +2307,7 @@ class _IterationResult(Result):
     index_compression: float
     index_head_dim: float
     index_heads: float
+    index_layer_tax: Quantity[Any]
     index_layers: float
     index_topk: Quantity[Any]
     indexer_flops: Quantity[Any]
@@ -2292,6 +2352,7 @@ class _IterationResult(Result):
     lora_zipf: float
     max_batch_size: Quantity[Any]
     max_loras: float
+    max_num_batched_tokens: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
@@ -2300,7 +2361,9 @@ class _IterationResult(Result):
     mixer_parameters: float
     mixer_parameters_per_rank: float
     mixerless_layers: float
+    mla_layer_tax: Quantity[Any]
     mlp_bias: float
+    moe_layer_tax: Quantity[Any]
     moe_layers: float
     mtp_layers: float
     node_bandwidth: Quantity[Any]
@@ -2326,8 +2389,13 @@ class _IterationResult(Result):
     precision: str
     prefill_attention_efficiency: float
     prefill_attention_time: Quantity[Any]
+    prefill_batch: Quantity[Any]
+    prefill_batch_time: Quantity[Any]
     prefix_hit_rate: float
     product_bytes: Quantity[Any]
+    prompt_host_layer_time: Quantity[Any]
+    prompt_host_mla_time: Quantity[Any]
+    prompt_host_moe_time: Quantity[Any]
     prompts: Quantity[Any]
     q_lora_rank: float
     qk_nope_head_dim: float
@@ -2364,6 +2432,7 @@ class _IterationResult(Result):
     scored_pair_flops: Quantity[Any]
     scores_share: float
     send_time: Quantity[Any]
+    sent_one_by_one: float
     seq_len: Quantity[Any]
     sequence_overhead: Quantity[Any]
     served_weights: Quantity[Any]
@@ -2426,6 +2495,8 @@ class _IterationResult(Result):
     tp_summed_bytes: Quantity[Any]
     tp_switch_time: Quantity[Any]
     tp_tree_time: Quantity[Any]
+    tpot_mean: Quantity[Any]
+    ttft_mean: Quantity[Any]
     two_batch_overlap: float
     unbounded_attention_layers: float
     uneven_stage_time: Quantity[Any]
@@ -2436,7 +2507,10 @@ class _IterationResult(Result):
     vocab_size: float
     weight_bytes: Quantity[Any]
     weight_dtype: str
+    weight_only_expert_efficiency: float
+    weight_read_efficiency: float
     weights_read_stretch: float
+    widening_bytes: Quantity[Any]
     window_reach: Quantity[Any]
     worker_overhead: Quantity[Any]
     workspace_memory: Quantity[Any]
@@ -2574,6 +2648,7 @@ class _DistributedInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
+    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     tp_size: float | str | Quantity[Any]
@@ -2621,6 +2696,9 @@ class _DistributedInputs(TypedDict, total=False):
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
     memory_spread: float | str | Quantity[Any]
+    memory_reading: str
+    context_memory: float | str | Quantity[Any]
+    pool_share: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -2720,6 +2798,7 @@ class _DistributedInputs(TypedDict, total=False):
     state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -2773,6 +2852,7 @@ class _DistributedResult(Result):
     adapted_edges: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
+    adapter_dtype: str
     adapter_flops: Quantity[Any]
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
@@ -2811,6 +2891,7 @@ class _DistributedResult(Result):
     captured_share: float
     carbon: Quantity[Any]
     cast_traffic: Quantity[Any]
+    cast_weights: Quantity[Any]
     chunked_attention: float
     collective_latency: Quantity[Any]
     collective_link_bandwidth: Quantity[Any]
@@ -2829,6 +2910,7 @@ class _DistributedResult(Result):
     compute_time: Quantity[Any]
     computing_share: float
     congestion_factor: float
+    context_memory: Quantity[Any]
     conv_channels: float
     conv_kernel: float
     core_width_per_rank: float
@@ -2876,6 +2958,7 @@ class _DistributedResult(Result):
     dp_traffic_bytes: Quantity[Any]
     dp_traffic_time: Quantity[Any]
     dp_tree_time: Quantity[Any]
+    driver_memory: Quantity[Any]
     dropout_activation: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
     duration: Quantity[Any]
@@ -2978,6 +3061,7 @@ class _DistributedResult(Result):
     full_stage_layers: float
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_inputs: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -3039,10 +3123,16 @@ class _DistributedResult(Result):
     kv_heads_per_rank: float
     kv_lora_rank: float
     kv_width_per_rank: float
+    largest_dense_parameters: float
+    largest_edge_parameters: float
+    largest_expert_parameters: float
     largest_layer_activation: Quantity[Any]
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    largest_optimizer_state: Quantity[Any]
+    largest_trained_dense_parameters: float
+    largest_trained_expert_parameters: float
     last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
@@ -3078,13 +3168,16 @@ class _DistributedResult(Result):
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
+    mean_adapted_products: float
     mean_compute_time: Quantity[Any]
+    mean_layer_parameters: float
     mean_rank_factor: float
     memory_after_step: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
     memory_margin: Quantity[Any]
+    memory_reading: str
     memory_spread: float
     memory_utilization: float
     mfu: float
@@ -3142,6 +3235,7 @@ class _DistributedResult(Result):
     pipeline_schedule: str
     pipeline_split: str
     plain_layers_of_rank: float
+    pool_share: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -3189,6 +3283,7 @@ class _DistributedResult(Result):
     rep_switch_time: Quantity[Any]
     rep_tree_time: Quantity[Any]
     repeated_matrix_elements: float
+    reported_memory: Quantity[Any]
     reserved_memory: Quantity[Any]
     resident_memory: Quantity[Any]
     residual_bytes: Quantity[Any]
@@ -3314,6 +3409,7 @@ class _DistributedResult(Result):
     update_buffer: str
     update_memory: Quantity[Any]
     updated_parameters_per_rank: float
+    usable_memory: Quantity[Any]
     v_head_dim: float
     value_dim: float
     value_dim_in_window: float
@@ -3356,6 +3452,7 @@ class _ExpertParallelInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
+    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     tp_size: float | str | Quantity[Any]
@@ -3403,6 +3500,9 @@ class _ExpertParallelInputs(TypedDict, total=False):
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
     memory_spread: float | str | Quantity[Any]
+    memory_reading: str
+    context_memory: float | str | Quantity[Any]
+    pool_share: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -3503,6 +3603,7 @@ class _ExpertParallelInputs(TypedDict, total=False):
     state_matrix_width: float | str | Quantity[Any]
     moe_layer_interval: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -3559,6 +3660,7 @@ class _ExpertParallelResult(Result):
     adapted_edges: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
+    adapter_dtype: str
     adapter_flops: Quantity[Any]
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
@@ -3609,6 +3711,7 @@ class _ExpertParallelResult(Result):
     captured_share: float
     carbon: Quantity[Any]
     cast_traffic: Quantity[Any]
+    cast_weights: Quantity[Any]
     chunked_attention: float
     collective_latency: Quantity[Any]
     collective_link_bandwidth: Quantity[Any]
@@ -3628,6 +3731,7 @@ class _ExpertParallelResult(Result):
     compute_time: Quantity[Any]
     computing_share: float
     congestion_factor: float
+    context_memory: Quantity[Any]
     conv_channels: float
     conv_kernel: float
     core_width_per_rank: float
@@ -3677,6 +3781,7 @@ class _ExpertParallelResult(Result):
     dp_traffic_bytes: Quantity[Any]
     dp_traffic_time: Quantity[Any]
     dp_tree_time: Quantity[Any]
+    driver_memory: Quantity[Any]
     dropout_activation: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
     duration: Quantity[Any]
@@ -3789,6 +3894,7 @@ class _ExpertParallelResult(Result):
     full_stage_layers: float
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_inputs: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -3858,10 +3964,16 @@ class _ExpertParallelResult(Result):
     kv_heads_per_rank: float
     kv_lora_rank: float
     kv_width_per_rank: float
+    largest_dense_parameters: float
+    largest_edge_parameters: float
+    largest_expert_parameters: float
     largest_layer_activation: Quantity[Any]
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    largest_optimizer_state: Quantity[Any]
+    largest_trained_dense_parameters: float
+    largest_trained_expert_parameters: float
     last_rank_memory: Quantity[Any]
     last_stage_is_slowest: float
     last_stage_layers: float
@@ -3899,13 +4011,16 @@ class _ExpertParallelResult(Result):
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
+    mean_adapted_products: float
     mean_compute_time: Quantity[Any]
+    mean_layer_parameters: float
     mean_rank_factor: float
     memory_after_step: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
     memory_margin: Quantity[Any]
+    memory_reading: str
     memory_spread: float
     memory_utilization: float
     mfu: float
@@ -3964,6 +4079,7 @@ class _ExpertParallelResult(Result):
     pipeline_schedule: str
     pipeline_split: str
     plain_layers_of_rank: float
+    pool_share: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -3982,7 +4098,9 @@ class _ExpertParallelResult(Result):
     qkv_bias: float
     query_value_width_per_rank: float
     query_width_per_rank: float
+    rank_live_memory: Quantity[Any]
     rank_memory: Quantity[Any]
+    rank_remap_time: Quantity[Any]
     ranks_per_token: float
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
@@ -4209,6 +4327,7 @@ class _EconomicsInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
+    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     tp_size: float | str | Quantity[Any]
@@ -4256,6 +4375,9 @@ class _EconomicsInputs(TypedDict, total=False):
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
     memory_spread: float | str | Quantity[Any]
+    memory_reading: str
+    context_memory: float | str | Quantity[Any]
+    pool_share: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -4327,7 +4449,6 @@ class _EconomicsInputs(TypedDict, total=False):
     infrastructure_fraction: float | str | Quantity[Any]
     amortization: float | str | Quantity[Any]
     maintenance_rate: float | str | Quantity[Any]
-    driver_memory: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     active_parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
@@ -4423,6 +4544,7 @@ class _EconomicsInputs(TypedDict, total=False):
     source_token_flops: float | str | Quantity[Any]
     source_pair_flops: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -4471,8 +4593,18 @@ class _EconomicsInputs(TypedDict, total=False):
     sampling_bytes: float | str | Quantity[Any]
     expert_hidden_multiple: float | str | Quantity[Any]
     expert_width_multiple: float | str | Quantity[Any]
+    expert_efficiency: float | str | Quantity[Any]
+    weight_only_expert_efficiency: float | str | Quantity[Any]
+    expert_popularity: float | str | Quantity[Any]
+    weight_read_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
+    moe_layer_tax: float | str | Quantity[Any]
+    mla_layer_tax: float | str | Quantity[Any]
+    index_layer_tax: float | str | Quantity[Any]
     host_layer_time: float | str | Quantity[Any]
+    prompt_host_layer_time: float | str | Quantity[Any]
+    prompt_host_mla_time: float | str | Quantity[Any]
+    prompt_host_moe_time: float | str | Quantity[Any]
     iteration_overhead: float | str | Quantity[Any]
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
@@ -4503,6 +4635,7 @@ class _EconomicsResult(Result):
     adapted_edges: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
+    adapter_dtype: str
     adapter_flops: Quantity[Any]
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
@@ -4559,6 +4692,7 @@ class _EconomicsResult(Result):
     burst_stall: Quantity[Any]
     burstiness: float
     busy_share: float
+    busy_stages: float
     c10_log_rank: float
     c10_lora_log_rank: float
     c10_loras: float
@@ -4639,6 +4773,7 @@ class _EconomicsResult(Result):
     captured_share: float
     carbon: Quantity[Any]
     cast_traffic: Quantity[Any]
+    cast_weights: Quantity[Any]
     chunk_limit: Quantity[Any]
     chunked_attention: float
     cleared_tokens: Quantity[Any]
@@ -4682,6 +4817,7 @@ class _EconomicsResult(Result):
     computing_share: float
     concurrency: Quantity[Any]
     congestion_factor: float
+    context_memory: Quantity[Any]
     context_tokens: Quantity[Any]
     conv_channels: float
     conv_kernel: float
@@ -4837,6 +4973,7 @@ class _EconomicsResult(Result):
     expert_bias: float
     expert_bytes: Quantity[Any]
     expert_edges_per_rank: float
+    expert_efficiency: float
     expert_exchange_time: Quantity[Any]
     expert_ffn_dim: float
     expert_group_loras: float
@@ -4848,6 +4985,8 @@ class _EconomicsResult(Result):
     expert_padding: Quantity[Any]
     expert_parameters: float
     expert_parameters_per_rank: float
+    expert_popularity: float
+    expert_product_efficiency: float
     expert_product_factor: float
     expert_product_time: Quantity[Any]
     expert_row_padding: Quantity[Any]
@@ -4912,6 +5051,8 @@ class _EconomicsResult(Result):
     full_time_seen: Quantity[Any]
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_inputs: Quantity[Any]
+    further_layer_time: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -4971,6 +5112,7 @@ class _EconomicsResult(Result):
     index_compression: float
     index_head_dim: float
     index_heads: float
+    index_layer_tax: Quantity[Any]
     index_layers: float
     index_topk: Quantity[Any]
     indexer_flops: Quantity[Any]
@@ -5013,10 +5155,16 @@ class _EconomicsResult(Result):
     kv_transfer_bandwidth: Quantity[Any]
     kv_transfer_time: Quantity[Any]
     kv_width_per_rank: float
+    largest_dense_parameters: float
+    largest_edge_parameters: float
+    largest_expert_parameters: float
     largest_layer_activation: Quantity[Any]
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    largest_optimizer_state: Quantity[Any]
+    largest_trained_dense_parameters: float
+    largest_trained_expert_parameters: float
     last_piece: Quantity[Any]
     last_piece_time: Quantity[Any]
     last_rank_memory: Quantity[Any]
@@ -5083,9 +5231,11 @@ class _EconomicsResult(Result):
     max_num_batched_tokens: Quantity[Any]
     max_num_seqs: Quantity[Any]
     max_replicas: float
+    mean_adapted_products: float
     mean_batch: float
     mean_compute_time: Quantity[Any]
     mean_latency: Quantity[Any]
+    mean_layer_parameters: float
     mean_prompt_time: Quantity[Any]
     mean_rank_factor: float
     memory_after_step: Quantity[Any]
@@ -5093,6 +5243,7 @@ class _EconomicsResult(Result):
     memory_capacity: Quantity[Any]
     memory_efficiency: float
     memory_margin: Quantity[Any]
+    memory_reading: str
     memory_spread: float
     memory_utilization: float
     mfu: float
@@ -5109,11 +5260,13 @@ class _EconomicsResult(Result):
     mixer_parameters_per_rank: float
     mixer_product_widths: float
     mixerless_layers: float
+    mla_layer_tax: Quantity[Any]
     mlp_bias: float
     model_flops: Quantity[Any]
     moe_activation: Quantity[Any]
     moe_layer_activation: Quantity[Any]
     moe_layer_interval: float
+    moe_layer_tax: Quantity[Any]
     moe_layers: float
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
@@ -5170,6 +5323,7 @@ class _EconomicsResult(Result):
     poisson_wait: Quantity[Any]
     poisson_wait_scale: Quantity[Any]
     poll_interval: float
+    pool_share: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -5210,6 +5364,9 @@ class _EconomicsResult(Result):
     product_widths: float
     promise_share: float
     prompt_chunks: float
+    prompt_host_layer_time: Quantity[Any]
+    prompt_host_mla_time: Quantity[Any]
+    prompt_host_moe_time: Quantity[Any]
     prompt_interval: Quantity[Any]
     prompt_iterations: float
     prompt_load: float
@@ -5315,6 +5472,7 @@ class _EconomicsResult(Result):
     replica_rate: Quantity[Any]
     replica_weights: Quantity[Any]
     replicas: float
+    reported_memory: Quantity[Any]
     request_groups: float
     request_rate: Quantity[Any]
     required_replicas: float
@@ -5523,6 +5681,7 @@ class _EconomicsResult(Result):
     update_buffer: str
     update_memory: Quantity[Any]
     updated_parameters_per_rank: float
+    usable_memory: Quantity[Any]
     utilization: float
     v_head_dim: float
     value_dim: float
@@ -5540,11 +5699,14 @@ class _EconomicsResult(Result):
     weight_dtype: str
     weight_gather_time: Quantity[Any]
     weight_gradient_share: float
+    weight_only_expert_efficiency: float
+    weight_read_efficiency: float
     weights: Quantity[Any]
     weights_read_stretch: float
     whole_law: float
     whole_prompts: bool
     wide_rate: Quantity[Any]
+    widening_bytes: Quantity[Any]
     widening_traffic: Quantity[Any]
     width_vectors: float
     window_reach: Quantity[Any]
@@ -5590,6 +5752,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
+    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     tp_size: float | str | Quantity[Any]
@@ -5637,6 +5800,9 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     layers_last_stage: float | str | Quantity[Any]
     microbatch_group: float | str | Quantity[Any]
     memory_spread: float | str | Quantity[Any]
+    memory_reading: str
+    context_memory: float | str | Quantity[Any]
+    pool_share: float | str | Quantity[Any]
     pipeline_split: str
     reduce_dtype: str
     dispatch_dtype: str
@@ -5827,10 +5993,20 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     expert_operations: float | str | Quantity[Any]
     grouped_experts: bool | str
     captured_share: float | str | Quantity[Any]
+    expert_efficiency: float | str | Quantity[Any]
+    weight_only_expert_efficiency: float | str | Quantity[Any]
+    expert_popularity: float | str | Quantity[Any]
+    weight_read_efficiency: float | str | Quantity[Any]
     prefill_attention_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
     layer_tax: float | str | Quantity[Any]
+    moe_layer_tax: float | str | Quantity[Any]
+    mla_layer_tax: float | str | Quantity[Any]
+    index_layer_tax: float | str | Quantity[Any]
     host_layer_time: float | str | Quantity[Any]
+    prompt_host_layer_time: float | str | Quantity[Any]
+    prompt_host_mla_time: float | str | Quantity[Any]
+    prompt_host_moe_time: float | str | Quantity[Any]
     iteration_overhead: float | str | Quantity[Any]
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
@@ -5868,6 +6044,7 @@ class _MemoryExpansionResult(Result):
     adapted_edges: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
+    adapter_dtype: str
     adapter_flops: Quantity[Any]
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
@@ -6037,6 +6214,7 @@ class _MemoryExpansionResult(Result):
     computing_share: float
     concurrency: Quantity[Any]
     congestion_factor: float
+    context_memory: Quantity[Any]
     context_tokens: Quantity[Any]
     conv_channels: float
     conv_kernel: float
@@ -6168,6 +6346,7 @@ class _MemoryExpansionResult(Result):
     expert_bias: float
     expert_bytes: Quantity[Any]
     expert_edges_per_rank: float
+    expert_efficiency: float
     expert_ffn_dim: float
     expert_hidden_multiple: float
     expert_input_dim: float
@@ -6176,6 +6355,8 @@ class _MemoryExpansionResult(Result):
     expert_padding: Quantity[Any]
     expert_parameters: float
     expert_parameters_per_rank: float
+    expert_popularity: float
+    expert_product_efficiency: float
     expert_product_factor: float
     expert_row_padding: Quantity[Any]
     expert_rows_per_token: float
@@ -6238,6 +6419,8 @@ class _MemoryExpansionResult(Result):
     full_time_seen: Quantity[Any]
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_inputs: Quantity[Any]
+    further_layer_time: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -6280,7 +6463,6 @@ class _MemoryExpansionResult(Result):
     holds_last_stage: float
     host_layer_time: Quantity[Any]
     host_operation_time: Quantity[Any]
-    host_time: Quantity[Any]
     host_wait_time: Quantity[Any]
     hot_product_flops: Quantity[Any]
     hot_rank_factor: float
@@ -6290,6 +6472,7 @@ class _MemoryExpansionResult(Result):
     index_compression: float
     index_head_dim: float
     index_heads: float
+    index_layer_tax: Quantity[Any]
     index_layers: float
     index_topk: Quantity[Any]
     indexer_flops: Quantity[Any]
@@ -6324,10 +6507,16 @@ class _MemoryExpansionResult(Result):
     kv_transfer_bandwidth: Quantity[Any]
     kv_transfer_time: Quantity[Any]
     kv_width_per_rank: float
+    largest_dense_parameters: float
+    largest_edge_parameters: float
+    largest_expert_parameters: float
     largest_layer_activation: Quantity[Any]
     largest_layer_adapter_parameters: float
     largest_layer_parameters: float
     largest_layer_trained_parameters: float
+    largest_optimizer_state: Quantity[Any]
+    largest_trained_dense_parameters: float
+    largest_trained_expert_parameters: float
     last_piece: Quantity[Any]
     last_piece_time: Quantity[Any]
     last_rank_memory: Quantity[Any]
@@ -6383,12 +6572,15 @@ class _MemoryExpansionResult(Result):
     max_loras: float
     max_num_batched_tokens: Quantity[Any]
     max_num_seqs: Quantity[Any]
+    mean_adapted_products: float
+    mean_layer_parameters: float
     mean_prompt_time: Quantity[Any]
     mean_rank_factor: float
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_cost: Quantity[Any]
     memory_efficiency: float
+    memory_reading: str
     memory_spread: float
     mfu: float
     micro_batch_compute_time: Quantity[Any]
@@ -6403,6 +6595,7 @@ class _MemoryExpansionResult(Result):
     mixer_parameters_per_rank: float
     mixer_product_widths: float
     mixerless_layers: float
+    mla_layer_tax: Quantity[Any]
     mlp_bias: float
     model_flops: Quantity[Any]
     moe_activation: Quantity[Any]
@@ -6410,6 +6603,7 @@ class _MemoryExpansionResult(Result):
     moe_layer_gather: Quantity[Any]
     moe_layer_interval: float
     moe_layer_kept: float
+    moe_layer_tax: Quantity[Any]
     moe_layer_time: Quantity[Any]
     moe_layer_traffic: Quantity[Any]
     moe_layers: float
@@ -6453,7 +6647,6 @@ class _MemoryExpansionResult(Result):
     pad_to_capacity: float
     parallel_layers: float
     parameters: float
-    parameters_per_rank: float
     passed_weight_bytes: Quantity[Any]
     peak_activations: Quantity[Any]
     peak_flops: Quantity[Any]
@@ -6467,6 +6660,7 @@ class _MemoryExpansionResult(Result):
     poisson_wait_scale: Quantity[Any]
     policy: str
     poll_interval: float
+    pool_share: float
     port_bandwidth: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -6497,6 +6691,9 @@ class _MemoryExpansionResult(Result):
     product_time: Quantity[Any]
     product_widths: float
     prompt_chunks: float
+    prompt_host_layer_time: Quantity[Any]
+    prompt_host_mla_time: Quantity[Any]
+    prompt_host_moe_time: Quantity[Any]
     prompt_interval: Quantity[Any]
     prompt_iterations: float
     prompt_load: float
@@ -6791,13 +6988,16 @@ class _MemoryExpansionResult(Result):
     weight_dtype: str
     weight_gather_time: Quantity[Any]
     weight_gradient_share: float
+    weight_only_expert_efficiency: float
     weight_passes: float
+    weight_read_efficiency: float
     weights: Quantity[Any]
     weights_offload: float
     weights_read_stretch: float
     whole_law: float
     whole_prompts: bool
     wide_rate: Quantity[Any]
+    widening_bytes: Quantity[Any]
     widening_traffic: Quantity[Any]
     width_vectors: float
     window_reach: Quantity[Any]
@@ -7066,6 +7266,8 @@ class _ModelsLanguage(_catalog.Group):
     Llama3_8B: _catalog.TransformerWorkload
     Llama3_70B: _catalog.TransformerWorkload
     Llama3_1_8B: _catalog.TransformerWorkload
+    Llama3_2_1B: _catalog.TransformerWorkload
+    Llama3_2_3B: _catalog.TransformerWorkload
     Llama3_1_70B: _catalog.TransformerWorkload
     Llama3_1_405B: _catalog.TransformerWorkload
     Llama3_3_70B: _catalog.TransformerWorkload
@@ -7296,9 +7498,18 @@ class _Stacks(_catalog.Group):
     TensorRT_LLM_A100: _catalog.Stack
     DistServe_A100: _catalog.Stack
     vLLM_2023_A100: _catalog.Stack
+    GPT_fast_A100: _catalog.Stack
+    LMDeploy_2024_A100: _catalog.Stack
+    llama_cpp_2024_Ada: _catalog.Stack
+    llama_cpp_2024_Ampere: _catalog.Stack
     vLLM_2024: _catalog.Stack
     vLLM_2025: _catalog.Stack
     SGLang_2025: _catalog.Stack
+    TensorRT_LLM_1_2_Blackwell: _catalog.Stack
+    vLLM_2026_Hopper: _catalog.Stack
+    vLLM_2026_Blackwell: _catalog.Stack
+    SGLang_2026_Hopper: _catalog.Stack
+    SGLang_2026_Blackwell: _catalog.Stack
     Megatron_LM: _catalog.Stack
     torchtitan: _catalog.Stack
     DeepSpeed: _catalog.Stack

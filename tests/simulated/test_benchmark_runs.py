@@ -118,7 +118,7 @@ def test_frontends_count_where_requests_come_by_themselves(variant):
 @pytest.mark.parametrize("flight", [64, 96])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_answers_at_all_places_take_less_room_than_whole_ones(variant, flight):
-    """Whole requests within 4%, also where some are put off half way: then they wait for later tokens, not the first."""
+    """Whole requests within 4%, also where some are put off half way: they wait for later tokens, not the first."""
     lengths = {"isl": 922, "osl": 7373, "isl_cv": SPREAD, "osl_cv": SPREAD}
     lengths |= {"concurrency": flight, "num_rounds": 10}
     law = ServingModel(variant).solve(**MODELS["8B"], **lengths)
