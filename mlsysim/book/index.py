@@ -68,6 +68,7 @@ def _example(formula: Formula) -> dict[str, Any] | None:
 
 
 def variable_entry(variable: Variable) -> dict[str, Any]:
+    """A variable as plain data."""
     return {
         "label": variable.label,
         "latex": variable.latex,
