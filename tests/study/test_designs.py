@@ -187,9 +187,9 @@ class TestInfeasible:
     @pytest.mark.parametrize(
         ("own", "added"),
         [
-            ("total_memory <= 0.9 * usable_memory", False),
+            ("total_memory <= 0.9 * usable_memory", True),
             ("usable_memory > total_memory", False),
-            ("tp_size > 1 and total_memory <= usable_memory / 2", False),
+            ("tp_size > 1 and total_memory <= usable_memory", False),
             ("total_memory <= 1.1 * usable_memory", True),
             ("total_memory <= 60 GB", True),
             ("weights <= 0.9 * usable_memory", True),
