@@ -286,6 +286,7 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
+    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     dp_size: float | str | Quantity[Any]
@@ -429,6 +430,7 @@ class _TrainingMemoryResult(Result):
     adapted_attention_products: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
+    adapter_dtype: str
     adapter_parameters_per_rank: float
     adapter_weights: Quantity[Any]
     alternate_matmul_activation: Quantity[Any]
@@ -450,6 +452,7 @@ class _TrainingMemoryResult(Result):
     blockless_layers: float
     bytes_per_element: Quantity[Any]
     capacity_factor: float
+    cast_weights: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
     compressed_attention_activation: Quantity[Any]
@@ -511,6 +514,7 @@ class _TrainingMemoryResult(Result):
     fit_probability: float
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_inputs: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -759,6 +763,7 @@ class _ServingInputs(TypedDict, total=False):
     combine_dtype: str
     max_num_seqs: float | str | Quantity[Any]
     max_num_batched_tokens: float | str | Quantity[Any]
+    whole_prompts: bool | str
     precision: str
     weight_dtype: str
     compute_dtype: str
@@ -1591,6 +1596,7 @@ class _ServingResult(Result):
     weight_read_efficiency: float
     weights_read_stretch: float
     whole_law: float
+    whole_prompts: bool
     widening_bytes: Quantity[Any]
     window_reach: Quantity[Any]
     worker_overhead: Quantity[Any]
@@ -1822,6 +1828,7 @@ class _ServingCapacityResult(Result):
     layers: float
     light_load_p99: Quantity[Any]
     logit_flops: Quantity[Any]
+    logit_weight_bytes: Quantity[Any]
     lookup_parameters: float
     max_batch_size: Quantity[Any]
     max_replicas: float
@@ -1991,6 +1998,8 @@ class _IterationInputs(TypedDict, total=False):
     lora_layer_tax: float | str | Quantity[Any]
     output_tokens: float | str | Quantity[Any]
     max_batch_size: float | str | Quantity[Any]
+    max_num_batched_tokens: float | str | Quantity[Any]
+    sent_one_by_one: bool | str
     attention_mask: str
     congestion_factor: float | str | Quantity[Any]
     images: float | str | Quantity[Any]
@@ -2137,6 +2146,7 @@ class _IterationResult(Result):
     activation_time: Quantity[Any]
     active_experts_per_token: float
     adapted_attention_edges: float
+    all_prompts_time: Quantity[Any]
     allreduce_time: Quantity[Any]
     attention_edges_per_rank: float
     attention_flops: Quantity[Any]
@@ -2233,6 +2243,7 @@ class _IterationResult(Result):
     dispatch_time: Quantity[Any]
     dp_attention_size: float
     driver_memory: Quantity[Any]
+    e2e_mean: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
     embedding_dim: float
@@ -2267,6 +2278,7 @@ class _IterationResult(Result):
     ffn_edges_per_rank: float
     ffn_parameters: float
     ffn_parameters_per_rank: float
+    first_prompt_time: Quantity[Any]
     further_layer_time: Quantity[Any]
     further_matrices: float
     gate_width: float
@@ -2337,6 +2349,7 @@ class _IterationResult(Result):
     lora_zipf: float
     max_batch_size: Quantity[Any]
     max_loras: float
+    max_num_batched_tokens: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
@@ -2373,6 +2386,8 @@ class _IterationResult(Result):
     precision: str
     prefill_attention_efficiency: float
     prefill_attention_time: Quantity[Any]
+    prefill_batch: Quantity[Any]
+    prefill_batch_time: Quantity[Any]
     prefix_hit_rate: float
     product_bytes: Quantity[Any]
     prompt_host_layer_time: Quantity[Any]
@@ -2414,6 +2429,7 @@ class _IterationResult(Result):
     scored_pair_flops: Quantity[Any]
     scores_share: float
     send_time: Quantity[Any]
+    sent_one_by_one: float
     seq_len: Quantity[Any]
     sequence_overhead: Quantity[Any]
     served_weights: Quantity[Any]
@@ -2476,6 +2492,8 @@ class _IterationResult(Result):
     tp_summed_bytes: Quantity[Any]
     tp_switch_time: Quantity[Any]
     tp_tree_time: Quantity[Any]
+    tpot_mean: Quantity[Any]
+    ttft_mean: Quantity[Any]
     two_batch_overlap: float
     unbounded_attention_layers: float
     uneven_stage_time: Quantity[Any]
@@ -2627,6 +2645,7 @@ class _DistributedInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
+    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     tp_size: float | str | Quantity[Any]
@@ -2829,6 +2848,7 @@ class _DistributedResult(Result):
     adapted_edges: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
+    adapter_dtype: str
     adapter_flops: Quantity[Any]
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
@@ -2867,6 +2887,7 @@ class _DistributedResult(Result):
     captured_share: float
     carbon: Quantity[Any]
     cast_traffic: Quantity[Any]
+    cast_weights: Quantity[Any]
     chunked_attention: float
     collective_latency: Quantity[Any]
     collective_link_bandwidth: Quantity[Any]
@@ -3036,6 +3057,7 @@ class _DistributedResult(Result):
     full_stage_layers: float
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_inputs: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -3425,6 +3447,7 @@ class _ExpertParallelInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
+    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     tp_size: float | str | Quantity[Any]
@@ -3631,6 +3654,7 @@ class _ExpertParallelResult(Result):
     adapted_edges: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
+    adapter_dtype: str
     adapter_flops: Quantity[Any]
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
@@ -3681,6 +3705,7 @@ class _ExpertParallelResult(Result):
     captured_share: float
     carbon: Quantity[Any]
     cast_traffic: Quantity[Any]
+    cast_weights: Quantity[Any]
     chunked_attention: float
     collective_latency: Quantity[Any]
     collective_link_bandwidth: Quantity[Any]
@@ -3863,6 +3888,7 @@ class _ExpertParallelResult(Result):
     full_stage_layers: float
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_inputs: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -4294,6 +4320,7 @@ class _EconomicsInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
+    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     tp_size: float | str | Quantity[Any]
@@ -4380,6 +4407,7 @@ class _EconomicsInputs(TypedDict, total=False):
     num_redundant_experts: float | str | Quantity[Any]
     max_num_seqs: float | str | Quantity[Any]
     max_num_batched_tokens: float | str | Quantity[Any]
+    whole_prompts: bool | str
     prefix_hit_rate: float | str | Quantity[Any]
     prefix_cache_memory: float | str | Quantity[Any]
     num_prefixes: float | str | Quantity[Any]
@@ -4599,6 +4627,7 @@ class _EconomicsResult(Result):
     adapted_edges: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
+    adapter_dtype: str
     adapter_flops: Quantity[Any]
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
@@ -4736,6 +4765,7 @@ class _EconomicsResult(Result):
     captured_share: float
     carbon: Quantity[Any]
     cast_traffic: Quantity[Any]
+    cast_weights: Quantity[Any]
     chunk_limit: Quantity[Any]
     chunked_attention: float
     cleared_tokens: Quantity[Any]
@@ -5012,6 +5042,7 @@ class _EconomicsResult(Result):
     full_time_seen: Quantity[Any]
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_inputs: Quantity[Any]
     further_layer_time: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
@@ -5663,6 +5694,7 @@ class _EconomicsResult(Result):
     weights: Quantity[Any]
     weights_read_stretch: float
     whole_law: float
+    whole_prompts: bool
     wide_rate: Quantity[Any]
     widening_bytes: Quantity[Any]
     widening_traffic: Quantity[Any]
@@ -5710,6 +5742,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
+    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     tp_size: float | str | Quantity[Any]
@@ -5783,6 +5816,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     num_redundant_experts: float | str | Quantity[Any]
     max_num_seqs: float | str | Quantity[Any]
     max_num_batched_tokens: float | str | Quantity[Any]
+    whole_prompts: bool | str
     kv_cache_dtype: str
     prefix_hit_rate: float | str | Quantity[Any]
     prefix_cache_memory: float | str | Quantity[Any]
@@ -5999,6 +6033,7 @@ class _MemoryExpansionResult(Result):
     adapted_edges: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
+    adapter_dtype: str
     adapter_flops: Quantity[Any]
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
@@ -6372,6 +6407,7 @@ class _MemoryExpansionResult(Result):
     full_time_seen: Quantity[Any]
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_inputs: Quantity[Any]
     further_layer_time: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
@@ -6946,6 +6982,7 @@ class _MemoryExpansionResult(Result):
     weights_offload: float
     weights_read_stretch: float
     whole_law: float
+    whole_prompts: bool
     wide_rate: Quantity[Any]
     widening_bytes: Quantity[Any]
     widening_traffic: Quantity[Any]
@@ -7216,6 +7253,8 @@ class _ModelsLanguage(_catalog.Group):
     Llama3_8B: _catalog.TransformerWorkload
     Llama3_70B: _catalog.TransformerWorkload
     Llama3_1_8B: _catalog.TransformerWorkload
+    Llama3_2_1B: _catalog.TransformerWorkload
+    Llama3_2_3B: _catalog.TransformerWorkload
     Llama3_1_70B: _catalog.TransformerWorkload
     Llama3_1_405B: _catalog.TransformerWorkload
     Llama3_3_70B: _catalog.TransformerWorkload
@@ -7418,6 +7457,17 @@ class _SystemsClusters(_catalog.Group):
     Llama3_16K: _catalog.Fleet
     DeepSeek_H800_2048: _catalog.Fleet
     Meta_24K: _catalog.Fleet
+class _SystemsTraffic(_catalog.Group):
+    InferenceX_1k_1k: _catalog.Traffic
+    InferenceX_8k_1k: _catalog.Traffic
+    InferenceX_1k_8k: _catalog.Traffic
+    ShareGPT: _catalog.Traffic
+    Mooncake_Conversation: _catalog.Traffic
+    Mooncake_Agents: _catalog.Traffic
+    Mooncake_Long_Context: _catalog.Traffic
+    GitHub_Copilot_Agents: _catalog.Traffic
+    TraceLab_Claude: _catalog.Traffic
+    TraceLab_Codex: _catalog.Traffic
 class _Systems(_catalog.Group):
     Engines: _SystemsEngines
     Memories: _SystemsMemories
@@ -7426,6 +7476,7 @@ class _Systems(_catalog.Group):
     Nodes: _SystemsNodes
     Fabrics: _SystemsFabrics
     Clusters: _SystemsClusters
+    Traffic: _SystemsTraffic
 Systems: _Systems
 class _Stacks(_catalog.Group):
     Generic: _catalog.Stack
@@ -7434,6 +7485,10 @@ class _Stacks(_catalog.Group):
     TensorRT_LLM_A100: _catalog.Stack
     DistServe_A100: _catalog.Stack
     vLLM_2023_A100: _catalog.Stack
+    GPT_fast_A100: _catalog.Stack
+    LMDeploy_2024_A100: _catalog.Stack
+    llama_cpp_2024_Ada: _catalog.Stack
+    llama_cpp_2024_Ampere: _catalog.Stack
     vLLM_2024: _catalog.Stack
     vLLM_2025: _catalog.Stack
     SGLang_2025: _catalog.Stack

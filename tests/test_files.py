@@ -126,7 +126,9 @@ def endless(request, tmp_path):
     ids=["bytes", "certificate", "checkpoint", "trace", "measurements"],
 )
 def test_only_regular_files_are_read(endless, reader, error):
-    with pytest.raises(error, match=r"must be a file, not a device or a pipe|[Ii]s a directory|must be a CSV file"):
+    with pytest.raises(
+        error, match=r"must be a file, not a device or a pipe|[Ii]s a directory|must be a CSV or JSONL file"
+    ):
         reader(endless)
 
 

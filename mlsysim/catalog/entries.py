@@ -15,7 +15,7 @@ import pydantic
 from mlsysim import units
 from mlsysim.catalog.value import Choice, Name, Text, Value, problems
 from mlsysim.errors import CatalogError, InputError, UnknownNameError
-from mlsysim.formats import BITS, NUMBER_FORMATS, PRESETS, WEIGHT_PARTS, rate_format
+from mlsysim.formats import BITS, NUMBER_FORMATS, PRESETS, STORED_WEIGHT, WEIGHT_PARTS, rate_format
 from mlsysim.tracebacks import at_the_call
 
 
@@ -220,6 +220,10 @@ class Entry(pydantic.BaseModel):
         """The label this entry gives a formula's input that is a choice, or None if it has none."""
         found = getattr(self, name, None)
         return found if isinstance(found, Choice) else None
+
+    def stands_beside(self, name: str, given: Mapping[str, Any]) -> bool:
+        """Tell whether what this entry gives holds beside arguments that it gives way to, by their values."""
+        return False
 
     def text(self, name: str, digits: int = 6) -> str:
         """One of :meth:`values` for a reader: a number with its unit, or yes or no."""
@@ -718,6 +722,14 @@ class TransformerWorkload(Entry):
     def word_of(self, name: str) -> Choice | None:
         """See :meth:`Entry.word_of`."""
         return self.kv_cache_format if name == "kv_cache_dtype" else None
+
+    def stands_beside(self, name: str, given: Mapping[str, Any]) -> bool:
+        """See :meth:`Entry.stands_beside`; the format of the narrowest matrices leaves the others as stored."""
+        parts = [part.canonical for each in WEIGHT_PARTS if (part := getattr(self, each, None)) is not None]
+        preset = PRESETS.get(str(given.get("precision")))
+        word = given.get("weight_dtype", "as_precision")
+        word = preset.served if preset and word == "as_precision" else word
+        return name in WEIGHT_PARTS and bool(parts) and STORED_WEIGHT.get(str(word)) == min(parts)
 
     def value_of(self, name: str, precision: str) -> Value | None:
         """See :meth:`Entry.value_of`; what a dense model without GQA or MLA leaves out follows from the rest."""

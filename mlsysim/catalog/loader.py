@@ -52,12 +52,12 @@ def _run_of(file: str) -> Entry:
 
 #: What reads an entry of a kind from a file of such an ending.
 _READ_BY: dict[str, dict[str, Callable[..., Entry]]] = {
-    "traffic": {".csv": Traffic.from_trace},
+    "traffic": dict.fromkeys((".csv", ".jsonl"), Traffic.from_trace),
     "model": {".json": TransformerWorkload.from_hf},
     "recipe": dict.fromkeys((".yaml", ".yml", ".sh", ".toml", ".json"), _run_of),
 }
 _READ_FROM = {
-    "traffic": "traffic is read from a CSV file of a trace",
+    "traffic": "traffic is read from a CSV or JSONL file of a trace",
     "model": "a model is read from a Hugging Face config.json, or from the folder that holds it",
     "recipe": "a run is read from Megatron-LM's YAML or command line, torchtitan's TOML, or the JSON of a Trainer",
 }
@@ -73,6 +73,7 @@ _REFERENCES = {
     "stack": "Stacks",
     "devices": "Hardware",
     "engine": "Systems.Engines",
+    "expert_models": "Models",
 }
 
 
@@ -209,7 +210,7 @@ class Catalog:
             ``memory``, ``rent``, ``engine``, ``traffic``, ``stack`` or ``recipe``.
         name : str
             ``"H100"``, ``"Cloud.H100"`` or ``"Hardware.Cloud.H100"``; of a model also a Hugging Face ``config.json`` or
-            the folder that holds it, of traffic also a CSV file of a trace.
+            the folder that holds it, of traffic also a CSV or JSONL file of a trace.
 
         Raises
         ------

@@ -762,7 +762,30 @@ def _sharding(options: _Options, shards: Any, fsdp_config: Any, not_read: list[s
     return stage, "offload" in names
 
 
+#: Words that tell the files of frameworks apart, those that nobody reads first; and who reads the others.
+_TOLD_BY: tuple[tuple[str, str, Callable[..., Recipe] | None], ...] = (
+    ("torchtune", r"_component_\W", None),
+    ("axolotl", r"^\W*base_model\W*[:=]", None),
+    ("DeepSpeed", r"^\W*(zero_optimization|train_micro_batch_size_per_gpu)\W*:", None),
+    ("NeMo", r"^\W*(defaults|exp_manager)\W*:", None),
+    ("Megatron-LM", r"(?<![\w-])(--)?num[-_]layers\b", from_megatron_config),
+    ("torchtitan", r"^\[(job|model|training|parallelism)\]", from_torchtitan_toml),
+    ("a Trainer", r"(per[-_]device[-_]train[-_]batch[-_]size|model[-_]name[-_]or[-_]path)", from_trainer_arguments),
+)
+
+
 def from_file(file: str) -> Recipe:
-    """Read the run of a file by its ending: Megatron-LM's options, torchtitan's job or the arguments of a Trainer."""
-    readers = {".toml": from_torchtitan_toml, ".json": from_trainer_arguments}
-    return readers.get(Path(file).suffix, from_megatron_config)(file)
+    """Read the run of a file by its options: those of Megatron-LM, torchtitan or the Trainer of Hugging Face."""
+    text = content_of(Path(file), "a training run", str)
+    told = ((name, read) for name, words, read in _TOLD_BY if re.search(words, text, re.MULTILINE))
+    by_ending = {".toml": ("", from_torchtitan_toml), ".json": ("", from_trainer_arguments)}
+    name, read = next(told, by_ending.get(Path(file).suffix, ("", None)))
+    if read is not None:
+        return read(file)
+    found = f"a run of {name}, which is not read" if name else "not known as a run of any framework"
+    named = f": give stack={quoted(name)} and its arguments" if name in ("torchtune", "DeepSpeed") else ""
+    raise CatalogError(
+        f"{Path(file).name}: {found}{named}; read are options of Megatron-LM (--num-layers, in a command line or "
+        "YAML), jobs of torchtitan ([model] and [training] in TOML) and arguments of a Trainer "
+        "(per_device_train_batch_size, in JSON, YAML or a command line)"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,6 +20,7 @@ from mlsysim.errors import CatalogError, InputError, UnknownNameError, quoted
 from mlsysim.tracebacks import at_the_call
 
 Tokens = Annotated[Value, _in("token")]
+Requests = Annotated[Value, _in("request")]
 RequestsPerSecond = Annotated[Value, _in("request/s")]
 #: Headers of published traces, without case, blanks and underscores.
 _KNOWN = {
@@ -32,6 +34,10 @@ _KNOWN = {
 }  # fmt: skip
 #: Columns that a trace may lack.
 _OPTIONAL = ("arrival", "session", "priority")
+#: Headers of formats whose times count in another unit than seconds: Mooncake's.
+_TIMED_IN = {frozenset({"timestamp", "inputlength", "outputlength", "hashids"}): "ms"}
+#: Headers under which an answer without tokens is a request that failed: BurstGPT's.
+_OR_FAILED = ("responsetokens",)
 
 #: The least and the largest burstiness: no law is known beyond, and none is needed for what is more even.
 _BURSTIEST, _EVENEST = 0.01, 100.0
@@ -57,6 +63,12 @@ class Traffic(Entry):
         Coefficients of variation of both; 0 where all are alike.
     burstiness : Value
         Shape of the gamma law of the times between requests: 1 as Poisson's law has it, below 1 in bursts.
+    concurrency, num_rounds : Value, optional
+        Requests in flight of a closed loop, and how often so many are sent, as benchmarks do.
+    prefix_hit_rate : Value, optional
+        Share of the tokens of prompts that a cache of prefixes held.
+    not_read : tuple of str
+        Columns of the trace that no argument expresses.
     """
 
     what: ClassVar[str] = "traffic"
@@ -67,12 +79,16 @@ class Traffic(Entry):
     isl_cv: Count = Value.of(0.0)
     osl_cv: Count = Value.of(0.0)
     burstiness: Count = Value.of(1.0)
+    concurrency: Requests | None = None
+    num_rounds: Count | None = None
+    prefix_hit_rate: Count | None = None
+    not_read: tuple[str, ...] = ()
 
-    @pydantic.field_validator("isl", "osl")
+    @pydantic.field_validator("isl", "osl", "concurrency", "num_rounds")
     @classmethod
-    def _whole(cls, value: Value) -> Value:
-        if value.value != round(value.value) or value.value < 1:
-            raise ValueError(f"{value.value:g} is not a whole number of tokens")
+    def _whole(cls, value: Value | None) -> Value | None:
+        if value is not None and (value.value != round(value.value) or value.value < 1):
+            raise ValueError(f"{value.value:g} is not a whole number" + f" of {value.unit}s" * bool(value.unit))
         return value
 
     @classmethod
@@ -92,16 +108,18 @@ class Traffic(Entry):
         Parameters
         ----------
         trace : path or DataFrame
-            A CSV file with a header, or a table.
+            A CSV file with a header, a JSONL file with an object a line, or a table.
         prompt_tokens, output_tokens : str
             Columns of the tokens; found by the headers of published traces where left out (``ContextTokens`` and
-            ``GeneratedTokens`` of Azure's traces).
+            ``GeneratedTokens`` of Azure's traces, ``input_length`` and ``output_length`` of Mooncake's, ``Request
+            tokens`` and ``Response tokens`` of BurstGPT, where an answer of 0 tokens is a request that failed and is
+            left out).
         arrival : str
             Column of the times: numbers, or dates with times. Dates without a time zone are in UTC, whatever zone the
             machine is in. Where left out and none is found there is no rate.
         arrival_unit : str
-            Of times that are numbers: s, ms, us or ns. Where left out they are seconds, but milliseconds from 1e11 on,
-            microseconds from 1e14 and nanoseconds from 1e17 on, as times since 1970 are.
+            Of times that are numbers: s, ms, us or ns. Where left out they are seconds, but milliseconds in Mooncake's
+            format and from 1e11 on, microseconds from 1e14 and nanoseconds from 1e17 on, as times since 1970 are.
         name : str
             Of the entry; that of the file where left out.
 
@@ -144,6 +162,9 @@ class Traffic(Entry):
             fields["burstiness"] = given(max(_BURSTIEST, min(_EVENEST, spread**-2)) if spread else _EVENEST)
             described += f"; times are in {unit}" if unit != "s" else ""
             described += f"; the time between two of them has a coefficient of variation of {spread:.2f}"
+        described += f"; {asked.failed:,} more have no answer and are left out" if asked.failed else ""
+        of_simulations = ("session",) * bool(asked.sessions) + ("priority",) * bool(asked.priorities)
+        fields["not_read"] = (*asked.unused, *of_simulations)
         return cls(name=name or Path(asked.origin).stem, description=described, **fields)
 
 
@@ -164,6 +185,10 @@ class Trace(NamedTuple):
         What names the session of each; empty where there is no such column.
     priorities : list of float
         The lowest goes first; empty where there is no such column.
+    unused : tuple of str
+        Headers of the other columns.
+    failed : int
+        Requests without an answer, which are left out.
     """
 
     origin: str
@@ -174,6 +199,8 @@ class Trace(NamedTuple):
     unit: str
     sessions: list[str]
     priorities: list[float]
+    unused: tuple[str, ...] = ()
+    failed: int = 0
 
     @property
     def seconds(self) -> float:
@@ -196,7 +223,7 @@ def read_trace(
     Parameters
     ----------
     trace : path, DataFrame or mapping
-        A CSV file with a header, a table, or columns by name.
+        A CSV file with a header, a JSONL file, a table, or columns by name.
     prompt_tokens, output_tokens, arrival, arrival_unit : str
         As there.
     session, priority : str
@@ -223,9 +250,13 @@ def read_trace(
     sessions: list[str] = []
     priorities: list[float] = []
     kinds: dict[str, int] = {}
+    failed, may_fail = 0, _plain(headers[places["answer"] or 0]) in _OR_FAILED
     for line, cells in rows:
         if len(cells) != len(headers):
             raise CatalogError(f"{origin}: line {line}: has {len(cells)} cells and the header {len(headers)}")
+        if may_fail and str(cells[places["answer"] or 0]).strip() in ("0", "0.0"):
+            failed += 1
+            continue
         for what, found in tokens.items():
             found.append(_tokens(origin, line, headers, places[what], cells))
         if (place := places["arrival"]) is not None:
@@ -243,8 +274,10 @@ def read_trace(
     if not tokens["prompt"]:
         raise CatalogError(f"{origin}: has no row below its header")
     known = _SINCE_1970 if _NUMBER in kinds else {}
-    unit = arrival_unit or next((unit for unit, least in known.items() if max(times) >= least), "s")
-    return Trace(origin, tokens["prompt"], tokens["answer"], times, column, unit, sessions, priorities)
+    usual = _TIMED_IN.get(frozenset(map(_plain, headers)), "s") if known else "s"
+    unit = arrival_unit or next((unit for unit, least in known.items() if max(times) >= least), usual)
+    unused = tuple(header for place, header in enumerate(headers) if place not in places.values())
+    return Trace(origin, tokens["prompt"], tokens["answer"], times, column, unit, sessions, priorities, unused, failed)
 
 
 def _opened(trace: Any) -> tuple[str, list[str], Iterable[tuple[int, list[Any]]]]:
@@ -257,9 +290,9 @@ def _opened(trace: Any) -> tuple[str, list[str], Iterable[tuple[int, list[Any]]]
             raise InputError("trace", [*trace], "must have columns of one length")
         return "the table", [str(each) for each in trace], _numbered(zip(*trace.values(), strict=True))
     if not isinstance(trace, str | os.PathLike):
-        raise InputError("trace", trace, "must be the path of a CSV file, or a DataFrame, or columns by name")
+        raise InputError("trace", trace, "must be the path of a CSV or JSONL file, a DataFrame, or columns by name")
     file = Path(trace)
-    rows = _read(file)
+    rows = _read_objects(file) if file.suffix == ".jsonl" else _read(file)
     _, headers = next(rows, (1, []))
     if not headers:
         raise CatalogError(f"{file}: line 1: must name the columns")
@@ -271,10 +304,35 @@ def _numbered(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, list[Any]]
         yield place + 1, list(cells)
 
 
+def _read_objects(file: Path) -> Iterator[tuple[int, list[Any]]]:
+    """Headers and rows of a file with an object a line; all have the fields of the first one."""
+    headers: list[str] = []
+    try:
+        if not os.path.isfile(file):
+            raise CatalogError(f"{file}: must be a CSV or JSONL file")
+        with file.open(encoding="utf-8-sig") as opened:
+            for line, text in enumerate(opened, start=1):
+                if not text.strip():
+                    continue
+                row = json.loads(text)
+                if not isinstance(row, dict):
+                    raise CatalogError(f'{file}: line {line}: must be an object, as in {{"input_length": 6955}}')
+                if not headers:
+                    headers = [*row]
+                    yield line, headers
+                if lost := [name for name in headers if name not in row]:
+                    raise CatalogError(f"{file}: line {line}: has no {', '.join(lost)}, which line 1 has")
+                yield line, [row[name] for name in headers]
+    except OSError as error:
+        raise CatalogError(f"{file}: cannot be read: {error.strerror or error}") from None
+    except ValueError as error:
+        raise CatalogError(f"{file}: not JSONL: {error}") from None
+
+
 def _read(file: Path) -> Iterator[tuple[int, list[Any]]]:
     try:
         if not os.path.isfile(file):
-            raise CatalogError(f"{file}: must be a CSV file")
+            raise CatalogError(f"{file}: must be a CSV or JSONL file")
         with file.open(newline="", encoding="utf-8-sig") as opened:
             lines = csv.reader(opened)
             for cells in lines:
@@ -286,13 +344,17 @@ def _read(file: Path) -> Iterator[tuple[int, list[Any]]]:
         raise CatalogError(f"{file}: not CSV: {error}") from None
 
 
+def _plain(header: str) -> str:
+    """A header without case, blanks and signs."""
+    return "".join(letter for letter in header.lower() if letter.isalnum())
+
+
 def _place(origin: str, headers: list[str], what: str, column: str) -> int | None:
     if column:
         if column not in headers:
             raise UnknownNameError(f"column of {origin}", column, headers)
         return headers.index(column)
-    plain = ["".join(letter for letter in header.lower() if letter.isalnum()) for header in headers]
-    found = [place for place, header in enumerate(plain) if header in _KNOWN[what]]
+    found = [place for place, header in enumerate(headers) if _plain(header) in _KNOWN[what]]
     if len(found) == 1:
         return found[0]
     if not found and what in _OPTIONAL:

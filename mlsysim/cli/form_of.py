@@ -75,7 +75,7 @@ def _choices(model: type[PerformanceModel]) -> Iterator[Choice]:
         default = slot.default or (model.engine if issubclass(slot.entry, Engine) else "")
         lost += f"; {default} by default" if default else ""
         or_file = ", or a Hugging Face config.json" if issubclass(slot.entry, TransformerWorkload) else ""
-        or_file = ", or a CSV file of a trace" if issubclass(slot.entry, Traffic) else or_file
+        or_file = ", or a CSV or JSONL file of a trace" if issubclass(slot.entry, Traffic) else or_file
         text = f"Entry of the catalog ({slot.entry.what}), by name{or_file}{lost}."
         yield Choice(name, text, "NAME", CATALOG, _offered(model, name))
     for name, variable in model.arguments.items():

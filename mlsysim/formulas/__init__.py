@@ -34,6 +34,7 @@ TOPICS = (
     "collectives",
     "expert_exchange",
     "rank_groups",
+    "static_batches",
     "prefix_cache",
     "lora",
     "varied_lengths",

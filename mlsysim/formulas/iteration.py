@@ -233,7 +233,8 @@ def _passed(size: Callable[[Any], Any]) -> Any:
 
 def _widened(stored: Any, multiplied: Any) -> Any:
     """Bytes that are read in the time that widening a weight for its product takes, by those that it is stored in."""
-    return when(Or(stored < multiplied, stored < byte), (1 / phi_w - 1) * Min(stored, _FOUR_BITS))
+    narrower = stored < Rational(9, 10) * multiplied  # by more than scales
+    return when(Or(narrower, stored < byte), (1 / phi_w - 1) * Min(stored, _FOUR_BITS))
 
 
 passed_weight_bytes = Formula(
@@ -319,14 +320,24 @@ head_time = Formula(
     V
     * h_V
     / t
-    * side_by_side(
-        (z_w * q_l + _widened(q_l, _WIDE)) / (eta_mem * B_mem), 2 * flop * (N_out / token) / (F_16 * eta)
-    ),
+    * side_by_side((z_w * q_l + _widened(q_l, _WIDE)) / (eta_mem * B_mem), 2 * flop * (N_out / token) / (F_16 * eta)),
     title="Logits of the sampled tokens",
     source=WILLIAMS,
     assumes="Weights of the head stay at 16 bit in a checkpoint of 8 or 4 bits, unless it says otherwise.",
     example=Example(
-        {V: 128256, h_V: 8192, t: 2, z_w: 1, q_l: 2, phi_w: 0.7, eta_mem: 0.85, B_mem: 3350, N_out: 100, F_16: 989, eta: 0.633},
+        {
+            V: 128256,
+            h_V: 8192,
+            t: 2,
+            z_w: 1,
+            q_l: 2,
+            phi_w: 0.7,
+            eta_mem: 0.85,
+            B_mem: 3350,
+            N_out: 100,
+            F_16: 989,
+            eta: 0.633,
+        },
         "0.40536 ms",
         derived="128256 * 8192 / 2 * ((2 / (0.85 * 3350e9))**2 + (2 * 100 / (989e12 * 0.633))**2)**0.5 * 1e3",
     ),
@@ -627,6 +638,7 @@ output_rate = Formula(
     n_dec * (token / request) / t_it,
     title="Tokens generated per second",
     source=ORCA,
+    variant="saturated",
     accuracy="TensorRT-LLM's table of dense models within a median of 5%, calibrated on one of its columns and one row "
     "of another page (docs/validation.md).",
     example=Example({n_dec: 250, t_it: 50}, "5000 token/s", derived="250 / 0.05"),
@@ -688,7 +700,6 @@ def operators() -> tuple[Formula, ...]:
     )
     return (
         *number_formats.SERVING,
-        number_formats.logit_weight_bytes,
         *mixers.WHOLE,
         parameter_counts.ffn_parameters,
         parameter_counts.embedding_width,

@@ -87,8 +87,8 @@ def _timed(prompts: Any, kind: str) -> Formula:
         title="Prefill of prompts of three lengths",
         source=Source("yu2022", "section 3"),
         variant=kind,
-        assumes="Every attention rank has a prompt of its own at the same time, and passes it from stage to stage. Where "
-        "lengths are alike, only the mean is asked for.",
+        assumes="Every attention rank has a prompt of its own at the same time, and passes it from stage to stage. "
+        "Where lengths are alike, only the mean is asked for.",
         no_example=PASSED,
     )
 

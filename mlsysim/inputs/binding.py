@@ -307,7 +307,7 @@ class _Binder:
         self.implied: dict[str, convert.Axis] = {}
 
     def run(self) -> Binding:
-        if (engine := assumed_engine(self.model, self.typed)) is not None:
+        if self.model.assumed and (engine := assumed_engine(self.model, self.typed)) is not None:
             self.typed = {**self.typed, argument_of(type(self.model), Engine): engine}
         self._take_recipe()
         for name, value in self.typed.items():
@@ -620,7 +620,7 @@ class _Binder:
 
     def _bind_from_entries(self, name: str) -> bool:
         for argument, slot in self.model.givers.get(name, ()):
-            if argument not in self.entries or self._gives_way(slot, name):
+            if argument not in self.entries or self._gives_way(slot, name, self.entries[argument]):
                 continue
             depends = [argument] if argument in self.along else []
             if name in slot.entry.by_precision:
@@ -640,10 +640,13 @@ class _Binder:
             return True
         return False
 
-    def _gives_way(self, slot: Slot, name: str) -> bool:
+    def _gives_way(self, slot: Slot, name: str, entry: Any) -> bool:
         """Tell whether what an entry gives is replaced by another argument that is given."""
-        given = (self.typed, self.along, self.free)
-        return any(each in names for each in slot.entry.gives_way.get(name, ()) for names in given)
+        others = slot.entry.gives_way.get(name, ())
+        if any(each in names for each in others for names in (self.along, self.free)):
+            return True
+        typed = {each: self.typed[each] for each in others if each in self.typed}
+        return bool(typed) and (isinstance(entry, list) or not entry.stands_beside(name, typed))
 
     def _lacks(self, argument: str, name: str) -> bool:
         """Tell whether an input has no default, and one of the entries no value for it."""

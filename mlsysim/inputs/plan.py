@@ -15,6 +15,8 @@ from mlsysim.inputs.recipe import FromRecipe, Origin
 from mlsysim.inputs.refusal import Reason, refuse
 from mlsysim.symbolic import System, Variable
 
+#: Arguments that name a format of weights.
+FORMATS = ("precision", "weight_dtype")
 #: Plans that are kept; the oldest one goes first.
 LARGEST_NUMBER = 256
 
@@ -140,5 +142,6 @@ def _key(
     by_recipe: tuple[str, ...],
 ) -> Any:
     """Key of a plan; it holds its entries, so that none of these numbers comes to stand for another one."""
-    names = frozenset(typed), by_recipe
+    # What an entry gives beside a format follows from the format, see Entry.stands_beside.
+    names = frozenset(typed), by_recipe, *(str(typed[each]) for each in FORMATS if each in typed)
     return type(model), model.variant, names, number_format, *map(id, entries.values()), *entries

@@ -6,6 +6,7 @@ from sympy import Ne
 
 from mlsysim.formulas import break_even, fsdp, token_counts, unsplit_experts
 from mlsysim.formulas.rank_parameters import DUALPIPE
+from mlsysim.formulas.training_memory import DRIVER_MEMORY
 from mlsysim.inputs.declaration import Foundation
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
@@ -14,9 +15,8 @@ from mlsysim.models.shape import UNCROSSED
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Requirement, System, label, swapped
 from mlsysim.symbols.activations import schedule
-from mlsysim.symbols.hardware import M_cap
 from mlsysim.symbols.trained import finetuning
-from mlsysim.symbols.training import reserve
+from mlsysim.symbols.training import M_ctx, reserve
 
 #: Peaks of one allocator for all, whose place pools of streams take.
 _ONE_POOL = (
@@ -77,7 +77,7 @@ class ExpertParallelModel(PerformanceModel):
             "of tokens; pools that are given back and mapped again where they do not fit. Everything else is the step "
             "of DistributedModel.",
             requirements=(
-                Requirement(reserve, reserve < M_cap, "must be less than {memory_capacity}"),
+                Requirement(reserve, reserve + M_ctx < DRIVER_MEMORY, "must be less than {memory_capacity}"),
                 Requirement(schedule, ~DUALPIPE, "must be another under FSDP", ("per_operator", "counts both ends")),
                 Requirement(
                     finetuning,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sympy import And, Eq
 
 from mlsysim.catalog import Accelerator, Fabric, Fleet, Node, TransformerWorkload
-from mlsysim.formulas import continuous_batching, iteration, mixers, prefix_cache, replica_layout
+from mlsysim.formulas import continuous_batching, iteration, mixers, prefix_cache, replica_layout, static_batches
 from mlsysim.inputs.declaration import Caveat, Room
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
@@ -39,10 +39,11 @@ from mlsysim.models.shape import (
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Mod, Requirement
 from mlsysim.symbols.hardware import n_node
-from mlsysim.symbols.iteration import E_red, M_kv, d_a, n_dec, n_pro
+from mlsysim.symbols.iteration import E_red, M_kv, d_a, n_dec, n_kv, n_pro
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.lora import G_lo, K_lo, M_lo, N_lo
 from mlsysim.symbols.mixers import a
+from mlsysim.symbols.serving import n_out
 from mlsysim.symbols.sources import bidirectional
 from mlsysim.symbols.training import e, p, t
 from mlsysim.symbols.workload import E, L, L_moe, d_e, d_ff, d_sh, s
@@ -50,6 +51,13 @@ from mlsysim.symbols.workload import E, L, L_moe, d_e, d_ff, d_sh, s
 _DEVICE = ("memory_bandwidth", "peak_flops", "attention_peak_flops", "memory_capacity", "driver_memory")
 _LINKS = ("node_bandwidth", "switch_reduces", "direct_mesh")
 _FABRIC = ("fabric_bandwidth", "fabric_latency", "oversubscription", "accelerators_per_pod")
+_HELD = (
+    mixers.mixer_matrices,
+    continuous_batching.stored_weights,
+    continuous_batching.expert_padding,
+    replica_layout.replica_weights,
+    prefix_cache.given_share,
+)
 _PARTS = (
     "dense_product_time",
     "expert_product_time",
@@ -163,11 +171,7 @@ class IterationModel(PerformanceModel):
         "saturated": Variant(
             (
                 *iteration.operators(),
-                mixers.mixer_matrices,
-                continuous_batching.stored_weights,
-                continuous_batching.expert_padding,
-                replica_layout.replica_weights,
-                prefix_cache.given_share,
+                *_HELD,
                 *iteration.ITERATION,
                 *iteration.SATURATED,
             ),
@@ -181,6 +185,33 @@ class IterationModel(PerformanceModel):
             requirements=(DECODES,),
             about="The batch is what the memory holds, and a prompt joins for every answer that ends: the throughput "
             "at an infinite rate of requests.",
+        ),
+        "static": Variant(
+            (
+                *iteration.operators(),
+                *_HELD,
+                *iteration.ITERATION,
+                iteration.kv_memory,
+                iteration.cache_tokens,
+                iteration.held_tokens,
+                iteration.saturated_context,
+                *static_batches.FORMULAS,
+            ),
+            headline=(
+                "output_tokens_per_second",
+                "ttft_mean",
+                "tpot_mean",
+                "e2e_mean",
+                "iteration_time",
+                "prefill_batch",
+                "prefill_batch_time",
+                "kv_cache_tokens",
+                *_PARTS,
+            ),
+            requirements=(DECODES,),
+            defaults={"decode_requests": 1.0},
+            about="Requests that come together: prompts are prefilled together up to the token budget, then all decode "
+            "to the end, as in tables of fixed batches and lengths.",
         ),
     }
     uncrossed = UNCROSSED
@@ -255,6 +286,8 @@ class IterationModel(PerformanceModel):
         *ADAPTERS,
         "output_tokens",
         "max_batch_size",
+        "max_num_batched_tokens",
+        "sent_one_by_one",
         "attention_mask",
         "congestion_factor",
         "images",
@@ -267,6 +300,8 @@ class IterationModel(PerformanceModel):
         "seq_len": 2048,
         "output_tokens": 128,
         "max_batch_size": 4096,
+        "max_num_batched_tokens": 8192,
+        "sent_one_by_one": False,
     }
     room = (
         Room(
@@ -278,7 +313,16 @@ class IterationModel(PerformanceModel):
             variant="saturated",
         ),
     )
-    caveats = (*ENGINE_CAVEATS, *prefill_caveats(s, n_pro > 0))
+    caveats = (
+        *ENGINE_CAVEATS,
+        *prefill_caveats(s, n_pro > 0),
+        Caveat(
+            n_dec * (s + n_out) > n_kv,
+            "{decode_requests} of {seq_len} and {output_tokens} do not fit into {kv_cache_tokens}, for which there is "
+            "room: they would wait for each other, which is left out",
+            ("static",),
+        ),
+    )
     requirements = (
         divides(t, a),
         divides(t, d_ff),

@@ -33,6 +33,7 @@ from mlsysim.models.shape import DECODES, UNCROSSED, prefill_caveats
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Requirement, request, token, when
 from mlsysim.symbolic.exchange import exchanged
+from mlsysim.symbolic.variable import declaration_order
 from mlsysim.symbols.chunked import C_b, cv_in, cv_out, uncut
 from mlsysim.symbols.closed_loops import K_z, r_poll, w_wait
 from mlsysim.symbols.deployment import (
@@ -121,8 +122,10 @@ _BY_ITERATIONS = (
     "goodput_per_accelerator",
     "tokens_per_second_per_accelerator",
 )
-#: What a trace says of the requests.
-TRAFFIC = ("request_rate", "isl", "osl", "isl_cv", "osl_cv", "burstiness")
+#: What traffic says of the requests.
+TRAFFIC = tuple(name for name in Traffic.model_fields if name in declaration_order())
+#: Times before a request reaches the engine, which its stack gives.
+FRONTEND = ("frontend_time", "frontend_token_time")
 #: Settings of an engine, of which its stack says the defaults.
 FLAGS = ("max_num_seqs", "max_num_batched_tokens")
 #: A cache of prefixes of a given size, and who asks for them.
@@ -279,6 +282,11 @@ class ServingModel(PerformanceModel):
         *ENGINE_CAVEATS,
         *prefill_caveats(s_in),
         Caveat(
+            And(Z_all <= 0, lam_all <= 0),
+            "nothing says how often requests come: latencies are those of a request that meets no other; give "
+            "request_rate or concurrency",
+        ),
+        Caveat(
             And(Z_all > 0, lam_all > 0),
             "request_rate, {request_rate}, is not used: concurrency says that {concurrency} are in flight",
         ),
@@ -293,6 +301,13 @@ class ServingModel(PerformanceModel):
         Caveat(
             And(Z_all <= 0, Or(k_a < Rational(1, 4), k_a > 4)),
             "burstiness, {burstiness}, is outside of 0.25 to 4, where it was held against a simulation",
+        ),
+        Caveat(
+            And(Z_all <= 0, Or(k_a < 1, k_a > 1)),
+            "burstiness, {burstiness}, is not used: chunked prefill takes Poisson's arrivals; variant='colocated' and "
+            "a simulation have bursts",
+            variants=("chunked", "chunked_estimate"),
+            stored=True,
         ),
         Caveat(
             And(Z_all <= 0, Or(r_poll > 1, w_wait > 0)),
@@ -335,9 +350,7 @@ class ServingModel(PerformanceModel):
     slots = {
         **IterationModel.slots,
         **{name: _drawing(IterationModel.slots[name], *hosts) for name, hosts in _POWERED.items()},
-        "stack": stack_slot(
-            (*IterationModel.slots["stack"].provides, "frontend_time", "frontend_token_time", *FLAGS)
-        ),
+        "stack": stack_slot((*IterationModel.slots["stack"].provides, *FRONTEND, *FLAGS)),
         "engine": Slot(Engine, ()),
         "traffic": Slot(Traffic, TRAFFIC, optional=True),
         "rent": Slot(Rent, ("rental_price",), optional=True, strict=True),

@@ -48,7 +48,21 @@ from mlsysim.symbols.formats import q_w
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.mixers import L_c, L_st, a, r_kv
 from mlsysim.symbols.routing import c_f, pad
-from mlsysim.symbols.training import c_cp, checkpointing, d, e, f, g, optimizer, optimizer_in_backward, p, r_dp, t, t_e
+from mlsysim.symbols.training import (
+    M_ctx,
+    c_cp,
+    checkpointing,
+    d,
+    e,
+    f,
+    g,
+    optimizer,
+    optimizer_in_backward,
+    p,
+    r_dp,
+    t,
+    t_e,
+)
 from mlsysim.symbols.workload import E, L, L_moe, P_re, d_e, d_ff, d_sh, gated, k
 
 FIRST_ORDER = System(number_formats.FIRST_ORDER + training_memory.FIRST_ORDER)
@@ -120,6 +134,10 @@ END_REQUIREMENTS = (
         "must be fullest with DualPipe, whose ranks hold two stages",
     ),
 )
+#: Contexts leave something.
+CONTEXTS = Requirement(
+    M_ctx, M_ctx < training_memory.DRIVER_MEMORY, "must be less than the memory of the device ({memory_capacity})"
+)
 #: Sums of micro-batches need every gradient until the last one.
 UPDATED_AT_ONCE = Requirement(
     optimizer_in_backward,
@@ -153,6 +171,7 @@ FINETUNING: dict[str, Any] = {
     "finetuning": "full",
     "lora_rank": 16,
     "lora_target_modules": "all_linear",
+    "adapter_dtype": "as_precision",
     "master_weights": True,
 }
 #: What adapters ask of the rest.
@@ -201,6 +220,7 @@ EFFECTIVE_WITH = {
     "selective_policy": "activation_checkpointing='selective'",
     "lora_rank": "finetuning='lora' or 'qlora'",
     "lora_target_modules": "finetuning='lora' or 'qlora'",
+    "adapter_dtype": "finetuning='lora' or 'qlora'",
     "optimizer_device": "an optimizer with states",
     "vocab_multiple": "a vocabulary that it does not divide",
     "routing_weights": "experts",
@@ -240,6 +260,7 @@ LAYOUT_REQUIREMENTS = (
     *CHUNK_REQUIREMENTS,
     *END_REQUIREMENTS,
     UPDATED_AT_ONCE,
+    CONTEXTS,
     *PAIR_REQUIREMENTS,
     *SHAPE_REQUIREMENTS,
     *TEXT_ALONE,
@@ -328,6 +349,7 @@ class TrainingMemoryModel(PerformanceModel):
                 "binding_rank",
                 "peak_moment",
                 "total_memory",
+                "usable_memory",
                 "reported_memory",
                 "memory_utilization",
                 "memory_margin",
@@ -359,6 +381,7 @@ class TrainingMemoryModel(PerformanceModel):
         "finetuning",
         "lora_rank",
         "lora_target_modules",
+        "adapter_dtype",
         "activation_checkpointing",
         "zero_stage",
         "dp_size",

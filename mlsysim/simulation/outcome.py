@@ -284,6 +284,9 @@ class Simulation:
         asked, known, variant = self._asked, self._known, self._asked.model.variant
         if asked.by_law:
             yield f"num_replicas is left out: {asked.replicas}, as solve says"
+        traffic = asked.arguments.get("traffic") if asked.trace else None
+        if traffic is not None and traffic.not_read:
+            yield f"of {asked.trace} is not read: {', '.join(traffic.not_read)}"
         if known["preemptions"][0]:
             count = int((self.requests.preemptions > 0).sum())
             yield (

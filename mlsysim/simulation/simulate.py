@@ -71,7 +71,7 @@ def simulate(
     seed : int
         Of the random numbers: the same one gives the same run.
     trace : path, DataFrame or mapping, optional
-        Requests in place of drawn ones: a CSV file, a table or columns by name.
+        Requests in place of drawn ones: a CSV or JSONL file, a table or columns by name.
     prompt_tokens, output_tokens, arrival, arrival_unit : str
         Columns of the trace, and the unit of its times, as :meth:`Traffic.from_trace` takes them. Without times
         requests come at ``request_rate``, or follow each other in the order of the rows by ``concurrency``.
@@ -246,7 +246,8 @@ def _of_trace(arguments: dict[str, Any], rows: Trace) -> dict[str, Any]:
             raise InputError(name, arguments[name], "must be left out: the trace says it")
     # A closed loop has no rate, and no more have requests that all come at once.
     without = arguments.get("concurrency") not in (None, 0) or len({*rows.times}) == 1
-    return {**arguments, "traffic": Traffic.of_requests(rows._replace(times=[]) if without else rows)}
+    said_of = rows._replace(times=[] if without else rows.times, sessions=[], priorities=[])
+    return {**arguments, "traffic": Traffic.of_requests(said_of)}
 
 
 def _replicas(model: DeclaredModel, arguments: Mapping[str, Any], binding: Binding) -> tuple[int, bool]:

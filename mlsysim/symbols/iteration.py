@@ -1,6 +1,6 @@
 """Symbols of one iteration of an inference engine: prompts and decoding requests in one forward pass."""
 
-from mlsysim.symbolic import Domain, at_least, between, choice, integer, nonnegative, positive, variable
+from mlsysim.symbolic import Domain, at_least, between, choice, flag, integer, nonnegative, positive, variable
 
 n_dec = variable(
     "decode_requests", r"n_{\mathrm{d}}", "request", "Requests that decode one token in an iteration.", nonnegative()
@@ -424,6 +424,25 @@ n_all = variable(
     "Tokens that fit if every layer keeps them, also those with a window.",
     nonnegative(),
 )
+one_by_one = variable(
+    "sent_one_by_one",
+    r"\sigma_{1}",
+    "count",
+    "Requests of a batch are sent one by one: the first finds the engine idle and is prefilled by itself.",
+    flag(),
+)
+t_fst = variable(
+    "first_prompt_time",
+    r"t_{\mathrm{fst}}",
+    "ms",
+    "Prefill of the prompt that finds the engine idle; 0 where all come at once.",
+    nonnegative(),
+)
+g_pre = variable(
+    "prefill_batch", r"g_{\mathrm{pre}}", "request", "Prompts of a batch that are prefilled together.", nonnegative()
+)
+t_g = variable("prefill_batch_time", r"t_{g}", "ms", "Prefill of as many prompts together.", nonnegative())
+T_all = variable("all_prompts_time", r"T_{\mathrm{pre}}", "ms", "Prefill of all prompts of a batch.", nonnegative())
 R_gen = variable(
     "output_tokens_per_second", r"R_{\mathrm{out}}", "token/s", "Tokens generated per second, one replica.",
     nonnegative(),

@@ -56,6 +56,7 @@ COUNTED = {name: model for name, model in MODELS.items() if model.counted_parame
 
 def test_counts_of_others_are_kept_for_these():
     assert set(COUNTED) == {
+        "Llama3_2_1B", "Llama3_2_3B",
         "Llama3_8B", "Llama3_70B", "Llama3_1_8B", "Llama3_1_70B", "Llama3_1_405B", "Mixtral_8x7B", "Mixtral_8x22B",
         "Qwen3_30B_A3B", "Qwen3_235B_A22B", "DeepSeek_V3", "Llama4_Maverick", "torchtitan_llama4_3bx128e",
         "Llama3_3_70B", "Qwen2_5_14B", "Qwen2_5_32B", "Qwen3_0_6B", "Qwen3_1_7B", "Qwen3_4B", "Qwen3_8B", "Qwen3_14B",

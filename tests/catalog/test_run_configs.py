@@ -10,6 +10,7 @@ from mlsysim import (
     from_trainer_arguments,
 )
 from mlsysim.catalog import builtin
+from mlsysim.catalog.run_configs import from_file
 from mlsysim.errors import CatalogError, MlsysimError
 
 MEMORY = TrainingMemoryModel("per_operator")
@@ -368,3 +369,51 @@ def test_no_number_of_devices_and_no_file(read, options):
             read(options, accelerators=accelerators)
     with pytest.raises(MlsysimError, match="config=5: must be options"):
         read(5)
+
+
+MEGATRON_LINE = "torchrun pretrain_gpt.py " + " ".join(f"--{name} {value}" for name, value in GPT.items())
+
+
+class TestFiles:
+    """The framework of a file is told by its options, not by its ending."""
+
+    @pytest.mark.parametrize(
+        ("name", "text", "stack"),
+        [
+            ("run.yaml", "per_device_train_batch_size: 2\nmax_seq_length: 2048\nbf16: true\n", "HF_Trainer"),
+            ("run.sh", "python train.py --model_name_or_path Llama3_8B --max_seq_length 2048\n", "HF_Trainer"),
+            ("run.json", '{"max_length": 512}', "HF_Trainer"),
+            ("run.sh", MEGATRON_LINE, "Megatron_LM"),
+        ],
+    )
+    def test_told_by_options(self, tmp_path, name, text, stack):
+        file = tmp_path / name
+        file.write_text(text)
+        found = from_file(str(file))
+        assert found.stack == stack or found.stack.key == stack
+
+    @pytest.mark.parametrize(
+        ("name", "text", "framework"),
+        [
+            ("run.yaml", "model:\n  _component_: torchtune.models.llama3_1.llama3_1_8b\n", "torchtune"),
+            ("run.yml", "base_model: Llama3_8B\nmicro_batch_size: 2\n", "axolotl"),
+            ("ds.json", '{\n "zero_optimization": {"stage": 2}\n}', "DeepSpeed"),
+        ],
+    )
+    def test_a_framework_that_is_not_read_is_named(self, tmp_path, name, text, framework):
+        file = tmp_path / name
+        file.write_text(text)
+        with pytest.raises(CatalogError, match=f"{name}: a run of {framework}, which is not read.*read are options of"):
+            from_file(str(file))
+
+    def test_a_file_of_nobody(self, tmp_path):
+        file = tmp_path / "run.yaml"
+        file.write_text("colour: blue\n")
+        with pytest.raises(CatalogError, match="not known as a run of any framework; read are"):
+            from_file(str(file))
+
+    def test_the_command_line_reads_a_run_of_a_trainer_in_yaml(self, tmp_path):
+        file = tmp_path / "run.yaml"
+        file.write_text("per_device_train_batch_size: 2\nmax_seq_length: 2048\nbf16: true\n")
+        found = TrainingMemoryModel("per_operator").solve(recipe=str(file), model="Llama3_8B", hardware="A100")
+        assert (found.seq_len.magnitude, found.batch_size, found.gradients_at_loss) == (2048, 2, False)

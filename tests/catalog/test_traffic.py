@@ -1,5 +1,6 @@
 """Traffic out of traces: means, spreads and rates, detected columns, and what is refused."""
 
+import json
 import re
 import time
 
@@ -8,7 +9,8 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from mlsysim import EconomicsModel, ServingModel, Traffic, load_catalog
+from mlsysim import EconomicsModel, ServingModel, Systems, Traffic, load_catalog
+from mlsysim.catalog import builtin, read_trace
 from mlsysim.cli import app
 from mlsysim.errors import CatalogError, InputError, UnknownNameError
 
@@ -188,9 +190,9 @@ def test_a_wrong_row_is_named(trace, line, said):
 
 
 def test_what_is_no_trace_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"trace=3.*path of a CSV file, or a DataFrame"):
+    with pytest.raises(InputError, match=r"trace=3.*path of a CSV or JSONL file, a DataFrame"):
         Traffic.from_trace(3)
-    with pytest.raises(CatalogError, match=r"must be a CSV file"):
+    with pytest.raises(CatalogError, match=r"must be a CSV or JSONL file"):
         Traffic.from_trace(tmp_path / "none.csv")
     for text, said in (
         ("", "must name the columns"),
@@ -257,3 +259,127 @@ def test_the_command_line_reads_it(trace):
     ran = CliRunner().invoke(app, asked)
     assert ran.exit_code != 0
     assert "line 6" in ran.output
+
+
+#: Two or three rows in the layouts of published traces, and their unit, rate, sessions and what is not used.
+MOONCAKE = [
+    {"timestamp": 0, "input_length": 6758, "output_length": 500, "hash_ids": [0, 1, 2]},
+    {"timestamp": 3052, "input_length": 7322, "output_length": 490, "hash_ids": [0, 14]},
+]
+BAILIAN = [
+    {"chat_id": n, "parent_chat_id": -1, "timestamp": 2.0 * n, "input_length": 521, "output_length": 132,
+     "type": "text", "turn": 1, "hash_ids": [1089, 1090]}
+    for n in range(2)
+]  # fmt: skip
+BURST = """Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type
+5,a,1.5,ChatGPT,472,18,490,Conversation log
+45,,,ChatGPT,1087,230,1317,API log
+118,a,,GPT-4,417,0,417,Conversation log
+"""
+LMM = "TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n2024-10-15 00:00:00,2,900,30\n2024-10-15 00:00:04,0,30,9\n"
+LAYOUTS = {
+    "mooncake.jsonl": (MOONCAKE, "ms", 1 / 3.052, [], ("hash_ids",), 0),
+    "bailian.jsonl": (BAILIAN, "s", 0.5, [], ("chat_id", "parent_chat_id", "type", "turn", "hash_ids"), 0),
+    "burst.csv": (BURST, "s", 1 / 40, ["a", ""], ("Elapsed time", "Model", "Total tokens", "Log Type"), 1),
+    "azure.csv": (AZURE, "s", 3 / 4.3, [], (), 0),
+    "multimodal.csv": (LMM, "s", 0.25, [], ("NumImages",), 0),
+}
+
+
+@pytest.fixture(params=LAYOUTS)
+def published(request, tmp_path):
+    """A file in the layout of a published trace, and what is to be read of it."""
+    content, *told = LAYOUTS[request.param]
+    file = tmp_path / request.param
+    file.write_text(content if isinstance(content, str) else "".join(f"{json.dumps(row)}\n\n" for row in content))
+    return file, *told
+
+
+def test_published_layouts_are_read_by_their_columns(published):
+    file, unit, rate, sessions, unused, failed = published
+    rows, traffic = read_trace(file), Traffic.from_trace(file)
+    assert (rows.unit, rows.sessions, rows.unused, rows.failed) == (unit, sessions, unused, failed)
+    assert traffic.request_rate.canonical == pytest.approx(rate, rel=1e-6)
+    assert traffic.not_read == (*unused, *(["session"] * bool(sessions)))
+    assert f"{failed} more have no answer" in traffic.description or not failed
+    if unit == "ms":
+        assert Traffic.from_trace(file, arrival_unit="s").request_rate.canonical == pytest.approx(rate / 1000)
+
+
+def test_what_is_not_read_of_a_trace_is_named(published):
+    file, *_, unused, _ = published
+    said = f"is not read: {', '.join(unused)}"
+    asked = {"model": "Llama3_1_8B", "hardware": "H100"}
+    notes = ServingModel("colocated").solve(**asked, traffic=str(file)).notes
+    ran = ServingModel("colocated").simulate(**asked, trace=file, num_replicas=1).notes
+    assert any(said in note for note in notes) == any(said in note for note in ran) == bool(unused)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "line 1: must name the columns"),
+        ("[1, 2]\n", 'line 1: must be an object, as in {"input_length": 6955}'),
+        (
+            '{"input_length": 3, "output_length": 4}\n{"input_length": 3}\n',
+            "line 2: has no output_length, which line 1",
+        ),
+        ("input_length,output_length\n3,4\n", "not JSONL: "),
+        ('{"input_length": 3, "output_length": "x"}\n', "line 1: output_length='x': must be a whole number"),
+        ('{"input_length": 3, "output_length": 0}\n', "line 1: output_length=0: must be a whole number"),
+        ('{"input": 3, "output_length": 4}\n', "no column is known to hold the tokens of prompts; give prompt_tokens="),
+    ],
+)
+def test_a_wrong_line_is_named(tmp_path, text, said):
+    file = tmp_path / "odd.jsonl"
+    file.write_text(text)
+    with pytest.raises(CatalogError, match=re.escape(said)):
+        Traffic.from_trace(file)
+
+
+def test_a_trace_of_failures_alone_has_no_row(tmp_path):
+    file = tmp_path / "burst.csv"
+    file.write_text("Timestamp,Request tokens,Response tokens\n1,5,0\n")
+    with pytest.raises(CatalogError, match="has no row below its header"):
+        Traffic.from_trace(file)
+
+
+PUBLISHED = [path.rpartition(".")[2] for path in builtin().paths() if path.startswith("Systems.Traffic.")]
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_traffic_says_where_it_is_from_and_serves(name):
+    traffic = builtin().find("traffic", name)
+    for field in set(traffic.model_fields_set) - {"name", "description", "not_read"}:
+        assert getattr(traffic, field).source.startswith("https://")
+        assert getattr(traffic, field).date
+    given = {"model": "Qwen3_Next_80B_A3B", "hardware": "H200", "tp_size": 8} if traffic.isl.value > 1e5 else ENGINE
+    load = {"concurrency": 4} if traffic.num_rounds else {} if traffic.request_rate else {"request_rate": 0.01}
+    found = ServingModel("chunked_estimate").solve(**given, traffic=name, **load)
+    assert found.canonical("isl") == traffic.isl.value
+    assert found.canonical("prefix_hit_rate") == (traffic.prefix_hit_rate.value if traffic.prefix_hit_rate else 0)
+
+
+def test_benchmarks_spread_their_lengths_uniformly_from_four_fifths_of_the_label():
+    for name, prompt, answer in (("1k_1k", 1024, 1024), ("8k_1k", 8192, 1024), ("1k_8k", 1024, 8192)):
+        traffic = Systems.Traffic[f"InferenceX_{name}"]
+        for mean, spread, label in ((traffic.isl, traffic.isl_cv, prompt), (traffic.osl, traffic.osl_cv, answer)):
+            drawn = np.arange(0.8 * label // 1, label + 1)
+            assert mean.value == pytest.approx(drawn.mean(), rel=1e-3)
+            assert spread.value == pytest.approx(drawn.std() / drawn.mean(), rel=1e-2)
+        assert traffic.num_rounds.value == 10
+
+
+def test_traffic_closes_a_loop_and_says_what_a_cache_holds():
+    agents = Traffic(name="agents", isl=9000, osl=200, concurrency=8, prefix_hit_rate=0.9)
+    model, asked = ServingModel("chunked_estimate"), {"model": "Llama3_1_8B", "hardware": "H100"}
+    found = model.solve(**asked, traffic=agents)
+    plain = model.solve(**asked, isl=9000, osl=200, concurrency=8, prefix_hit_rate=0.9)
+    assert found.outputs == plain.outputs
+    ran = model.simulate(**asked, traffic=agents, requests=100)
+    assert ran.ttft_mean == model.simulate(
+        **asked, isl=9000, osl=200, concurrency=8, prefix_hit_rate=0.9, requests=100
+    ).ttft_mean  # fmt: skip
+    for field, value in (("concurrency", 0.5), ("num_rounds", 2.5)):
+        with pytest.raises(CatalogError, match=f"{field}.*is not a whole number"):
+            Traffic(name="odd", isl=5, osl=5, **{field: value})

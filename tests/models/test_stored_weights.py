@@ -125,7 +125,32 @@ class TestWhatReplacesThem:
         assert found.canonical("expert_bytes") == 0
         assert not any("stores weights" in note for note in plain.notes if "0 B" in note)
         assert found.canonical("served_weights") == plain.canonical("served_weights")
-        assert sum("stores weights otherwise (expert 0.5312 B)" in note for note in found.notes) == 1
+        said = [note for note in found.notes if "stores weights otherwise (" in note]
+        assert len(said) == 1
+        assert "expert 0.5312 B)" in said[0]
+
+    @pytest.mark.parametrize(
+        ("model", "word"), [("gpt_oss_20B", "mxfp4"), ("Kimi_K2_5", "nvfp4"), ("Kimi_K2_6", "nvfp4")]
+    )
+    @pytest.mark.parametrize("argument", ["precision", "weight_dtype"])
+    def test_the_format_of_the_narrowest_leaves_the_others_as_stored(self, model, word, argument):
+        """Attention stays at 16 bit, also after another format was asked."""
+        asked = {**ASKED, "hardware": "B200"}
+        stored = REPLICA.solve(model, **asked)
+        REPLICA.solve(model, **asked, **{argument: "bf16"})
+        found = REPLICA.solve(model, **asked, **{argument: word})
+        assert found["mixer_bytes"].magnitude == 2
+        assert found.canonical("served_weights") == pytest.approx(stored.canonical("served_weights"), rel=0.03)
+        wide = REPLICA.solve(model, **asked, **{argument: "bf16"})
+        assert wide.canonical("served_weights") > 3 * found.canonical("served_weights")
+
+    def test_weights_of_kimi_are_those_of_its_file(self):
+        """Routed experts in 4 bits with scales; attention, the shared expert, the dense layer and both ends in 16."""
+        found = REPLICA.solve("Kimi_K2_5", **{**ASKED, "hardware": "B200"})
+        experts = 60 * 384 * 3 * 7168 * 2048
+        attention = 61 * (7168 * 1536 + 1536 * 64 * 192 + 7168 * 576 + 512 * 64 * 256 + 64 * 128 * 7168)
+        others = attention + 60 * 3 * 7168 * 2048 + 3 * 7168 * 18432 + 2 * 163840 * 7168 + 60 * 384 * 7168
+        assert found.canonical("served_weights") == pytest.approx(0.5625 * experts + 2 * others, rel=1e-4)
 
     def test_the_format_of_products_does_not(self):
         found = REPLICA.solve("gpt_oss_20B", **ASKED, compute_dtype="fp8")

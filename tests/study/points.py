@@ -40,6 +40,7 @@ POINTS = {
         "prompts": 8,
     },
     ("IterationModel", "saturated"): {**ENGINE, "output_tokens": 512},
+    ("IterationModel", "static"): {**ENGINE, "output_tokens": 512, "decode_requests": 20, "sent_one_by_one": True},
     ("ServingModel", "colocated"): {**DEPLOYED, **PROMISED, **RENTAL, **ADAPTERS},
     ("ServingModel", "disaggregated"): {
         **DEPLOYED,

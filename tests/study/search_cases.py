@@ -70,6 +70,7 @@ FAMILIES = (
     ("ServingCapacityModel", "prefill_aware", SERVING, (*QUEUE, "service_time_cv")),
     ("IterationModel", "iteration", {**ENGINE, "decode_requests": 8, "context_tokens": 900, "prompts": 1}, PASS),
     ("IterationModel", "saturated", ENGINE, PASS),
+    ("IterationModel", "static", ENGINE, PASS),
     ("EconomicsModel", "serving", {**SERVING, **PRICE}, (*QUEUE, *MONEY)),
     ("EconomicsModel", "rented_serving", {**SERVING, **RENTAL}, (*QUEUE, *MONEY)),
     ("MemoryExpansionModel", "by_policy", STUDY, (*PHASES, "policy")),

@@ -72,9 +72,9 @@ GROUPS: tuple[Group, ...] = (
         "products_h200",
         "Kernels: matrix products on H200, measured by ourselves",
         f"47 products, bf16 and fp8, of {MEASURED['about']['device']} with PyTorch {MEASURED['about']['torch']}, by "
-        "`tests/validation/measure_kernels.py`; no constant was calibrated on this device. Over a second the power limit "
-        "of 700 W holds the clock near 1,440 MHz of 1,980, and products at bf16 take an eighth longer than the law says "
-        "for bursts. The worst row of each shape, 40%.",
+        "`tests/validation/measure_kernels.py`; no constant was calibrated on this device. Over a second the power "
+        "limit of 700 W holds the clock near 1,440 MHz of 1,980, and products at bf16 take an eighth longer than in "
+        "the law of bursts. The worst row of each shape, 40%.",
         "tests/validation/measure_kernels.py on one H200, 2026-11-27",
         products,
         spreads=spreads,

@@ -40,7 +40,7 @@ def simulate(
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="The same one gives the same run.")] = 0,
     csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a row per request.")] = None,
     trace: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Requests of a CSV file in place of drawn ones.")
+        Path | None, typer.Option(metavar="FILE", help="Requests of a CSV or JSONL file in place of drawn ones.")
     ] = None,
     prompt_tokens: Annotated[Column, typer.Option(metavar="COLUMN", help="Tokens of prompts in the trace.")] = None,
     output_tokens: Annotated[Column, typer.Option(metavar="COLUMN", help="Tokens of answers in the trace.")] = None,

@@ -1,0 +1,139 @@
+"""Static batches
+
+Requests that come together, all of one length, are prefilled together as far as the token budget of an iteration goes,
+decode together and end together: what tables of engines with fixed lengths measure. One request alone is the smallest
+of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sympy import floor
+
+from mlsysim.formulas.iteration import ORCA, PASS, PASSED
+from mlsysim.formulas.replica_layout import tokens
+from mlsysim.symbolic import Example, Formula, Max, Min, evaluated_at, request, token, when
+from mlsysim.symbols.chunked import C_b
+from mlsysim.symbols.deployment import e2e_mean, tpot_mean, ttft_mean
+from mlsysim.symbols.iteration import R_gen, T_all, g_pre, h_c, n_dec, n_grp, n_pro, one_by_one, t_fst, t_g, t_it
+from mlsysim.symbols.serving import n_out
+from mlsysim.symbols.workload import s
+
+NAME = "static"
+
+
+def _prefilled(prompts: Any) -> Any:
+    """Time of an iteration of so many prompts and nothing else."""
+    return evaluated_at(t_it, {n_dec: 0 * request, n_pro: prompts}, PASS)
+
+
+batch_prompts = Formula(
+    n_pro,
+    0 * request,
+    title="Prompts of a decode step of a batch",
+    source=ORCA,
+    variant=NAME,
+    assumes="All prompts are prefilled first.",
+    convention="The parts of an iteration are those of a decode step.",
+    no_example="it is zero",
+)
+
+#: Requests that find others under way: all but the first, where they are sent one by one.
+_first = one_by_one * Min(request, Max(0, n_dec - request))
+_behind = n_dec - _first
+
+prefill_batch = Formula(
+    g_pre,
+    Min(_behind, request * n_grp * Max(1, floor(C_b / Max(token, tokens(0 * request, request))))),
+    title="Prompts that are prefilled together",
+    source=ORCA,
+    assumes="Whole prompts, as many as the token budget of an iteration has room for, one at least. Each group of "
+    "requests has a budget of its own.",
+    example=Example(
+        {n_dec: 16, one_by_one: 0, n_grp: 1, C_b: 8192, s: 1000, h_c: 0}, "8 request", derived="floor(8192 / 1000)"
+    ),
+)
+
+prefill_batch_time = Formula(
+    t_g, _prefilled(g_pre), title="Prefill of as many prompts together", source=ORCA, no_example=PASSED
+)
+
+first_prompt_time = Formula(
+    t_fst,
+    when(_first > 0, _prefilled(request), 0),
+    title="Prefill of the prompt that finds the engine idle",
+    source=ORCA,
+    assumes="Where requests are sent one by one, the first is under way when the others come.",
+    no_example=PASSED,
+)
+
+_batches = floor(_behind / Max(g_pre, request / 1000))
+_rest = Max(0, _behind - _batches * g_pre)
+
+all_prompts_time = Formula(
+    T_all,
+    t_fst + _batches * t_g + when(_rest > 0, _prefilled(_rest), 0),
+    title="Prefill of all prompts of a batch",
+    source=ORCA,
+    no_example=PASSED,
+)
+
+first_token_mean = Formula(
+    ttft_mean,
+    when(
+        n_dec > 0,
+        ((n_dec - _rest) * t_fst + g_pre * t_g * _batches * (_batches + 1) / 2 + _rest * T_all) / n_dec,
+        0,
+    ),
+    title="Mean time to first token of a batch",
+    source=ORCA,
+    variant=NAME,
+    assumes="Prompts that are prefilled together get their first tokens together.",
+    example=Example(
+        {n_dec: 20, one_by_one: 0, g_pre: 8, t_fst: 0, t_g: 100, T_all: 260},
+        "172 ms",
+        derived="(8 * 100 + 8 * 200 + 4 * 260) / 20",
+    ),
+)
+
+last_token_mean = Formula(
+    e2e_mean,
+    T_all + Max(0, n_out / token - 1) * t_it,
+    title="Time to the last token of a batch",
+    source=ORCA,
+    variant=NAME,
+    assumes="Requests decode once all are prefilled.",
+    example=Example({T_all: 260, n_out: 101, t_it: 10}, "1260 ms", derived="260 + 100 * 10"),
+)
+
+token_mean = Formula(
+    tpot_mean,
+    when(n_out > token, (e2e_mean - ttft_mean) / Max(1, n_out / token - 1), 0),
+    title="Mean time per output token of a batch",
+    source=ORCA,
+    variant=NAME,
+    assumes="The first gap has the wait for prompts that are prefilled later.",
+    example=Example({e2e_mean: 1260, ttft_mean: 172, n_out: 101}, "10.88 ms", derived="(1260 - 172) / 100"),
+)
+
+output_rate = Formula(
+    R_gen,
+    n_dec / request * n_out / e2e_mean,
+    title="Tokens generated per second, prefill included",
+    source=ORCA,
+    variant=NAME,
+    example=Example({n_dec: 20, n_out: 100, e2e_mean: 1000}, "2000 token/s", derived="20 * 100 / 1"),
+)
+
+FORMULAS = (
+    batch_prompts,
+    prefill_batch,
+    prefill_batch_time,
+    first_prompt_time,
+    all_prompts_time,
+    first_token_mean,
+    last_token_mean,
+    token_mean,
+    output_rate,
+)

@@ -1,0 +1,84 @@
+"""Training steps timed by ``measure_steps.py`` on one device, beside those of `DistributedModel`."""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from validation.checks import Check, Group, Spread
+
+from mlsysim import DistributedModel
+
+MEASURED: dict[str, Any] = json.loads(Path(__file__).with_name("steps_h200.json").read_text(encoding="utf-8"))
+ENTRY = {
+    "Llama-3.2-1B": "Llama3_2_1B",
+    "Llama-3.1-8B": "Llama3_1_8B",
+    "Llama-3.3-70B": "Llama3_3_70B",
+    "Llama-2-7B": "Llama2_7B",
+}
+HOST = "PyTorch launches a small step without graphs, and the host takes longer here than our constant says"
+WIDTH = "heads of 64: attention reaches less of the peak than at a width of 128, and one share stands for both"
+LONG = "cuDNN's attention reaches more of the peak than the half that the default takes"
+
+
+def missed(row: dict[str, Any], error: float) -> str:
+    """Why a row is more than a tenth off."""
+    if abs(error) <= 0.1:
+        return ""
+    if row["seq_len"] <= 512:
+        return HOST
+    return WIDTH if row["model"] == "Llama-3.2-1B" else LONG
+
+
+@cache
+def seconds(stack: str) -> tuple[float, ...]:
+    """The steps of all rows, by a stack."""
+    found = []
+    for row in MEASURED["rows"]:
+        step = DistributedModel().solve(
+            model=ENTRY[row["model"]], layers=row["layers"], tied_embeddings=False, hardware="H200", fleet_size=1,
+            precision="bf16", batch_size=row["micro_batch_size"], seq_len=row["seq_len"], stack=stack,
+            activation_checkpointing="full" if row["recomputed"] else "none",
+        )  # fmt: skip
+        found.append(step.canonical("step_time"))
+    return tuple(found)
+
+
+def steps() -> list[Check]:
+    """Every step by the defaults."""
+    found = []
+    for ours, row in zip(seconds("Generic"), MEASURED["rows"], strict=True):
+        how = ("recomputed, " if row["recomputed"] else "") + ("compiled, " if row["compiled"] else "")
+        what = f"{row['model']}, {row['layers']} layers, {row['micro_batch_size']} x {row['seq_len']}, "
+        why = missed(row, ours / row["step_s"] - 1)
+        found.append(Check(what + how + row["attention"], 1e3 * row["step_s"], 1e3 * ours, 0.1, "ms", None, why))
+    return found
+
+
+def spreads() -> list[Spread]:
+    """The defaults and the stack of another Hopper device, without the two rows the host alone decides."""
+    return [
+        Spread(
+            f"`Stacks.{stack}`, {len(kept)} steps of 2,048 tokens and more",
+            [ours / row["step_s"] - 1 for ours, row in kept],
+            0.15,
+            missed=LONG if stack == "torchtitan_H100" else "",
+        )
+        for stack in ("Generic", "torchtitan_H100")
+        for kept in [[each for each in zip(seconds(stack), MEASURED["rows"], strict=True) if each[1]["seq_len"] > 512]]
+    ]
+
+
+GROUPS: tuple[Group, ...] = (
+    Group(
+        "steps_h200",
+        "Steps: one H200, measured by ourselves",
+        f"15 steps of PyTorch {MEASURED['about']['torch']} with transformers and the fused AdamW, each over 2.5 s at "
+        "the power limit, by `tests/validation/measure_steps.py`; layers are cut to what one device holds. No constant "
+        "was calibrated on them. By the defaults, 10%.",
+        "tests/validation/measure_steps.py on one H200, 2026-11-27",
+        steps,
+        spreads=spreads,
+        summary=True,
+    ),
+)
