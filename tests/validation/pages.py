@@ -103,7 +103,7 @@ PAGES = (
     Page("Iterations of engines", "TensorRT-LLM, NIM, DistServe, vLLM, llama.cpp, LMDeploy, GPT-fast", ("Engines",)),
     Page(
         "Servers",
-        "simulations event by event, NIM, DeepSeek's units",
+        "simulations event by event, InferenceX, NIM, DeepSeek's units",
         ("Servers", "Capacity", "P99", "Erlang", "Economics", "ZeRO-Inference"),
     ),
     Page("The tutorial", "", ("The tutorial's",)),
