@@ -304,8 +304,8 @@ def main() -> None:
             token, first = medians(loops, left, run)
             print(f"  InferenceX, left out: {_shown((token, first))}")
             words = (
-                f"With a model left out, time per token is {token:.0%} and the first token {first:.0%} off in the median. "
-                "Experts of other kernels are a guess of 25%."
+                f"With a model left out, time per token is {token:.0%} and the first token {first:.0%} off in the "
+                "median. Experts of other kernels are a guess of 25%."
             )
             text = saying(text, stack, words)
         print(f"  {time.monotonic() - began:.0f} s", flush=True)
