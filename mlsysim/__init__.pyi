@@ -328,6 +328,7 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     activation_offload: bool | str
     residual_dtype: str
     workspace: float | str | Quantity[Any]
+    token_dispatcher: str
     loaded_mask: bool | str
     deferred_head_gradients: float | str | Quantity[Any]
     layers_first_stage: float | str | Quantity[Any]
@@ -703,6 +704,7 @@ class _TrainingMemoryResult(Result):
     state_value_dim: float
     state_vectors: float
     tied_embeddings: float
+    token_dispatcher: str
     total_memory: Quantity[Any]
     tp_size: float
     trainable_fraction: float
@@ -1072,6 +1074,7 @@ class _ServingResult(Result):
     clearing_time: Quantity[Any]
     closed_batch: Quantity[Any]
     closed_first: Quantity[Any]
+    closed_slots: Quantity[Any]
     closed_stalls: Quantity[Any]
     closed_step: Quantity[Any]
     cohort_cycle: Quantity[Any]
@@ -2686,6 +2689,7 @@ class _DistributedInputs(TypedDict, total=False):
     activation_offload: bool | str
     residual_dtype: str
     workspace: float | str | Quantity[Any]
+    token_dispatcher: str
     loaded_mask: bool | str
     deferred_head_gradients: float | str | Quantity[Any]
     layers_first_stage: float | str | Quantity[Any]
@@ -3366,6 +3370,7 @@ class _DistributedResult(Result):
     switch_reduces: float
     tdp: Quantity[Any]
     tied_embeddings: float
+    token_dispatcher: str
     tokens_per_rank: Quantity[Any]
     tokens_per_second: Quantity[Any]
     tokens_per_second_per_accelerator: Quantity[Any]
@@ -3488,6 +3493,7 @@ class _ExpertParallelInputs(TypedDict, total=False):
     activation_offload: bool | str
     residual_dtype: str
     workspace: float | str | Quantity[Any]
+    token_dispatcher: str
     loaded_mask: bool | str
     deferred_head_gradients: float | str | Quantity[Any]
     layers_first_stage: float | str | Quantity[Any]
@@ -4220,6 +4226,7 @@ class _ExpertParallelResult(Result):
     switch_reduces: float
     tdp: Quantity[Any]
     tied_embeddings: float
+    token_dispatcher: str
     tokens_per_rank: Quantity[Any]
     tokens_per_second: Quantity[Any]
     tokens_per_second_per_accelerator: Quantity[Any]
@@ -4361,6 +4368,7 @@ class _EconomicsInputs(TypedDict, total=False):
     activation_offload: bool | str
     residual_dtype: str
     workspace: float | str | Quantity[Any]
+    token_dispatcher: str
     loaded_mask: bool | str
     deferred_head_gradients: float | str | Quantity[Any]
     layers_first_stage: float | str | Quantity[Any]
@@ -4775,6 +4783,7 @@ class _EconomicsResult(Result):
     clearing_time: Quantity[Any]
     closed_batch: Quantity[Any]
     closed_first: Quantity[Any]
+    closed_slots: Quantity[Any]
     closed_stalls: Quantity[Any]
     closed_step: Quantity[Any]
     cohort_cycle: Quantity[Any]
@@ -5607,6 +5616,7 @@ class _EconomicsResult(Result):
     target_p99_latency_ms: float
     tdp: Quantity[Any]
     tied_embeddings: float
+    token_dispatcher: str
     tokens_per_decode_step: float
     tokens_per_rank: Quantity[Any]
     tokens_per_second: Quantity[Any]
@@ -5783,6 +5793,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     activation_offload: bool | str
     residual_dtype: str
     workspace: float | str | Quantity[Any]
+    token_dispatcher: str
     loaded_mask: bool | str
     deferred_head_gradients: float | str | Quantity[Any]
     layers_first_stage: float | str | Quantity[Any]
@@ -6172,6 +6183,7 @@ class _MemoryExpansionResult(Result):
     clearing_time: Quantity[Any]
     closed_batch: Quantity[Any]
     closed_first: Quantity[Any]
+    closed_slots: Quantity[Any]
     closed_stalls: Quantity[Any]
     closed_step: Quantity[Any]
     cohort_cycle: Quantity[Any]
@@ -6901,6 +6913,7 @@ class _MemoryExpansionResult(Result):
     switch_latency: Quantity[Any]
     switch_reduces: float
     tied_embeddings: float
+    token_dispatcher: str
     tokens_per_decode_step: float
     tokens_per_rank: Quantity[Any]
     tokens_per_second: Quantity[Any]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 #: A quick run tries one example in so many, but no fewer than this.
-SHARE, FEWEST = 8, 5
+SHARE, FEWEST = 16, 4
 
 
 def is_long() -> bool:

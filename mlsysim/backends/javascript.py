@@ -14,10 +14,14 @@ import sympy
 
 from mlsysim.backends.compiled import graph_of
 from mlsysim.errors import FormulaError
-from mlsysim.graph import Graph, lowered
-from mlsysim.graph.graph import OWN
-from mlsysim.graph.printer import Printer
+from mlsysim.graph import Graph
+from mlsysim.graph.builder import Builder
+from mlsysim.graph.graph import OWN, Node
+from mlsysim.graph.lowering import Lowering, declared
+from mlsysim.graph.operation import Operation, define
+from mlsysim.graph.printer import NAME, Printer
 from mlsysim.symbolic import System
+from mlsysim.symbolic.exchange import free_symbols
 
 #: The functions of ``web/runtime.js``.
 RUNTIME = (
@@ -28,6 +32,8 @@ RUNTIME = (
 _SPACES = re.compile(
     r"(?<![-+]) (\?|:|\*{1,2}|[/+<>-]|[<>=!]=|&&|\|\||=>|=) (?![-+])|;? (})|([,;{]) |\bMath\.(?=[a-z])"
 )
+#: A function so short is printed where it is called.
+SHORT = 60
 LETTERS = "abcdeghijklmnopqrstuvwxyzABCDEFGHIJKLNOPQRSTUVWXYZ"
 #: Names that no variable can have in JavaScript and that Python allows.
 RESERVED = frozenset({
@@ -36,6 +42,49 @@ RESERVED = frozenset({
     "protected", "public", "static", "super", "switch", "this", "throw", "true", "typeof", "var", "void", "Infinity",
     "Math", "NaN", "undefined",
 })  # fmt: skip
+
+
+#: A function of another expression, on what its inputs are here.
+CALLED = define(Operation("called", cost=1))
+
+
+class Calling(Lowering):
+    """Lowers values elsewhere to calls, where functions of the same steps are printed anyhow.
+
+    Parameters
+    ----------
+    functions : Functions
+        Where those functions stand.
+    builder, outer, bound
+        Of :class:`mlsysim.graph.lowering.Lowering`.
+    """
+
+    def __init__(self, functions: Functions, builder: Builder, outer: Any = None, bound: Iterable[Any] = ()) -> None:
+        super().__init__(builder, outer, bound)
+        self._functions = functions
+
+    def scope(self, builder: Builder, bound: Iterable[Any]) -> Calling:
+        """A scope within this one."""
+        return Calling(self._functions, builder, self, bound)
+
+    def step(self, expression: Any) -> int:
+        """Place of a step: a call, unless there is nearly nothing to it."""
+        needs = sorted(free_symbols(expression), key=lambda each: each.name)
+        places = [self.place(each) for each in needs]
+        if len(needs) == 0 or isinstance(expression, sympy.Symbol):
+            return self.place(expression)
+        own = Calling(self._functions, Builder())
+        for each, place in zip(needs, places, strict=True):
+            own.known[each] = own.builder.input(each.name, self.builder.facts[place])
+        result = own.place(expression)
+        graph = own.builder.graph({"result": result})
+        text = self._functions.text(graph)
+        if len(text) < SHORT:
+            return self.place(expression)
+        given = [places[[each.name for each in needs].index(name)] for name in graph.inputs]
+        found = self.builder.make("called", *given, data=self._functions.named(text))
+        self.builder.facts[found] = own.builder.facts[result]
+        return found
 
 
 class JavaScriptPrinter(Printer):
@@ -72,6 +121,13 @@ class JavaScriptPrinter(Printer):
         if op not in RUNTIME:
             raise FormulaError(f"{op} has no JavaScript")
         return super().call(op, operands)
+
+    def _expression(
+        self, place: int, node: Node, said: list[tuple[str, int]], graph: Graph, laws: Any, lines: list[str]
+    ) -> tuple[str, int]:
+        if node.op == CALLED.name:
+            return f"{node.data}({', '.join(text for text, _ in said)})", NAME
+        return super()._expression(place, node, said, graph, laws, lines)
 
     def structured(self, place: int, node: Any, said: list[str], asked: list[Any], lines: list[str]) -> str:
         """A call with an arrow function, within which everything around it is known."""
@@ -130,9 +186,16 @@ class Functions:
         FormulaError
             If an operation has no JavaScript.
         """
+        return self.named(self.text(graph))
+
+    def text(self, graph: Graph) -> str:
+        """Text of that function."""
         printer = JavaScriptPrinter(short=True)
         given = {name: printer.named() for name in graph.inputs}
-        text = f"({', '.join(given.values())}) => {printer.arrow_body(graph, given)}"
+        return f"({', '.join(given.values())}) => {printer.arrow_body(graph, given)}"
+
+    def named(self, text: str) -> str:
+        """Name of the function with a text."""
         return self.sources.setdefault(text, f"f{len(self.sources)}")
 
     def script(self) -> str:
@@ -186,8 +249,11 @@ def printed_formulas(
     infinite = [name for name, place in whole.outputs.items() if whole.facts[place].infinite]
 
     def printed(name: str, expression: Any) -> PrintedFormula:
-        graph = lowered(System(()), ((name, expression),), infinite)
+        lowering = Calling(functions, Builder())
+        for each in infinite:
+            lowering.builder.input(each, declared(each)._replace(infinite=True))
         try:
+            graph = lowering.builder.graph({name: lowering.place(expression)})
             return PrintedFormula(name, functions.of(graph), graph.inputs)
         except FormulaError as error:
             raise FormulaError(f"{name}: {error}") from None

@@ -15,10 +15,10 @@ def index(book: Book, about: str) -> str:
     """The index as JSON with sorted keys; ``about`` stands first."""
     content = {
         "about": about,
-        "formulas": {formula.id: _formula(topic, formula) for topic, formula in book.formulas},
+        "formulas": {formula.id: formula_entry(topic, formula) for topic, formula in book.formulas},
         "references": {work.key: {"text": work.text(), "link": work.link()} for work in book.works},
         "topics": {topic.name: topic.title for topic in book.topics},
-        "variables": {v.name: _variable(v) for topic in book.topics for v in _named(topic)},
+        "variables": {v.name: variable_entry(v) for topic in book.topics for v in _named(topic)},
     }
     return json_text(content, indent=1, sort_keys=True) + "\n"
 
@@ -31,7 +31,8 @@ def _named(topic: Topic) -> Iterator[Variable]:
         yield from (variable_of(symbol) for family in families for symbol in family.members.values())
 
 
-def _formula(topic: Topic, formula: Formula) -> dict[str, Any]:
+def formula_entry(topic: Topic, formula: Formula) -> dict[str, Any]:
+    """A formula as plain data."""
     return {
         "variable": formula.name,
         "topic": topic.name,
@@ -66,7 +67,8 @@ def _example(formula: Formula) -> dict[str, Any] | None:
     }
 
 
-def _variable(variable: Variable) -> dict[str, Any]:
+def variable_entry(variable: Variable) -> dict[str, Any]:
+    """A variable as plain data."""
     return {
         "label": variable.label,
         "latex": variable.latex,

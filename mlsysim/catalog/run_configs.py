@@ -445,12 +445,14 @@ def from_megatron_config(
     if flag("optimizer-cpu-offload"):
         arguments["optimizer_device"] = "host"
     if sparse:
-        if (dispatcher := options.word("moe-token-dispatcher-type", "allgather")) != "alltoall" and ep * etp > 1:
+        dispatcher = options.word("moe-token-dispatcher-type", "allgather")
+        if dispatcher not in ("alltoall", "allgather") and ep * etp > 1:
             not_read.append(f"moe-token-dispatcher-type = {dispatcher} (its buffers are not counted)")
         capacity = options.number("moe-expert-capacity-factor", 0)
         arguments |= {
             "ep_size": ep,
             "etp_size": etp,
+            "token_dispatcher": dispatcher if dispatcher == "allgather" else None,
             "capacity_factor": capacity or None,
             "pad_to_capacity": flag("moe-pad-expert-input-to-capacity") or None,
             "routing_weights": "in_activation",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from mlsysim.catalog.entries import (
     Accelerator,
@@ -42,6 +42,14 @@ class Engine(Entry):
     what: ClassVar[str] = "engine"
 
     variant: Choice
+
+    def values(self) -> dict[str, Any]:
+        """Its variant, a :class:`Choice`."""
+        return {"variant": self.variant}
+
+    def text(self, name: str, digits: int = 6) -> str:
+        """See :meth:`Entry.text`."""
+        return self.values()[name].text(digits)
 
 
 class Stack(Entry):
@@ -127,8 +135,9 @@ class Stack(Entry):
     gpu_memory_utilization, kv_memory_fraction, workspace_memory : Value, optional
         Share of the memory an engine uses, share of what weights leave of it that the KV cache takes, and what each
         accelerator keeps for its work.
-    max_num_seqs, max_num_batched_tokens : Value, optional
-        Defaults of an engine for the requests it decodes together and the tokens of one iteration.
+    max_num_seqs, max_num_batched_tokens, whole_prompts : Value, optional
+        Defaults of an engine for the requests it decodes together, the tokens of one iteration, and whether it cuts no
+        prompt.
     runtime_memory, communication_memory : Value, optional
         What each accelerator holds beside weights, logits and caches; buffers of exchanges, where several share.
     sampled_requests, sampling_bytes : Value, optional
@@ -153,7 +162,14 @@ class Stack(Entry):
     what: ClassVar[str] = "stack"
     by_precision: ClassVar[frozenset[str]] = frozenset({"efficiency", "expert_efficiency"})
     flags: ClassVar[frozenset[str]] = frozenset(
-        {"grouped_experts", "gradients_at_loss", "optimizer_in_backward", "activation_offload", "loaded_mask"}
+        {
+            "grouped_experts",
+            "gradients_at_loss",
+            "optimizer_in_backward",
+            "activation_offload",
+            "loaded_mask",
+            "whole_prompts",
+        }
     )
 
     devices: tuple[Accelerator, ...] = ()
@@ -213,6 +229,7 @@ class Stack(Entry):
     kv_memory_fraction: Count | None = None
     max_num_seqs: Requests | None = None
     max_num_batched_tokens: Tokens | None = None
+    whole_prompts: Flag | None = None
     workspace_memory: Bytes | None = None
     runtime_memory: Bytes | None = None
     communication_memory: Bytes | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mlsysim import units
-from mlsysim.catalog import Catalog, Entry, Recipe, Sourced, Stack, Value, builtin, load_catalog
+from mlsysim.catalog import Catalog, Engine, Entry, Recipe, Sourced, Stack, Value, builtin, load_catalog
 from mlsysim.cli import output
 from mlsysim.errors import UnknownNameError
 from mlsysim.jsontext import json_text
@@ -68,6 +68,8 @@ def _print_entry(path: str, entry: Entry) -> None:
         output.paragraph(entry.description)
     if isinstance(entry, Recipe):
         output.paragraph("; ".join(f"{name} {part.key or part.name}" for name, part in entry.entries.items()))
+    if isinstance(entry, Stack) and entry.engine is not None:
+        output.paragraph(f"A version of {entry.engine.name}.")
     if isinstance(entry, Stack) and entry.devices:
         output.paragraph(f"On {', '.join(each.key or each.name for each in entry.devices)}.")
     values = _values(entry)
@@ -105,6 +107,6 @@ def _values(entry: Entry, prefix: str = "") -> dict[str, tuple[Sourced, str]]:
         return found
     for field in type(entry).model_fields:
         part = getattr(entry, field)
-        if isinstance(part, Entry):
+        if isinstance(part, Entry) and not isinstance(part, Engine):
             found |= _values(part, f"{prefix}{field}.")
     return found

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from mlsysim.book.contents import Book, Topic, computed, defined, in_units, read_book, unit_text
 from mlsysim.book.examples import check_examples
-from mlsysim.book.index import index
+from mlsysim.book.index import formula_entry, variable_entry
 from mlsysim.cli import output
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.jsontext import json_text
@@ -59,7 +60,7 @@ def show(
             )
         print("\n".join(formula.latex() for _, formula in formulas))
     elif as_json:
-        print(_json(book, formulas, variable))
+        print(_json(formulas, variable))
     elif variable is None:
         _print_list(book)
     else:
@@ -83,15 +84,19 @@ def _forms(book: Book, variable: Variable, name: str | None) -> Placed:
     return [(topic, formula) for topic, formula in forms if formula.id == name] or forms
 
 
-def _json(book: Book, formulas: Placed, variable: Variable | None) -> str:
-    whole = json.loads(index(book, about=""))
-    wanted = {v.name for _, f in formulas for v in (f.variable, *f.inputs, *defined(f))}
-    wanted |= {variable.name} if variable else set()
+def _json(formulas: Placed, variable: Variable | None) -> str:
+    wanted = {v.name: v for _, f in formulas for v in (f.variable, *f.inputs, *defined(f))}
+    wanted |= {variable.name: variable} if variable else {}
     content = {
-        "formulas": {formula.id: whole["formulas"][formula.id] for _, formula in formulas},
-        "variables": {name: whole["variables"][name] for name in sorted(wanted)},
+        "formulas": {formula.id: _in_order(formula_entry(topic, formula)) for topic, formula in formulas},
+        "variables": {name: _in_order(variable_entry(wanted[name])) for name in sorted(wanted)},
     }
     return json_text(content)
+
+
+def _in_order(entry: dict[str, Any]) -> Any:
+    """An entry as it stands in the index."""
+    return json.loads(json_text(entry, sort_keys=True))
 
 
 def _print_list(book: Book) -> None:

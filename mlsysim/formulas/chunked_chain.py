@@ -49,7 +49,7 @@ from mlsysim.symbols.chunked import (
     tau_Z,
     uncut,
 )
-from mlsysim.symbols.closed_loops import T_fr, T_st, ttft_b, ttft_s, x_z
+from mlsysim.symbols.closed_loops import B_Z, T_fr, T_st, ttft_b, ttft_s, x_z
 from mlsysim.symbols.deployment import (
     A_1,
     A_2,
@@ -256,14 +256,14 @@ _roomy = (_TOKENS - when(uncut, s_n, Min(s_n, _TOKENS / 2))) / EACH * (request /
 
 closed_batch = Formula(
     N_z,
-    when(Z_all > 0, Min(B_e, Z_e, Max(request, N_full, _roomy)), 0),
+    when(Z_all > 0, Min(B_Z, Z_e, Max(request, N_full, _roomy)), 0),
     title="Requests of a closed loop that have a slot and are not kept out by full iterations",
     source=SARATHI,
     variant=CHUNKED,
     assumes="Where decode steps would leave less of the budget than a prompt needs, full iterations clear it: those "
     "beyond wait for their prompt.",
     example=Example(
-        {Z_all: 50, B_e: 40, Z_e: 50, C_b: 2048, d_a: 1, s_n: 512, gamma_s: 0, N_full: 200, uncut: 0},
+        {Z_all: 50, B_Z: 40, Z_e: 50, C_b: 2048, d_a: 1, s_n: 512, gamma_s: 0, N_full: 200, uncut: 0},
         "40 request",
         derived="min(40, 50)",
     ),
@@ -345,12 +345,24 @@ closed_first = Formula(
 
 replica_rate = Formula(
     lam_e,
-    arriving(Min(mu_e, N_z / (T_fr + D_Z + u_ans * tau_Z))),
+    arriving(Min(when(B_e < B_Z, oo, mu_e), N_z / (T_fr + D_Z + u_ans * tau_Z))),
     title="Requests that reach one replica",
     source=LITTLE,
     variant=CHUNKED,
     example=Example(
-        {Z_all: 50, N_z: 40, T_fr: 0, D_Z: 200, u_ans: 100, tau_Z: 18, mu_e: 30, lam_all: 0, c_dep: 1},
+        {
+            Z_all: 50,
+            N_z: 40,
+            B_Z: 40,
+            B_e: 40,
+            T_fr: 0,
+            D_Z: 200,
+            u_ans: 100,
+            tau_Z: 18,
+            mu_e: 30,
+            lam_all: 0,
+            c_dep: 1,
+        },
         "20 request/s",
         derived="40 / (0.2 + 100 * 0.018)",
     ),
@@ -397,7 +409,7 @@ slot_wait_mean = Formula(
     no_example=_CHAIN,
 )
 
-_RESERVED = Min(B_e, Z_e)
+_RESERVED = Min(B_Z, Z_e)
 #: Prompts of an iteration at the start of a run, and those that decode meanwhile, mean.
 _begun = Max(Rational(1, 10**6), Min(_RESERVED / request, room(_RESERVED / 2) / s_n))
 _beside_start = Max(0, _RESERVED - _begun * request) / 2
@@ -617,6 +629,7 @@ def replica() -> tuple[Formula, ...]:
         serving_engines.answer_steps,
         serving_engines.draft_time,
         serving_engines.engine_slots,
+        serving_engines.closed_slots,
         serving_engines.replica_accelerators,
         *benchmark_runs.FORMULAS,
         serving_load.replica_concurrency,

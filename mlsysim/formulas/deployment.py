@@ -42,7 +42,7 @@ from mlsysim.symbolic import (
 )
 from mlsysim.symbols.batching import v_T, y_T
 from mlsysim.symbols.chunked import cv_in, cv_out
-from mlsysim.symbols.closed_loops import T_fr, ttft_b, ttft_s
+from mlsysim.symbols.closed_loops import B_Z, T_fr, ttft_b, ttft_s
 from mlsysim.symbols.deployment import (
     A_1,
     A_2,
@@ -360,13 +360,15 @@ goodput_each = Formula(
 
 generated = Formula(
     R_tok,
-    when(DEPLOYED, c_dep * Min(lam_e, mu_e) * n_out / request, 0),
+    when(DEPLOYED, c_dep * when(B_e < B_Z, lam_e, Min(lam_e, mu_e)) * n_out / request, 0),
     title="Tokens a deployment generates",
     source=ORCA,
     variant="deployment",
     convention="Tokens of answers.",
     example=Example(
-        {c_given: 2, Z_all: 0, lam_g: 3, c_dep: 2, lam_e: 3, mu_e: 4, n_out: 100}, "600 token/s", derived="2 * 3 * 100"
+        {c_given: 2, Z_all: 0, lam_g: 3, c_dep: 2, lam_e: 3, mu_e: 4, B_Z: 8, B_e: 8, n_out: 100},
+        "600 token/s",
+        derived="2 * 3 * 100",
     ),
 )
 

@@ -290,6 +290,7 @@ usable_memory = Formula(
     DRIVER_MEMORY - reserve - M_ctx,
     title="Memory that the allocator can have",
     source=ALLOCATOR,
+    variant="fsdp",
     assumes="Less the context of the device and the buffers of the communication library.",
     example=Example({M_cap: 103.08, M_drv: 0, reserve: 4.3, M_ctx: 0}, "98.78 GB", derived="103.08 - 4.3"),
 )
@@ -299,6 +300,7 @@ reported_memory = Formula(
     Min(M, M_usable),
     title="Memory that is reported as reserved",
     source=REPORT,
+    variant="fsdp",
     example=Example({M: 102.77, M_usable: 98.78}, "98.78 GB", derived="min(102.77, 98.78)"),
 )
 

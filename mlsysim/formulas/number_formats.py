@@ -359,8 +359,8 @@ TRAINING = (
 SERVING = (
     served_weight_bytes,
     served_embedding_bytes,
-    logit_weight_bytes,
     expert_weight_bytes,
+    logit_weight_bytes,
     product_bytes,
     kv_cache_bytes,
 )

@@ -26,6 +26,7 @@ from mlsysim.symbols.activations import (
     V_r,
     b_first,
     b_last,
+    dispatcher,
     n_s,
     rank,
     schedule,
@@ -556,8 +557,10 @@ _states = q_a * n_tok / token * h
 
 
 def hidden_buffers(tensors: Any) -> Any:
-    """Buffers of hidden states: so many tensors between stages, and a whole sequence that ranks gather."""
-    return when(p > 1, tensors * _states / sigma) + when(And(sequence_parallel > 0, t > 1), _states)
+    """Buffers of hidden states: so many tensors between stages, and what ranks gather: sequences, tokens of experts."""
+    gathering = And(Eq(dispatcher, label(dispatcher, "allgather")), L_moe > 0, e * n_g["etp"] > 1)
+    sequence = when(And(sequence_parallel > 0, t > 1), _states)
+    return when(p > 1, tensors * _states / sigma) + Max(sequence, when(gathering, _states / sigma * e * n_g["etp"]))
 
 
 communication_buffers = Formula(
@@ -567,7 +570,8 @@ communication_buffers = Formula(
     source=Source("zhao2023", "section 4.2"),
     variant="per_operator",
     assumes="Gradients of one layer wait whole for their reduction, as they leave the products; a pipeline stage "
-    "keeps one send and one receive buffer of hidden states, and sequence parallelism whole sequences of one layer.",
+    "keeps one send and one receive buffer of hidden states, and sequence parallelism whole sequences of one layer, in "
+    "the buffer into which tokens for experts are gathered where they are not exchanged.",
     convention=RANK,
     example=Example(
         {
@@ -582,6 +586,10 @@ communication_buffers = Formula(
             sigma: 2,
             sequence_parallel: 1,
             t: 2,
+            dispatcher: "alltoall",
+            L_moe: 0,
+            e: 1,
+            n_g["etp"]: 2,
         },
         "0.35234 GB",
         derived="(2 * 109060096 + 2 * 2 * 8192 * 4096 / 2 + 2 * 8192 * 4096) / 1e9",

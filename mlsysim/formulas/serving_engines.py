@@ -28,6 +28,7 @@ from mlsysim.symbolic import (
 )
 from mlsysim.symbols.batching import s_end
 from mlsysim.symbols.chunked import cv_in, cv_out
+from mlsysim.symbols.closed_loops import B_Z
 from mlsysim.symbols.deployment import (
     B_P,
     D_1,
@@ -67,6 +68,7 @@ from mlsysim.symbols.workload import s
 ORCA = Source("yu2022", "section 3")
 LITTLE = Source("little1961")
 DISTSERVE = Source("zhong2024", "section 3")
+OWN = Source("own")
 #: Prompts are prefilled whole, on whichever engines.
 WHOLE = "whole_prompts"
 #: Tokens of an answer after the first, which the prefill gives.
@@ -208,6 +210,29 @@ engine_slots = Formula(
     no_example="the reach of attention",
 )
 
+#: Share of an answer that is cached when memory is full, and of memory that is then taken.
+_ANSWERED, _TAKEN = Rational(7, 10), Rational(95, 100)
+
+closed_slots = Formula(
+    B_Z,
+    Max(
+        B_e,
+        when(
+            And(Z_all > 0, cv_out > 0),
+            Min(
+                d_a * B_seq,
+                floor(_TAKEN * n_all * (request / token) / (kept(s + _ANSWERED * n_out, t * kv_rank) / token)),
+            ),
+            0,
+        ),
+    ),
+    title="Requests of a closed loop that one engine has room for",
+    source=OWN,
+    assumes="Where lengths vary answers are at all places, and no room is kept for what they have not said: few are "
+    "put off half way.",
+    no_example="the reach of attention",
+)
+
 prompt_slots = Formula(
     B_P,
     prompts_held(ROOM),
@@ -316,6 +341,7 @@ FORMULAS = (
     prompt_interval,
     pool_prompt_interval,
     engine_slots,
+    closed_slots,
     prompt_slots,
     replica_accelerators,
     pools_accelerators,

@@ -36,7 +36,7 @@ from mlsysim.symbolic import (
     request,
     when,
 )
-from mlsysim.symbols.closed_loops import K_z, T_fr, ttft_b
+from mlsysim.symbols.closed_loops import B_Z, K_z, T_fr, ttft_b
 from mlsysim.symbols.deployment import (
     D_1,
     V_N,
@@ -86,7 +86,7 @@ def _waited(requests: Any) -> Any:
 
 closed_batch = Formula(
     N_z,
-    when(Z_all > 0, Min(B_e, Root(N_e, N_e + shared_rate(N_e, N_e) * (D_1 + T_fr + _waited(N_e)), Z_e, 0, Z_e)), 0),
+    when(Z_all > 0, Min(B_Z, Root(N_e, N_e + shared_rate(N_e, N_e) * (D_1 + T_fr + _waited(N_e)), Z_e, 0, Z_e)), 0),
     title="Requests that decode in a closed loop",
     source=LITTLE,
     variant=COLOCATED,
@@ -143,7 +143,7 @@ def started(first: Any, slots: Any) -> Any:
     return when(RUN, T_fr + first + Max(0, Z_e - slots) / (2 * lam_e), 0)
 
 
-_RESERVED = Min(B_e, Z_e)
+_RESERVED = Min(B_Z, Z_e)
 
 burst_first_token = Formula(
     ttft_b,
@@ -153,7 +153,7 @@ burst_first_token = Formula(
     variant=COLOCATED,
     assumes="Their prompts follow each other. Requests without a slot follow in waves, each as long as an answer.",
     example=Example(
-        {Z_all: 40, K_z: 10, T_fr: 20, D_1: 100, D_each: 100, B_e: 16, Z_e: 40, lam_e: 4},
+        {Z_all: 40, K_z: 10, T_fr: 20, D_1: 100, D_each: 100, B_Z: 16, Z_e: 40, lam_e: 4},
         "3870 ms",
         derived="20 + 100 + 15 / 2 * 100 + 1000 * 24 / (2 * 4)",
     ),

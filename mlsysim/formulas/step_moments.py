@@ -47,6 +47,7 @@ from mlsysim.symbols.activations import (
     V_r,
     b_first,
     b_last,
+    dispatcher,
     loaded_mask,
     loss_kernel,
     peak_moment,
@@ -72,6 +73,7 @@ from mlsysim.symbols.training import (
     W_gather,
     Z,
     checkpointing,
+    e,
     ell_r,
     gradients_at_loss,
     m,
@@ -86,7 +88,7 @@ from mlsysim.symbols.training import (
     update_buffer,
     workspace,
 )
-from mlsysim.symbols.workload import h, h_V, s, tied
+from mlsysim.symbols.workload import L_moe, h, h_V, s, tied
 
 MOMENTS = Source("chen2016", "section 3")
 ZERO = Source("rajbhandari2020", "section 3")
@@ -159,7 +161,8 @@ memory_after_step = Formula(
     convention=RANK,
     example=Example(
         {W: 3.894, G: 7.788, O: 11.682, gradients_at_loss: 1, p: 4, v_chunks: 8, q_a: 2, n_tok: 8192, h: 4096,
-         sigma: 1, sequence_parallel: 0, t: 1, workspace: 0.1007},
+         sigma: 1, sequence_parallel: 0, t: 1, workspace: 0.1007, dispatcher: "alltoall", L_moe: 0, e: 1,
+         n_g["etp"]: 1},
         "24.54 GB",
         derived="3.894 + 7.788 + 11.682 + 16 * 2 * 8192 * 4096 / 1e9 + 0.1007",
     ),
@@ -392,13 +395,13 @@ total_memory = Formula(
 
 FORMULAS = (
     gradients_at_loss_bytes,
+    cast_weights,
     resident_memory,
     memory_after_step,
     loss_memory,
     head_memory,
     layer_memory,
     update_memory,
-    cast_weights,
     rank_memory,
     binding_moment,
     peak_activations,

@@ -228,6 +228,7 @@ utilization_of_memory = Formula(
     M / M_cap,
     title="Share of the memory used",
     source=TUTORIAL,
+    variant="training_memory",
     convention="Capacity as the data sheet prints it: H100 80 GB is 80 GiB of HBM here.",
     example=Example({M: 32.90, M_cap: 85.899}, "0.3830", derived="32.90 / 85.899"),
 )

@@ -94,6 +94,14 @@ class Lowering:
             self.known[expression] = found
         return found
 
+    def scope(self, builder: Builder, bound: Iterable[Any]) -> Lowering:
+        """A scope within this one."""
+        return Lowering(builder, self, bound)
+
+    def step(self, expression: Any) -> int:
+        """Place of a step that leads to a value elsewhere."""
+        return self.place(expression)
+
     def _symbol(self, node: Any) -> int:
         if isinstance(node, UnitSymbol):
             return self._number(node.amount)
@@ -226,15 +234,15 @@ class Lowering:
         There they have the names of their variables, so that terms keep their order and what is equal outside is one.
         """
         named = {symbol: _variable(symbol) for symbol, _ in node.definitions}
-        inner, changed = Lowering(self.builder, self, named.values()), len(node.changed)
+        inner, changed = self.scope(self.builder, named.values()), len(node.changed)
         for at, (symbol, step) in enumerate(node.definitions):
-            where, said = (self, step) if at < changed else (inner, exchanged(step, named, renamed))
-            inner.known[named[symbol]] = where.place(said)
+            place = self.place(step) if at < changed else inner.step(exchanged(step, named, renamed))
+            inner.known[named[symbol]] = place
         return inner.known[named[node.definitions[-1][0]]]
 
     def _within(self, bound: Mapping[Any, Facts]) -> Lowering:
         """A scope of a subgraph, with its own inputs."""
-        inner = Lowering(Builder(self.builder), self, bound)
+        inner = self.scope(Builder(self.builder), bound)
         for symbol, facts in bound.items():
             inner.known[symbol] = inner.builder.input(symbol.name, facts)
         return inner

@@ -127,7 +127,7 @@ TRAFFIC = tuple(name for name in Traffic.model_fields if name in declaration_ord
 #: Times before a request reaches the engine, which its stack gives.
 FRONTEND = ("frontend_time", "frontend_token_time")
 #: Settings of an engine, of which its stack says the defaults.
-FLAGS = ("max_num_seqs", "max_num_batched_tokens")
+FLAGS = ("max_num_seqs", "max_num_batched_tokens", "whole_prompts")
 #: A cache of prefixes of a given size, and who asks for them.
 PREFIXES = ("prefix_cache_memory", "num_prefixes", "prefix_len", "prefix_zipf")
 _PREFILL_LAYOUT = {t: t_pre, p: p_pre, e: e_pre, d_a: d_pre}

@@ -198,6 +198,7 @@ LIVE: dict[str, Any] = {
     "activation_offload": False,
     "residual_dtype": "as_precision",
     "workspace": 0.0,
+    "token_dispatcher": "alltoall",
     "loaded_mask": False,
     "deferred_head_gradients": 0,
     "layers_first_stage": 0,
@@ -227,6 +228,7 @@ EFFECTIVE_WITH = {
     "routing_imbalance_factor": "experts",
     "capacity_factor": "experts",
     "expert_row_padding": "experts",
+    "token_dispatcher": "experts on several ranks",
 }
 #: Formats below a byte have no gradients.
 UNTRAINABLE = Caveat(

@@ -111,7 +111,7 @@ def _stacks(ax: Axes, rows: list[tuple[str, dict[str, float], bool]]) -> None:
     for place, (_, parts, binds) in enumerate(rows):
         left = 0.0
         for colour, (part, amount) in zip(style.COLOURS, parts.items(), strict=False):
-            shown = {} if part in named or not binds else {"label": part}
+            shown: dict[str, Any] = {} if part in named or not binds else {"label": part}
             named |= {part} if binds else set()
             ax.barh(place, amount, left=left, height=0.62, color=colour, alpha=1.0 if binds else 0.35, **shown)
             left += amount

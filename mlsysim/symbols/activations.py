@@ -186,6 +186,13 @@ routing_weights = variable(
     "that go to them, in fp32, or the activations within them.",
     choice("after", "after_fp32", "before_fp32", "in_activation"),
 )
+dispatcher = variable(
+    "token_dispatcher",
+    r"\mathrm{dispatcher}",
+    "",
+    "How tokens reach their experts: exchanged, or gathered whole on every rank, into a buffer that stays.",
+    choice("alltoall", "allgather"),
+)
 q_rw = variable(
     "routing_weight_bytes",
     r"q_{\mathrm{rw}}",

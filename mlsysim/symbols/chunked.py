@@ -13,7 +13,7 @@ C_b = variable(
 uncut = variable(
     "whole_prompts",
     r"b_{\mathrm{whole}}",
-    "count",
+    "",
     "Whether an iteration takes prompts whole, as many as the budget leaves room for, and cuts none.",
     boolean(),
 )

@@ -84,6 +84,13 @@ T_st = variable(
     "What prompts of the others add to the decode steps of an answer in a closed loop.",
     nonnegative(),
 )
+B_Z = variable(
+    "closed_slots",
+    r"B_Z",
+    "request",
+    "Requests of a closed loop that one engine has room for.",
+    nonnegative(),
+)
 ttft_s = variable(
     "ttft_steady", r"\mu_{\mathrm{first,s}}", "ms", "Time to first token without the start of a run, mean.",
 )  # fmt: skip

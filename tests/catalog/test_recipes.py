@@ -27,6 +27,8 @@ zero_stage = 3
 master_weights = true
 fabric_latency = "8 µs"
 """
+#: What rows do not know, and steps follow from.
+KEPT = ("weight_dtype", "layers_last_stage")
 
 
 def load(tmp_path, text=MINE):
@@ -37,9 +39,9 @@ def load(tmp_path, text=MINE):
 
 @pytest.mark.parametrize("key", RECIPES)
 def test_a_recipe_is_the_row_that_was_published(key):
-    """The rows know no shards in fp32, no bias of a router and no norm of queries; the last two are small."""
+    """The rows know neither what is kept nor a router's bias and norms of queries, which are small."""
     row = next(row for row in ROWS if name(row) == RECIPES[key])
-    kept = {name: word.value for name, word in Recipes[key].values().items() if name == "weight_dtype"}
+    kept = {name: word.value for name, word in Recipes[key].values().items() if name in KEPT}
     theirs = seconds(row, stack=stack_of(row), **kept)
     assert STEP.solve(recipe=key).canonical("step_time") == pytest.approx(theirs, rel=1e-3)
 

@@ -110,3 +110,12 @@ def test_an_unknown_name_gets_a_suggestion(run, own):
     assert done.exit_code == 2
     assert done.stderr.startswith("error: unknown catalog entry 'H10': did you mean H100")
     assert "did you mean Small, " in run("catalog", "Smal", "--catalog", own).stderr
+
+
+def test_an_engine_has_its_variant_and_a_stack_its_engine(run):
+    card = run("catalog", "SGLang").stdout
+    assert "\nvariant  colocated  derived" in card
+    assert "--enable-mixed-chunk" in card
+    card = run("catalog", "TensorRT_LLM_H100").stdout
+    assert "\nA version of TensorRT-LLM.\nOn H100, H200.\n" in card
+    assert "engine." not in card

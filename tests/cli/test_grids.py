@@ -72,7 +72,7 @@ def test_a_small_grid_is_a_table_with_a_row_per_point(run):
 
 def test_points_that_do_not_fit_are_told_under_the_table(run):
     done = run("sweep", "memory", *LLAMA, "zero_stage=3", "batch_size=8,64")
-    assert "1 of 2 points is not feasible; the first: total_memory, 118.2 GB, exceeds memory_capacity, 85.52 GB" in (
+    assert "1 of 2 points is not feasible; the first: total_memory, 118.2 GB, exceeds usable_memory, 85.06 GB" in (
         " ".join(done.stdout.split())
     )
 
@@ -234,7 +234,7 @@ def test_a_best_design_that_is_not_feasible_is_said_and_fails_where_strict(run):
     asked = ("search", *words, "tp_size=1,2", "--minimize", "total_memory", "--allow-infeasible")
     found, strict = run(*asked), run(*asked, "--strict")
     text = " ".join(found.stdout.split())
-    assert "The best design is not feasible: total_memory <= memory_capacity, " in text
+    assert "The best design is not feasible: total_memory <= usable_memory, " in text
     assert (found.exit_code, strict.exit_code) == (0, 3)
     assert json.loads(run(*asked, "--json").stdout)["infeasible"]["designs"] == [1]
     front = run("pareto", *words, "tp_size=1,8", "pp_size=1,80", "--minimize", "total_memory", "--minimize",
@@ -248,7 +248,7 @@ def test_what_is_not_feasible_is_left_out_and_counted(run):
     asked = ("search", *words, "tp_size=1,2", "--minimize", "total_memory")
     found, strict = run(*asked), run(*asked, "--strict")
     text = " ".join(found.stdout.split())
-    assert text.startswith("No design is feasible. total_memory <= memory_capacity: nearest ")
+    assert text.startswith("No design is feasible. total_memory <= usable_memory: nearest ")
     assert "Infeasible designs left out: 2 (--allow-infeasible keeps them)." in text
     assert (found.exit_code, strict.exit_code) == (0, 3)
     assert json.loads(run(*asked, "--json").stdout)["designs"] == []

@@ -574,7 +574,10 @@ def of_rank(x, place):
         gathered += product * max(max(widths) / t, h * x["expert_input_dim"])
     split = t if x["sequence_parallel"] else 1
     buffers = (q * trained_unit if Z >= 2 and d > 1 else 0) + (2 * m * s * h * q / split if p > 1 else 0)
-    buffers += m * s * h * q if x["sequence_parallel"] and t > 1 else 0
+    whole_sequence = m * s * h * q if x["sequence_parallel"] and t > 1 else 0
+    ways = e * t  # an expert is cut over as many ranks as everything else
+    gathers_tokens = x["token_dispatcher"] == "allgather" and L_moe and ways > 1
+    buffers += max(whole_sequence, m * s * h * q / split * ways if gathers_tokens else 0)
 
     all_dense, kept_dense, beside_dense = layer_saves(x, q, False)
     all_sparse, kept_sparse, beside_sparse = layer_saves(x, q, True)
@@ -751,6 +754,7 @@ def draw_live(r, x):
         "layers_last_stage": r.choice([0, r.randint(1, few)]) if few else 0,
         "microbatch_group": r.choice([0, 5]),
         "memory_spread": r.choice([0.0, 0.5]),
+        "token_dispatcher": r.choice(["alltoall", "allgather"]),
         "adapter_dtype": r.choice(["as_precision", "fp32"]),
         "memory_reading": r.choice(["allocated", "reserved", "device"]),
         "context_memory": r.choice([0.0, 1e9]),

@@ -27,6 +27,7 @@ def test_each_names_a_variant_and_says_where_it_is_from(name):
     engine = builtin().find(Engine.what, name)
     assert engine.variant.value in ServingModel.variants
     assert engine.variant.source.startswith("https://")
+    assert str(engine) == f"<Engine {engine.name}: variant={engine.variant.value}>"
     result = ServingModel().solve(**ASKED, engine=name)
     assert result.model.variant == engine.variant.value
     assert f"answers by {engine.variant.value}, as {engine.name} schedules" in "; ".join(result.notes)
@@ -57,6 +58,8 @@ def test_the_newest_stack_that_knows_the_device_gives_its_flags(made):
     assert {name: result.canonical(name) for name in FAST} == FAST
     typed = ServingModel().solve(**ASKED, engine="vllm", max_num_seqs=8)
     assert typed.canonical("max_num_seqs") == 8
+    whole = Stack(name="whole", whole_prompts=True)
+    assert ServingModel("chunked_estimate").solve(**ASKED, isl=500, stack=whole)["whole_prompts"]
     other = ServingModel().solve(**{**ASKED, "hardware": "H200"}, engine="vLLM")
     assert other.entries["stack"] is made[1]
     assert other.canonical("max_num_seqs") == 256

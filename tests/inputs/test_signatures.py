@@ -122,6 +122,7 @@ EXPECTED = {
             "activation_offload": False,
             "residual_dtype": "as_precision",
             "workspace": 0.0,
+            "token_dispatcher": "alltoall",
             "loaded_mask": False,
             "deferred_head_gradients": 0,
             "layers_first_stage": 0,

@@ -115,6 +115,20 @@ def test_frontends_count_where_requests_come_by_themselves(variant):
     assert seconds(seen, "ttft_mean") == pytest.approx(behind.canonical("ttft_mean"), rel=0.05)
 
 
+@pytest.mark.parametrize("flight", [64, 96])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_answers_at_all_places_take_less_room_than_whole_ones(variant, flight):
+    """Whole requests within 4%, also where some are put off half way: they wait for later tokens, not the first."""
+    lengths = {"isl": 922, "osl": 7373, "isl_cv": SPREAD, "osl_cv": SPREAD}
+    lengths |= {"concurrency": flight, "num_rounds": 10}
+    law = ServingModel(variant).solve(**MODELS["8B"], **lengths)
+    seen = ServingModel(variant).simulate(**MODELS["8B"], **lengths)
+    assert law.canonical("engine_slots") < 64 < law.canonical("closed_slots") < 96
+    assert law.canonical("e2e_mean") == pytest.approx(seconds(seen, "e2e_mean"), rel=0.04)
+    if flight == 64:
+        assert seconds(seen, "ttft_mean") == pytest.approx(law.canonical("ttft_mean"), rel=0.03)
+
+
 @pytest.mark.parametrize("budget", [12_000, 20_000])
 def test_whole_prompts_are_packed(budget):
     """First tokens within 1.5% in the median."""

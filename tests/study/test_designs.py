@@ -187,13 +187,13 @@ class TestInfeasible:
     @pytest.mark.parametrize(
         ("own", "added"),
         [
-            ("total_memory <= 0.9 * memory_capacity", False),
-            ("memory_capacity > total_memory", False),
-            ("tp_size > 1 and total_memory <= memory_capacity / 2", False),
-            ("total_memory <= 1.1 * memory_capacity", True),
+            ("total_memory <= 0.9 * usable_memory", True),
+            ("usable_memory > total_memory", False),
+            ("tp_size > 1 and total_memory <= usable_memory", False),
+            ("total_memory <= 1.1 * usable_memory", True),
             ("total_memory <= 60 GB", True),
-            ("weights <= 0.9 * memory_capacity", True),
-            ("total_memory >= 0.9 * memory_capacity", True),
+            ("weights <= 0.9 * usable_memory", True),
+            ("total_memory >= 0.9 * usable_memory", True),
         ],
     )
     def test_what_follows_from_a_constraint_of_ones_own_is_not_added(self, own, added):
@@ -203,7 +203,7 @@ class TestInfeasible:
 
     def test_none_is_feasible(self):
         found = MODEL.search(**self.LARGE, tp_size=[2, 4, 8], minimize="total_memory")
-        assert "No design is feasible. total_memory <= memory_capacity: nearest" in " ".join(repr(found).split())
+        assert "No design is feasible. total_memory <= usable_memory: nearest" in " ".join(repr(found).split())
         with pytest.raises(InfeasibleError, match=r"left out: 3 \(allow_infeasible=True keeps them\)"):
             found.best  # noqa: B018
 
@@ -227,9 +227,9 @@ class TestInfeasible:
     def test_the_best_one(self):
         found = MODEL.search(**self.LARGE, tp_size=[2, 4, 8], minimize="total_memory", allow_infeasible=True)
         best = found.best
-        needed, there = (best[name].to("TB").magnitude for name in ("total_memory", "memory_capacity"))
+        needed, there = (best[name].to("TB").magnitude for name in ("total_memory", "usable_memory"))
         said = (
-            f"The best design is not feasible: total_memory <= memory_capacity, {needed:.2f} TB against {there:.3f} TB."
+            f"The best design is not feasible: total_memory <= usable_memory, {needed:.2f} TB against {there:.3f} TB."
         )
         assert (found.infeasible, best.feasible) == ((0,), False)
         assert said in " ".join(repr(found).split())
@@ -240,7 +240,7 @@ class TestInfeasible:
     def test_some_of_several(self):
         found = MODEL.search(**self.LARGE, **self.CUT, maximize="total_memory", top=3, allow_infeasible=True)
         assert found.infeasible == (0, 1)
-        assert "Not feasible: 2 of 3 designs (1, 2): total_memory <= memory_capacity, " in " ".join(repr(found).split())
+        assert "Not feasible: 2 of 3 designs (1, 2): total_memory <= usable_memory, " in " ".join(repr(found).split())
         both = MODEL.search(**self.LARGE, tp_size=[1, 2], minimize="weights", top=2, allow_infeasible=True)
         assert both.infeasible == (0, 1)
 

@@ -260,7 +260,7 @@ def test_whatever_stands_in_its_place_is_refused_or_taken_on_trust(name, saved, 
     assert held <= {"mlsysim", *(f"certificate.{n}" for n in ("seconds", "boxes", "evaluated", "undefined", "first"))}
 
 
-@pytest.mark.parametrize("seed", rest_long([n for n in range(2 * len(FAMILIES)) if not searches(n)], quick=4))
+@pytest.mark.parametrize("seed", rest_long([n for n in range(2 * len(FAMILIES)) if not searches(n)], quick=2))
 def test_every_model(seed, monkeypatch, tmp_path):
     """Two or three objectives of any model, under constraints; that sizes divide is none that text can say."""
     monkeypatch.setattr(Search, "LEAF", 64)

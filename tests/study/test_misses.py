@@ -168,7 +168,7 @@ def test_a_truth_value_stands_for_its_comparisons():
         subject_to="feasible",
     )
     (miss,) = found.misses
-    assert miss.constraint == "total_memory <= memory_capacity"
+    assert miss.constraint == "total_memory <= usable_memory"
     assert miss.nearest.value > miss.limit.value
 
 

@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from itertools import product
 
 import pytest
 
@@ -304,16 +305,23 @@ def test_a_condition_of_ones_own_that_is_not_met_is_named():
     assert note == "required_replicas: no number up to max_replicas, 14, is enough"
 
 
-@pytest.mark.parametrize("variant", list(ServingModel.variants))
-@pytest.mark.parametrize(("target", "takes"), [("tpot_slo", "tpot_p90"), ("ttft_slo", "ttft_p90"), ("e2e_slo", "e2e_")])
-@pytest.mark.parametrize("load", [{"request_rate": 1}, {"request_rate": 1, "num_replicas": 2}, {"concurrency": 4}])
-def test_a_target_that_no_load_meets_says_what_a_request_alone_takes(variant, target, takes, load):
+TARGETS = {"tpot_slo": "tpot_p90", "ttft_slo": "ttft_p90", "e2e_slo": "e2e_"}
+LOADS = [{"request_rate": 1}, {"request_rate": 1, "num_replicas": 2}, {"concurrency": 4}]
+#: Quick are those that have every two of them together once.
+PROMISES = [
+    pytest.param(variant, target, load, marks=[pytest.mark.long] if (v + t + n) % len(LOADS) else [])
+    for (v, variant), (t, target), (n, load) in product(*map(enumerate, (ServingModel.variants, TARGETS, LOADS)))
+]
+
+
+@pytest.mark.parametrize(("variant", "target", "load"), PROMISES)
+def test_a_target_that_no_load_meets_says_what_a_request_alone_takes(variant, target, load):
     """For each target, however the load is given; what is infinite stands in one line."""
     asked = {"model": "Llama3_1_8B", "hardware": "H100", **load}
     found = ServingModel(variant).solve(**asked, **{target: 2})
     assert not found.feasible
     assert f"{target}, 2.00 ms, cannot be met at any load: a request alone takes " in found.obstacle
-    assert f"({takes}" in found.obstacle
+    assert f"({TARGETS[target]}" in found.obstacle
     assert not any("∞" in line for line in repr(found).splitlines())
     assert not ServingModel(variant).solve(**asked, **{target: 60_000}).obstacle
 

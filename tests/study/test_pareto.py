@@ -113,7 +113,7 @@ def to_digits(values):
     return np.copysign(np.ldexp(np.floor(np.abs(mantissa) * 2**31 + 0.5), exponent - 31), mantissa)
 
 
-@pytest.mark.parametrize("seed", rest_long([n for n in range(2 * len(FAMILIES)) if not searches(n)], quick=5))
+@pytest.mark.parametrize("seed", rest_long([n for n in range(2 * len(FAMILIES)) if not searches(n)], quick=3))
 def test_bounds_find_the_front_of_random_problems(seed, monkeypatch):
     """Two or three objectives of any model; every point of the grid is compared with the front, and the ones on it."""
     monkeypatch.setattr(Search, "LEAF", 64)

@@ -107,7 +107,7 @@ def test_what_cannot_be_written_is_refused_before_the_search(named, why, monkeyp
         MEMORY.search(**ASKED, certificate=named)
 
 
-@pytest.mark.parametrize("seed", rest_long([*range(0, len(FAMILIES), 4)], quick=4))
+@pytest.mark.parametrize("seed", rest_long([*range(0, len(FAMILIES), 4)], quick=2))
 @pytest.mark.parametrize("top", [1, 5])
 def test_every_model(seed, top, monkeypatch, tmp_path):
     monkeypatch.setattr(Search, "LEAF", 512 if searches(seed) else 64)

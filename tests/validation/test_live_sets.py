@@ -4,7 +4,7 @@ from statistics import median
 from typing import ClassVar
 
 import pytest
-from validation.training_peaks import megatron, trainer
+from validation.training_peaks import measured, megatron, trainer
 
 from mlsysim import Formula, Source, TrainingMemoryModel, byte, swapped
 from mlsysim.errors import InputError
@@ -96,9 +96,9 @@ LADDER = [
 def test_the_ladder_of_torchtune():
     """Each step beside all before; a median below 1%."""
     at, found = dict(LLAMA_3B), []
-    for step, measured, most in LADDER:
+    for step, printed, most in LADDER:
         at |= step
-        error = abs(MEMORY.solve(**at).canonical("total_memory") / GIB / measured - 1)
+        error = abs(MEMORY.solve(**at).canonical("total_memory") / GIB / printed - 1)
         assert error < most, step
         found.append(error)
     assert median(found) < 0.01
@@ -192,7 +192,18 @@ def test_both_ends_of_dualpipe_cannot_be_asked_one_by_one():
         MEMORY.solve(**PIPELINE, pipeline_schedule="dualpipe", peak_rank="first")
 
 
-@pytest.mark.parametrize("name", ["loss_kernel", "update_buffer", "peak_rank", "optimizer_device", "residual_dtype"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "loss_kernel",
+        "update_buffer",
+        "peak_rank",
+        "optimizer_device",
+        "residual_dtype",
+        "adapter_dtype",
+        "token_dispatcher",
+    ],
+)
 def test_an_unknown_label_is_refused(name):
     with pytest.raises(InputError, match=name):
         MEMORY.solve(**PIPELINE, **{name: "nonesuch"})
@@ -213,3 +224,71 @@ def test_a_formula_of_ones_own_is_that_of_every_rank(own, expression):
     found = Own().solve(**PIPELINE)
     assert found.rank_memory == found[f"{found.binding_rank}_rank_memory"] == found.total_memory
     assert found.last_rank_memory != MEMORY.solve(**PIPELINE).last_rank_memory
+
+
+#: Llama 3.1 8B as transformers and peft compute it, all layers kept.
+KEPT = {
+    "model": "Llama3_1_8B", "hardware": "H200", "stack": "HF_Trainer", "precision": "bf16", "seq_len": 2048,
+    "batch_size": 1, "master_weights": False, "optimizer": "adamw", "activation_checkpointing": "none",
+}  # fmt: skip
+
+
+def test_frozen_products_keep_no_inputs():
+    """Gate, up, their product's factors, queries, keys, values, output, fp32 copies of norms; what adapters read."""
+    adapted = {"finetuning": "lora", "lora_rank": 16, "lora_target_modules": "attention"}
+    found = MEMORY.solve(**KEPT, **adapted)
+    attention, norms = 2 * (4096 + 2 * 1024 + 4096) + 4 * 32, 2 * (4 * 4096 + 4)
+    read = 2 * (3 * 4096 + 4096 + 4 * 16)
+    assert found.canonical("dense_layer_activation") == 3 * 2 * 14336 + attention + norms + read
+    shared = MEMORY.solve(**KEPT, **adapted, adapter_dtype="as_precision")
+    assert found.canonical("dense_layer_activation") - shared.canonical("dense_layer_activation") == 2 * 3 * 4096
+    full = MEMORY.solve(**KEPT)
+    assert full.canonical("dense_layer_activation") > 1.15 * found.canonical("dense_layer_activation")
+
+
+def test_adapters_of_peft_are_fp32():
+    asked = {**KEPT, "finetuning": "lora", "lora_rank": 16, "lora_target_modules": "attention"}
+    wide, narrow = (MEMORY.solve(**asked, adapter_dtype=each) for each in ("fp32", "as_precision"))
+    trained = wide.canonical("trained_parameters_per_rank")
+    assert wide.canonical("memory_after_step") - narrow.canonical("memory_after_step") == 6 * trained
+
+
+def test_autocast_keeps_weights_and_inputs_cast():
+    wide = {"weight_dtype": "fp32", "gradient_dtype": "fp32", "residual_dtype": "fp32"}
+    found, recomputed, narrow = (
+        MEMORY.solve(**{**KEPT, **more})
+        for more in (wide, {**wide, "activation_checkpointing": "full"}, {"residual_dtype": "fp32"})
+    )
+    head = 128256 * 4096
+    assert found.canonical("cast_weights") == pytest.approx(2 * (8_030_261_248 - head), rel=1e-5)
+    assert (recomputed.canonical("cast_weights"), narrow.canonical("cast_weights")) == (2 * head, 0)
+    more = found.canonical("dense_layer_activation") - narrow.canonical("dense_layer_activation")
+    assert more == 2 * 3 * 4096
+    assert MEMORY.solve(**{**KEPT, **wide, "batch_size": 8}, dp_size=8, zero_stage=3).canonical("cast_weights") == 0
+
+
+def test_the_gradient_of_a_tied_embedding_is_added_out_of_place():
+    short = {**KEPT, "seq_len": 64, "activation_checkpointing": "full", "update_buffer": "fused"}
+    tied, apart = (MEMORY.solve(**short, tied_embeddings=each) for each in (True, False))
+    assert (tied["peak_moment"], apart["peak_moment"]) == ("Layer", "Layer")
+    held = tied.canonical("resident_memory") + tied.canonical("gradients") + 2 * 64 * 128256
+    assert tied.canonical("layer_memory") == pytest.approx(held + 2 * 2 * 128256 * 4096, rel=1e-9)
+    buffered = MEMORY.solve(**short, tied_embeddings=True, gradients_at_loss=True)
+    assert buffered.canonical("layer_memory") < tied.canonical("layer_memory")
+
+
+def test_tokens_for_experts_that_are_gathered_have_a_buffer():
+    asked = {"model": "Mixtral_8x7B", "hardware": "H100", "batch_size": 8, "dp_size": 8, "ep_size": 8, "zero_stage": 1}
+    plain, gathered = (MEMORY.solve(**asked, token_dispatcher=each) for each in ("alltoall", "allgather"))
+    more = gathered.canonical("memory_after_step") - plain.canonical("memory_after_step")
+    assert more == 2 * 2048 * 4096 * 8
+    one = {**asked, "ep_size": 1}
+    assert MEMORY.solve(**one, token_dispatcher="allgather").total_memory == MEMORY.solve(**one).total_memory
+
+
+def test_one_gpu_within_half_a_percent():
+    """Runs that the law had not seen, on one H200."""
+    errors = [error(ours, row["allocated"]) for row, ours in measured() if row["model"] != "GPT2-XL"]
+    assert len(errors) == 37
+    assert median(errors) < 0.002
+    assert max(errors) < 0.006

@@ -155,9 +155,13 @@ LATENT = (
 BERT = (
     "the release runs have ranks that are inferred, and heads of BERT beside that of the language model are not counted"
 )
-MUON = "buffers of its update are not counted"
+MUON = "its experts are logged at their largest imbalance"
 HALVES = (
     "with FSDP and residuals in fp32 what layers keep and the loss are not at their highest together, as is counted"
+)
+UNEVEN = (
+    "peaks of experts are logged at the largest imbalance of 50 to 100 steps, and are asked with none, which is a "
+    "bound from below"
 )
 MISSED = {"mla": LATENT, "bert": BERT, "muon": MUON}
 #: How far off a single row may be: experts are logged at their largest imbalance, ranks of releases are inferred.
@@ -174,8 +178,10 @@ def megatron_spreads(whole: bool) -> list[Spread]:
         peaks = [ours.canonical("total_memory") / row["peak"] - 1 for row, ours in own]
         known = [ours.canonical("memory_after_step") / row["allocated"] - 1 for row, ours in own if not row["inferred"]]
         allowed = 0.005 if group == "dense" else 0.02
-        found.append(Spread(f"{words}: peak", peaks, allowed, missed=MISSED.get(group, "")))
-        found.append(Spread(f"{words}: after a step", known, 0.003, missed=ROUNDED))
+        missed = {**MISSED, **({"moe": UNEVEN} if whole else {})}.get(group, "")
+        found.append(Spread(f"{words}: peak", peaks, allowed, missed=missed))
+        rounded = "" if whole and group == "moe" else ROUNDED
+        found.append(Spread(f"{words}: after a step", known, 0.003, missed=rounded))
     return found
 
 
@@ -451,7 +457,7 @@ GROUPS += (
     *(
         Group(
             "verdicts_whole" if whole else "verdicts",
-            f"Peaks and verdicts: {'all rows' if whole else 'a sample'}",
+            f"Peaks of runs, and verdicts: {'all rows' if whole else 'a sample'}",
             partial(verdicts, whole),
             "runs that were logged as done, and public reports of runs that ended out of memory",
             partial(verdict_checks, whole),

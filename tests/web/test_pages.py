@@ -26,7 +26,7 @@ from mlsysim.web.pages import FONTS
 
 HERE = Path(__file__).parent
 #: Bytes of a page, milliseconds from a key to the numbers.
-LARGEST, SOON = 525_000, 50
+LARGEST, SOON = 500_000, 50
 
 
 @pytest.fixture(scope="module")

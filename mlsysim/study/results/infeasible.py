@@ -12,7 +12,7 @@ import sympy
 from mlsysim import units
 from mlsysim.backends import compiled_expression
 from mlsysim.errors import MlsysimError
-from mlsysim.formats import BITS, PRESETS
+from mlsysim.formats import BITS, GGUF, PRESETS
 from mlsysim.inputs.binding import GIVEN
 from mlsysim.inputs.declaration import Room
 from mlsysim.study.results.display import as_text, bare
@@ -117,11 +117,11 @@ def _beyond_reach(result: Any) -> str:
 
 
 def _narrower(result: Any) -> Iterator[dict[str, Any]]:
-    """Presets of number formats whose weights take fewer bits, widest first."""
+    """Presets of number formats whose weights take fewer bits, widest first; those of files of llama.cpp among them."""
     if "precision" not in result.model.arguments or "precision" not in result:
         return
-    bits = {name: BITS[preset.served] for name, preset in PRESETS.items()}
-    less = [name for name in bits if bits[name] < bits[str(result["precision"])]]
+    bits, now = {name: BITS[preset.served] for name, preset in PRESETS.items()}, str(result["precision"])
+    less = [name for name in bits if bits[name] < bits[now] and (name in GGUF) == (now in GGUF)]
     yield from ({"precision": name} for name in sorted(less, key=lambda name: -bits[name]))
 
 

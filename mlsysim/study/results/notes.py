@@ -431,8 +431,9 @@ def _idle(result: Result) -> Iterator[str]:
             continue
         other = asked_again(result, model.variant, **{name: model.defaults[name]})
         shown = [each for each in model.headline if each in result]
-        same = other is not None and all(other.canonical(each) == result.canonical(each) for each in shown)
-        if same and other.canonical(name) != result.canonical(name):
+        if other is None or other.canonical(name) == result.canonical(name):
+            continue
+        if all(other.canonical(each) == result.canonical(each) for each in shown):
             yield f"{name}={result[name]} has no effect without {asked}"
 
 

@@ -91,14 +91,15 @@ def feasibility(
 
 
 def _follows(limit: sympy.Basic, given: sympy.Basic, system: System) -> bool:
-    """Tell whether a quantity is at most an input of at least nothing, where it is at most a share of it."""
+    """Tell whether a quantity is at most its limit by another condition: that limit, or a share of a positive input."""
     if not isinstance(limit, sympy.Le) or not isinstance(given, sympy.Le | sympy.Lt | sympy.Ge | sympy.Gt):
         return False
     most = limit.gts
-    if not isinstance(most, sympy.Symbol) or most.name in system or variable_of(most.name).domain.lower < 0:
+    if not isinstance(most, sympy.Symbol) or given.lts != limit.lts:
         return False
     share = given.gts / most  # type: ignore[operator]
-    return given.lts == limit.lts and bool(share.is_number and 0 < share <= 1)
+    at_least_nothing = most.name not in system and variable_of(most.name).domain.lower >= 0
+    return share == 1 or bool(at_least_nothing and share.is_number and 0 < share <= 1)
 
 
 def comparisons(constraint: Expression, system: System, read: Callable[[Any], Expression]) -> list[Comparison]:
