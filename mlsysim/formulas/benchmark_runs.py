@@ -116,6 +116,7 @@ first_token_mean = Formula(
     when(RUN, ttft_s + (ttft_b - ttft_s) / Max(1, K_z), ttft_s),
     title="Mean time to first token",
     source=LITTLE,
+    variant="rounds",
     assumes="Over all requests of a run, of which one round starts it.",
     example=Example({Z_all: 10, K_z: 10, ttft_s: 100, ttft_b: 600}, "150 ms", derived="600 / 10 + 0.9 * 100"),
 )

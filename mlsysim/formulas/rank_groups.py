@@ -160,9 +160,11 @@ def routed_copies(load: Any) -> Any:
 
 
 _COUNTS = frozenset((*rank_parameters.FORMULAS, *trained_parameters.FORMULAS, *optimizer_states.FORMULAS))
-#: What is exchanged and updated, of the rank that has the most of it: each exchange waits for that one.
-MOST = tuple(
-    Formula(
+
+
+def _largest(symbol: Any, own: Any, title: str) -> Formula:
+    """The most that a rank of a pipeline exchanges or updates: each exchange waits for that one."""
+    return Formula(
         symbol,
         most(own, _COUNTS),
         title=title,
@@ -170,14 +172,22 @@ MOST = tuple(
         assumes="Of both ends of a pipeline and the second stage. With two stages a rank, between the ends.",
         no_example="the most of three ranks, whose parts have examples",
     )
-    for symbol, own, title in (
-        (X_d, P_dense, "The most parameters of a rank that are not experts"),
-        (X_s, P_sparse, "The most expert parameters of a rank"),
-        (X_ends, P_ends, "The most parameters of a rank outside the layers"),
-        (X_td, T_d, "The most trained parameters of a rank that are not of experts"),
-        (X_ts, T_s, "The most trained parameters of experts of a rank"),
-        (X_O, O, "The most optimizer state of a rank"),
-    )
+
+
+largest_dense = _largest(X_d, P_dense, "The most parameters of a rank that are not experts")
+largest_experts = _largest(X_s, P_sparse, "The most expert parameters of a rank")
+largest_edges = _largest(X_ends, P_ends, "The most parameters of a rank outside the layers")
+largest_dense_trained = _largest(X_td, T_d, "The most trained parameters of a rank that are not of experts")
+largest_experts_trained = _largest(X_ts, T_s, "The most trained parameters of experts of a rank")
+largest_state = _largest(X_O, O, "The most optimizer state of a rank")
+#: What is exchanged and updated.
+MOST = (
+    largest_dense,
+    largest_experts,
+    largest_edges,
+    largest_dense_trained,
+    largest_experts_trained,
+    largest_state,
 )
 
 message = Formula(
