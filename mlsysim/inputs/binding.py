@@ -741,7 +741,9 @@ class _Binder:
         one = f", or what it gives one by one, as in {next(iter(groups.values()))[0]}=..." if groups else ""
         if len(groups) == 1 and not alone:
             ways = [*filter(None, [recipe]), *(f"{name}=..." for name in next(iter(groups)))]
-            raise MissingInputError(model, next(iter(groups))[0], f"give {' or '.join(ways)}{one}")
+            unread = getattr(self.entries.get(self.recipe_argument), "not_read", ())
+            said = "".join(f"; {each}" for each in unread if any(f"give {way}" in each for way in ways))
+            raise MissingInputError(model, next(iter(groups))[0], f"give {' or '.join(ways)}{one}{said}")
         ways = [" or ".join(f"{name}=..." for name in names) for names in groups]
         ways += self._ways_one_by_one(alone)
         more = "; or what an entry gives one by one" if groups else ""
