@@ -29,6 +29,7 @@ from mlsysim.models.base import PerformanceModel
 from mlsysim.models.recipe import RECIPE
 from mlsysim.models.shape import (
     COUNTED,
+    DRIVEN,
     LATENT_ADAPTERS,
     OPTIONAL_SHAPE,
     SAVED,
@@ -212,6 +213,8 @@ LIVE: dict[str, Any] = {
 #: What it takes that an argument has an effect.
 EFFECTIVE_WITH = {
     "loss_chunks": "loss_kernel='chunked'",
+    "peak_rank": "another stage that holds more",
+    "memory_reading": "context_memory or pool_share",
     "microbatch_group": "interleaved_stages above 1",
     "pool_share": "memory_reading='reserved' or 'device'",
     "gradients_at_loss": "a single micro-batch",
@@ -262,6 +265,7 @@ LAYOUT_REQUIREMENTS = (
     *CHUNK_REQUIREMENTS,
     *END_REQUIREMENTS,
     UPDATED_AT_ONCE,
+    DRIVEN,
     CONTEXTS,
     *PAIR_REQUIREMENTS,
     *SHAPE_REQUIREMENTS,

@@ -312,7 +312,7 @@ class TestTrainer:
         assert [each.partition(" ")[0] for each in run.not_read] == ["torch_dtype", "fsdp", "galore_rank"]
         named = from_trainer_arguments({**TRAINER, "model_name_or_path": "me/mine"})
         assert named.not_read == ("model_name_or_path = me/mine (no entry: give model=...)",)
-        with pytest.raises(MissingInputError, match="needs model: give model=.*; model_name_or_path = me/mine"):
+        with pytest.raises(MissingInputError, match=r"needs model: give model=.*; model_name_or_path = me/mine"):
             MEMORY.solve(recipe=named, hardware="A100")
 
     @pytest.mark.parametrize(
