@@ -779,7 +779,7 @@ class _Binder:
         found: dict[tuple[str, ...], list[str]] = {}
         left = list(needed)
         while True:
-            lost = {argument: [name for name in left if name in slot.gives] for argument, slot in slots.items()}
+            lost = {argument: [name for name in slot.gives if name in left] for argument, slot in slots.items()}
             most = max(lost.values(), key=len, default=[])
             if not most:
                 return found

@@ -280,7 +280,7 @@ CASES = [
         ROUTING,
         {"model": None},
         MissingInputError,
-        "MoERoutingModel needs model: give model=..., or what it gives one by one, as in active_experts_per_token=...",
+        "MoERoutingModel needs model: give model=..., or what it gives one by one, as in active_parameters=...",
     ),
     # One value, not many.
     (
