@@ -305,6 +305,7 @@ class _Binder:
         self.recipe = Given()
         self.recipe_argument = recipe_argument(type(model))
         self.implied: dict[str, convert.Axis] = {}
+        self.of_device: set[str] = set()
 
     def run(self) -> Binding:
         if self.model.assumed and (engine := assumed_engine(self.model, self.typed)) is not None:
@@ -490,6 +491,7 @@ class _Binder:
             given = [getattr(device, value) or other for device in devices]
             if argument not in self.along:
                 self.typed[name] = given[0]
+                self.of_device.add(name)
                 self.entries |= {} if slot is None else {name: self._entry(name, slot, given[0])}
                 continue
             self.implied[name], self.along[name] = self._linked_axis(name, given), self.along[argument]
@@ -774,7 +776,7 @@ class _Binder:
             if argument in self.model.arguments
             and not slot.default
             and argument not in self.entries
-            and self.typed.keys().isdisjoint(name for name in slot.gives if name not in slot.entry.gives_way)
+            and (self.typed.keys() - self.of_device).isdisjoint(set(slot.gives) - slot.entry.gives_way.keys())
         }
         found: dict[tuple[str, ...], list[str]] = {}
         left = list(needed)

@@ -37,9 +37,11 @@ def test_every_device_answers_on_one_card_or_says_which_format_it_lacks(path, qu
     assert _asked(question, device, precision="fp16")
 
 
-def test_the_number_of_cards_is_what_a_fleet_is_asked_for_first():
+@pytest.mark.parametrize("device", ["RTX_4090", "A30"])
+def test_the_number_of_cards_is_what_a_fleet_is_asked_for_first(device):
+    """Also of a device that says how few its links join."""
     with pytest.raises(MissingInputError, match=r"needs fleet: .* one by one, as in fleet_size=\.\.\."):
-        DistributedModel().solve(MODEL, hardware="RTX_4090", batch_size=1)
+        DistributedModel().solve(MODEL, hardware=device, batch_size=1)
 
 
 @pytest.mark.parametrize("question", ["serve", "train"])
