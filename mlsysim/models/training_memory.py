@@ -137,7 +137,9 @@ END_REQUIREMENTS = (
 )
 #: Contexts leave something.
 CONTEXTS = Requirement(
-    M_ctx, M_ctx < training_memory.DRIVER_MEMORY, "must be less than the memory of the device ({memory_capacity})"
+    M_ctx,
+    M_ctx < training_memory.DRIVER_MEMORY,
+    "must be less than what the driver gives ({driver_memory}; 0: {memory_capacity})",
 )
 #: Sums of micro-batches need every gradient until the last one.
 UPDATED_AT_ONCE = Requirement(

@@ -118,6 +118,14 @@ def test_a_driver_that_gives_more_than_it_shows_is_refused(model, asked):
     assert model.solve(**given, driver_memory="20 GB")["driver_memory"].magnitude == 20
 
 
+def test_contexts_leave_something_of_what_the_driver_gives():
+    with pytest.raises(InputError, match=r"context_memory='85.3 GB': must be .* \(driver_memory=85\.06"):
+        MEMORY.solve(**ASKED, hardware="H100", context_memory="85.3 GB")
+    given = {"model": "Mixtral_8x7B", "fleet": "SuperPOD_H100", "batch_size": 2048, "context_memory": "5 GB"}
+    with pytest.raises(InputError, match=r"reserved_memory='80.5 GB': plus context_memory=5 GB must be .*=85\.06"):
+        ExpertParallelModel("fsdp").solve(**given, reserved_memory="80.5 GB")
+
+
 def test_an_unknown_reading_is_refused():
     with pytest.raises(InputError, match="memory_reading"):
         MEMORY.solve(**ASKED, hardware="H100", memory_reading="guessed")
