@@ -155,7 +155,8 @@ def _loaded(config: Config, parse: Mapping[str, Callable[[str], Any]], what: str
         raise InputError("config", config, f"must be options of {what} by name, or a file of them")
     file = Path(config)
     read = parse.get(file.suffix, parse[""])
-    found = content_of(file, what, read)
+    braced = parse.get(".json", read)
+    found = content_of(file, what, lambda text: (braced if text.lstrip().startswith("{") else read)(text))
     if not isinstance(found, Mapping):
         raise CatalogError(f"{file}: not {what}: no options")
     return dict(found), file.name
@@ -623,7 +624,8 @@ def from_trainer_arguments(
     config : mapping, str or Path
         Arguments by name, or a file of them: JSON, YAML of one level, or a command line.
     model : str or TransformerWorkload, optional
-        What is trained; ``model_name_or_path`` where that is an entry or a folder with a ``config.json``.
+        What is trained; ``model_name_or_path`` where that is an entry, a repository of the Hugging Face Hub whose name
+        is that of one (or of a tuned copy, which is said), or a folder with a ``config.json``.
     accelerators : int
         Processes of the run, which no argument says.
     seq_len : int, optional
@@ -641,9 +643,8 @@ def from_trainer_arguments(
     CatalogError
         If no sequence length is said, or a value is not of its argument.
     """
-    given, source = _loaded(
-        config, {".json": json.loads, ".yaml": _one_level, ".yml": _one_level, "": _arguments}, "Trainer"
-    )
+    readers = {".json": json.loads, ".yaml": _one_level, ".yml": _one_level}
+    given, source = _loaded(config, readers | {"": lambda text: _arguments(text) or _one_level(text)}, "Trainer")
     shards = given.pop("deepspeed", None)
     fsdp_config = given.pop("fsdp_config", None) or {}
     options, not_read = _Options(given, source, _of_trainer), []
@@ -652,10 +653,8 @@ def from_trainer_arguments(
     named = options.raw("model_name_or_path")
     entry = _found("model", model) if model is not None else None
     if entry is None and named is not None:
-        try:
-            entry = _found("model", str(named))
-        except (CatalogError, UnknownNameError):
-            not_read.append(f"model_name_or_path = {named} (no entry: give model=...)")
+        entry, said = _of_hub(str(named))
+        not_read += [f"model_name_or_path = {named} ({said})"] if said else []
     names = ("max_seq_length", "max_length", "cutoff_len", "model_max_length", "block_size")
     said = [each for each in names if options.raw(each) is not None]
     if seq_len is None and not said:
@@ -722,6 +721,22 @@ def from_trainer_arguments(
     not_read += options.rest(_TRAINER_NEUTRAL)
     device, found = _found("hardware", hardware), _found("stack", stack)
     return _recipe(options, not_read, "Trainer", model=entry, hardware=device, stack=found, **arguments)
+
+
+def _of_hub(named: str) -> tuple[Any, str]:
+    """The entry of a file, or of a repository of the Hugging Face Hub, and what is assumed of it.
+
+    Copies that were tuned, and those of other formats of files, have the shape of what they were made of.
+    """
+    last = named.rpartition("/")[2]
+    made_of = re.sub(r"(?i)^meta-|-(hf|base|chat|instruct|it)(?![a-z0-9])", "", last)
+    for name in (named, last, made_of):
+        try:
+            entry = _found("model", name)
+        except (CatalogError, UnknownNameError):
+            continue
+        return entry, "" if name != made_of or name == last else f"taken as {entry.name}"
+    return None, "no entry: give model=..."
 
 
 def _one_level(text: str) -> dict[str, Any]:

@@ -305,6 +305,7 @@ class _Binder:
         self.recipe = Given()
         self.recipe_argument = recipe_argument(type(model))
         self.implied: dict[str, convert.Axis] = {}
+        self.of_device: set[str] = set()
 
     def run(self) -> Binding:
         if self.model.assumed and (engine := assumed_engine(self.model, self.typed)) is not None:
@@ -490,6 +491,7 @@ class _Binder:
             given = [getattr(device, value) or other for device in devices]
             if argument not in self.along:
                 self.typed[name] = given[0]
+                self.of_device.add(name)
                 self.entries |= {} if slot is None else {name: self._entry(name, slot, given[0])}
                 continue
             self.implied[name], self.along[name] = self._linked_axis(name, given), self.along[argument]
@@ -741,7 +743,9 @@ class _Binder:
         one = f", or what it gives one by one, as in {next(iter(groups.values()))[0]}=..." if groups else ""
         if len(groups) == 1 and not alone:
             ways = [*filter(None, [recipe]), *(f"{name}=..." for name in next(iter(groups)))]
-            raise MissingInputError(model, next(iter(groups))[0], f"give {' or '.join(ways)}{one}")
+            unread = getattr(self.entries.get(self.recipe_argument), "not_read", ())
+            said = "".join(f"; {each}" for each in unread if any(f"give {way}" in each for way in ways))
+            raise MissingInputError(model, next(iter(groups))[0], f"give {' or '.join(ways)}{one}{said}")
         ways = [" or ".join(f"{name}=..." for name in names) for names in groups]
         ways += self._ways_one_by_one(alone)
         more = "; or what an entry gives one by one" if groups else ""
@@ -772,12 +776,12 @@ class _Binder:
             if argument in self.model.arguments
             and not slot.default
             and argument not in self.entries
-            and self.typed.keys().isdisjoint(name for name in slot.gives if name not in slot.entry.gives_way)
+            and (self.typed.keys() - self.of_device).isdisjoint(set(slot.gives) - slot.entry.gives_way.keys())
         }
         found: dict[tuple[str, ...], list[str]] = {}
         left = list(needed)
         while True:
-            lost = {argument: [name for name in left if name in slot.gives] for argument, slot in slots.items()}
+            lost = {argument: [name for name in slot.gives if name in left] for argument, slot in slots.items()}
             most = max(lost.values(), key=len, default=[])
             if not most:
                 return found

@@ -77,7 +77,12 @@ class ExpertParallelModel(PerformanceModel):
             "of tokens; pools that are given back and mapped again where they do not fit. Everything else is the step "
             "of DistributedModel.",
             requirements=(
-                Requirement(reserve, reserve + M_ctx < DRIVER_MEMORY, "must be less than {memory_capacity}"),
+                Requirement(
+                    reserve,
+                    reserve + M_ctx < DRIVER_MEMORY,
+                    "plus {context_memory} must be less than what the driver gives ({driver_memory}; "
+                    "0: {memory_capacity})",
+                ),
                 Requirement(schedule, ~DUALPIPE, "must be another under FSDP", ("per_operator", "counts both ends")),
                 Requirement(
                     finetuning,

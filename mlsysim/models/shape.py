@@ -12,8 +12,8 @@ from mlsysim.formulas import mixers, parameter_counts, sources, transformer_flop
 from mlsysim.inputs.declaration import Caveat
 from mlsysim.inputs.slot import Counted
 from mlsysim.symbolic import Max, Mod, Requirement, label, variable_of, when
-from mlsysim.symbols.hardware import n_fleet, n_node
-from mlsysim.symbols.iteration import d_a
+from mlsysim.symbols.hardware import M_cap, n_fleet, n_node
+from mlsysim.symbols.iteration import M_drv, d_a
 from mlsysim.symbols.lora import N_lo
 from mlsysim.symbols.mixers import (
     C_st,
@@ -246,6 +246,9 @@ def divides(ranks: Any, whole: Any, words: str = "") -> Requirement:
     """That ranks of a kind share something evenly; words follow what they must divide."""
     return Requirement(ranks, Eq(Mod(whole, ranks), 0), f"must divide {{{variable_of(whole).name}}}{words}")
 
+
+#: A driver gives programs no more than it shows.
+DRIVEN = Requirement(M_drv, M_drv <= M_cap, "must be at most {memory_capacity}, or 0 for all of it")
 
 #: Key-value heads are copied where there are fewer of them than tensor-parallel ranks.
 SHARED_KV_HEADS = Requirement(

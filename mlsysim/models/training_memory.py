@@ -29,6 +29,7 @@ from mlsysim.models.base import PerformanceModel
 from mlsysim.models.recipe import RECIPE
 from mlsysim.models.shape import (
     COUNTED,
+    DRIVEN,
     LATENT_ADAPTERS,
     OPTIONAL_SHAPE,
     SAVED,
@@ -136,7 +137,9 @@ END_REQUIREMENTS = (
 )
 #: Contexts leave something.
 CONTEXTS = Requirement(
-    M_ctx, M_ctx < training_memory.DRIVER_MEMORY, "must be less than the memory of the device ({memory_capacity})"
+    M_ctx,
+    M_ctx < training_memory.DRIVER_MEMORY,
+    "must be less than what the driver gives ({driver_memory}; 0: {memory_capacity})",
 )
 #: Sums of micro-batches need every gradient until the last one.
 UPDATED_AT_ONCE = Requirement(
@@ -212,6 +215,8 @@ LIVE: dict[str, Any] = {
 #: What it takes that an argument has an effect.
 EFFECTIVE_WITH = {
     "loss_chunks": "loss_kernel='chunked'",
+    "peak_rank": "another stage that holds more",
+    "memory_reading": "context_memory or pool_share",
     "microbatch_group": "interleaved_stages above 1",
     "pool_share": "memory_reading='reserved' or 'device'",
     "gradients_at_loss": "a single micro-batch",
@@ -262,6 +267,7 @@ LAYOUT_REQUIREMENTS = (
     *CHUNK_REQUIREMENTS,
     *END_REQUIREMENTS,
     UPDATED_AT_ONCE,
+    DRIVEN,
     CONTEXTS,
     *PAIR_REQUIREMENTS,
     *SHAPE_REQUIREMENTS,

@@ -11,7 +11,7 @@ from mlsysim import (
 )
 from mlsysim.catalog import builtin
 from mlsysim.catalog.run_configs import from_file
-from mlsysim.errors import CatalogError, MlsysimError
+from mlsysim.errors import CatalogError, MissingInputError, MlsysimError
 
 MEMORY = TrainingMemoryModel("per_operator")
 GPT = {
@@ -312,6 +312,30 @@ class TestTrainer:
         assert [each.partition(" ")[0] for each in run.not_read] == ["torch_dtype", "fsdp", "galore_rank"]
         named = from_trainer_arguments({**TRAINER, "model_name_or_path": "me/mine"})
         assert named.not_read == ("model_name_or_path = me/mine (no entry: give model=...)",)
+        with pytest.raises(MissingInputError, match=r"needs model: give model=.*; model_name_or_path = me/mine"):
+            MEMORY.solve(recipe=named, hardware="A100")
+
+    @pytest.mark.parametrize(
+        ("named", "entry", "said"),
+        [
+            ("Qwen/Qwen3-8B", "Qwen3_8B", ()),
+            ("mistralai/Mistral-7B-v0.1", "Mistral_7B", ()),
+            ("/models/Llama-2-7b-hf", "Llama2_7B", ("Llama 2 7B",)),
+            ("meta-llama/Meta-Llama-3-8B", "Llama3_8B", ("Llama 3 8B",)),
+            ("meta-llama/Meta-Llama-3.1-8B-Instruct", "Llama3_1_8B", ("Llama 3.1 8B",)),
+            ("mistralai/Mistral-7B-Instruct-v0.1", "Mistral_7B", ("Mistral 7B v0.1",)),
+        ],
+    )
+    def test_repositories_are_entries_and_copies_are_said(self, named, entry, said):
+        run = from_trainer_arguments({**TRAINER, "model_name_or_path": named})
+        assert run.model.key == entry
+        assert run.not_read == tuple(f"model_name_or_path = {named} (taken as {each})" for each in said)
+
+    @pytest.mark.parametrize("named", ["mistralai/Mistral-7B-v0.3", "me/base", "me/Llama", "x/Llama-3-8B-hfx"])
+    def test_other_versions_are_no_entry(self, named):
+        run = from_trainer_arguments({**TRAINER, "model_name_or_path": named})
+        assert run.model is None
+        assert run.not_read == (f"model_name_or_path = {named} (no entry: give model=...)",)
 
     @pytest.mark.parametrize(
         ("more", "said"),
@@ -385,6 +409,9 @@ class TestFiles:
             ("run.yaml", "per_device_train_batch_size: 2\nmax_seq_length: 2048\nbf16: true\n", "HF_Trainer"),
             ("run.sh", "python train.py --model_name_or_path Llama3_8B --max_seq_length 2048\n", "HF_Trainer"),
             ("run.json", '{"max_length": 512}', "HF_Trainer"),
+            ("run.toml", '{"per_device_train_batch_size": 2, "max_length": 512}', "HF_Trainer"),
+            ("run.yaml", '{"per_device_train_batch_size": 2,\n "max_length": 512}', "HF_Trainer"),
+            ("run.sh", "per_device_train_batch_size: 2\nmax_length: 512\n", "HF_Trainer"),
             ("run.sh", MEGATRON_LINE, "Megatron_LM"),
         ],
     )

@@ -33,7 +33,10 @@ HOLLOW = Accelerator(
 
 WHOLE = "must be a whole number >= 1"
 FINITE = "must be a finite number > 0"
-PRECISIONS = "must be one of fp32, tf32, bf16, fp16, fp8, int8, w8a8, fp8_deepseek, int4, w4a16, mxfp4, nvfp4"
+PRECISIONS = (
+    "must be one of fp32, tf32, bf16, fp16, fp8, int8, w8a8, fp8_deepseek, int4, w4a16, mxfp4, nvfp4, "
+    "q8_0, q6_k, q5_k_m, q4_k_m, q4_0"
+)
 TEXT = "is not a number with a unit, as in '80 GB'"
 
 CASES = [
@@ -247,7 +250,7 @@ CASES = [
         {"hardware": "A100", "precision": "fp8"},
         InputError,
         "precision='fp8': NVIDIA A100 SXM4 80 GB has no rate for it, only for fp32, tf32, bf16, fp16, int8; "
-        "with weights of 8 bits it can run int8; or give peak_flops=...",
+        "with weights of 8 bits it can run int8, q8_0; or give peak_flops=...",
     ),
     (
         SERVING,
@@ -280,7 +283,7 @@ CASES = [
         ROUTING,
         {"model": None},
         MissingInputError,
-        "MoERoutingModel needs model: give model=..., or what it gives one by one, as in active_experts_per_token=...",
+        "MoERoutingModel needs model: give model=..., or what it gives one by one, as in active_parameters=...",
     ),
     # One value, not many.
     (

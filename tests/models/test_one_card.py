@@ -37,6 +37,13 @@ def test_every_device_answers_on_one_card_or_says_which_format_it_lacks(path, qu
     assert _asked(question, device, precision="fp16")
 
 
+@pytest.mark.parametrize("device", ["RTX_4090", "A30"])
+def test_the_number_of_cards_is_what_a_fleet_is_asked_for_first(device):
+    """Also of a device that says how few its links join."""
+    with pytest.raises(MissingInputError, match=r"needs fleet: .* one by one, as in fleet_size=\.\.\."):
+        DistributedModel().solve(MODEL, hardware=device, batch_size=1)
+
+
 @pytest.mark.parametrize("question", ["serve", "train"])
 def test_no_answer_depends_on_links_of_one_card(question):
     without = _asked(question, BARE)

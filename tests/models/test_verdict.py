@@ -5,7 +5,7 @@ import math
 import pytest
 from scipy.stats import norm
 
-from mlsysim import DistributedModel, ExpertParallelModel, TrainingMemoryModel
+from mlsysim import DistributedModel, ExpertParallelModel, IterationModel, ServingCapacityModel, TrainingMemoryModel
 from mlsysim.errors import InputError
 
 MEMORY = TrainingMemoryModel("per_operator")
@@ -101,6 +101,31 @@ def test_a_stack_says_which_number_its_users_read():
     assert 1.5e9 <= more <= 2e9
 
 
+@pytest.mark.parametrize(
+    ("model", "asked"),
+    [
+        (MEMORY, {"batch_size": 1}),
+        (DistributedModel(), {"batch_size": 1, "fleet_size": 1}),
+        (IterationModel("saturated"), {}),
+        (ServingCapacityModel("prefill_aware"), {"qps": 1, "target_p99_latency_ms": 60_000}),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_a_driver_that_gives_more_than_it_shows_is_refused(model, asked):
+    given = {"model": "Llama3_2_1B", "hardware": "RTX_4090", "precision": "bf16", **asked}
+    with pytest.raises(InputError, match=r"driver_memory='90 GB': must be at most memory_capacity=2.*, or 0"):
+        model.solve(**given, driver_memory="90 GB")
+    assert model.solve(**given, driver_memory="20 GB")["driver_memory"].magnitude == 20
+
+
+def test_contexts_leave_something_of_what_the_driver_gives():
+    with pytest.raises(InputError, match=r"context_memory='85.3 GB': must be .* \(driver_memory=85\.06"):
+        MEMORY.solve(**ASKED, hardware="H100", context_memory="85.3 GB")
+    given = {"model": "Mixtral_8x7B", "fleet": "SuperPOD_H100", "batch_size": 2048, "context_memory": "5 GB"}
+    with pytest.raises(InputError, match=r"reserved_memory='80.5 GB': plus context_memory=5 GB must be .*=85\.06"):
+        ExpertParallelModel("fsdp").solve(**given, reserved_memory="80.5 GB")
+
+
 def test_an_unknown_reading_is_refused():
     with pytest.raises(InputError, match="memory_reading"):
         MEMORY.solve(**ASKED, hardware="H100", memory_reading="guessed")
@@ -117,6 +142,9 @@ def test_an_unknown_reading_is_refused():
         ({"lora_rank": 8}, {"finetuning": "lora"}),
         ({"pool_share": 0.1}, {"memory_reading": "reserved"}),
         ({"gathered_layers": 3}, {"zero_stage": 3}),
+        ({"peak_rank": "last"}, {"pp_size": 4, "gradient_accumulation_steps": 8, "batch_size": 64}),
+        ({"memory_reading": "device"}, {"context_memory": "1 GB"}),
+        ({"memory_reading": "reserved"}, {"pool_share": 0.1}),
     ],
 )
 def test_an_argument_without_effect_is_named(idle, beside):

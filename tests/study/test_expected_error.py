@@ -51,6 +51,21 @@ def test_the_stack_chooses_the_area():
     assert by_stack.median < by_default.median
 
 
+@pytest.mark.parametrize(
+    ("given", "about"),
+    [
+        ({"model": "Llama3_8B", "stack": "Megatron_LM"}, "runs of dense models"),
+        ({"model": "Mixtral_8x7B", "stack": "Megatron_LM", "ep_size": 8, "dp_size": 8}, "runs of models with experts"),
+        ({"model": "Llama3_8B", "stack": "HF_Trainer", "finetuning": "qlora"}, "fine-tuning on A100"),
+        ({"model": "Llama3_8B", "zero_stage": 3, "dp_size": 8}, "peaks of dense models trained in full under ZeRO"),
+    ],
+)
+def test_the_error_of_a_peak_is_of_its_stack(given, about):
+    """A verdict and the error beside it speak of the same runs."""
+    found = TrainingMemoryModel("per_operator").solve(hardware="H100", batch_size=8, precision="bf16", **given)
+    assert found.expected_error("total_memory").about == about
+
+
 @pytest.mark.parametrize("size", [256, 128])
 def test_the_number_of_devices_may_be_given(size):
     assert float(trained(fleet_size=size).expected_error("step_time")) == float(trained().expected_error("step_time"))

@@ -17,8 +17,9 @@ from validation import (
     published_kernels,
     published_steps,
     serving_silicon,
+    training_peaks,
 )
-from validation.checks import Check, Group, relative, spread
+from validation.checks import Check, Group, Spread, relative, spread
 from validation.pages import DOCS, page_of
 from validation.step_rows import name, published, stack_of
 
@@ -110,6 +111,11 @@ def of_what(word: str, errors: Callable[[list[Check]], Errors], checks: list[Che
 def peaks(errors: Callable[[list[Check]], Errors], checks: list[Check]) -> Errors:
     """Errors of peak memory, without the difference of two peaks."""
     return errors([check for check in checks if "fall from" not in check.what])
+
+
+def of_spreads(spreads: Callable[[bool], list[Spread]], word: str, _: list[Check]) -> Errors:
+    """Errors of the rows of a sample whose spread has a name; checks show few of them."""
+    return next(each.errors for each in spreads(False) if each.what == word)
 
 
 def as_times(errors: Errors) -> Errors:
@@ -290,6 +296,15 @@ AREAS: tuple[Area, ...] = (
              "peaks of dense models trained in full under ZeRO", partial(peaks, errors), where={**PEAKS, **trained})
         for variant, errors, trained in (("per_operator", own, {"finetuning": ["full"]}), ("first_order", beside, {}))
     ),
+    *(
+        Area("megatron_peaks", "TrainingMemoryModel", ("per_operator",), ("total_memory",), f"runs of {about}",
+             partial(of_spreads, training_peaks.megatron_spreads, f"{training_peaks.KINDS[kind]}: peak"),
+             stacks=("Megatron_LM",), where={"experts": experts, "finetuning": ["full"]})
+        for kind, about, experts in (("dense", "dense models", [1, 1]), ("moe", "models with experts", [2, 1024]))
+    ),
+    Area("trainer_peaks", "TrainingMemoryModel", ("per_operator",), ("total_memory",), "fine-tuning on A100",
+         partial(of_spreads, training_peaks.trainer_spreads, "All"), stacks=("HF_Trainer",),
+         where={"precision": ["bf16", "fp16"]}),
     *(
         Area("counted_states", "TrainingMemoryModel", ("per_operator",), (output,),
              "tensors of small models after a real step, split over ranks",
