@@ -258,6 +258,9 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         point |= dict.fromkeys({"deferred_head_gradients"} & names, 0.0)
     if point.get("source_tokens"):
         point |= dict.fromkeys({"images"} & names, 0.0)
+    if {"slot_batch", "answer_steps"} <= names and point["computed_prompt_tokens"] > point["max_num_batched_tokens"]:
+        each = 1 + point["num_speculative_tokens"]
+        point |= {"slot_batch": point["max_num_batched_tokens"] / (4 * each), "engine_slots": 1.0}
     return point
 
 
