@@ -147,7 +147,7 @@ _FREE = BUDGET * s_n / (s_n + u_ans * EACH * token)
 
 prompt_room_seen = Formula(
     A_n,
-    Max(BUDGET - EACH * N_met * (token / request), _FREE / 2),
+    Max(token, BUDGET - EACH * N_met * (token / request), _FREE / 2),
     title="Tokens of prompts beside the requests that one meets",
     source=SARATHI,
     variant=KIND,
@@ -190,7 +190,7 @@ full_share_of_answer = Formula(
 
 prompt_room = Formula(
     A_c,
-    A_n + x_full * (_FREE - A_n),
+    Max(token, A_n + x_full * (_FREE - A_n)),
     title="Tokens of prompts in a full iteration",
     source=SARATHI,
     variant=KIND,
@@ -365,7 +365,7 @@ clearing_share = Formula(
 
 full_share = Formula(
     P_f,
-    _left / ((1 + g_1) * _taken + _left),
+    Max(0, _left / ((1 + g_1) * _taken + _left)),
     title="Iterations that are full",
     source=OWN,
     variant=KIND,

@@ -213,11 +213,14 @@ _apart = (
 
 stored_weights = Formula(
     W_s,
-    q_w * Max(1, P - sum(when(given > 0, weights) for given, _, weights in _apart))
-    + (q_e - q_w) * when(q_head > 0, 1, 2 - tied) * V * h_V
-    + when(q_head > 0, 0, q_l - q_e) * _head
-    + (q_e - q_w) * (P_lk + P_src)
-    + sum(when(given > 0, stored * weights) for given, stored, weights in _apart),
+    Max(
+        q_w,
+        q_w * Max(1, P - sum(when(given > 0, weights) for given, _, weights in _apart))
+        + (q_e - q_w) * when(q_head > 0, 1, 2 - tied) * V * h_V
+        + when(q_head > 0, 0, q_l - q_e) * _head
+        + (q_e - q_w) * (P_lk + P_src)
+        + sum(when(given > 0, stored * weights) for given, stored, weights in _apart),
+    ),
     title="Weights one replica keeps in memory, in the formats of its checkpoint",
     source=Source("lin2024", "section 5.1"),
     variant=NAME,

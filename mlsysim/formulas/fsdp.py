@@ -287,7 +287,7 @@ total_memory = Formula(
 
 usable_memory = Formula(
     M_usable,
-    DRIVER_MEMORY - reserve - M_ctx,
+    Max(0, DRIVER_MEMORY - reserve - M_ctx),
     title="Memory that the allocator can have",
     source=ALLOCATOR,
     variant="fsdp",

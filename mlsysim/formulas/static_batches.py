@@ -41,7 +41,7 @@ batch_prompts = Formula(
 
 #: Requests that find others under way: all but the first, where they are sent one by one.
 _first = one_by_one * Min(request, Max(0, n_dec - request))
-_behind = n_dec - _first
+_behind = Max(0, n_dec - _first)
 
 prefill_batch = Formula(
     g_pre,
@@ -119,7 +119,7 @@ token_mean = Formula(
 
 output_rate = Formula(
     R_gen,
-    n_dec / request * n_out / e2e_mean,
+    Max(0, n_dec / request * n_out / e2e_mean),
     title="Tokens generated per second, prefill included",
     source=ORCA,
     variant=NAME,

@@ -124,7 +124,7 @@ cast_weights = Formula(
         AUTOCAST,
         q_a
         * (
-            when(Eq(checkpointing, label(checkpointing, "full")), 0, P_dense - P_ends + P_sparse)
+            when(Eq(checkpointing, label(checkpointing, "full")), 0, Max(0, P_dense - P_ends) + P_sparse)
             + when(ON_LAST, V_r * h_V)
         ),
     ),

@@ -13,7 +13,7 @@ from typing import Any
 from sympy import Eq, Le, Piecewise, Rational, ceiling, log
 
 from mlsysim.formulas.optimizer_states import per_parameter
-from mlsysim.symbolic import Example, Formula, Min, NormalCDF, Source, by_label, byte, label, sharded, token, when
+from mlsysim.symbolic import Example, Formula, Max, Min, NormalCDF, Source, by_label, byte, label, sharded, token, when
 from mlsysim.symbols.formats import q_a, q_w
 from mlsysim.symbols.fsdp import M_report, M_usable
 from mlsysim.symbols.hardware import M_cap
@@ -244,7 +244,7 @@ fits = Formula(
 
 usable_memory = Formula(
     M_usable,
-    DRIVER_MEMORY - M_ctx,
+    Max(0, DRIVER_MEMORY - M_ctx),
     title="Memory that the allocator can have",
     source=Source("pytorch_allocator", "memory management"),
     variant="per_operator",

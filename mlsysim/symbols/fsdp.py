@@ -58,7 +58,7 @@ G_edge = variable(
 M_comp = variable(
     "compute_pool", r"M_{\mathrm{comp}}", "GB", "Reserved by the stream that computes, at its peak.", positive()
 )
-M_usable = variable("usable_memory", r"M_{\mathrm{use}}", "GB", "Memory that the allocator can have.")
+M_usable = variable("usable_memory", r"M_{\mathrm{use}}", "GB", "Memory that the allocator can have.", nonnegative())
 M_report = variable(
     "reported_memory",
     r"M_{\mathrm{rep}}",
