@@ -281,6 +281,7 @@ class ServingModel(PerformanceModel):
         },
         "slo_quantile",
     )
+    effective_with = IterationModel.effective_with
     caveats = (
         *ENGINE_CAVEATS,
         *prefill_caveats(s_in),
