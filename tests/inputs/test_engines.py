@@ -98,7 +98,7 @@ def test_engines_that_schedule_otherwise_are_asked_one_by_one():
     with pytest.raises(InputError, match="chunked_estimate describes vllm; colocated describes sglang"):
         ServingModel().sweep(**ASKED, engine=["vllm", "sglang"])
     found = ServingModel("colocated").sweep(**ASKED, engine=["vllm", "trtllm", "sglang"], outputs="tpot_mean")
-    stacks = ["Generic", "TensorRT_LLM_H100", "Generic"]
+    stacks = ["vLLM_2026_Hopper", "TensorRT_LLM_H100", "SGLang_2026_Hopper"]
     one = [ServingModel().solve(**ASKED, stack=each).tpot_mean.m for each in stacks]
     assert found["tpot_mean"].values.tolist() == pytest.approx(one, rel=1e-12)
 
