@@ -50,6 +50,12 @@ _NUMBER, _DATE, _ZONED = "a number", "a date without a time zone", "a date with 
 LARGEST_INTEGER, LARGEST_TIME, SHORTEST_TIME = 2**53, 1e30, 1e-30
 
 
+def _unsaid(value: float) -> Value:
+    """Value that stands where a description of traffic leaves one out."""
+    source = "https://github.com/mlsysim/mlsysim/blob/main/docs/serving.md"
+    return Value(value=value, unit="", source=source, date="2026-11", kind="assumed")
+
+
 class Traffic(Entry):
     """The requests that a deployment gets. Times between them follow a gamma law, and lengths are log-normal.
 
@@ -76,9 +82,9 @@ class Traffic(Entry):
     request_rate: RequestsPerSecond | None = None
     isl: Tokens
     osl: Tokens
-    isl_cv: Count = Value.of(0.0)
-    osl_cv: Count = Value.of(0.0)
-    burstiness: Count = Value.of(1.0)
+    isl_cv: Count = _unsaid(0.0)
+    osl_cv: Count = _unsaid(0.0)
+    burstiness: Count = _unsaid(1.0)
     concurrency: Requests | None = None
     num_rounds: Count | None = None
     prefix_hit_rate: Count | None = None

@@ -337,9 +337,12 @@ clearing_ratio = Formula(
     example=Example({lam_1: 5, tau_d: 20, tau_1: 100}, "0.15690", derived="(1 - exp(-0.1)) * exp(0.5)"),
 )
 
+#: Tokens of prompts that a full iteration takes beyond those that come meanwhile, and those that others leave to it.
+_taken, _left = A_c * (1 - rho_D), Max(0, _INFLOW * (tau_d + g_1 * tau_1) - g_1 * c_1)
+
 empty_share = Formula(
     P_0,
-    A_c * (1 - rho_D) / ((1 + g_1) * A_c * (1 - rho_D) + Max(0, _INFLOW * (tau_d + g_1 * tau_1) - g_1 * c_1)),
+    _taken / ((1 + g_1) * _taken + _left),
     title="Iterations without prompts",
     source=OWN,
     variant=KIND,
@@ -362,11 +365,15 @@ clearing_share = Formula(
 
 full_share = Formula(
     P_f,
-    Max(0, 1 - P_0 - P_1),
+    _left / ((1 + g_1) * _taken + _left),
     title="Iterations that are full",
     source=OWN,
     variant=KIND,
-    example=Example({P_0: 0.8, P_1: 0.16}, "0.04", derived="1 - 0.8 - 0.16"),
+    example=Example(
+        {A_c: 2000, rho_D: 0.25, g_1: 0.2, c_1: 300, lam_1: 5, s_n: 1000, tau_d: 20, tau_1: 40},
+        "0.042553",
+        derived="80 / (1.2 * 2000 * 0.75 + 80)",
+    ),
 )
 
 iteration_mean = Formula(

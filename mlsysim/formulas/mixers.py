@@ -152,7 +152,7 @@ HOOKS = "Within 0.2% of the saved tensors of PyTorch layers: plain, dropout, Lla
 IS_LATENT = r_kv > 0
 #: Where an indexer picks tokens, and not entries that stand for several.
 PICKS_TOKENS = And(k_ix > 0, m_ix <= 0)
-EAGER = Eq(elementwise_kernels, label(elementwise_kernels, "eager"))
+EAGER: Any = Eq(elementwise_kernels, label(elementwise_kernels, "eager"))
 
 
 def _kernel(name: str) -> Any:

@@ -558,7 +558,8 @@ _states = q_a * n_tok / token * h
 
 def hidden_buffers(tensors: Any) -> Any:
     """Buffers of hidden states: so many tensors between stages, and what ranks gather: sequences, tokens of experts."""
-    gathering = And(Eq(dispatcher, label(dispatcher, "allgather")), L_moe > 0, e * n_g["etp"] > 1)
+    by_gathering: Any = Eq(dispatcher, label(dispatcher, "allgather"))
+    gathering = And(by_gathering, L_moe > 0, e * n_g["etp"] > 1)
     sequence = when(And(sequence_parallel > 0, t > 1), _states)
     return when(p > 1, tensors * _states / sigma) + Max(sequence, when(gathering, _states / sigma * e * n_g["etp"]))
 

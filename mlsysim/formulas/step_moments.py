@@ -101,7 +101,8 @@ _head_gradient = f_w * V_r * h_V
 _anew: Any = And(gradients_at_loss <= 0, n_mb <= 1, Z < 2)
 _both_ends = And(ON_FIRST, ON_LAST)
 #: Logits at 16 bit that a caller still holds.
-_referenced = when(And(ON_LAST, Eq(loss_kernel, label(loss_kernel, "eager_referenced"))), q_a * n_tok / token * V_r)
+_by_caller: Any = Eq(loss_kernel, label(loss_kernel, "eager_referenced"))
+_referenced = when(And(ON_LAST, _by_caller), q_a * n_tok / token * V_r)
 #: Gradient of the head before ZeRO-3 reduces it.
 GATHERED_HEAD = when(GATHERED, q_a * _head_gradient)
 #: What is there in a forward and a backward pass: what gathers and hands on, and a mask.

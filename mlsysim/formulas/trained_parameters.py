@@ -95,9 +95,9 @@ FULL: Any = Eq(finetuning, label(finetuning, "full"))
 ON_FIRST: Any = b_first > 0
 ON_LAST: Any = b_last > 0
 #: Where every product of a layer has an adapter.
-EVERYWHERE = Eq(lora_targets, label(lora_targets, "all_linear"))
+EVERYWHERE: Any = Eq(lora_targets, label(lora_targets, "all_linear"))
 #: Where weights are wider than hidden states and cast for each product; ZeRO gathers them cast, or has 16-bit ones.
-AUTOCAST = And(q_w > q_a, Z < 1)
+AUTOCAST: Any = And(q_w > q_a, Z < 1)
 #: Where adapters are kept wider than hidden states.
 WIDE_ADAPTERS = Eq(adapter_dtype, label(adapter_dtype, "fp32"))
 #: Where frozen weights are kept narrower than their products are computed.

@@ -102,7 +102,8 @@ def _binds(found: Result, name: str) -> bool:
 
 def _rank(found: Result) -> str:
     """The stage of the rank that is described."""
-    return {"between": "second"}.get(found["binding_rank"], found["binding_rank"]) + " stage"
+    binding = str(found["binding_rank"])
+    return f"{'second' if binding == 'between' else binding} stage"
 
 
 def _stacks(ax: Axes, rows: list[tuple[str, dict[str, float], bool]]) -> None:

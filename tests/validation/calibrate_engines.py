@@ -301,9 +301,12 @@ def main() -> None:
                 said += f"; left out {_shown(medians(loops, left, own))}"
             print(said, flush=True)
         if without.get(stack):
-            found = _shown(medians(loops, left, run))
-            print(f"  InferenceX, left out: {found}")
-            words = f"With a model left out {found} off in the median; other kernels of experts are a guess of 25%."
+            token, first = medians(loops, left, run)
+            print(f"  InferenceX, left out: {_shown((token, first))}")
+            words = (
+                f"With a model left out, time per token is {token:.0%} and the first token {first:.0%} off in the "
+                "median. Experts of other kernels are a guess of 25%."
+            )
             text = saying(text, stack, words)
         print(f"  {time.monotonic() - began:.0f} s", flush=True)
         if "--write" in sys.argv:

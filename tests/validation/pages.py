@@ -145,7 +145,8 @@ def summary() -> str:
         link = f"[{page.title}](validation/{page.path.name})"
         if sizes:
             lines.append((link, page.against, len(sizes), statistics.median(sizes), max(sizes)))
-        for what, rows, median, _, worst, *_ in spreads.values():
+        # All rows, which stand below a sample of them, count in its place.
+        for what, rows, median, _, worst, *_ in {row[0]: row for row in spreads.values()}.values():
             lines.append((link, f"{page.against}; {what}", int(rows), _share(median), _share(worst)))
     printed = [
         (link, what, f"{rows:,}", _percent(median), _percent(worst)) for link, what, rows, median, worst in lines

@@ -128,7 +128,7 @@ def spreads(whole: bool) -> list[Spread]:
     found = []
     for words, picked in _kinds(whole).items():
         limits = ALLOWED if words == "InferenceX" else OF_ONE
-        for place, (of, how) in enumerate(((by_stack, ""), (left_out, ", model left out"))):
+        for of, how, place in ((left_out, ", model left out", 1), (by_stack, "", 0)):
             for output, allowed in limits.items():
                 own = errors(of(whole), output, whole, picked)
                 if len(own) >= 5:
