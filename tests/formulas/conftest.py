@@ -538,7 +538,8 @@ def draw_points():
             points = [point | fixed for point in points]
         if formula.name in IDLE:
             points[:2] = [{**point, "per_replica_qps_capacity": 0.0} for point in points[:2]]
-        if formula.name in ENDLESS and "concurrency" in points[0]:
+        unguarded = {"replica_rate", "replica_capacity"} & set(points[0]) == {"replica_rate"}  # divides by no rate
+        if formula.name in ENDLESS and "concurrency" in points[0] and not unguarded:
             full = {
                 "replica_capacity": 0.0,
                 "replica_rate": 0.0,
