@@ -310,12 +310,16 @@ def _numbered(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, list[Any]]
         yield place + 1, list(cells)
 
 
+def _require_file(file: Path) -> None:
+    if not os.path.isfile(file):
+        raise CatalogError(f"{file}: {'must be a' if os.path.exists(file) else 'there is no such'} CSV or JSONL file")
+
+
 def _read_objects(file: Path) -> Iterator[tuple[int, list[Any]]]:
     """Headers and rows of a file with an object a line; all have the fields of the first one."""
     headers: list[str] = []
     try:
-        if not os.path.isfile(file):
-            raise CatalogError(f"{file}: must be a CSV or JSONL file")
+        _require_file(file)
         with file.open(encoding="utf-8-sig") as opened:
             for line, text in enumerate(opened, start=1):
                 if not text.strip():
@@ -337,8 +341,7 @@ def _read_objects(file: Path) -> Iterator[tuple[int, list[Any]]]:
 
 def _read(file: Path) -> Iterator[tuple[int, list[Any]]]:
     try:
-        if not os.path.isfile(file):
-            raise CatalogError(f"{file}: must be a CSV or JSONL file")
+        _require_file(file)
         with file.open(newline="", encoding="utf-8-sig") as opened:
             lines = csv.reader(opened)
             for cells in lines:

@@ -147,7 +147,7 @@ whole_beyond = Formula(
     when(
         QUEUED,
         when(w_T > 1, log_normal_beyond(v_T, w_T, NormalQuantile(LEVEL)), beyond_mean(NormalQuantile(LEVEL))),
-        when(RUN, ttft_s - ttft_mean, 0),
+        when(And(RUN, mu_e > 0), ttft_s - ttft_mean, 0),
     ),
     title="Quantiles of the time from request to last token, beyond its mean",
     source=GAMMA,
@@ -155,7 +155,7 @@ whole_beyond = Formula(
     assumes="A gamma law with these cumulants, where lengths vary a log-normal one. A closed loop is taken to have no "
     "spread, and its quantiles leave the start of a run out.",
     example=Example(
-        {Z_all: 0, K_z: 0, ttft_s: 0, ttft_mean: 0, rho_e: 0.5, v_T: 0.25, y_T: 0.2, w_T: 1},
+        {Z_all: 0, K_z: 0, ttft_s: 0, ttft_mean: 0, mu_e: 4, rho_e: 0.5, v_T: 0.25, y_T: 0.2, w_T: 1},
         "666.2 ms",
         derived="500 * ((1 + (1.2815516 - 0.2) * 0.2)**3 - 1) / (3 * 0.2)",
         member="p90",

@@ -113,7 +113,7 @@ prompts_together = Formula(
 
 first_token_mean = Formula(
     ttft_mean,
-    when(RUN, ttft_s + (ttft_b - ttft_s) / Max(1, K_z), ttft_s),
+    when(RUN, (ttft_b + when(K_z > 1, (K_z - 1) * ttft_s)) / Max(1, K_z), ttft_s),
     title="Mean time to first token",
     source=LITTLE,
     variant="rounds",

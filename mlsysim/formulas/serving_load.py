@@ -161,13 +161,13 @@ burst_first_token = Formula(
 
 pools_burst_first_token = Formula(
     ttft_b,
-    when(RUN, T_fr + D_1 + Max(0, Z_e / request - 1) / 2 * D_each / x_p, 0),
+    when(RUN, when(mu_e > 0, T_fr + D_1 + Max(0, Z_e / request - 1) / 2 * D_each / x_p, oo), 0),
     title="Mean time to first token of the requests that start a run of pools",
     source=OWN,
     variant=DISAGGREGATED,
     assumes="Their prompts follow each other.",
     example=Example(
-        {Z_all: 40, K_z: 10, T_fr: 20, D_1: 100, D_each: 100, x_p: 2, Z_e: 40},
+        {Z_all: 40, K_z: 10, T_fr: 20, D_1: 100, D_each: 100, x_p: 2, Z_e: 40, mu_e: 4},
         "1095 ms",
         derived="20 + 100 + 39 / 2 * 50",
     ),

@@ -139,6 +139,18 @@ LAYOUT = (
 )
 
 
+EFFECTIVE_WITH = {
+    "expert_efficiency": "routed experts that take longer to compute than to read",
+    "weight_only_expert_efficiency": "routed experts that are narrower than their products, and take longer to compute",
+    "expert_popularity": "routed experts of which an iteration reads some",
+    "moe_layer_tax": "routed experts",
+    "mla_layer_tax": "latent attention",
+    "index_layer_tax": "an indexer",
+    "prompt_host_moe_time": "routed experts, and prompts that take less",
+    "prompt_host_mla_time": "latent attention, and prompts that take less",
+}
+
+
 class IterationModel(PerformanceModel):
     """How long does one iteration of an inference engine take?
 
@@ -314,6 +326,7 @@ class IterationModel(PerformanceModel):
             variant="saturated",
         ),
     )
+    effective_with = EFFECTIVE_WITH
     caveats = (
         *ENGINE_CAVEATS,
         *prefill_caveats(s, n_pro > 0),

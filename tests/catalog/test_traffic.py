@@ -192,7 +192,7 @@ def test_a_wrong_row_is_named(trace, line, said):
 def test_what_is_no_trace_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"trace=3.*path of a CSV or JSONL file, a DataFrame"):
         Traffic.from_trace(3)
-    with pytest.raises(CatalogError, match=r"must be a CSV or JSONL file"):
+    with pytest.raises(CatalogError, match=r"none.csv: there is no such CSV or JSONL file"):
         Traffic.from_trace(tmp_path / "none.csv")
     for text, said in (
         ("", "must name the columns"),

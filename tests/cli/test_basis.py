@@ -6,10 +6,11 @@ import json
 
 import pytest
 
-from mlsysim import CollectiveModel, DistributedModel, EconomicsModel, KernelModel, TrainingMemoryModel
+from mlsysim import CollectiveModel, DistributedModel, EconomicsModel, KernelModel, ServingModel, TrainingMemoryModel
 from mlsysim.models import every_model
 from mlsysim.models.registry import words_for
 from mlsysim.study.results.basis import at_point, of_result
+from mlsysim.study.results.expected_error import ExpectedError
 
 STEP = ("model=Llama3_70B", "fleet=SuperPOD_H100", "batch_size=1024", "seq_len=8192", "pp_size=4",
         "gradient_accumulation_steps=8")  # fmt: skip
@@ -52,8 +53,18 @@ def test_every_verb_ends_with_what_its_answer_rests_on(run, words):
 def test_every_model_says_an_error_or_that_none_was_measured(model):
     result = model.solve_example()
     labels, texts = zip(*of_result(result).lines(), strict=True)
-    assert labels == ("Stack", "Error")
-    assert ("rows (" in texts[1] and "; docs/validation/" in texts[1]) or ": none measured" in texts[1]
+    assert labels == ("Stack", *["Error"] * len(texts[1:]))
+    assert texts[1:]
+    assert all(("rows (" in text and "; docs/validation/" in text) or ": none measured" in text for text in texts[1:])
+
+
+def test_a_count_without_an_error_gives_way_to_times_that_have_one():
+    asked = {"model": "Llama3_1_70B", "hardware": "H100", "tp_size": 4, "concurrency": 32, "num_rounds": 10}
+    served = ServingModel("chunked_estimate").solve(**asked, osl_cv=0.064, isl=922, osl=922, stack="vLLM_2026_Hopper")
+    errors = of_result(served).errors
+    assert {"ttft_mean", "tpot_mean", "tokens_per_second"} <= set(errors)
+    assert all(isinstance(error, ExpectedError) for error in errors.values())
+    assert set(of_result(served, ["deployed_replicas"]).errors) == {"deployed_replicas"}
 
 
 def test_origins_are_the_stack_the_default_the_recipe_or_what_was_typed():

@@ -54,7 +54,7 @@ def test_a_trace_with_columns_of_its_own(run, tmp_path):
         (("memory", "model=Llama3_8B"), "memory: has no requests that come one by one; ask serve"),
         ((*ENGINE, "request_rate=1", "--turns", "0"), "--turns 0: must be a whole number from 1"),
         ((*ENGINE, "request_rate=1,2"), "request_rate=[1, 2]: a simulation takes one value of each argument"),
-        ((*ENGINE, "request_rate=1", "--trace", "no.csv"), "no.csv: must be a CSV or JSONL file"),
+        ((*ENGINE, "request_rate=1", "--trace", "no.csv"), "no.csv: there is no such CSV or JSONL file"),
         ((*ENGINE, "request_rate=1", "--think-time", "3 GB"), "--think-time 3 GB: must be a time from 0 on"),
         ((*ENGINE, "request_rate=1", "--think-time", "2.5"), "--think-time 2.5: is of sessions; give turns"),
         ((*ENGINE, "isl=9", "--variant", "first_order"), "`mlsysim simulate serve`, not of its variant first_order"),

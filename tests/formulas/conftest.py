@@ -126,7 +126,7 @@ def deployed(point: dict[str, float], rng: random.Random) -> dict[str, float]:
 #: Coefficients of variation, of which moments are powers.
 SPREADS = {"service_time_cv", "isl_cv", "osl_cv", "prompt_time_cv"}
 #: A closed loop where memory holds no request.
-ENDLESS = {"tpot_mean", "ttft_mean"}
+ENDLESS = {"tpot_mean", "ttft_mean", "ttft_burst", "e2e_p50_beyond"}
 #: Formulas with a case for a replica that completes nothing.
 IDLE = {"offered_load", "utilization"}
 
@@ -541,8 +541,15 @@ def draw_points():
             points = [point | fixed for point in points]
         if formula.name in IDLE:
             points[:2] = [{**point, "per_replica_qps_capacity": 0.0} for point in points[:2]]
-        if formula.name in ENDLESS and "concurrency" in points[0]:
-            full = {"replica_capacity": 0.0, "replica_rate": 0.0, "replica_load": 2.0, "concurrency": 4.0}
+        unguarded = {"replica_rate", "replica_capacity"} & set(points[0]) == {"replica_rate"}  # divides by no rate
+        if formula.name in ENDLESS and "concurrency" in points[0] and not unguarded:
+            full = {
+                "replica_capacity": 0.0,
+                "replica_rate": 0.0,
+                "replica_load": 2.0,
+                "concurrency": 4.0,
+                "num_rounds": 1.0,
+            }
             points[:2] = [point | {name: full[name] for name in full if name in point} for point in points[:2]]
         return points
 

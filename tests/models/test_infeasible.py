@@ -190,6 +190,8 @@ SERVERS = [case for case in POINTS if case in DEPLOYMENTS and "max_num_seqs" in 
         {"memory_capacity": 20},
         {"memory_capacity": 20, "request_rate": 0, "concurrency": 64},
         {"memory_capacity": 20, "request_rate": 0, "concurrency": 64, "head_dim": 1, "isl_cv": 0},
+        {"memory_capacity": 20, "request_rate": 0, "concurrency": 64, "num_rounds": 10},
+        {"memory_capacity": 20, "request_rate": 0, "concurrency": 64, "num_rounds": 1},
         {"request_rate": 200, "num_replicas": 1, "isl_cv": 1},
         {"memory_capacity": 10, "num_replicas": 3, "prefix_cache_memory": 100},
     ],
@@ -225,7 +227,11 @@ def test_shares_stay_shares_where_decode_steps_fill_the_budget(drafts):
 
 
 @pytest.mark.parametrize("variant", list(ServingModel.variants))
-@pytest.mark.parametrize("load", [{"concurrency": 4}, {"request_rate": 1, "concurrency": 4}, {"request_rate": 2}])
+@pytest.mark.parametrize(
+    "load",
+    [{"concurrency": 4}, {"request_rate": 1, "concurrency": 4}, {"request_rate": 2},
+     {"concurrency": 4, "num_rounds": 1}, {"concurrency": 4, "num_rounds": 10, "osl_cv": 0.06}],
+)  # fmt: skip
 def test_a_deployment_without_room_is_an_answer_however_requests_come(variant, load):
     found = ServingModel(variant).solve(model="Llama3_1_70B", hardware="H100", **load)
     assert (found["feasible"], found["serving_bottleneck"]) == (False, "Memory")

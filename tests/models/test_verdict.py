@@ -5,7 +5,14 @@ import math
 import pytest
 from scipy.stats import norm
 
-from mlsysim import DistributedModel, ExpertParallelModel, IterationModel, ServingCapacityModel, TrainingMemoryModel
+from mlsysim import (
+    DistributedModel,
+    ExpertParallelModel,
+    IterationModel,
+    ServingCapacityModel,
+    ServingModel,
+    TrainingMemoryModel,
+)
 from mlsysim.errors import InputError
 
 MEMORY = TrainingMemoryModel("per_operator")
@@ -155,6 +162,29 @@ def test_an_argument_without_effect_is_named(idle, beside):
     assert any(note.startswith(said) for note in MEMORY.solve(**asked, **idle).notes)
     assert not any(note.startswith(said) for note in MEMORY.solve(**{**asked, **beside}, **idle).notes)
     assert not any(" has no effect " in note for note in MEMORY.solve(**asked).notes)
+
+
+@pytest.mark.parametrize("kind", [IterationModel, ServingModel])
+@pytest.mark.parametrize(
+    ("idle", "beside"),
+    [
+        ({"moe_layer_tax": 0.05}, "Qwen3_30B_A3B"),
+        ({"expert_popularity": 1}, "Qwen3_30B_A3B"),
+        ({"expert_efficiency": 0.2}, "Qwen3_30B_A3B"),
+        ({"mla_layer_tax": 0.05}, "DeepSeek_V2_Lite"),
+    ],
+)
+def test_times_of_layers_that_a_model_does_not_have_are_named(kind, idle, beside):
+    (name,) = idle
+    asked = {"hardware": "H100", **({"concurrency": 64} if kind is ServingModel else {"decode_requests": 64})}
+
+    def named(model, **given):
+        notes = kind().solve(model=model, **asked, **given).notes
+        return [note for note in notes if note.startswith(f"{name}=") and " has no effect without " in note]
+
+    assert named("Llama3_8B", **idle)
+    assert not named(beside, **idle)
+    assert not named("Llama3_8B")
 
 
 def test_four_bit_weights_that_are_trained_are_named():

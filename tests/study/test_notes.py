@@ -225,6 +225,29 @@ def test_a_closed_loop_of_varied_lengths_is_said_to_have_means_alone(spread):
     assert any(note.startswith("a closed loop, here 20.00 request, has means alone") for note in result.notes)
 
 
+@pytest.mark.parametrize(
+    ("variants", "prompt", "said"),
+    [
+        (("chunked", "chunked_estimate"), 2048, "answers of one length stay as the start of a closed loop left them"),
+        (("colocated",), 1, "prompts of 1 token are prefilled one after the other here"),
+    ],
+)
+def test_a_closed_loop_in_step_that_a_law_does_not_know_is_named(variants, prompt, said):
+    """Only of several requests, whose answers are alike."""
+
+    def noted(variant, **given):
+        asked = {"model": "Llama3_8B", "hardware": "H100", "isl": prompt, "concurrency": 16, **given}
+        return any(note.startswith(said) for note in ServingModel(variant).solve(**asked).notes)
+
+    for variant in variants:
+        assert noted(variant)
+        assert noted(variant, num_rounds=10)
+        assert not noted(variant, concurrency=1)
+        assert not noted(variant, osl_cv=0.06)
+        assert not noted(variant, concurrency=0, request_rate=1)
+    assert not any(noted(other) for other in {"chunked_estimate", "colocated"} - {*variants})
+
+
 SERVED = {"model": "Llama3_8B", "hardware": "H100", "request_rate": 1}
 
 

@@ -165,8 +165,18 @@ class Basis:
 
 
 def of_result(result: Result, outputs: Iterable[str] = ()) -> Basis:
-    """Basis of outputs of a result; of the one that answers its question where none of them is a number."""
-    return Basis(result, numbers(result.model, outputs))
+    """Basis of outputs of a result; without a number among them that of the answer to its question.
+
+    Where that is a count whose error is not known, it is those of the headline whose error is.
+    """
+    asked = (*outputs,)
+    basis = Basis(result, numbers(result.model, asked))
+    unknown = [name for name, error in basis.errors.items() if isinstance(error, NotMeasuredError)]
+    if asked or not any(variable_of(name).domain.kind == "integer" for name in unknown):
+        return basis
+    errors = Basis(result, numbers(result.model, result.model.headline)).errors
+    known = tuple(name for name, error in errors.items() if isinstance(error, ExpectedError))
+    return Basis(result, known) if known else basis
 
 
 def at_point(

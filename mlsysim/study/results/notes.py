@@ -427,9 +427,9 @@ def _idle(result: Result) -> Iterator[str]:
     """Arguments that were typed and leave every number as it is without them, and what it takes that they do not."""
     model = result.model
     for name, asked in model.effective_with.items():
-        if name not in result.input_names or result.origin(name) != GIVEN or name not in model.defaults:
+        if name not in result.input_names or result.origin(name) != GIVEN:
             continue
-        other = asked_again(result, model.variant, **{name: model.defaults[name]})
+        other = asked_again(result, model.variant, **{name: model.defaults.get(name, 0)})
         shown = [each for each in model.headline if each in result]
         if other is None or other.canonical(name) == result.canonical(name):
             continue
