@@ -802,7 +802,7 @@ def from_file(file: str) -> Recipe:
     found = f"a run of {name}, which is not read" if name else "not known as a run of any framework"
     named = f": give stack={quoted(name)} and its arguments" if name in ("torchtune", "DeepSpeed") else ""
     raise CatalogError(
-        f"{Path(file).name}: {found}{named}; read are options of Megatron-LM (--num-layers, in a command line or "
+        f"{Path(file).name}: {found}{named}; read are options of Megatron-LM (num-layers, in a command line or "
         "YAML), jobs of torchtitan ([model] and [training] in TOML) and arguments of a Trainer "
         "(per_device_train_batch_size, in JSON, YAML or a command line)"
     )

@@ -13,7 +13,7 @@ from typing import Any
 from sympy import And, Eq, Ne, Or, Piecewise, Rational, ceiling
 
 from mlsysim.formats import STORED
-from mlsysim.formulas.mixers import EAGER, FLASH, IS_LATENT, normalised
+from mlsysim.formulas.mixers import EAGER, FLASH, OF_HEADS, normalised, y_out
 from mlsysim.formulas.optimizer_states import ON_DEVICE
 from mlsysim.formulas.parameter_counts import norms, plain_layers
 from mlsysim.formulas.rank_parameters import DUALPIPE, FOLDING, IN_ORDER, dense_layers, edges, sparse_layers
@@ -89,7 +89,7 @@ from mlsysim.symbols.activations import (
 from mlsysim.symbols.formats import AS_PRECISION, q_a, q_e, q_in, q_s, q_w
 from mlsysim.symbols.groups import n_g
 from mlsysim.symbols.layers import two
-from mlsysim.symbols.mixers import a, a_r, d_v, d_v_h, n_B, n_N, r_kv, x_up, y_v
+from mlsysim.symbols.mixers import a_r, n_B, n_N, x_up, y_v
 from mlsysim.symbols.parameters import P_norm
 from mlsysim.symbols.trained import adapter_dtype, f_w, finetuning, lora_targets, r_lora
 from mlsysim.symbols.training import (
@@ -130,7 +130,6 @@ HOOKS = "Within 0.2% of the saved tensors of PyTorch layers: plain, dropout, Lla
 
 #: Where queries and values alone have adapters, and the width of what their output reads.
 _QUERIES: Any = Eq(lora_targets, label(lora_targets, "query_value"))
-y_out = a * when(IS_LATENT, d_v, d_v_h) / t
 #: Where every element-wise operation is a kernel of its own.
 
 micro_batches = Formula(
@@ -382,7 +381,7 @@ further_inputs = Formula(
     accuracy="Within 0.5% of what PyTorch allocates for Llama 3.1 8B with adapters of peft, or in fp32 under autocast.",
     example=Example(
         {q_w: 2, Z: 0, finetuning: "lora", lora_targets: "attention", adapter_dtype: "fp32", q_a: 2, h: 4096, sigma: 1,
-         gated: 1, a: 32, r_kv: 0, d_v: 0, d_v_h: 128, t: 1, r_lora: 16},
+         gated: 1, **OF_HEADS, t: 1, r_lora: 16},
         "32896 byte/token",
         derived="2 * (3 * 4096 + 32 * 128 + 4 * 16)",
     ),

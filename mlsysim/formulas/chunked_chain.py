@@ -106,7 +106,7 @@ _TOKENS = C_b * d_a
 #: Requests that a full iteration begins where prompts are not cut: each brings its prompt and its decode steps.
 _BEGUN = Max(floor(_TOKENS / (s_n + EACH * u_ans * token)), Min(1, Max(0, _TOKENS - s_n) / (EACH * u_ans * token)))
 #: Tokens that full iterations take, mean.
-BUDGET = when(uncut, _BEGUN * (s_n + EACH * u_ans * token), _TOKENS)
+BUDGET = when(uncut > 0, _BEGUN * (s_n + EACH * u_ans * token), _TOKENS)
 
 
 def mixed(requests: Any, tokens: Any) -> Any:
@@ -122,7 +122,7 @@ def mixed(requests: Any, tokens: Any) -> Any:
 def room(requests: Any) -> Any:
     """Tokens for prompts beside so many decoding requests."""
     left = Max(0, _TOKENS - EACH * requests * (token / request))
-    return when(uncut, s_n * floor(left / s_n), left)
+    return when(uncut > 0, s_n * floor(left / s_n), left)
 
 
 _n, _c = sympy.Dummy("n", nonnegative=True), sympy.Dummy("c", nonnegative=True)
@@ -252,7 +252,7 @@ capacity = Formula(
 )
 
 #: Requests whose decode steps leave room for a prompt, or for half of what an iteration takes.
-_roomy = (_TOKENS - when(uncut, s_n, Min(s_n, _TOKENS / 2))) / EACH * (request / token)
+_roomy = (_TOKENS - when(uncut > 0, s_n, Min(s_n, _TOKENS / 2))) / EACH * (request / token)
 
 closed_batch = Formula(
     N_z,
@@ -274,7 +274,7 @@ _own_room = room(N_z) / d_a
 
 prompt_chunks = Formula(
     n_chunk,
-    when(uncut, 1, ceiling(s_n / token / Max(1, _own_room / token))),
+    when(uncut > 0, 1, ceiling(s_n / token / Max(1, _own_room / token))),
     title="Iterations of a prompt in a closed loop",
     source=SARATHI,
     example=Example({uncut: 0, s_n: 5000, C_b: 2048, d_a: 1, N_z: 48, gamma_s: 0}, "3", derived="ceil(5000 / 2000)"),
@@ -289,7 +289,7 @@ def _beside(requests: Any) -> Any:
 
 
 #: Prompts that an iteration has room for, and time of one where all is taken.
-_ROOM = Max(when(uncut, s_n, token), room(N_z))
+_ROOM = Max(when(uncut > 0, s_n, token), room(N_z))
 _FIT = _ROOM / s_n
 _full = mixed(N_z, _ROOM) / _FIT
 _number = x_z / request

@@ -36,6 +36,7 @@ from mlsysim.formulas.mixers import (
     NOT_LATENT,
     ONE_HEAD,
     UNEVEN,
+    WITH_LATENTS,
     kept,
     read,
     scored,
@@ -121,7 +122,7 @@ from mlsysim.symbols.iteration import (
 )
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.lora import M_lo, t_lo
-from mlsysim.symbols.mixers import L_att, L_ix, P_mix_r, r_kv, sigma_st, t_each, t_scan, w_ix, w_near, w_pair, y_core
+from mlsysim.symbols.mixers import L_att, L_ix, P_mix_r, sigma_st, t_each, t_scan, w_ix, w_near, w_pair, y_core
 from mlsysim.symbols.parameters import P_exp, P_rt
 from mlsysim.symbols.routing import gamma_r
 from mlsysim.symbols.serving import B_max, n_out
@@ -452,7 +453,7 @@ further_layer_time = Formula(
     source=ORCA,
     assumes="Routing, latent attention and indexers launch small kernels of their own.",
     example=Example(
-        {L_moe: 58, tau_moe: 0.0075, r_kv: 512, L_att: 61, tau_lat: 0.052, L_ix: 0, tau_ix: 0.065},
+        {L_moe: 58, tau_moe: 0.0075, **WITH_LATENTS, L_att: 61, tau_lat: 0.052, L_ix: 0, tau_ix: 0.065},
         "3.607 ms",
         derived="58 * 0.0075 + 61 * 0.052",
     ),

@@ -496,6 +496,8 @@ def erlang_c_slope(c: Any, load: Any, wait: Any) -> Any:
 def when(condition: Any, then: Any, otherwise: Any = 0) -> sympy.Expr:
     """``then`` where the condition holds, else ``otherwise``."""
     one, other = sympy.sympify(then, strict=True), sympy.sympify(otherwise, strict=True)
+    if isinstance(condition, sympy.Symbol):  # sympy drops a bare one from the comparisons of further cases
+        condition = condition > 0
     if isinstance(condition, Boolean) and one != other and sympy.Piecewise not in (one.func, other.func):
         return sympy.Piecewise((one, _as_case(condition)), (other, True), evaluate=False)
     return sympy.Piecewise((one, condition), (other, True))

@@ -18,7 +18,7 @@ def test_it_prints_what_the_library_says_and_ends_with_its_basis(run):
     assert [" ".join(each.split()) for each in found.text().splitlines()[1:19]] == [
         " ".join(each.split()) for each in done.stdout.splitlines()[2:20]
     ]
-    assert "\nStack    Generic (default)" in done.stdout
+    assert "\nStack    vLLM_2026_Hopper:" in done.stdout
     assert "\nError    tpot_mean:" in done.stdout
 
 
@@ -31,7 +31,7 @@ def test_json_and_a_file_of_requests(run, tmp_path):
     told = json.loads(text[0])
     assert told["variant"] == "chunked_estimate"
     assert told["simulated"].startswith("20 requests, 4 in flight")
-    assert told["basis"]["stack"] == "Generic"
+    assert told["basis"]["stack"] == "vLLM_2026_Hopper"
     rows = list(csv.DictReader(file.read_text().splitlines()))
     assert len(rows) == 20
     assert {"arrival", "first_token", "finish", "ttft", "tpot", "e2e", "preemptions"} <= {*rows[0]}

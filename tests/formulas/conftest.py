@@ -202,6 +202,7 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         unused = {"qk_rope_head_dim"} if point.get("compressed_layers") else {"q_lora_rank", "qk_rope_head_dim"}
         point |= dict.fromkeys(unused & names, 0.0)
     if "memory_capacity" in names:
+        point |= {name: min(point[name], point["memory_capacity"]) for name in {"driver_memory"} & names}
         gives = point.get("driver_memory") or point["memory_capacity"]
         point |= {name: min(point[name], gives / 3) for name in {"context_memory", "reserved_memory"} & names}
     if point.get("finetuning"):
@@ -258,9 +259,11 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         point |= dict.fromkeys({"deferred_head_gradients"} & names, 0.0)
     if point.get("source_tokens"):
         point |= dict.fromkeys({"images"} & names, 0.0)
-    if {"slot_batch", "answer_steps"} <= names and point["computed_prompt_tokens"] > point["max_num_batched_tokens"]:
-        each = 1 + point["num_speculative_tokens"]
-        point |= {"slot_batch": point["max_num_batched_tokens"] / (4 * each), "engine_slots": 1.0}
+    sized = {"slot_batch", "answer_steps", "computed_prompt_tokens", "max_num_batched_tokens", "num_speculative_tokens"}
+    if sized <= names and point["computed_prompt_tokens"] > point["max_num_batched_tokens"]:
+        budget = point["max_num_batched_tokens"]
+        few = {"slot_batch": budget / (4 * (1 + point["num_speculative_tokens"])), "engine_slots": 1.0}
+        point |= {"computed_prompt_tokens": budget, **few}
     return point
 
 

@@ -38,7 +38,7 @@ SHORT = {
     "state_gates": 0, "state_chunk": 0, "delta_rule": False, "state_operations": 0,
 }  # fmt: skip
 DEVICE = {
-    "memory_capacity": "141 GB", "memory_bandwidth": "4800 GB/s", "peak_flops": "989 TFLOP/s",
+    "memory_capacity": "141 GiB", "memory_bandwidth": "4800 GB/s", "peak_flops": "989 TFLOP/s",
     "attention_peak_flops": "989 TFLOP/s", "node_bandwidth": "450 GB/s",
 }  # fmt: skip
 ENGINE = {**HYBRID, **DEVICE, "parameters": PARAMETERS, "precision": "bf16", "stack": "Generic"}

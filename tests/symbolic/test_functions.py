@@ -103,6 +103,12 @@ def test_the_closed_form_of_its_slope_is_the_derivative(servers):
 # --- small words ----------------------------------------------------------------------------------
 
 
+def test_a_flag_holds_in_a_comparison_of_another_case():
+    flag, size = sympy.symbols("flag size", nonnegative=True)
+    found = when(size < when(flag, 1, 3), 10, 20)
+    assert [found.subs({flag: value, size: 2}) for value in (0, 1)] == [10, 20]
+
+
 def test_when_is_nothing_otherwise():
     assert when(P > 1, h) == sympy.Piecewise((h, P > 1), (0, True))
     assert when(P > 1, h, 2) == sympy.Piecewise((h, P > 1), (2, True))
