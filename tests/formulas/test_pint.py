@@ -183,6 +183,8 @@ def pint_value(node, values):
             defined[symbol] = with_unit(pint_value(expression, defined), [unit])
             assert defined[symbol].is_compatible_with(unit.units)
         return defined[node.definitions[-1][0]]
+    if isinstance(node, sympy.ITE):
+        return visit(node.args[1] if visit(node.args[0]) else node.args[2])
     raise TypeError(f"no rule for {type(node).__name__}")
 
 

@@ -34,6 +34,7 @@ from mlsysim.symbolic.printing.order import (
     arguments,
     bare,
     called,
+    either,
     in_order_of_size,
     is_no_count,
     is_positive_half,
@@ -256,6 +257,9 @@ class Latex(LatexPrinter):
         signs = {"==": "=", ">": ">", "<": "<", ">=": r"\geq", "<=": r"\leq", "!=": r"\neq"}
         left, sign, right = sides(expr)
         return f"{self._print(left)} {signs[sign]} {self._print(right)}"
+
+    def _print_ITE(self, expr: sympy.ITE) -> str:
+        return self._print(either(expr))
 
     def _print_Piecewise(self, expr: sympy.Piecewise) -> str:
         rows = []

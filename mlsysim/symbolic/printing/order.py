@@ -168,3 +168,9 @@ def bare(expression: sympy.Basic, keep: Callable[[UnitSymbol], bool] | None = No
 def is_no_count(unit: UnitSymbol) -> bool:
     """Tell whether a unit is printed beside numbers: one that counts something is not."""
     return not set(unit.dimension) <= COUNTABLE
+
+
+def either(choice: sympy.ITE) -> Any:
+    """A choice between two conditions, as what holds in either case."""
+    case, one, other = choice.args
+    return sympy.Or(sympy.And(case, one), sympy.And(sympy.Not(case), other))  # type: ignore[arg-type]

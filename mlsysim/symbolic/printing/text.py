@@ -34,6 +34,7 @@ from mlsysim.symbolic.printing.order import (
     arguments,
     bare,
     called,
+    either,
     in_order_of_size,
     is_no_count,
     is_positive_half,
@@ -226,6 +227,9 @@ class _Text(StrPrinter):
 
     def _print_Cases(self, expr: Cases) -> str:
         return self._print(expr.args[0])
+
+    def _print_ITE(self, expr: Any) -> str:
+        return self._print(either(expr))
 
     def _print_Piecewise(self, expr: Any) -> str:
         cases = []
