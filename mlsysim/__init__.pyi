@@ -957,8 +957,11 @@ class _ServingResult(Result):
     activation_time: Quantity[Any]
     active_experts_per_token: float
     adapted_attention_edges: float
+    added_prefill: Quantity[Any]
     allreduce_time: Quantity[Any]
+    answer_crowding: float
     answer_steps: float
+    answers_ended: float
     arrival_scv: float
     attention_edges_per_rank: float
     attention_flops: Quantity[Any]
@@ -1208,6 +1211,7 @@ class _ServingResult(Result):
     frontend_wait: Quantity[Any]
     full_batch: Quantity[Any]
     full_iteration_time: Quantity[Any]
+    full_prompt_time: Quantity[Any]
     full_share: float
     full_share_of_answer: float
     full_slots_share: float
@@ -1291,6 +1295,9 @@ class _ServingResult(Result):
     lone_tpot: Quantity[Any]
     longest_iteration_part: Quantity[Any]
     lookup_parameters: float
+    loop_room: Quantity[Any]
+    loop_step: Quantity[Any]
+    loop_wait: Quantity[Any]
     lora_expert_pairs: float
     lora_expert_parameters: float
     lora_layer_tax: Quantity[Any]
@@ -4640,10 +4647,13 @@ class _EconomicsResult(Result):
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
     adapter_weights: Quantity[Any]
+    added_prefill: Quantity[Any]
     allreduce_time: Quantity[Any]
     alternate_matmul_activation: Quantity[Any]
     amortization: Quantity[Any]
+    answer_crowding: float
     answer_steps: float
+    answers_ended: float
     arrival_noise: float
     arrival_scv: float
     attention_activation: Quantity[Any]
@@ -5044,6 +5054,7 @@ class _EconomicsResult(Result):
     frontend_wait: Quantity[Any]
     full_batch: Quantity[Any]
     full_iteration_time: Quantity[Any]
+    full_prompt_time: Quantity[Any]
     full_share: float
     full_share_of_answer: float
     full_slots_share: float
@@ -5202,6 +5213,9 @@ class _EconomicsResult(Result):
     longest_iteration_part: Quantity[Any]
     longest_part_time: Quantity[Any]
     lookup_parameters: float
+    loop_room: Quantity[Any]
+    loop_step: Quantity[Any]
+    loop_wait: Quantity[Any]
     lora_expert_pairs: float
     lora_expert_parameters: float
     lora_layer_tax: Quantity[Any]
@@ -6049,8 +6063,11 @@ class _MemoryExpansionResult(Result):
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
     adapter_weights: Quantity[Any]
+    added_prefill: Quantity[Any]
     alternate_matmul_activation: Quantity[Any]
+    answer_crowding: float
     answer_steps: float
+    answers_ended: float
     arrival_scv: float
     attention_activation: Quantity[Any]
     attention_core_activation: Quantity[Any]
@@ -6412,6 +6429,7 @@ class _MemoryExpansionResult(Result):
     frontend_wait: Quantity[Any]
     full_batch: Quantity[Any]
     full_iteration_time: Quantity[Any]
+    full_prompt_time: Quantity[Any]
     full_share: float
     full_share_of_answer: float
     full_slots_share: float
@@ -6552,6 +6570,9 @@ class _MemoryExpansionResult(Result):
     lone_tpot: Quantity[Any]
     longest_segment: str
     lookup_parameters: float
+    loop_room: Quantity[Any]
+    loop_step: Quantity[Any]
+    loop_wait: Quantity[Any]
     lora_expert_parameters: float
     lora_layer_tax: Quantity[Any]
     lora_memory: Quantity[Any]

@@ -11,12 +11,28 @@ from typing import Any
 
 from sympy import And, Or, Rational, exp, sqrt
 
-from mlsysim.formulas.serving_engines import LITTLE
+from mlsysim.formulas.iteration import PASS, PASSED
+from mlsysim.formulas.replica_layout import COLOCATED
+from mlsysim.formulas.serving_engines import LITTLE, ORCA, step
 from mlsysim.formulas.varied_lengths import OWN
 from mlsysim.symbolic import Example, Formula, Max, Min, request, when
 from mlsysim.symbols.chunked import cv_in, cv_out
-from mlsysim.symbols.closed_loops import K_z, T_fr, h_0, h_1, r_poll, ttft_b, ttft_s, w_wait, x_z
-from mlsysim.symbols.deployment import N_z, Z_all, ttft_mean, u_ans
+from mlsysim.symbols.closed_loops import (
+    K_z,
+    T_fr,
+    W_z,
+    chi_z,
+    h_0,
+    h_1,
+    r_poll,
+    tau_l,
+    ttft_b,
+    ttft_s,
+    w_wait,
+    x_z,
+    y_z,
+)
+from mlsysim.symbols.deployment import D_each, N_z, Z_all, ttft_mean, u_ans
 from mlsysim.symbols.workload import s
 
 #: A closed loop that starts with all of its requests at once, and ends.
@@ -25,11 +41,6 @@ RUN = And(Z_all > 0, K_z > 0)
 LOOKS = Max(1, r_poll, w_wait)
 
 _later = Max(1, K_z - 1)
-#: Density of the ends of answers at one of them over a uniform one, mean over the rounds: their place in a round is
-#: normal, with a variance that grows by that of an answer in each.
-_CROWDED = when(
-    K_z > 0, Max(1, (2 * sqrt(_later) - 1) / _later * Rational(2821, 10000) / Max(cv_out, Rational(1, 10**6))), 1
-)
 
 
 def unmet(stalls: Any) -> Any:
@@ -42,49 +53,22 @@ def others(requests: Any) -> Any:
     return Max(0, requests / request - 1)
 
 
-def _ending(requests: Any) -> Any:
-    """Number of others whose answers end in the iteration in which one does, where they do not come evenly."""
-    given = Or(cv_in > 0, cv_out > 0, K_z > 0, LOOKS > 1, T_fr > 0)
-    return when(And(Z_all > 0, given), _CROWDED, 0) * others(requests) / Max(1, u_ans)
-
-
-def together(requests: Any) -> Any:
-    """Number of other prompts that come with one, where so many requests decode.
-
-    Those that come between two looks; where prompts are held for others, those held with one of them.
-    """
-    held = w_wait * _ending(requests)
-    return Min(others(requests), Max(Max(1, r_poll) * _ending(requests), held * (2 + held) / (1 + held)))
-
-
-def admitted(requests: Any, step: Any, prefill: Any, behind: Any) -> Any:
-    """Time from a prompt that an engine has got to the iteration that takes it, beside so many that decode.
+def admitted(step: Any, prefill: Any, behind: Any) -> Any:
+    """Time from a prompt that an engine has got to the iteration that takes it.
 
     Parameters
     ----------
-    requests
-        Requests that decode.
     step, prefill
-        Time of their step, and of the prefill of a prompt.
+        Time of a step, and of the prefill of a prompt.
     behind
         Time of the iteration that a request misses where it is sent as that starts.
     """
-    held, ending, beside = w_wait * _ending(requests), _ending(requests), others(requests)
+    held, beside = w_wait * y_z, others(N_z)
     looks = (Max(1, r_poll) - 1) / 2 + w_wait * (1 + held / 2) / (1 + held)
-    met = (step**2 + ending * prefill * (prefill + 2 * step)) / (2 * (step + ending * prefill))
-    apart = Max(0, 1 - together(requests) / Max(Rational(1, 10**9), beside))
+    met = (step**2 + y_z * prefill * (prefill + 2 * step)) / (2 * (step + y_z * prefill))
+    apart = Max(0, 1 - x_z / request / Max(Rational(1, 10**9), beside))
     missed = when(T_fr > 0, 1, 0) * met + when(And(K_z > 0, T_fr <= 0), 1, 0) * behind
     return Min(1, beside) * (looks * step + apart * missed)
-
-
-def step_or_prefills(requests: Any, step: Any, prefill: Any) -> Any:
-    """The step that a request misses, or the prefills of those that came with the one before."""
-    return exp(-together(requests)) * step + _ending(requests) * prefill
-
-
-def step_and_prompts(requests: Any, step: Any, prefill: Any) -> Any:
-    """The iteration that a request misses: a step, with the prompts that come in one."""
-    return step + _ending(requests) * prefill
 
 
 frontend_wait = Formula(
@@ -96,20 +80,65 @@ frontend_wait = Formula(
     example=Example({h_0: 20, h_1: 4, s: 1000}, "24 ms", derived="20 + 4 * 1000 / 1000"),
 )
 
+answer_crowding = Formula(
+    chi_z,
+    when(K_z > 0, Max(1, (2 * sqrt(_later) - 1) / _later * Rational(2821, 10000) / Max(cv_out, Rational(1, 10**6))), 1),
+    title="How near to each other answers of a run end",
+    source=OWN,
+    assumes="All start a run at once. The places of their ends in a round are normal, and spread with every round "
+    "until they are uniform.",
+    example=Example({cv_out: 0.0641, K_z: 10}, "2.4450", derived="(2 * 3 - 1) / 9 * 0.2821 / 0.0641"),
+)
+
+answers_ended = Formula(
+    y_z,
+    when(And(Z_all > 0, Or(cv_in > 0, cv_out > 0, K_z > 0, LOOKS > 1, T_fr > 0)), chi_z, 0)
+    * others(N_z)
+    / Max(1, u_ans),
+    title="Other answers that end in the iteration in which one does",
+    source=OWN,
+    assumes="Of those that decode, each ends in one iteration of its answer.",
+    example=Example(
+        {chi_z: 2.4450, T_fr: 0, N_z: 101, u_ans: 1000, cv_in: 0, cv_out: 0.0641, K_z: 10, Z_all: 101, r_poll: 0,
+         w_wait: 0},
+        "0.24450",
+        derived="2.4450 * 100 / 1000",
+    ),
+)  # fmt: skip
+
+_held = w_wait * y_z
+
 prompts_together = Formula(
     x_z,
-    request * together(N_z),
+    request * Min(others(N_z), Max(Max(1, r_poll) * y_z, _held * (2 + _held) / (1 + _held))),
     title="Prompts that come with another one in a closed loop",
     source=OWN,
-    assumes="Of those that decode, each ends in one iteration of its answer. All start a run at once; the places of "
-    "their ends in a round are normal, and spread with every round until they are uniform. Those that come between two "
-    "looks of the engine are taken together.",
+    assumes="Those that come between two looks of the engine are taken together; where prompts are held for others, "
+    "those held with one of them.",
+    example=Example({N_z: 101, y_z: 0.2445, r_poll: 2, w_wait: 0}, "0.489 request", derived="2 * 0.2445"),
+)
+
+loop_step = Formula(
+    tau_l, step(N_z), title="Step of a closed loop without prompts", source=ORCA, variant=COLOCATED, no_example=PASSED
+)
+
+loop_wait = Formula(
+    W_z,
+    x_z / request / 2 * D_each + admitted(tau_l, D_each, exp(-x_z / request) * tau_l + y_z * D_each),
+    title="Wait of a prompt in a closed loop",
+    source=OWN,
+    variant=COLOCATED,
+    assumes="Of the prompts that come together, half are ahead. A request that is sent as an iteration starts misses "
+    "it.",
     example=Example(
-        {T_fr: 0, N_z: 101, u_ans: 1000, cv_in: 0, cv_out: 0.0641, K_z: 10, Z_all: 101, r_poll: 0, w_wait: 0},
-        "0.24450 request",
-        derived="100 / 1000 * (2 * 3 - 1) / 9 * 0.2821 / 0.0641",
+        {N_z: 101, x_z: 0.5, y_z: 0.25, tau_l: 20, D_each: 40, r_poll: 2, w_wait: 0, T_fr: 5, K_z: 10},
+        "39.9 ms",
+        derived="10 + 10 + (1 - 0.5 / 100) * (400 + 10 * 80) / (2 * 30)",
     ),
 )
+
+#: All that a prompt of a closed loop waits for, at other numbers of requests.
+WAITS = frozenset((answer_crowding, answers_ended, prompts_together, loop_step, loop_wait, *PASS))
 
 first_token_mean = Formula(
     ttft_mean,
@@ -121,4 +150,14 @@ first_token_mean = Formula(
     example=Example({Z_all: 10, K_z: 10, ttft_s: 100, ttft_b: 600}, "150 ms", derived="600 / 10 + 0.9 * 100"),
 )
 
-FORMULAS = (frontend_wait, prompts_together, first_token_mean)
+#: Of every replica of mixed iterations.
+GATHERED = (answer_crowding, answers_ended, prompts_together)
+FORMULAS = (
+    frontend_wait,
+    answer_crowding,
+    answers_ended,
+    prompts_together,
+    loop_step,
+    loop_wait,
+    first_token_mean,
+)

@@ -14,7 +14,7 @@ import sympy
 from sympy import And, Piecewise, Rational, ceiling, exp, floor, oo
 
 from mlsysim.formulas import benchmark_runs, deployment, serving_engines, serving_load
-from mlsysim.formulas.benchmark_runs import LOOKS, RUN, admitted, step_and_prompts, unmet
+from mlsysim.formulas.benchmark_runs import GATHERED, LOOKS, RUN, admitted, unmet
 from mlsysim.formulas.iteration import PASS, PASSED
 from mlsysim.formulas.serving_engines import DISTSERVE, FURTHER, LITTLE, NEARLY, OPEN, QUEUED
 from mlsysim.formulas.serving_load import arriving, started
@@ -49,7 +49,7 @@ from mlsysim.symbols.chunked import (
     tau_Z,
     uncut,
 )
-from mlsysim.symbols.closed_loops import B_Z, T_fr, T_st, ttft_b, ttft_s, x_z
+from mlsysim.symbols.closed_loops import B_Z, A_z, T_add, T_fr, T_full, T_st, W_z, tau_l, ttft_b, ttft_s, x_z, y_z
 from mlsysim.symbols.deployment import (
     A_1,
     A_2,
@@ -288,21 +288,44 @@ def _beside(requests: Any) -> Any:
     return (n_chunk - 1) * mixed(requests, _own_room) + mixed(requests, _rest)
 
 
-#: Prompts that an iteration has room for, and time of one where all is taken.
-_ROOM = Max(when(uncut > 0, s_n, token), room(N_z))
-_FIT = _ROOM / s_n
-_full = mixed(N_z, _ROOM) / _FIT
+loop_room = Formula(
+    A_z,
+    Max(when(uncut > 0, s_n, token), room(N_z)),
+    title="Tokens of prompts beside those that decode in a closed loop",
+    source=SARATHI,
+    assumes="One at least, or a whole prompt where none is cut.",
+    example=Example({uncut: 0, C_b: 2048, d_a: 1, N_z: 48, gamma_s: 0, s_n: 924}, "2000 token", derived="2048 - 48"),
+)
+
+_FIT = A_z / s_n
+full_prompt_time = Formula(
+    T_full,
+    mixed(N_z, A_z) / Max(token / s_n, _FIT),
+    title="Time of a prompt in iterations that prompts fill",
+    source=SARATHI,
+    no_example=PASSED,
+)
+
 _number = x_z / request
 #: Prompts of an iteration that has some, where they come as Poisson's law has it.
 _together = Max(1, Min(_FIT, _number / (1 - exp(-Max(Rational(1, 10**6), _number)))))
 _more = when(
     And(x_z > 0, n_chunk <= 1),
-    (mixed(N_z, _together * s_n) - mixed(N_z, 0)) / _together,
-    _beside(N_z) - n_chunk * mixed(N_z, 0),
+    (mixed(N_z, _together * s_n) - tau_l) / _together,
+    _beside(N_z) - n_chunk * tau_l,
 )
+loop_step = Formula(
+    tau_l, mixed(N_z, 0), title="Step of a closed loop without prompts", source=SARATHI, variant=CHUNKED,
+    no_example=PASSED,
+)  # fmt: skip
+
+added_prefill = Formula(
+    T_add, Max(0, _more), title="What a prompt adds to iterations of a closed loop", source=SARATHI, no_example=PASSED
+)
+
 closed_stalls = Formula(
     T_st,
-    Max(0, N_z / request - 1) * Max(0, _more),
+    Max(0, N_z / request - 1) * T_add,
     title="What prompts of the others add to an answer in a closed loop",
     source=SARATHI,
     assumes="While a request decodes, each of the others is prefilled once.",
@@ -311,7 +334,7 @@ closed_stalls = Formula(
 
 closed_step = Formula(
     tau_Z,
-    mixed(N_z, 0) + T_st / u_ans,
+    tau_l + T_st / u_ans,
     title="Decode step in a closed loop",
     source=SARATHI,
     no_example=PASSED,
@@ -325,17 +348,26 @@ _ahead = (
         1 + _number - Max(1, _FIT),
     )
     / 2
-    * _full
+    * T_full
 )
 #: Prefill of a prompt with those that come with it.
 _with_others = when(
-    n_chunk <= 1, mixed(Max(0, N_z - request), Min(_ROOM, (1 + _number) * s_n)), _beside(Max(0, N_z - request))
+    n_chunk <= 1, mixed(Max(0, N_z - request), Min(A_z, (1 + _number) * s_n)), _beside(Max(0, N_z - request))
+)
+
+loop_wait = Formula(
+    W_z,
+    when(x_z > 0, _ahead, 0) + admitted(tau_l, T_add, tau_l + y_z * T_add),
+    title="Wait of a prompt in a closed loop",
+    source=OWN,
+    variant=CHUNKED,
+    assumes="Where the prompts that come together fill an iteration, the others wait as behind fixed services.",
+    no_example=PASSED,
 )
 
 closed_first = Formula(
     D_Z,
-    when(x_z > 0, _with_others + _ahead, _beside(Max(0, N_z - request)))
-    + admitted(N_z, mixed(N_z, 0), Max(0, _more), step_and_prompts(N_z, mixed(N_z, 0), Max(0, _more))),
+    when(x_z > 0, _with_others, _beside(Max(0, N_z - request))) + W_z,
     title="Prefill of a prompt in a closed loop",
     source=SARATHI,
     assumes="It begins as another request ends, with the prompts that come with it; where these fill an iteration the "
@@ -593,8 +625,13 @@ FORMULAS = (
     capacity,
     closed_batch,
     prompt_chunks,
+    loop_room,
+    full_prompt_time,
+    loop_step,
+    added_prefill,
     closed_stalls,
     closed_step,
+    loop_wait,
     closed_first,
     replica_rate,
     decode_batch,
@@ -631,7 +668,9 @@ def replica() -> tuple[Formula, ...]:
         serving_engines.engine_slots,
         serving_engines.closed_slots,
         serving_engines.replica_accelerators,
-        *benchmark_runs.FORMULAS,
+        benchmark_runs.frontend_wait,
+        *GATHERED,
+        benchmark_runs.first_token_mean,
         serving_load.replica_concurrency,
         serving_load.replica_load,
         deployment.deployed,

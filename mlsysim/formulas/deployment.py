@@ -505,6 +505,7 @@ def replica(kind: str = COLOCATED) -> tuple[Formula, ...]:
     """All of a replica that prefills and decodes by turns, or of two pools."""
     engines = (
         benchmark_runs.frontend_wait,
+        benchmark_runs.answer_crowding,
         benchmark_runs.first_token_mean,
         *serving_engines.FORMULAS,
         *serving_load.FORMULAS,

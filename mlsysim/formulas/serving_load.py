@@ -10,7 +10,7 @@ from typing import Any
 
 from sympy import And, Piecewise, Rational, oo
 
-from mlsysim.formulas.benchmark_runs import RUN, admitted, step_or_prefills, together
+from mlsysim.formulas.benchmark_runs import RUN, WAITS
 from mlsysim.formulas.iteration import PASSED
 from mlsysim.formulas.replica_layout import COLOCATED, DISAGGREGATED
 from mlsysim.formulas.serving_engines import (
@@ -33,10 +33,11 @@ from mlsysim.symbolic import (
     Min,
     Root,
     Source,
+    evaluated_at,
     request,
     when,
 )
-from mlsysim.symbols.closed_loops import B_Z, K_z, T_fr, ttft_b
+from mlsysim.symbols.closed_loops import B_Z, K_z, T_fr, W_z, ttft_b
 from mlsysim.symbols.deployment import (
     D_1,
     V_N,
@@ -78,15 +79,12 @@ replica_concurrency = Formula(
 )
 
 
-def _waited(requests: Any) -> Any:
-    """Time that a prompt of a closed loop waits, beside so many requests that decode."""
-    ahead, alone = together(requests), step(requests)
-    return ahead / 2 * D_each + admitted(requests, alone, D_each, step_or_prefills(requests, alone, D_each))
-
+#: Wait of a prompt beside as many requests that decode as the root stands for.
+_WAITED = evaluated_at(W_z, {N_z: N_e}, WAITS)
 
 closed_batch = Formula(
     N_z,
-    when(Z_all > 0, Min(B_Z, Root(N_e, N_e + shared_rate(N_e, N_e) * (D_1 + T_fr + _waited(N_e)), Z_e, 0, Z_e)), 0),
+    when(Z_all > 0, Min(B_Z, Root(N_e, N_e + shared_rate(N_e, N_e) * (D_1 + T_fr + _WAITED), Z_e, 0, Z_e)), 0),
     title="Requests that decode in a closed loop",
     source=LITTLE,
     variant=COLOCATED,

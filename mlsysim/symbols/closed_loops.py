@@ -77,6 +77,52 @@ x_z = variable(
     "evenly.",
     nonnegative(),
 )
+chi_z = variable(
+    "answer_crowding",
+    r"\chi_{\circlearrowleft}",
+    "count",
+    "Density of the ends of answers at one of them over that of ends that come evenly, mean over the rounds of a run.",
+    nonnegative(),
+)
+y_z = variable(
+    "answers_ended",
+    r"y_{\circlearrowleft}",
+    "count",
+    "Other answers of a closed loop that end in the iteration in which one does; 0 where they come evenly.",
+    nonnegative(),
+)
+tau_l = variable(
+    "loop_step", r"\tau_{\mathrm{l}}", "ms", "Step of those that decode in a closed loop, without prompts.",
+    nonnegative(),
+)  # fmt: skip
+A_z = variable(
+    "loop_room",
+    r"A_{\circlearrowleft}",
+    "token",
+    "Tokens of prompts that an iteration of a closed loop has room for.",
+    nonnegative(),
+)
+T_full = variable(
+    "full_prompt_time",
+    r"T_{\mathrm{full}}",
+    "ms",
+    "Time of a prompt in iterations of a closed loop that prompts fill.",
+    nonnegative(),
+)
+T_add = variable(
+    "added_prefill",
+    r"T_{\mathrm{add}}",
+    "ms",
+    "What a prompt of another adds to the iterations of a closed loop.",
+    nonnegative(),
+)
+W_z = variable(
+    "loop_wait",
+    r"W_{\circlearrowleft}",
+    "ms",
+    "Time from a prompt of a closed loop that an engine has got to the iteration that takes it.",
+    nonnegative(),
+)
 T_st = variable(
     "closed_stalls",
     r"T_{\circlearrowleft,\mathrm{st}}",

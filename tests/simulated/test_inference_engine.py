@@ -447,7 +447,7 @@ def agree(run, expected):
 def test_an_engine_keeps_its_rules(mixed):
     rng = np.random.default_rng(11 if mixed else 12)
     preempted = 0
-    for _ in range(tries(120, quick=8)):
+    for _ in range(tries(120, quick=15)):
         load = drawn_load(rng)
         needed = int((load.prompt + load.answer).max())
         engine = Engine(
@@ -465,7 +465,7 @@ def test_an_engine_keeps_its_rules(mixed):
 
 def test_pools_keep_their_rules():
     rng = np.random.default_rng(13)
-    for _ in range(tries(120, quick=8)):
+    for _ in range(tries(120, quick=15)):
         load = drawn_load(rng)
         pools = Pools(
             CURVED,
