@@ -988,6 +988,7 @@ class _ServingResult(Result):
     bidirectional: float
     blockless_layers: float
     bunch_size: Quantity[Any]
+    burst_prompts: float
     burst_stall: Quantity[Any]
     burstiness: float
     busy_share: float
@@ -1076,6 +1077,7 @@ class _ServingResult(Result):
     clearing_share: float
     clearing_time: Quantity[Any]
     closed_batch: Quantity[Any]
+    closed_context: Quantity[Any]
     closed_first: Quantity[Any]
     closed_slots: Quantity[Any]
     closed_stalls: Quantity[Any]
@@ -1256,6 +1258,7 @@ class _ServingResult(Result):
     isl: Quantity[Any]
     isl_cv: float
     iteration_bottleneck: str
+    iteration_budget: Quantity[Any]
     iteration_loras: float
     iteration_mean: Quantity[Any]
     iteration_overhead: Quantity[Any]
@@ -1319,6 +1322,7 @@ class _ServingResult(Result):
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
+    missed_iteration: Quantity[Any]
     mixer_bytes: Quantity[Any]
     mixer_matrix_elements: float
     mixer_parameters: float
@@ -1414,6 +1418,7 @@ class _ServingResult(Result):
     prompt_wait_probability: float
     prompt_wait_scale: Quantity[Any]
     prompts: Quantity[Any]
+    prompts_gathered: float
     prompts_together: Quantity[Any]
     pue: float
     q_lora_rank: float
@@ -2339,6 +2344,7 @@ class _IterationResult(Result):
     kv_memory_fraction: float
     kv_read_efficiency: float
     kv_read_stretch: float
+    last_prefill_batch: Quantity[Any]
     layer_tax: Quantity[Any]
     layers: float
     link_efficiency: float
@@ -2398,6 +2404,7 @@ class _IterationResult(Result):
     prefill_attention_time: Quantity[Any]
     prefill_batch: Quantity[Any]
     prefill_batch_time: Quantity[Any]
+    prefill_batches: float
     prefix_hit_rate: float
     product_bytes: Quantity[Any]
     prompt_host_layer_time: Quantity[Any]
@@ -4699,6 +4706,7 @@ class _EconomicsResult(Result):
     bubble_fraction: float
     bubble_time: Quantity[Any]
     bunch_size: Quantity[Any]
+    burst_prompts: float
     burst_stall: Quantity[Any]
     burstiness: float
     busy_share: float
@@ -4792,6 +4800,7 @@ class _EconomicsResult(Result):
     clearing_share: float
     clearing_time: Quantity[Any]
     closed_batch: Quantity[Any]
+    closed_context: Quantity[Any]
     closed_first: Quantity[Any]
     closed_slots: Quantity[Any]
     closed_stalls: Quantity[Any]
@@ -5136,6 +5145,7 @@ class _EconomicsResult(Result):
     isl: Quantity[Any]
     isl_cv: float
     iteration_bottleneck: str
+    iteration_budget: Quantity[Any]
     iteration_loras: float
     iteration_mean: Quantity[Any]
     iteration_overhead: Quantity[Any]
@@ -5268,6 +5278,7 @@ class _EconomicsResult(Result):
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
     microbatch_group: float
+    missed_iteration: Quantity[Any]
     mixer_bytes: Quantity[Any]
     mixer_matrix_elements: float
     mixer_parameters: float
@@ -5408,6 +5419,7 @@ class _EconomicsResult(Result):
     prompt_wait_probability: float
     prompt_wait_scale: Quantity[Any]
     prompts: Quantity[Any]
+    prompts_gathered: float
     prompts_together: Quantity[Any]
     pue: float
     q_lora_rank: float
@@ -6109,6 +6121,7 @@ class _MemoryExpansionResult(Result):
     blockless_layers: float
     bubble_time: Quantity[Any]
     bunch_size: Quantity[Any]
+    burst_prompts: float
     burst_stall: Quantity[Any]
     burstiness: float
     c10_log_rank: float
@@ -6199,6 +6212,7 @@ class _MemoryExpansionResult(Result):
     clearing_share: float
     clearing_time: Quantity[Any]
     closed_batch: Quantity[Any]
+    closed_context: Quantity[Any]
     closed_first: Quantity[Any]
     closed_slots: Quantity[Any]
     closed_stalls: Quantity[Any]
@@ -6501,6 +6515,7 @@ class _MemoryExpansionResult(Result):
     interleaved_stages: float
     isl: Quantity[Any]
     isl_cv: float
+    iteration_budget: Quantity[Any]
     iteration_mean: Quantity[Any]
     iteration_overhead: Quantity[Any]
     iteration_second_moment: Quantity[Any]
@@ -6610,6 +6625,7 @@ class _MemoryExpansionResult(Result):
     micro_batch_wait_time: Quantity[Any]
     micro_batches: float
     microbatch_group: float
+    missed_iteration: Quantity[Any]
     mixer_bytes: Quantity[Any]
     mixer_matrix_elements: float
     mixer_parameters: float
@@ -6741,6 +6757,7 @@ class _MemoryExpansionResult(Result):
     prompt_wait: Quantity[Any]
     prompt_wait_probability: float
     prompt_wait_scale: Quantity[Any]
+    prompts_gathered: float
     prompts_together: Quantity[Any]
     q_lora_rank: float
     qk_nope_head_dim: float

@@ -26,6 +26,7 @@ from mlsysim.symbols.closed_loops import (
     h_1,
     r_poll,
     tau_l,
+    tau_miss,
     ttft_b,
     ttft_s,
     w_wait,
@@ -53,22 +54,18 @@ def others(requests: Any) -> Any:
     return Max(0, requests / request - 1)
 
 
-def admitted(step: Any, prefill: Any, behind: Any) -> Any:
-    """Time from a prompt that an engine has got to the iteration that takes it.
+def missed(step: Any, prefill: Any, behind: Any) -> Any:
+    """Rest of the iteration that a request misses, by times of a step, of a prefill and of one that it is behind."""
+    met = (step**2 + y_z * prefill * (prefill + 2 * step)) / (2 * (step + y_z * prefill))
+    return when(T_fr > 0, met, when(K_z > 0, behind, 0))
 
-    Parameters
-    ----------
-    step, prefill
-        Time of a step, and of the prefill of a prompt.
-    behind
-        Time of the iteration that a request misses where it is sent as that starts.
-    """
+
+def admitted(step: Any) -> Any:
+    """Time from a prompt that an engine has got to the iteration that takes it, by the time of a step."""
     held, beside = w_wait * y_z, others(N_z)
     looks = (Max(1, r_poll) - 1) / 2 + w_wait * (1 + held / 2) / (1 + held)
-    met = (step**2 + y_z * prefill * (prefill + 2 * step)) / (2 * (step + y_z * prefill))
     apart = Max(0, 1 - x_z / request / Max(Rational(1, 10**9), beside))
-    missed = when(T_fr > 0, 1, 0) * met + when(And(K_z > 0, T_fr <= 0), 1, 0) * behind
-    return Min(1, beside) * (looks * step + apart * missed)
+    return Min(1, beside) * (looks * step + apart * tau_miss)
 
 
 frontend_wait = Formula(
@@ -122,23 +119,36 @@ loop_step = Formula(
     tau_l, step(N_z), title="Step of a closed loop without prompts", source=ORCA, variant=COLOCATED, no_example=PASSED
 )
 
+missed_iteration = Formula(
+    tau_miss,
+    missed(tau_l, D_each, exp(-x_z / request) * tau_l + y_z * D_each),
+    title="Rest of the iteration that a request misses",
+    source=OWN,
+    variant=COLOCATED,
+    assumes="A request that is sent as an iteration starts misses it; behind a frontend it comes at any time.",
+    example=Example(
+        {x_z: 0.5, y_z: 0.25, tau_l: 20, D_each: 40, T_fr: 5, K_z: 10},
+        "20 ms",
+        derived="(400 + 10 * 80) / (2 * 30)",
+    ),
+)
+
 loop_wait = Formula(
     W_z,
-    x_z / request / 2 * D_each + admitted(tau_l, D_each, exp(-x_z / request) * tau_l + y_z * D_each),
+    x_z / request / 2 * D_each + admitted(tau_l),
     title="Wait of a prompt in a closed loop",
     source=OWN,
     variant=COLOCATED,
-    assumes="Of the prompts that come together, half are ahead. A request that is sent as an iteration starts misses "
-    "it.",
+    assumes="Of the prompts that come together, half are ahead.",
     example=Example(
-        {N_z: 101, x_z: 0.5, y_z: 0.25, tau_l: 20, D_each: 40, r_poll: 2, w_wait: 0, T_fr: 5, K_z: 10},
+        {N_z: 101, x_z: 0.5, y_z: 0.25, tau_l: 20, tau_miss: 20, D_each: 40, r_poll: 2, w_wait: 0},
         "39.9 ms",
         derived="10 + 10 + (1 - 0.5 / 100) * (400 + 10 * 80) / (2 * 30)",
     ),
 )
 
 #: All that a prompt of a closed loop waits for, at other numbers of requests.
-WAITS = frozenset((answer_crowding, answers_ended, prompts_together, loop_step, loop_wait, *PASS))
+WAITS = frozenset((answer_crowding, answers_ended, prompts_together, loop_step, missed_iteration, loop_wait, *PASS))
 
 first_token_mean = Formula(
     ttft_mean,
@@ -158,6 +168,7 @@ FORMULAS = (
     answers_ended,
     prompts_together,
     loop_step,
+    missed_iteration,
     loop_wait,
     first_token_mean,
 )

@@ -14,7 +14,7 @@ import sympy
 from sympy import And, Piecewise, Rational, ceiling, exp, floor, oo
 
 from mlsysim.formulas import benchmark_runs, deployment, serving_engines, serving_load
-from mlsysim.formulas.benchmark_runs import GATHERED, LOOKS, RUN, admitted, unmet
+from mlsysim.formulas.benchmark_runs import GATHERED, LOOKS, RUN, admitted, missed, unmet
 from mlsysim.formulas.iteration import PASS, PASSED
 from mlsysim.formulas.serving_engines import DISTSERVE, FURTHER, LITTLE, NEARLY, OPEN, QUEUED
 from mlsysim.formulas.serving_load import arriving, started
@@ -49,7 +49,25 @@ from mlsysim.symbols.chunked import (
     tau_Z,
     uncut,
 )
-from mlsysim.symbols.closed_loops import B_Z, A_z, T_add, T_fr, T_full, T_st, W_z, tau_l, ttft_b, ttft_s, x_z, y_z
+from mlsysim.symbols.closed_loops import (
+    B_Z,
+    A_z,
+    C_it,
+    K_z,
+    T_add,
+    T_fr,
+    T_full,
+    T_st,
+    W_z,
+    b_z,
+    g_z,
+    tau_l,
+    tau_miss,
+    ttft_b,
+    ttft_s,
+    x_z,
+    y_z,
+)
 from mlsysim.symbols.deployment import (
     A_1,
     A_2,
@@ -105,8 +123,15 @@ EACH = 1 + gamma_s
 _TOKENS = C_b * d_a
 #: Requests that a full iteration begins where prompts are not cut: each brings its prompt and its decode steps.
 _BEGUN = Max(floor(_TOKENS / (s_n + EACH * u_ans * token)), Min(1, Max(0, _TOKENS - s_n) / (EACH * u_ans * token)))
-#: Tokens that full iterations take, mean.
-BUDGET = when(uncut > 0, _BEGUN * (s_n + EACH * u_ans * token), _TOKENS)
+
+iteration_budget = Formula(
+    C_it,
+    when(uncut > 0, _BEGUN * (s_n + EACH * u_ans * token), _TOKENS),
+    title="Tokens that full iterations take",
+    source=SARATHI,
+    assumes="Of whole prompts as many as fit, each with its decode steps.",
+    example=Example({uncut: 0, C_b: 2048, d_a: 2, s_n: 924, gamma_s: 0, u_ans: 100}, "4096 token", derived="2048 * 2"),
+)
 
 
 def mixed(requests: Any, tokens: Any) -> Any:
@@ -119,10 +144,14 @@ def mixed(requests: Any, tokens: Any) -> Any:
     return evaluated_at(t_it, changed, PASS) + when(requests > 0, t_dr, 0)
 
 
+def left(requests: Any) -> Any:
+    """Tokens that so many decoding requests leave."""
+    return Max(0, _TOKENS - EACH * requests * (token / request))
+
+
 def room(requests: Any) -> Any:
     """Tokens for prompts beside so many decoding requests."""
-    left = Max(0, _TOKENS - EACH * requests * (token / request))
-    return when(uncut > 0, s_n * floor(left / s_n), left)
+    return when(uncut > 0, s_n * floor(left(requests) / s_n), left(requests))
 
 
 _n, _c = sympy.Dummy("n", nonnegative=True), sympy.Dummy("c", nonnegative=True)
@@ -145,7 +174,7 @@ def _law(output: str, share: Any = 0, rate: Any = None) -> Any:
         osl=n_out,
         isl_cv=cv_in,
         osl_cv=cv_out,
-        token_budget=BUDGET,
+        token_budget=C_it,
         pair_time=tau_pair,
         max_num_seqs=B_e,
         decode_tokens=EACH,
@@ -175,12 +204,12 @@ pair_time = Formula(
 
 full_batch = Formula(
     N_full,
-    request * u_ans * BUDGET / (s_n + EACH * u_ans * token),
+    request * u_ans * C_it / (s_n + EACH * u_ans * token),
     title="Requests that decode where every iteration is full",
     source=SARATHI,
     assumes="A request brings its prompt and the tokens of its decode steps; a full iteration clears the budget.",
     example=Example(
-        {uncut: 0, u_ans: 100, C_b: 2048, d_a: 1, s_n: 924, gamma_s: 0},
+        {C_it: 2048, u_ans: 100, s_n: 924, gamma_s: 0},
         "200 request",
         derived="100 * 2048 / (924 + 100)",
     ),
@@ -209,8 +238,8 @@ slot_batch = Formula(
 slot_decode_share = Formula(
     p_sl,
     Piecewise(
-        (exp(-_ending / request), s_n <= room(N_sl)),
-        (Max(0, 1 - _ending * s_n / (request * room(N_sl))), _ending * s_n < request * room(N_sl)),
+        (exp(-_ending / request), s_n <= left(N_sl)),
+        (when(uncut > 0, 0, Max(0, 1 - _ending * s_n / (request * left(N_sl)))), _ending * s_n < request * left(N_sl)),
         (0, True),
     ),
     title="Iterations without prompts where every slot is taken",
@@ -237,7 +266,7 @@ slot_capacity = Formula(
     no_example=PASSED,
 )
 
-_budget = BUDGET * request / ((s_n + EACH * u_ans * token) * tau_full)
+_budget = C_it * request / ((s_n + EACH * u_ans * token) * tau_full)
 
 
 capacity = Formula(
@@ -270,7 +299,7 @@ closed_batch = Formula(
 )
 
 #: Tokens that a prompt may have of an iteration: it has one attention rank.
-_own_room = room(N_z) / d_a
+_own_room = left(N_z) / d_a
 
 prompt_chunks = Formula(
     n_chunk,
@@ -307,11 +336,19 @@ full_prompt_time = Formula(
 )
 
 _number = x_z / request
-#: Prompts of an iteration that has some, where they come as Poisson's law has it.
-_together = Max(1, Min(_FIT, _number / (1 - exp(-Max(Rational(1, 10**6), _number)))))
+
+prompts_gathered = Formula(
+    g_z,
+    Max(1, Min(_FIT, _number / (1 - exp(-Max(Rational(1, 10**6), _number))))),
+    title="Prompts of an iteration of a closed loop that has some",
+    source=OWN,
+    assumes="They come as Poisson's law has it.",
+    example=Example({A_z: 2000, s_n: 500, x_z: 1}, "1.5820", derived="1 / (1 - exp(-1))"),
+)
+
 _more = when(
     And(x_z > 0, n_chunk <= 1),
-    (mixed(N_z, _together * s_n) - tau_l) / _together,
+    (mixed(N_z, g_z * s_n) - tau_l) / g_z,
     _beside(N_z) - n_chunk * tau_l,
 )
 loop_step = Formula(
@@ -355,9 +392,19 @@ _with_others = when(
     n_chunk <= 1, mixed(Max(0, N_z - request), Min(A_z, (1 + _number) * s_n)), _beside(Max(0, N_z - request))
 )
 
+missed_iteration = Formula(
+    tau_miss,
+    missed(tau_l, T_add, tau_l + y_z * T_add),
+    title="Rest of the iteration that a request misses",
+    source=OWN,
+    variant=CHUNKED,
+    assumes="A request that is sent as an iteration starts misses it; behind a frontend it comes at any time.",
+    example=Example({y_z: 0.25, tau_l: 20, T_add: 40, T_fr: 5, K_z: 10}, "20 ms", derived="(400 + 10 * 80) / (2 * 30)"),
+)
+
 loop_wait = Formula(
     W_z,
-    when(x_z > 0, _ahead, 0) + admitted(tau_l, T_add, tau_l + y_z * T_add),
+    when(x_z > 0, _ahead, 0) + admitted(tau_l),
     title="Wait of a prompt in a closed loop",
     source=OWN,
     variant=CHUNKED,
@@ -442,14 +489,24 @@ slot_wait_mean = Formula(
 )
 
 _RESERVED = Min(B_Z, Z_e)
-#: Prompts of an iteration at the start of a run, and those that decode meanwhile, mean.
-_begun = Max(Rational(1, 10**6), Min(_RESERVED / request, room(_RESERVED / 2) / s_n))
-_beside_start = Max(0, _RESERVED - _begun * request) / 2
+
+burst_prompts = Formula(
+    b_z,
+    Max(Rational(1, 10**6), Min(_RESERVED / request, room(_RESERVED / 2) / s_n)),
+    title="Prompts of an iteration at the start of a run",
+    source=OWN,
+    assumes="Half of those that have a slot decode meanwhile.",
+    example=Example(
+        {B_Z: 64, Z_e: 50, uncut: 0, C_b: 2025, d_a: 1, gamma_s: 0, s_n: 500}, "4", derived="(2025 - 25) / 500"
+    ),
+)
+
+_beside_start = Max(0, _RESERVED - b_z * request) / 2
 
 burst_first_token = Formula(
     ttft_b,
     started(
-        mixed(_beside_start, _begun * s_n) * (_RESERVED / request + Max(1, _begun)) / (2 * _begun),
+        mixed(_beside_start, b_z * s_n) * (_RESERVED / request + Max(1, b_z)) / (2 * b_z),
         _RESERVED,
     ),
     title="Mean time to first token of the requests that start a run under chunked prefill",
@@ -528,7 +585,7 @@ gap_quantile = Formula(
     itl_99,
     Piecewise(
         (_law("itl_p99"), OPEN),
-        (mixed(N_z, Min(s_n, room(N_z))), N_z * s_n > BUDGET * n_out * (request / token) / 100),
+        (mixed(N_z, Min(s_n, room(N_z))), N_z * s_n > C_it * n_out * (request / token) / 100),
         (mixed(N_z, 0), True),
     ),
     title="Time between two tokens that 99% of them stay below",
@@ -615,6 +672,7 @@ binding_promise = Formula(
 )  # fmt: skip
 
 FORMULAS = (
+    iteration_budget,
     prefilled_tokens,
     pair_time,
     full_batch,
@@ -627,10 +685,12 @@ FORMULAS = (
     prompt_chunks,
     loop_room,
     full_prompt_time,
+    prompts_gathered,
     loop_step,
     added_prefill,
     closed_stalls,
     closed_step,
+    missed_iteration,
     loop_wait,
     closed_first,
     replica_rate,
@@ -638,6 +698,7 @@ FORMULAS = (
     batch_variance,
     slot_wait_probability,
     slot_wait_mean,
+    burst_prompts,
     burst_first_token,
     first_token_mean,
     first_token_quantile,
@@ -666,6 +727,7 @@ def replica() -> tuple[Formula, ...]:
         serving_engines.answer_steps,
         serving_engines.draft_time,
         serving_engines.engine_slots,
+        serving_engines.closed_context,
         serving_engines.closed_slots,
         serving_engines.replica_accelerators,
         benchmark_runs.frontend_wait,

@@ -13,7 +13,7 @@ from sympy import And, Piecewise, Rational, ceiling, exp, log, oo, sqrt
 
 from mlsysim.formulas import benchmark_runs, chunked_chain, deployment, serving_latencies, serving_waits
 from mlsysim.formulas.benchmark_runs import unmet
-from mlsysim.formulas.chunked_chain import BUDGET, EACH, SARATHI, mixed
+from mlsysim.formulas.chunked_chain import EACH, SARATHI, mixed
 from mlsysim.formulas.deployment import best_rate, by_load
 from mlsysim.formulas.iteration import PASSED
 from mlsysim.formulas.replica_layout import COLOCATED
@@ -37,7 +37,7 @@ from mlsysim.symbolic import (
     when,
 )
 from mlsysim.symbols.batching import k_T, v_T
-from mlsysim.symbols.chunked import C_b, N_full, N_sl, cv_in, cv_out, mu_sl, s_n, tau_full, tau_Z, uncut
+from mlsysim.symbols.chunked import N_full, N_sl, cv_in, cv_out, mu_sl, s_n, tau_full, tau_Z
 from mlsysim.symbols.chunked_prefill import (
     P_0,
     P_1,
@@ -70,7 +70,7 @@ from mlsysim.symbols.chunked_prefill import (
     w_left,
     x_full,
 )
-from mlsysim.symbols.closed_loops import K_z, T_fr, T_st, ttft_s
+from mlsysim.symbols.closed_loops import C_it, K_z, T_fr, T_st, ttft_s
 from mlsysim.symbols.deployment import (
     A_1,
     D_1,
@@ -111,7 +111,7 @@ from mlsysim.symbols.deployment import (
     x_first,
     y_w,
 )
-from mlsysim.symbols.iteration import d_a, gamma_s
+from mlsysim.symbols.iteration import gamma_s
 from mlsysim.symbols.serving import n_out
 from mlsysim.symbols.varied_lengths import T_short
 
@@ -143,17 +143,15 @@ counted_rate = Formula(
 _INFLOW = lam_1 / request * s_n
 
 #: Tokens of prompts where every iteration is full.
-_FREE = BUDGET * s_n / (s_n + u_ans * EACH * token)
+_FREE = C_it * s_n / (s_n + u_ans * EACH * token)
 
 prompt_room_seen = Formula(
     A_n,
-    Max(token, BUDGET - EACH * N_met * (token / request), _FREE / 2),
+    Max(token, C_it - EACH * N_met * (token / request), _FREE / 2),
     title="Tokens of prompts beside the requests that one meets",
     source=SARATHI,
     variant=KIND,
-    example=Example(
-        {uncut: 0, C_b: 2048, d_a: 1, N_met: 48, gamma_s: 0, s_n: 924, u_ans: 100}, "2000 token", derived="2048 - 48"
-    ),
+    example=Example({C_it: 2048, N_met: 48, gamma_s: 0, s_n: 924, u_ans: 100}, "2000 token", derived="2048 - 48"),
 )
 
 full_time_seen = Formula(
@@ -195,7 +193,7 @@ prompt_room = Formula(
     source=SARATHI,
     variant=KIND,
     example=Example(
-        {uncut: 0, A_n: 2000, x_full: 0.1, C_b: 2048, d_a: 1, s_n: 924, u_ans: 100, gamma_s: 0},
+        {C_it: 2048, A_n: 2000, x_full: 0.1, s_n: 924, u_ans: 100, gamma_s: 0},
         "1984.8 token",
         derived="2000 - 0.1 * 152",
     ),
@@ -985,6 +983,7 @@ FORMULAS = (late_varied, *_LOADED, replica_goodput)
 def replica() -> tuple[Formula, ...]:
     """The formulas of a replica of mixed iterations, in closed form."""
     saturated = (
+        chunked_chain.iteration_budget,
         chunked_chain.prefilled_tokens,
         chunked_chain.full_batch,
         chunked_chain.saturated_iteration,
@@ -997,13 +996,16 @@ def replica() -> tuple[Formula, ...]:
         *benchmark_runs.GATHERED,
         chunked_chain.loop_room,
         chunked_chain.full_prompt_time,
+        chunked_chain.prompts_gathered,
         chunked_chain.loop_step,
         chunked_chain.added_prefill,
         chunked_chain.closed_stalls,
+        chunked_chain.missed_iteration,
         chunked_chain.loop_wait,
         chunked_chain.closed_first,
         chunked_chain.closed_step,
         chunked_chain.replica_rate,
+        chunked_chain.burst_prompts,
         chunked_chain.burst_first_token,
         chunked_chain.binding_promise,
     )

@@ -28,7 +28,7 @@ from mlsysim.symbolic import (
 )
 from mlsysim.symbols.batching import s_end
 from mlsysim.symbols.chunked import cv_in, cv_out
-from mlsysim.symbols.closed_loops import B_Z
+from mlsysim.symbols.closed_loops import B_Z, s_z
 from mlsysim.symbols.deployment import (
     B_P,
     D_1,
@@ -213,6 +213,14 @@ engine_slots = Formula(
 #: Share of an answer that is cached when memory is full, and of memory that is then taken.
 _ANSWERED, _TAKEN = Rational(7, 10), Rational(95, 100)
 
+closed_context = Formula(
+    s_z,
+    s + _ANSWERED * n_out,
+    title="Context that a request of a full closed loop keeps",
+    source=OWN,
+    example=Example({s: 1000, n_out: 100}, "1070 token", derived="1000 + 0.7 * 100"),
+)
+
 closed_slots = Formula(
     B_Z,
     Max(
@@ -221,7 +229,7 @@ closed_slots = Formula(
             And(Z_all > 0, cv_out > 0),
             Min(
                 d_a * B_seq,
-                floor(_TAKEN * n_all * (request / token) / (kept(s + _ANSWERED * n_out, t * kv_rank) / token)),
+                floor(_TAKEN * n_all * (request / token) / (kept(s_z, t * kv_rank) / token)),
             ),
             0,
         ),
@@ -341,6 +349,7 @@ FORMULAS = (
     prompt_interval,
     pool_prompt_interval,
     engine_slots,
+    closed_context,
     closed_slots,
     prompt_slots,
     replica_accelerators,

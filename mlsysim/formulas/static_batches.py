@@ -16,7 +16,21 @@ from mlsysim.formulas.replica_layout import tokens
 from mlsysim.symbolic import Example, Formula, Max, Min, evaluated_at, request, token, when
 from mlsysim.symbols.chunked import C_b
 from mlsysim.symbols.deployment import e2e_mean, tpot_mean, ttft_mean
-from mlsysim.symbols.iteration import R_gen, T_all, g_pre, h_c, n_dec, n_grp, n_pro, one_by_one, t_fst, t_g, t_it
+from mlsysim.symbols.iteration import (
+    R_gen,
+    T_all,
+    g_last,
+    g_pre,
+    h_c,
+    n_bt,
+    n_dec,
+    n_grp,
+    n_pro,
+    one_by_one,
+    t_fst,
+    t_g,
+    t_it,
+)
 from mlsysim.symbols.serving import n_out
 from mlsysim.symbols.workload import s
 
@@ -68,12 +82,25 @@ first_prompt_time = Formula(
     no_example=PASSED,
 )
 
-_batches = floor(_behind / Max(g_pre, request / 1000))
-_rest = Max(0, _behind - _batches * g_pre)
+prefill_batches = Formula(
+    n_bt,
+    floor(_behind / Max(g_pre, request / 1000)),
+    title="Prefills of as many prompts as fit",
+    source=ORCA,
+    example=Example({n_dec: 20, one_by_one: 0, g_pre: 8}, "2", derived="floor(20 / 8)"),
+)
+
+last_prefill_batch = Formula(
+    g_last,
+    Max(0, _behind - n_bt * g_pre),
+    title="Prompts of the last prefill",
+    source=ORCA,
+    example=Example({n_dec: 20, one_by_one: 0, g_pre: 8, n_bt: 2}, "4 request", derived="20 - 2 * 8"),
+)
 
 all_prompts_time = Formula(
     T_all,
-    t_fst + _batches * t_g + when(_rest > 0, _prefilled(_rest), 0),
+    t_fst + n_bt * t_g + when(g_last > 0, _prefilled(g_last), 0),
     title="Prefill of all prompts of a batch",
     source=ORCA,
     no_example=PASSED,
@@ -83,7 +110,7 @@ first_token_mean = Formula(
     ttft_mean,
     when(
         n_dec > 0,
-        ((n_dec - _rest) * t_fst + g_pre * t_g * _batches * (_batches + 1) / 2 + _rest * T_all) / n_dec,
+        ((n_dec - g_last) * t_fst + g_pre * t_g * n_bt * (n_bt + 1) / 2 + g_last * T_all) / n_dec,
         0,
     ),
     title="Mean time to first token of a batch",
@@ -91,7 +118,7 @@ first_token_mean = Formula(
     variant=NAME,
     assumes="Prompts that are prefilled together get their first tokens together.",
     example=Example(
-        {n_dec: 20, one_by_one: 0, g_pre: 8, t_fst: 0, t_g: 100, T_all: 260},
+        {n_dec: 20, n_bt: 2, g_last: 4, g_pre: 8, t_fst: 0, t_g: 100, T_all: 260},
         "172 ms",
         derived="(8 * 100 + 8 * 200 + 4 * 260) / 20",
     ),
@@ -131,6 +158,8 @@ FORMULAS = (
     prefill_batch,
     prefill_batch_time,
     first_prompt_time,
+    prefill_batches,
+    last_prefill_batch,
     all_prompts_time,
     first_token_mean,
     last_token_mean,

@@ -95,6 +95,33 @@ tau_l = variable(
     "loop_step", r"\tau_{\mathrm{l}}", "ms", "Step of those that decode in a closed loop, without prompts.",
     nonnegative(),
 )  # fmt: skip
+C_it = variable(
+    "iteration_budget", r"C_{\mathrm{it}}", "token", "Tokens that full iterations take, mean.", nonnegative()
+)
+b_z = variable(
+    "burst_prompts", r"b_{\circlearrowleft}", "count", "Prompts of an iteration at the start of a run.", nonnegative()
+)
+tau_miss = variable(
+    "missed_iteration",
+    r"\tau_{\mathrm{miss}}",
+    "ms",
+    "What is left of the iteration that a request misses.",
+    nonnegative(),
+)
+g_z = variable(
+    "prompts_gathered",
+    r"g_{\circlearrowleft}",
+    "count",
+    "Prompts of an iteration of a closed loop that has some.",
+    nonnegative(),
+)
+s_z = variable(
+    "closed_context",
+    r"s_{\circlearrowleft}",
+    "token",
+    "Tokens that a request of a full closed loop keeps.",
+    nonnegative(),
+)
 A_z = variable(
     "loop_room",
     r"A_{\circlearrowleft}",

@@ -438,6 +438,16 @@ t_fst = variable(
     "Prefill of the prompt that finds the engine idle; 0 where all come at once.",
     nonnegative(),
 )
+n_bt = variable(
+    "prefill_batches",
+    r"n_{\mathrm{b}}",
+    "count",
+    "Prefills of as many prompts together as there is room for.",
+    nonnegative(),
+)
+g_last = variable(
+    "last_prefill_batch", r"g_{\mathrm{last}}", "request", "Prompts that are left for a last prefill.", nonnegative()
+)
 g_pre = variable(
     "prefill_batch", r"g_{\mathrm{pre}}", "request", "Prompts of a batch that are prefilled together.", nonnegative()
 )
