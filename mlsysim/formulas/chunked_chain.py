@@ -14,7 +14,7 @@ import sympy
 from sympy import And, Piecewise, Rational, ceiling, exp, floor, oo
 
 from mlsysim.formulas import benchmark_runs, deployment, serving_engines, serving_load
-from mlsysim.formulas.benchmark_runs import GATHERED, LOOKS, RUN, admitted, missed, unmet
+from mlsysim.formulas.benchmark_runs import LOOKS, RUN, admitted, missed, unmet
 from mlsysim.formulas.iteration import PASS, PASSED
 from mlsysim.formulas.serving_engines import DISTSERVE, FURTHER, LITTLE, NEARLY, OPEN, QUEUED
 from mlsysim.formulas.serving_load import arriving, started
@@ -731,7 +731,7 @@ def replica() -> tuple[Formula, ...]:
         serving_engines.closed_slots,
         serving_engines.replica_accelerators,
         benchmark_runs.frontend_wait,
-        *GATHERED,
+        *benchmark_runs.GATHERED,
         benchmark_runs.first_token_mean,
         serving_load.replica_concurrency,
         serving_load.replica_load,

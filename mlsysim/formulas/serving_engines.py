@@ -215,10 +215,11 @@ _ANSWERED, _TAKEN = Rational(7, 10), Rational(95, 100)
 
 closed_context = Formula(
     s_z,
-    s + _ANSWERED * n_out,
+    kept(s + _ANSWERED * n_out, t * kv_rank),
     title="Context that a request of a full closed loop keeps",
     source=OWN,
-    example=Example({s: 1000, n_out: 100}, "1070 token", derived="1000 + 0.7 * 100"),
+    assumes="In tokens of layers that attend to everything.",
+    no_example="the reach of attention",
 )
 
 closed_slots = Formula(
@@ -229,7 +230,7 @@ closed_slots = Formula(
             And(Z_all > 0, cv_out > 0),
             Min(
                 d_a * B_seq,
-                floor(_TAKEN * n_all * (request / token) / (kept(s_z, t * kv_rank) / token)),
+                floor(_TAKEN * n_all * (request / token) / (s_z / token)),
             ),
             0,
         ),

@@ -177,7 +177,7 @@ def test_a_family_is_explained_by_its_name():
 def test_members_that_are_all_zero_share_one_line():
     found = STEP.solve(**{**RUN, "model": "Llama3_8B"}, tp_size=1)
     text = block(found.explain(), "What is summed over a group")
-    assert "\n  dp   16060.5 MB  q_red·(" in text
+    assert "\n  dp   16060.5 MB  P_t,d,max·q_red" in text
     assert text.endswith("\n  zero for edp")
 
 

@@ -328,7 +328,7 @@ class TestWithoutAFleet:
 
 depth = variable("pool_depth", "D", "meter", 'Depth of the <b>pool</b> & its "lid".')
 volume = variable("pool_volume", "V", "meter**3", "Volume of a cubic pool, 10 % spare.")
-share = variable("pool_share", "x", "count", "Half of it.")
+share = variable("half_share", "x", "count", "Half of it.")
 
 
 class PoolModel(PerformanceModel):

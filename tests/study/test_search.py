@@ -242,8 +242,8 @@ class TestAsked:
             layout=linked(tp_size=[1, 2, 8, 8], pp_size=[8, 4, 2, 4]),
             dp_size=derived("512 / (tp_size * pp_size)"),
             zero_stage=[1, 3],
-            maximize="parameters / total_memory * memory_capacity",
-            subject_to="total_memory <= 0.9 * memory_capacity",
+            maximize="parameters / total_memory * usable_memory",
+            subject_to="total_memory <= 0.9 * usable_memory",
             top=100,
         )
         values, expected = [value for (value,) in found.objectives], []

@@ -125,7 +125,7 @@ PAIRS = linked(tp_size=[1, 2], pp_size=[2, 1])
             {"hardware": "H100", "tp_size": [1, 2]},
             {"hardware": "A100", "tp_size": [1, 2]},
             r"attributes \(hardware: NVIDIA H100 SXM5 80 GB there, NVIDIA A100 SXM4 80 GB here; "
-            r"memory_capacity: 85.52 GB there, 85.90 GB here\); nothing",
+            r"memory_capacity: 85.52 GB there, 85.90 GB here; driver_memory: 85.06 GB there, 84.99 GB here\); nothing",
         ),
         (
             {"batch_size": 64, "tp_size": [1, 2]},

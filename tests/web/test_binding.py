@@ -240,7 +240,7 @@ def test_a_page_says_on_what_its_answer_rests_as_the_command_line_does(kind, fun
             except MlsysimError:
                 continue
             jobs.append((variant, {name: str(value) for name, value in given.items()}))
-            ((_, stack), (_, error)) = answer.lines()
+            ((_, stack), (_, error), *_) = answer.lines()
             wanted.append((stack, error.partition(": ")[2]))
     (tmp_path / "jobs.json").write_text(json.dumps(jobs))
     answers = json.loads(run(data_script(data) + script(printed) + BASIS, tmp_path, tmp_path / "jobs.json"))
