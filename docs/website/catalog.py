@@ -28,6 +28,8 @@ TITLES = {
     "Systems.Clusters": "Fleets",
     "Systems.Fabrics": "Fabrics",
     "Systems.Memories": "Kinds of memory",
+    "Systems.Engines": "Inference engines",
+    "Systems.Traffic": "Traffic of benchmarks and of others",
 }
 
 
