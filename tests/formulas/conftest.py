@@ -63,7 +63,7 @@ WITHOUT = (
     "concurrency", "num_replicas", "ttft_slo", "tpot_slo", "e2e_slo", "replica_goodput", "num_speculative_tokens",
     "prefill_cost_share", "isl_cv", "osl_cv", "prompt_time_cv", "short_answer_variance", "cohort_size",
     "remote_kv_share", "expert_efficiency", "weight_only_expert_efficiency", "num_rounds", "poll_interval",
-    "batch_wait", "frontend_wait", "prompts_together", "whole_prompts", "answers_ended", "loop_wait", "added_prefill",
+    "batch_wait", "frontend_wait", "prompts_together", "whole_prompts",
 )  # fmt: skip
 #: Zero where nobody waits for a slot.
 FREE = ("slot_wait_probability", "prompt_slot_wait_probability")
