@@ -21,7 +21,7 @@ SLOPED = [formula for formula in NUMERIC if formula.name not in LATE and formula
 
 
 #: Directions of one call, the same for all formulas: operations of one shape are compiled once.
-DIRECTIONS = 180
+DIRECTIONS = 200
 
 
 @pytest.fixture(scope="module")
