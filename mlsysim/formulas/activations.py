@@ -527,23 +527,12 @@ largest_layer_activation = Formula(
     title="Everything one layer makes for its backward pass",
     source=AUTOGRAD,
     example=Example(
-        {
-            L_nb: 0,
-            L: 61,
-            L_moe: 58,
-            x_norm: 28676,
-            x_attn: 204936,
-            x_core: 512,
-            x_drop: 0,
-            x_inp: 0,
-            x_ffn: 110592,
-            x_moe: 341060,
-            n_B: 2,
-        },
+        {L_nb: 0, L: 61, L_moe: 58, x_norm: 28676, x_attn: 204936, x_core: 512, x_drop: 0, x_inp: 0, x_ffn: 110592,
+         x_moe: 341060, n_B: 2},
         "603860 byte/token",
         derived="2 * 28676 + 204936 + 512 + max(110592, 341060)",
     ),
-)
+)  # fmt: skip
 
 backward_buffer = Formula(
     A_bwd,
@@ -577,16 +566,9 @@ logit_bytes = Formula(
     c_loss,
     by_label(
         loss_kernel,
-        {
-            "eager": 12 * byte,
-            "eager_referenced": 12 * byte + q_a,
-            "compiled": 14 * byte,
-            "fast": 8 * byte,
-            "megatron": 6 * byte,
-            "megatron_fused": 10 * byte,
-            "chunked": q_a + q_a / loss_chunks,
-            "fused_linear": byte / 2,
-        },
+        {"eager": 12 * byte, "eager_referenced": 12 * byte + q_a, "compiled": 14 * byte, "fast": 8 * byte,
+         "megatron": 6 * byte, "megatron_fused": 10 * byte, "chunked": q_a + q_a / loss_chunks,
+         "fused_linear": byte / 2},
     ),
     title="Bytes of one logit at the loss",
     source=Source("liang2024", "section 2.2.1"),
@@ -595,7 +577,7 @@ logit_bytes = Formula(
     "In chunks: 16-bit logits, and the gradient of one chunk. Fused with the head, less than half a byte.",
     accuracy="12 bytes is the peak PyTorch reaches; 6 the one of Megatron-LM, within 0.01%.",
     example=Example({loss_kernel: "chunked", loss_chunks: 8, q_a: 2}, "2.25 byte", derived="2 + 2 / 8"),
-)
+)  # fmt: skip
 
 #: Where logits are ever whole, so that the gradient of the head is not made at the loss.
 _chunked: Any = Eq(loss_kernel, label(loss_kernel, "chunked"))

@@ -42,6 +42,8 @@ RUN = And(Z_all > 0, K_z > 0)
 LOOKS = Max(1, r_poll, w_wait)
 
 _later = Max(1, K_z - 1)
+#: Density of the difference of two places of a normal law at zero, for a unit variance: 1 / (2 sqrt(pi)), rounded.
+_AT_ONCE = Rational(2821, 10000)
 
 
 def unmet(stalls: Any) -> Any:
@@ -54,18 +56,18 @@ def others(requests: Any) -> Any:
     return Max(0, requests / request - 1)
 
 
-def missed(step: Any, prefill: Any, behind: Any) -> Any:
+def missed(alone: Any, prefill: Any, behind: Any) -> Any:
     """Rest of the iteration that a request misses, by times of a step, of a prefill and of one that it is behind."""
-    met = (step**2 + y_z * prefill * (prefill + 2 * step)) / (2 * (step + y_z * prefill))
+    met = (alone**2 + y_z * prefill * (prefill + 2 * alone)) / (2 * (alone + y_z * prefill))
     return when(T_fr > 0, met, when(K_z > 0, behind, 0))
 
 
-def admitted(step: Any) -> Any:
+def admitted(alone: Any) -> Any:
     """Time from a prompt that an engine has got to the iteration that takes it, by the time of a step."""
     held, beside = w_wait * y_z, others(N_z)
     looks = (Max(1, r_poll) - 1) / 2 + w_wait * (1 + held / 2) / (1 + held)
     apart = Max(0, 1 - x_z / request / Max(Rational(1, 10**9), beside))
-    return Min(1, beside) * (looks * step + apart * tau_miss)
+    return Min(1, beside) * (looks * alone + apart * tau_miss)
 
 
 frontend_wait = Formula(
@@ -79,7 +81,7 @@ frontend_wait = Formula(
 
 answer_crowding = Formula(
     chi_z,
-    when(K_z > 0, Max(1, (2 * sqrt(_later) - 1) / _later * Rational(2821, 10000) / Max(cv_out, Rational(1, 10**6))), 1),
+    when(K_z > 0, Max(1, (2 * sqrt(_later) - 1) / _later * _AT_ONCE / Max(cv_out, Rational(1, 10**6))), 1),
     title="How near to each other answers of a run end",
     source=OWN,
     assumes="All start a run at once. The places of their ends in a round are normal, and spread with every round "

@@ -14,10 +14,10 @@ import sympy
 from sympy import And, Piecewise, Rational, ceiling, exp, floor, oo
 
 from mlsysim.formulas import benchmark_runs, deployment, serving_engines, serving_load
-from mlsysim.formulas.benchmark_runs import LOOKS, RUN, admitted, missed, unmet
+from mlsysim.formulas.benchmark_runs import LOOKS, RUN, admitted, missed, others, unmet
 from mlsysim.formulas.iteration import PASS, PASSED
 from mlsysim.formulas.serving_engines import DISTSERVE, FURTHER, LITTLE, NEARLY, OPEN, QUEUED
-from mlsysim.formulas.serving_load import arriving, started
+from mlsysim.formulas.serving_load import RESERVED, arriving, started
 from mlsysim.formulas.varied_lengths import LEVEL, OWN, PROMPT_SQUARE
 from mlsysim.symbolic import (
     Example,
@@ -159,7 +159,7 @@ _iteration = (_n, _c, mixed(_n * request, _c * token))
 
 
 def _left(promise: Any) -> Any:
-    """What is left of a promise behind what is in front of the engine."""
+    """Rest of a promise behind what is in front of the engine."""
     return Max(promise - T_fr, promise / 10**9)
 
 
@@ -362,7 +362,7 @@ added_prefill = Formula(
 
 closed_stalls = Formula(
     T_st,
-    Max(0, N_z / request - 1) * T_add,
+    others(N_z) * T_add,
     title="What prompts of the others add to an answer in a closed loop",
     source=SARATHI,
     assumes="While a request decodes, each of the others is prefilled once.",
@@ -429,23 +429,12 @@ replica_rate = Formula(
     source=LITTLE,
     variant=CHUNKED,
     example=Example(
-        {
-            Z_all: 50,
-            N_z: 40,
-            B_Z: 40,
-            B_e: 40,
-            T_fr: 0,
-            D_Z: 200,
-            u_ans: 100,
-            tau_Z: 18,
-            mu_e: 30,
-            lam_all: 0,
-            c_dep: 1,
-        },
+        {Z_all: 50, N_z: 40, B_Z: 40, B_e: 40, T_fr: 0, D_Z: 200, u_ans: 100, tau_Z: 18, mu_e: 30, lam_all: 0,
+         c_dep: 1},
         "20 request/s",
         derived="40 / (0.2 + 100 * 0.018)",
     ),
-)
+)  # fmt: skip
 
 decode_batch = Formula(
     N_e,
@@ -488,11 +477,9 @@ slot_wait_mean = Formula(
     no_example=_CHAIN,
 )
 
-_RESERVED = Min(B_Z, Z_e)
-
 burst_prompts = Formula(
     b_z,
-    Max(Rational(1, 10**6), Min(_RESERVED / request, room(_RESERVED / 2) / s_n)),
+    Max(Rational(1, 10**6), Min(RESERVED / request, room(RESERVED / 2) / s_n)),
     title="Prompts of an iteration at the start of a run",
     source=OWN,
     assumes="Half of those that have a slot decode meanwhile.",
@@ -501,13 +488,13 @@ burst_prompts = Formula(
     ),
 )
 
-_beside_start = Max(0, _RESERVED - b_z * request) / 2
+_beside_start = Max(0, RESERVED - b_z * request) / 2
 
 burst_first_token = Formula(
     ttft_b,
     started(
-        mixed(_beside_start, b_z * s_n) * (_RESERVED / request + Max(1, b_z)) / (2 * b_z),
-        _RESERVED,
+        mixed(_beside_start, b_z * s_n) * (RESERVED / request + Max(1, b_z)) / (2 * b_z),
+        RESERVED,
     ),
     title="Mean time to first token of the requests that start a run under chunked prefill",
     source=OWN,

@@ -760,24 +760,12 @@ token_mean = Formula(
     source=SARATHI,
     variant=KIND,
     example=Example(
-        {
-            Z_all: 0,
-            mu_e: 4,
-            rho_e: 0.5,
-            u_ans: 50,
-            tau_N: 20,
-            X_1: 100,
-            n_out: 101,
-            N_e: 1,
-            lam_e: 1,
-            T_short: 2,
-            K_z: 0,
-            T_st: 0,
-        },
+        {Z_all: 0, mu_e: 4, rho_e: 0.5, u_ans: 50, tau_N: 20, X_1: 100, n_out: 101, N_e: 1, lam_e: 1, T_short: 2,
+         K_z: 0, T_st: 0},
         "13 ms",
         derived="(50 * 20 + 100) / 100 + 2",
     ),
-)
+)  # fmt: skip
 
 token_spread = Formula(
     tpot_sd,

@@ -171,23 +171,12 @@ last_in_time = Formula(
     variant=WHOLE,
     assumes="By the law of their quantiles. Where lengths are alike none is sooner than a request alone.",
     example=Example(
-        {
-            T_3: 900,
-            Z_all: 0,
-            rho_e: 0.5,
-            e2e_mean: 900,
-            v_T: 0.25,
-            y_T: 0.1,
-            w_T: 1,
-            T_fr: 0,
-            D_1: 50,
-            n_out: 101,
-            tpot_1: 5,
-        },
+        {T_3: 900, Z_all: 0, rho_e: 0.5, e2e_mean: 900, v_T: 0.25, y_T: 0.1, w_T: 1, T_fr: 0, D_1: 50, n_out: 101,
+         tpot_1: 5},
         "0.53983",
         derived="0.539827837",
     ),
-)
+)  # fmt: skip
 
 first_correlation = Formula(
     r_F,

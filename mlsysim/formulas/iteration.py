@@ -326,23 +326,12 @@ head_time = Formula(
     source=WILLIAMS,
     assumes="Weights of the head stay at 16 bit in a checkpoint of 8 or 4 bits, unless it says otherwise.",
     example=Example(
-        {
-            V: 128256,
-            h_V: 8192,
-            t: 2,
-            z_w: 1,
-            q_l: 2,
-            phi_w: 0.7,
-            eta_mem: 0.85,
-            B_mem: 3350,
-            N_out: 100,
-            F_16: 989,
-            eta: 0.633,
-        },
+        {V: 128256, h_V: 8192, t: 2, z_w: 1, q_l: 2, phi_w: 0.7, eta_mem: 0.85, B_mem: 3350, N_out: 100, F_16: 989,
+         eta: 0.633},
         "0.40536 ms",
         derived="128256 * 8192 / 2 * ((2 / (0.85 * 3350e9))**2 + (2 * 100 / (989e12 * 0.633))**2)**0.5 * 1e3",
     ),
-)
+)  # fmt: skip
 
 activation_traffic = Formula(
     x_it,

@@ -150,11 +150,6 @@ HOOKS = "Within 0.2% of the saved tensors of PyTorch layers: plain, dropout, Lla
 
 #: Where keys and values are kept as one compressed vector.
 IS_LATENT = r_kv > 0
-#: Width of what the heads of a rank give.
-y_out = a * when(IS_LATENT, d_v, d_v_h) / t
-#: Inputs of worked examples: latent attention, and 32 heads without.
-WITH_LATENTS = {r_kv: 512}
-OF_HEADS = {a: 32, r_kv: 0, d_v: 0, d_v_h: 128}
 #: Where an indexer picks tokens, and not entries that stand for several.
 PICKS_TOKENS = And(k_ix > 0, m_ix <= 0)
 EAGER: Any = Eq(elementwise_kernels, label(elementwise_kernels, "eager"))
@@ -172,6 +167,11 @@ _TWICE = And(_kernel("flash_te"), m > 1)
 
 #: An example without such attention.
 NOT_LATENT = {r_kv: 0}
+#: Width of what the heads of a rank give.
+y_out = a * when(IS_LATENT, d_v, d_v_h) / t
+#: Inputs of worked examples: latent attention, and 32 heads without.
+WITH_LATENTS = {r_kv: 512}
+OF_HEADS = {a: 32, **NOT_LATENT, d_v: 0, d_v_h: 128}
 #: One whose layers with a window read all that they keep.
 NOT_CHUNKED = {chunked: 0, k_ix: 0, L_ix: 0, d_ix: 0, m_ix: 0}
 #: One whose layers read no compressed entries.

@@ -575,27 +575,12 @@ communication_buffers = Formula(
     "the buffer into which tokens for experts are gathered where they are not exchanged.",
     convention=RANK,
     example=Example(
-        {
-            T_unit: 109060096,
-            q_a: 2,
-            Z: 2,
-            n_z: 8,
-            n_g["edp"]: 8,
-            p: 4,
-            n_tok: 8192,
-            h: 4096,
-            sigma: 2,
-            sequence_parallel: 1,
-            t: 2,
-            dispatcher: "alltoall",
-            L_moe: 0,
-            e: 1,
-            n_g["etp"]: 2,
-        },
+        {T_unit: 109060096, q_a: 2, Z: 2, n_z: 8, n_g["edp"]: 8, p: 4, n_tok: 8192, h: 4096, sigma: 2,
+         sequence_parallel: 1, t: 2, dispatcher: "alltoall", L_moe: 0, e: 1, n_g["etp"]: 2},
         "0.35234 GB",
         derived="(2 * 109060096 + 2 * 2 * 8192 * 4096 / 2 + 2 * 8192 * 4096) / 1e9",
     ),
-)
+)  # fmt: skip
 
 FORMULAS = (
     expert_tensor_ranks,

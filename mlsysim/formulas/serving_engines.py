@@ -15,6 +15,7 @@ from mlsysim.formulas import continuous_batching, iteration, replica_layout
 from mlsysim.formulas.iteration import PASS, PASSED
 from mlsysim.formulas.mixers import kept
 from mlsysim.formulas.replica_layout import ACCELERATORS, APART, COLOCATED, DISAGGREGATED
+from mlsysim.formulas.varied_lengths import OWN
 from mlsysim.symbolic import (
     Example,
     Formula,
@@ -68,7 +69,6 @@ from mlsysim.symbols.workload import s
 ORCA = Source("yu2022", "section 3")
 LITTLE = Source("little1961")
 DISTSERVE = Source("zhong2024", "section 3")
-OWN = Source("own")
 #: Prompts are prefilled whole, on whichever engines.
 WHOLE = "whole_prompts"
 #: Tokens of an answer after the first, which the prefill gives.

@@ -391,30 +391,12 @@ pool_token_mean = Formula(
     assumes="The second token waits for the transfer, for those ahead of it on the link, for a slot, and for the step "
     "under way.",
     example=Example(
-        {
-            Z_all: 0,
-            mu_e: 4,
-            rho_e: 0.5,
-            u_ans: 100,
-            tau_N: 20,
-            t_x: 100,
-            lam_e: 5,
-            N_e: 0,
-            n_out: 101,
-            y_d: 1,
-            B_e: 16,
-            D_1: 50,
-            Z_e: 0,
-            cv_in: 0,
-            T_fr: 0,
-            T_short: 0,
-            P_s: 0,
-            theta_s: 0,
-        },
+        {Z_all: 0, mu_e: 4, rho_e: 0.5, u_ans: 100, tau_N: 20, t_x: 100, lam_e: 5, N_e: 0, n_out: 101, y_d: 1,
+         B_e: 16, D_1: 50, Z_e: 0, cv_in: 0, T_fr: 0, T_short: 0, P_s: 0, theta_s: 0},
         "21.5 ms",
         derived="(100 * 20 + 100 * (1 + 0.5 / (2 * 0.5))) / 100",
     ),
-)
+)  # fmt: skip
 
 #: Changes of the batch, in the square of a time per token.
 _SPREAD = (b_N / (E_tok * request)) ** 2 * V_N

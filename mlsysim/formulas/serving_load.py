@@ -10,7 +10,7 @@ from typing import Any
 
 from sympy import And, Piecewise, Rational, oo
 
-from mlsysim.formulas.benchmark_runs import RUN, WAITS
+from mlsysim.formulas.benchmark_runs import RUN, WAITS, others
 from mlsysim.formulas.iteration import PASSED
 from mlsysim.formulas.replica_layout import COLOCATED, DISAGGREGATED
 from mlsysim.formulas.serving_engines import (
@@ -141,11 +141,12 @@ def started(first: Any, slots: Any) -> Any:
     return when(RUN, T_fr + first + Max(0, Z_e - slots) / (2 * lam_e), 0)
 
 
-_RESERVED = Min(B_Z, Z_e)
+#: Requests of a run that have a slot at its start.
+RESERVED = Min(B_Z, Z_e)
 
 burst_first_token = Formula(
     ttft_b,
-    started(D_1 + Max(0, _RESERVED / request - 1) / 2 * D_each, _RESERVED),
+    started(D_1 + others(RESERVED) / 2 * D_each, RESERVED),
     title="Mean time to first token of the requests that start a run",
     source=OWN,
     variant=COLOCATED,
@@ -159,7 +160,7 @@ burst_first_token = Formula(
 
 pools_burst_first_token = Formula(
     ttft_b,
-    when(RUN, when(mu_e > 0, T_fr + D_1 + Max(0, Z_e / request - 1) / 2 * D_each / x_p, oo), 0),
+    when(RUN, when(mu_e > 0, T_fr + D_1 + others(Z_e) / 2 * D_each / x_p, oo), 0),
     title="Mean time to first token of the requests that start a run of pools",
     source=OWN,
     variant=DISAGGREGATED,

@@ -315,29 +315,12 @@ elementwise_time = Formula(
     assumes="Eager attention writes and reads its scores thirteen bytes a number at 16 bit.",
     accuracy=CALIBRATED,
     example=Example(
-        {
-            n_tok: 8192,
-            ell_s: 20,
-            rho_el: 0,
-            kappa: 1,
-            x_el: 52224,
-            x_el_redo: 0,
-            x_cast: 0,
-            x_inp: 0,
-            rho_lin: 0,
-            V_wide: 0,
-            attention_kernel: "flash",
-            rho_attn: 0,
-            q_a: 2,
-            a_r: 8,
-            s: 8192,
-            B_mem: 3350,
-            eta_mem: 0.8,
-        },
+        {n_tok: 8192, ell_s: 20, rho_el: 0, kappa: 1, x_el: 52224, x_el_redo: 0, x_cast: 0, x_inp: 0, rho_lin: 0,
+         V_wide: 0, attention_kernel: "flash", rho_attn: 0, q_a: 2, a_r: 8, s: 8192, B_mem: 3350, eta_mem: 0.8},
         "9.578 ms",
         derived="8192 * 20 * 3 * 52224 / (3350e9 * 0.8) * 1e3",
     ),
-)
+)  # fmt: skip
 
 summing_layers = Formula(
     ell_sum,
@@ -692,28 +675,12 @@ longest_part = Formula(
     source=Source("williams2009"),
     variant="per_operator",
     example=Example(
-        {
-            M_usable: 80,
-            M: 60,
-            T_max: 860,
-            n_mb: 4,
-            T_host: 0,
-            t_stage_host: 210,
-            T_lin: 720,
-            T_attn: 80,
-            T_head: 20,
-            T_el: 40,
-            T_tp: 288,
-            T_ep: 204,
-            T_cp: 24,
-            T_bub: 850,
-            T_pp: 10,
-            T_dp: 130,
-        },
+        {M_usable: 80, M: 60, T_max: 860, n_mb: 4, T_host: 0, t_stage_host: 210, T_lin: 720, T_attn: 80, T_head: 20,
+         T_el: 40, T_tp: 288, T_ep: 204, T_cp: 24, T_bub: 850, T_pp: 10, T_dp: 130},
         "Pipeline",
         derived="60 <= 80 and 0 <= 0 and 720 + 80 + 20 < 860 and 850 + 10 >= 860",
     ),
-)
+)  # fmt: skip
 
 FORMULAS = (
     data_parallel_ranks,

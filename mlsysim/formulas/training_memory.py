@@ -56,7 +56,7 @@ from mlsysim.symbols.workload import L, P, h, q, s
 
 
 def _read(each: str) -> Any:
-    """Whether users of the stack read that number."""
+    """Condition that users of the stack read that number."""
     return Eq(memory_reading, label(memory_reading, each))
 
 

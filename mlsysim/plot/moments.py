@@ -96,7 +96,7 @@ def moments(found: Result, *, ax: Axes | None = None) -> Axes:
 
 
 def _binds(found: Result, name: str) -> bool:
-    """Whether a moment is the one at which the rank holds the most."""
+    """Tell whether a moment is the one at which the rank holds the most."""
     return name.removesuffix("_memory") == found["peak_moment"].lower()
 
 

@@ -94,7 +94,7 @@ class Rules(NamedTuple):
     poll: int
     """Iterations of decoding between two looks at what has come."""
     whole: bool
-    """Whether no prompt is cut."""
+    """True where no prompt is cut."""
     wait: int
     """Iterations that prompts are held for others, while requests decode."""
 

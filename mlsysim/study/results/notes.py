@@ -176,7 +176,7 @@ def of_others(stack: Any, device: Any) -> str:
 
 
 def _without_stack(binding: Binding) -> Iterator[str]:
-    """That an engine has no stack for a device."""
+    """Say that an engine has no stack for a device."""
     argument = argument_of(type(binding.model), Engine)
     if argument not in binding.entries or "stack" in binding.entries or "stack" not in binding.model.arguments:
         return
@@ -186,24 +186,23 @@ def _without_stack(binding: Binding) -> Iterator[str]:
 
 
 def _unknown(engine: Any, entry: Any) -> str:
-    """That an engine has no stack for the device of an entry; empty where it has one."""
+    """Say that an engine has no stack for the device of an entry; empty where it has one."""
     if entry is not None and stack_for(engine, entry.device) is not None:
         return ""
     known = ", ".join(stack.key for stack in stacks_of(engine.name) if stack.devices)
     device = "no device" if entry is None else entry.device.key or entry.device.name
-    return f"no stack of {engine.name} knows {device}: its times are those of Generic" + f" (it has {known})" * bool(
-        known
-    )
+    said = f"no stack of {engine.name} knows {device}: its times are those of Generic"
+    return f"{said} (it has {known})" if known else said
 
 
 def _other_experts(binding: Binding) -> Iterator[str]:
-    """That the experts of a model are of another shape than those that a stack was calibrated on."""
+    """Say that the experts of a model are of another shape than those that a stack was calibrated on."""
     if "stack" in binding.entries and "model" in binding.entries:
         yield from _counted(binding, _each(_guessed, over(binding, "stack"), over(binding, "model")))
 
 
 def _guessed(stack: Any, model: Any) -> str:
-    """That times of the experts of a model are a guess; empty where a stack rests on such experts, or names none."""
+    """Say that times of the experts of a model are a guess; empty where a stack rests on such, or names none."""
     known = stack.expert_models if isinstance(stack, Stack) else ()
     if not known or not isinstance(model, SparseTransformerWorkload):
         return ""
