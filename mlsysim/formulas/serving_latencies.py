@@ -117,10 +117,12 @@ first_token_mean = Formula(
 #: waits for a slot, after its first token, where all slots are taken.
 _before = (Z_e - y_d * N_e) / lam_e - t_x
 _slot = when(N_e >= B_e, Max(0, _before - D_1 - T_fr), 0)
+#: The rest, without a difference of near numbers.
+_first = when(N_e >= B_e, Min(_before, D_1 + T_fr), _before)
 
 pool_first_token_mean = Formula(
     ttft_s,
-    when(STEADY, when(OPEN, T_fr + D_w, _before - _slot), oo),
+    when(STEADY, when(OPEN, T_fr + D_w, _first), oo),
     title="Mean time to first token of a pool that prefills, without the start of a run",
     source=DISTSERVE,
     variant=DISAGGREGATED,
