@@ -612,11 +612,20 @@ class _Binder:
         if name in self.model.defaults:
             self._put(name, self.model.canonical_default(name), (), DEFAULT)
             return
+        if self._superseded(name):
+            self._put(name, 0.0, (), DEFAULT)
+            return
         value = self.model.fallback(name, self._rate_format)
         if value is not None:
             self._put(name, value.canonical, (), value)
         elif name in self.free:
             self._put(name, np.nan, (), GIVEN)
+
+    def _superseded(self, name: str) -> bool:
+        """Tell whether an argument is given to which the default of an input gives way."""
+        return any(
+            self._gives_way(slot, name, []) for _, slot in self.model.givers.get(name, ()) if slot.default
+        )
 
     def _bind_from_entries(self, name: str) -> bool:
         for argument, slot in self.model.givers.get(name, ()):

@@ -6,6 +6,7 @@ from sympy import Eq, false
 
 from mlsysim.catalog import Accelerator, Fleet, TransformerWorkload
 from mlsysim.formulas import (
+    attention_core,
     collectives,
     data_parallel_traffic,
     economics,
@@ -69,6 +70,7 @@ DISTRIBUTED = swapped(
         *data_parallel_traffic.FORMULAS,
         *expert_products.FORMULAS,
         *layer_time.FORMULAS,
+        *attention_core.FORMULAS,
         *exchange_overlap.FORMULAS,
         *step_time.FORMULAS,
         *economics.TRAINING,
@@ -76,6 +78,8 @@ DISTRIBUTED = swapped(
     ),
 )
 _MEMORY = TrainingMemoryModel
+#: What a board says of the rate of products and exponentials; 0 where it is not known.
+BOARD = ("power_limit", "exponential_rate", "compute_capability")
 #: Memory of a rank that was measured, and rates and times of a step that were.
 MEMORY = ("weights", "gradients", "optimizer_state", "activations", "total_memory")
 TIMED = ("step_time", "training_time", "tokens_per_second", "tokens_per_second_per_accelerator", "mfu")
@@ -129,6 +133,7 @@ class DistributedModel(PerformanceModel):
                 "memory_bandwidth",
                 "peak_flops",
                 "attention_peak_flops",
+                *BOARD,
                 "node_bandwidth",
                 "switch_reduces",
                 "direct_mesh",
@@ -144,6 +149,7 @@ class DistributedModel(PerformanceModel):
                 "memory_bandwidth",
                 "peak_flops",
                 "attention_peak_flops",
+                *BOARD,
                 "accelerators_per_node",
                 "node_bandwidth",
                 "switch_reduces",
@@ -159,8 +165,12 @@ class DistributedModel(PerformanceModel):
         "stack": stack.stack_slot(
             (
                 "efficiency",
+                "step_flop_energy",
+                "expert_product_ratio",
                 "attention_efficiency",
+                "attention_kernel_share",
                 "memory_efficiency",
+                "elementwise_efficiency",
                 "scan_efficiency",
                 "scan_chunk_time",
                 "link_efficiency",
@@ -174,10 +184,16 @@ class DistributedModel(PerformanceModel):
                 "tp_overlap",
                 "cp_overlap",
                 "ep_overlap",
+                "two_batch_hidden_share",
+                "hidden_traffic_cost",
+                "slice_cost",
                 "exchange_multiprocessor_share",
                 "eight_bit_efficiency",
                 "host_operation_time",
                 "layer_operations",
+                "moe_layer_operations",
+                "all_to_all_operations",
+                "dispatcher",
                 "expert_operations",
                 "grouped_experts",
                 "captured_share",
@@ -209,6 +225,8 @@ class DistributedModel(PerformanceModel):
         **SAVED_DEFAULTS,
         "activation_checkpointing": "none",
         "pipeline_split": "balanced",
+        "dispatcher": "fused",
+        **dict.fromkeys(BOARD, 0),
         "reduce_dtype": "as_gradients",
         "dispatch_dtype": "as_precision",
         "combine_dtype": "as_precision",
