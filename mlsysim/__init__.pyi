@@ -2790,6 +2790,9 @@ class _DistributedInputs(TypedDict, total=False):
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
+    power_limit: float | str | Quantity[Any]
+    exponential_rate: float | str | Quantity[Any]
+    compute_capability: float | str | Quantity[Any]
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
@@ -2801,8 +2804,12 @@ class _DistributedInputs(TypedDict, total=False):
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
+    step_flop_energy: float | str | Quantity[Any]
+    expert_product_ratio: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
+    attention_kernel_share: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
+    elementwise_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
     scan_chunk_time: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
@@ -2816,10 +2823,16 @@ class _DistributedInputs(TypedDict, total=False):
     tp_overlap: float | str | Quantity[Any]
     cp_overlap: float | str | Quantity[Any]
     ep_overlap: float | str | Quantity[Any]
+    two_batch_hidden_share: float | str | Quantity[Any]
+    hidden_traffic_cost: float | str | Quantity[Any]
+    slice_cost: float | str | Quantity[Any]
     exchange_multiprocessor_share: float | str | Quantity[Any]
     eight_bit_efficiency: float | str | Quantity[Any]
     host_operation_time: float | str | Quantity[Any]
     layer_operations: float | str | Quantity[Any]
+    moe_layer_operations: float | str | Quantity[Any]
+    all_to_all_operations: float | str | Quantity[Any]
+    dispatcher: str
     expert_operations: float | str | Quantity[Any]
     grouped_experts: bool | str
     captured_share: float | str | Quantity[Any]
@@ -2844,6 +2857,7 @@ class _DistributedResult(Result):
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
     adapter_weights: Quantity[Any]
+    all_to_all_operations: float
     alternate_matmul_activation: Quantity[Any]
     attention_activation: Quantity[Any]
     attention_core_activation: Quantity[Any]
@@ -2851,6 +2865,7 @@ class _DistributedResult(Result):
     attention_efficiency: float
     attention_flops: Quantity[Any]
     attention_kernel: str
+    attention_kernel_share: float
     attention_layers: float
     attention_mask: str
     attention_output_bias: float
@@ -2862,6 +2877,9 @@ class _DistributedResult(Result):
     attention_vectors_per_rank: float
     average_power: Quantity[Any]
     backward_buffer: Quantity[Any]
+    backward_core_share: float
+    backward_core_time: Quantity[Any]
+    backward_exponentials: float
     backward_exposed_exchange: Quantity[Any]
     backward_free_time: Quantity[Any]
     backward_share: float
@@ -2892,6 +2910,7 @@ class _DistributedResult(Result):
     compressed_attention_parameters: float
     compressed_attention_parameters_per_rank: float
     compressed_layers: float
+    compute_capability: float
     compute_dtype: str
     compute_time: Quantity[Any]
     computing_share: float
@@ -2924,6 +2943,7 @@ class _DistributedResult(Result):
     dispatch_fabric_bytes: Quantity[Any]
     dispatch_link_bytes: Quantity[Any]
     dispatch_time: Quantity[Any]
+    dispatcher: str
     dp_all_reduce_time: Quantity[Any]
     dp_bandwidth: Quantity[Any]
     dp_chunk_latency: Quantity[Any]
@@ -2966,6 +2986,7 @@ class _DistributedResult(Result):
     edp_tree_time: Quantity[Any]
     efficiency: float
     eight_bit_efficiency: float
+    elementwise_efficiency: float
     elementwise_kernels: str
     elementwise_time: Quantity[Any]
     elementwise_traffic: Quantity[Any]
@@ -3012,12 +3033,14 @@ class _DistributedResult(Result):
     expert_parameters: float
     expert_parameters_per_rank: float
     expert_product_factor: float
+    expert_product_ratio: float
     expert_row_padding: Quantity[Any]
     expert_rows_per_token: float
     expert_sequence_shards: float
     expert_time: Quantity[Any]
     expert_vectors_per_rank: float
     experts: float
+    exponential_rate: Quantity[Any]
     exposed_backward_traffic: Quantity[Any]
     exposed_edge_traffic: Quantity[Any]
     exposed_gather_time: Quantity[Any]
@@ -3040,6 +3063,9 @@ class _DistributedResult(Result):
     fit_probability: float
     fleet_size: float
     flop_convention: str
+    forward_core_share: float
+    forward_core_time: Quantity[Any]
+    forward_exponentials: float
     forward_exposed_exchange: Quantity[Any]
     forward_free_time: Quantity[Any]
     forward_share: float
@@ -3082,6 +3108,7 @@ class _DistributedResult(Result):
     hidden_dim: float
     hidden_dim_in_embedding: float
     hidden_dim_in_experts: float
+    hidden_traffic_cost: float
     holds_first_stage: float
     holds_last_stage: float
     host_operation_time: Quantity[Any]
@@ -3182,6 +3209,7 @@ class _DistributedResult(Result):
     moe_activation: Quantity[Any]
     moe_layer_activation: Quantity[Any]
     moe_layer_interval: float
+    moe_layer_operations: float
     moe_layers: float
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
@@ -3222,10 +3250,12 @@ class _DistributedResult(Result):
     plain_layers_of_rank: float
     pool_share: float
     port_bandwidth: Quantity[Any]
+    power_limit: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
     precision: str
     product_bytes: Quantity[Any]
+    product_efficiency: float
     product_flops: Quantity[Any]
     product_input_bytes: Quantity[Any]
     product_rate: Quantity[Any]
@@ -3297,6 +3327,7 @@ class _DistributedResult(Result):
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
     scored_pair_flops: Quantity[Any]
+    scores_per_token: Quantity[Any]
     scores_share: float
     second_output_bytes: Quantity[Any]
     second_rank_memory: Quantity[Any]
@@ -3310,7 +3341,9 @@ class _DistributedResult(Result):
     shared_expert_parameters: float
     shared_ffn_dim: float
     shared_parameters_per_rank: float
+    short_sequence_factor: float
     single_expert_edges_per_rank: float
+    slice_cost: float
     sliding_attention_flops: Quantity[Any]
     sliding_head_dim: float
     sliding_heads: float
@@ -3319,6 +3352,7 @@ class _DistributedResult(Result):
     sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
+    slowest_factor: float
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
@@ -3345,6 +3379,7 @@ class _DistributedResult(Result):
     state_vectors: float
     step_bottleneck: str
     step_elementwise_time: Quantity[Any]
+    step_flop_energy: Quantity[Any]
     step_loss_time: Quantity[Any]
     step_product_time: Quantity[Any]
     step_score_time: Quantity[Any]
@@ -3385,6 +3420,7 @@ class _DistributedResult(Result):
     training_steps: float
     training_time: Quantity[Any]
     training_tokens: Quantity[Any]
+    two_batch_hidden_share: float
     two_batch_overlap: float
     unbound_core_activation: Quantity[Any]
     unbounded_attention_layers: float
@@ -3589,6 +3625,9 @@ class _ExpertParallelInputs(TypedDict, total=False):
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
+    power_limit: float | str | Quantity[Any]
+    exponential_rate: float | str | Quantity[Any]
+    compute_capability: float | str | Quantity[Any]
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
@@ -3600,8 +3639,12 @@ class _ExpertParallelInputs(TypedDict, total=False):
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
+    step_flop_energy: float | str | Quantity[Any]
+    expert_product_ratio: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
+    attention_kernel_share: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
+    elementwise_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
     scan_chunk_time: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
@@ -3615,10 +3658,16 @@ class _ExpertParallelInputs(TypedDict, total=False):
     tp_overlap: float | str | Quantity[Any]
     cp_overlap: float | str | Quantity[Any]
     ep_overlap: float | str | Quantity[Any]
+    two_batch_hidden_share: float | str | Quantity[Any]
+    hidden_traffic_cost: float | str | Quantity[Any]
+    slice_cost: float | str | Quantity[Any]
     exchange_multiprocessor_share: float | str | Quantity[Any]
     eight_bit_efficiency: float | str | Quantity[Any]
     host_operation_time: float | str | Quantity[Any]
     layer_operations: float | str | Quantity[Any]
+    moe_layer_operations: float | str | Quantity[Any]
+    all_to_all_operations: float | str | Quantity[Any]
+    dispatcher: str
     expert_operations: float | str | Quantity[Any]
     grouped_experts: bool | str
     captured_share: float | str | Quantity[Any]
@@ -3648,6 +3697,7 @@ class _ExpertParallelResult(Result):
     adapter_weights: Quantity[Any]
     added_traffic_time: Quantity[Any]
     again_time: Quantity[Any]
+    all_to_all_operations: float
     allocator_retries: bool
     alternate_matmul_activation: Quantity[Any]
     attention_activation: Quantity[Any]
@@ -3656,6 +3706,7 @@ class _ExpertParallelResult(Result):
     attention_efficiency: float
     attention_flops: Quantity[Any]
     attention_kernel: str
+    attention_kernel_share: float
     attention_layers: float
     attention_mask: str
     attention_output_bias: float
@@ -3667,6 +3718,9 @@ class _ExpertParallelResult(Result):
     attention_vectors_per_rank: float
     average_power: Quantity[Any]
     backward_buffer: Quantity[Any]
+    backward_core_share: float
+    backward_core_time: Quantity[Any]
+    backward_exponentials: float
     backward_exposed_exchange: Quantity[Any]
     backward_free_time: Quantity[Any]
     backward_share: float
@@ -3706,6 +3760,7 @@ class _ExpertParallelResult(Result):
     compressed_attention_parameters: float
     compressed_attention_parameters_per_rank: float
     compressed_layers: float
+    compute_capability: float
     compute_dtype: str
     compute_pool: Quantity[Any]
     compute_time: Quantity[Any]
@@ -3741,6 +3796,7 @@ class _ExpertParallelResult(Result):
     dispatch_fabric_bytes: Quantity[Any]
     dispatch_link_bytes: Quantity[Any]
     dispatch_time: Quantity[Any]
+    dispatcher: str
     dp_all_reduce_time: Quantity[Any]
     dp_bandwidth: Quantity[Any]
     dp_chunk_latency: Quantity[Any]
@@ -3785,6 +3841,7 @@ class _ExpertParallelResult(Result):
     edp_tree_time: Quantity[Any]
     efficiency: float
     eight_bit_efficiency: float
+    elementwise_efficiency: float
     elementwise_kernels: str
     elementwise_time: Quantity[Any]
     elementwise_traffic: Quantity[Any]
@@ -3834,12 +3891,14 @@ class _ExpertParallelResult(Result):
     expert_parameters: float
     expert_parameters_per_rank: float
     expert_product_factor: float
+    expert_product_ratio: float
     expert_row_padding: Quantity[Any]
     expert_rows_per_token: float
     expert_sequence_shards: float
     expert_time: Quantity[Any]
     expert_vectors_per_rank: float
     experts: float
+    exponential_rate: Quantity[Any]
     exposed_backward_traffic: Quantity[Any]
     exposed_edge_traffic: Quantity[Any]
     exposed_gather_time: Quantity[Any]
@@ -3864,6 +3923,9 @@ class _ExpertParallelResult(Result):
     fixed_expert_time: Quantity[Any]
     fleet_size: float
     flop_convention: str
+    forward_core_share: float
+    forward_core_time: Quantity[Any]
+    forward_exponentials: float
     forward_exposed_exchange: Quantity[Any]
     forward_free_time: Quantity[Any]
     forward_layer_time: Quantity[Any]
@@ -3915,6 +3977,7 @@ class _ExpertParallelResult(Result):
     hidden_dim: float
     hidden_dim_in_embedding: float
     hidden_dim_in_experts: float
+    hidden_traffic_cost: float
     hiding_share: float
     holds_first_stage: float
     holds_last_stage: float
@@ -4019,6 +4082,7 @@ class _ExpertParallelResult(Result):
     moe_activation: Quantity[Any]
     moe_layer_activation: Quantity[Any]
     moe_layer_interval: float
+    moe_layer_operations: float
     moe_layers: float
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
@@ -4060,10 +4124,12 @@ class _ExpertParallelResult(Result):
     plain_layers_of_rank: float
     pool_share: float
     port_bandwidth: Quantity[Any]
+    power_limit: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
     precision: str
     product_bytes: Quantity[Any]
+    product_efficiency: float
     product_flops: Quantity[Any]
     product_input_bytes: Quantity[Any]
     product_rate: Quantity[Any]
@@ -4144,6 +4210,7 @@ class _ExpertParallelResult(Result):
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
     scored_pair_flops: Quantity[Any]
+    scores_per_token: Quantity[Any]
     scores_share: float
     second_output_bytes: Quantity[Any]
     second_rank_memory: Quantity[Any]
@@ -4158,7 +4225,9 @@ class _ExpertParallelResult(Result):
     shared_ffn_dim: float
     shared_parameters_per_rank: float
     sharing_time: Quantity[Any]
+    short_sequence_factor: float
     single_expert_edges_per_rank: float
+    slice_cost: float
     sliding_attention_flops: Quantity[Any]
     sliding_head_dim: float
     sliding_heads: float
@@ -4167,6 +4236,7 @@ class _ExpertParallelResult(Result):
     sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
+    slowest_factor: float
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
@@ -4194,6 +4264,7 @@ class _ExpertParallelResult(Result):
     state_vectors: float
     step_bottleneck: str
     step_elementwise_time: Quantity[Any]
+    step_flop_energy: Quantity[Any]
     step_loss_time: Quantity[Any]
     step_product_time: Quantity[Any]
     step_score_time: Quantity[Any]
@@ -4236,6 +4307,7 @@ class _ExpertParallelResult(Result):
     training_steps: float
     training_time: Quantity[Any]
     training_tokens: Quantity[Any]
+    two_batch_hidden_share: float
     two_batch_overlap: float
     unbound_core_activation: Quantity[Any]
     unbounded_attention_layers: float
@@ -4523,6 +4595,9 @@ class _EconomicsInputs(TypedDict, total=False):
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
+    power_limit: float | str | Quantity[Any]
+    exponential_rate: float | str | Quantity[Any]
+    compute_capability: float | str | Quantity[Any]
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
@@ -4535,8 +4610,12 @@ class _EconomicsInputs(TypedDict, total=False):
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
+    step_flop_energy: float | str | Quantity[Any]
+    expert_product_ratio: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
+    attention_kernel_share: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
+    elementwise_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
     scan_chunk_time: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
@@ -4550,10 +4629,16 @@ class _EconomicsInputs(TypedDict, total=False):
     tp_overlap: float | str | Quantity[Any]
     cp_overlap: float | str | Quantity[Any]
     ep_overlap: float | str | Quantity[Any]
+    two_batch_hidden_share: float | str | Quantity[Any]
+    hidden_traffic_cost: float | str | Quantity[Any]
+    slice_cost: float | str | Quantity[Any]
     exchange_multiprocessor_share: float | str | Quantity[Any]
     eight_bit_efficiency: float | str | Quantity[Any]
     host_operation_time: float | str | Quantity[Any]
     layer_operations: float | str | Quantity[Any]
+    moe_layer_operations: float | str | Quantity[Any]
+    all_to_all_operations: float | str | Quantity[Any]
+    dispatcher: str
     expert_operations: float | str | Quantity[Any]
     grouped_experts: bool | str
     captured_share: float | str | Quantity[Any]
@@ -4614,6 +4699,7 @@ class _EconomicsResult(Result):
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
     adapter_weights: Quantity[Any]
+    all_to_all_operations: float
     allreduce_time: Quantity[Any]
     alternate_matmul_activation: Quantity[Any]
     amortization: Quantity[Any]
@@ -4626,6 +4712,7 @@ class _EconomicsResult(Result):
     attention_efficiency: float
     attention_flops: Quantity[Any]
     attention_kernel: str
+    attention_kernel_share: float
     attention_layers: float
     attention_mask: str
     attention_output_bias: float
@@ -4637,6 +4724,9 @@ class _EconomicsResult(Result):
     attention_vectors_per_rank: float
     average_power: Quantity[Any]
     backward_buffer: Quantity[Any]
+    backward_core_share: float
+    backward_core_time: Quantity[Any]
+    backward_exponentials: float
     backward_exposed_exchange: Quantity[Any]
     backward_free_time: Quantity[Any]
     backward_share: float
@@ -4782,6 +4872,7 @@ class _EconomicsResult(Result):
     compressed_attention_parameters_per_rank: float
     compressed_layers: float
     compute_bound_batch: Quantity[Any]
+    compute_capability: float
     compute_dtype: str
     compute_time: Quantity[Any]
     computed_prompt_tokens: Quantity[Any]
@@ -4843,6 +4934,7 @@ class _EconomicsResult(Result):
     dispatch_link_bytes: Quantity[Any]
     dispatch_tax: Quantity[Any]
     dispatch_time: Quantity[Any]
+    dispatcher: str
     double_prompt_time: Quantity[Any]
     dp_all_reduce_time: Quantity[Any]
     dp_attention_size: float
@@ -4899,6 +4991,7 @@ class _EconomicsResult(Result):
     efficiency: float
     eight_bit_efficiency: float
     electricity_price: Quantity[Any]
+    elementwise_efficiency: float
     elementwise_kernels: str
     elementwise_time: Quantity[Any]
     elementwise_traffic: Quantity[Any]
@@ -4960,6 +5053,7 @@ class _EconomicsResult(Result):
     expert_popularity: float
     expert_product_efficiency: float
     expert_product_factor: float
+    expert_product_ratio: float
     expert_product_time: Quantity[Any]
     expert_row_padding: Quantity[Any]
     expert_rows_per_token: float
@@ -4969,6 +5063,7 @@ class _EconomicsResult(Result):
     expert_weight_bytes: Quantity[Any]
     expert_width_multiple: float
     experts: float
+    exponential_rate: Quantity[Any]
     exposed_backward_traffic: Quantity[Any]
     exposed_edge_traffic: Quantity[Any]
     exposed_gather_time: Quantity[Any]
@@ -5006,6 +5101,9 @@ class _EconomicsResult(Result):
     fleet_size: float
     flop_convention: str
     followed_probability: float
+    forward_core_share: float
+    forward_core_time: Quantity[Any]
+    forward_exponentials: float
     forward_exposed_exchange: Quantity[Any]
     forward_free_time: Quantity[Any]
     forward_share: float
@@ -5067,6 +5165,7 @@ class _EconomicsResult(Result):
     hidden_dim: float
     hidden_dim_in_embedding: float
     hidden_dim_in_experts: float
+    hidden_traffic_cost: float
     holds_first_stage: float
     holds_last_stage: float
     host_layer_time: Quantity[Any]
@@ -5237,6 +5336,7 @@ class _EconomicsResult(Result):
     moe_activation: Quantity[Any]
     moe_layer_activation: Quantity[Any]
     moe_layer_interval: float
+    moe_layer_operations: float
     moe_layer_tax: Quantity[Any]
     moe_layers: float
     moe_layers_per_stage: float
@@ -5296,6 +5396,7 @@ class _EconomicsResult(Result):
     poll_interval: float
     pool_share: float
     port_bandwidth: Quantity[Any]
+    power_limit: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
     precision: str
@@ -5328,6 +5429,7 @@ class _EconomicsResult(Result):
     prefix_zipf: float
     price: Quantity[Any]
     product_bytes: Quantity[Any]
+    product_efficiency: float
     product_flops: Quantity[Any]
     product_input_bytes: Quantity[Any]
     product_rate: Quantity[Any]
@@ -5484,6 +5586,7 @@ class _EconomicsResult(Result):
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
     scored_pair_flops: Quantity[Any]
+    scores_per_token: Quantity[Any]
     scores_share: float
     second_batch_estimate: float
     second_output_bytes: Quantity[Any]
@@ -5505,8 +5608,10 @@ class _EconomicsResult(Result):
     shared_parameters_per_rank: float
     short_answer_excess: Quantity[Any]
     short_answer_variance: Quantity[Any]
+    short_sequence_factor: float
     single_expert_edges_per_rank: float
     size_quantile: float
+    slice_cost: float
     sliding_attention_flops: Quantity[Any]
     sliding_decode_flops: Quantity[Any]
     sliding_head_dim: float
@@ -5529,6 +5634,7 @@ class _EconomicsResult(Result):
     slot_wait_probability: float
     slots: float
     slots_taken: float
+    slowest_factor: float
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
@@ -5568,6 +5674,7 @@ class _EconomicsResult(Result):
     step_elementwise_time: Quantity[Any]
     step_experts_time: Quantity[Any]
     step_floor: Quantity[Any]
+    step_flop_energy: Quantity[Any]
     step_growth_at_load: Quantity[Any]
     step_kv_time: Quantity[Any]
     step_loss_time: Quantity[Any]
@@ -5641,6 +5748,7 @@ class _EconomicsResult(Result):
     ttft_p99: Quantity[Any]
     ttft_slo: Quantity[Any]
     ttft_steady: Quantity[Any]
+    two_batch_hidden_share: float
     two_batch_overlap: float
     unbound_core_activation: Quantity[Any]
     unbounded_attention_layers: float
@@ -5821,6 +5929,9 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     batch_wait: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
     images: float | str | Quantity[Any]
+    power_limit: float | str | Quantity[Any]
+    exponential_rate: float | str | Quantity[Any]
+    compute_capability: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     active_parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
@@ -5937,8 +6048,12 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
+    step_flop_energy: float | str | Quantity[Any]
+    expert_product_ratio: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
+    attention_kernel_share: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
+    elementwise_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
     scan_chunk_time: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
@@ -5952,10 +6067,16 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     tp_overlap: float | str | Quantity[Any]
     cp_overlap: float | str | Quantity[Any]
     ep_overlap: float | str | Quantity[Any]
+    two_batch_hidden_share: float | str | Quantity[Any]
+    hidden_traffic_cost: float | str | Quantity[Any]
+    slice_cost: float | str | Quantity[Any]
     exchange_multiprocessor_share: float | str | Quantity[Any]
     eight_bit_efficiency: float | str | Quantity[Any]
     host_operation_time: float | str | Quantity[Any]
     layer_operations: float | str | Quantity[Any]
+    moe_layer_operations: float | str | Quantity[Any]
+    all_to_all_operations: float | str | Quantity[Any]
+    dispatcher: str
     expert_operations: float | str | Quantity[Any]
     grouped_experts: bool | str
     captured_share: float | str | Quantity[Any]
@@ -6014,6 +6135,7 @@ class _MemoryExpansionResult(Result):
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
     adapter_weights: Quantity[Any]
+    all_to_all_operations: float
     alternate_matmul_activation: Quantity[Any]
     answer_steps: float
     arrival_scv: float
@@ -6023,6 +6145,7 @@ class _MemoryExpansionResult(Result):
     attention_efficiency: float
     attention_flops: Quantity[Any]
     attention_kernel: str
+    attention_kernel_share: float
     attention_layers: float
     attention_mask: str
     attention_output_bias: float
@@ -6033,6 +6156,9 @@ class _MemoryExpansionResult(Result):
     attention_sinks: float
     attention_vectors_per_rank: float
     backward_buffer: Quantity[Any]
+    backward_core_share: float
+    backward_core_time: Quantity[Any]
+    backward_exponentials: float
     backward_exposed_exchange: Quantity[Any]
     backward_free_time: Quantity[Any]
     backward_share: float
@@ -6172,6 +6298,7 @@ class _MemoryExpansionResult(Result):
     compressed_attention_parameters: float
     compressed_attention_parameters_per_rank: float
     compressed_layers: float
+    compute_capability: float
     compute_dtype: str
     compute_time: Quantity[Any]
     computed_prompt_tokens: Quantity[Any]
@@ -6221,6 +6348,7 @@ class _MemoryExpansionResult(Result):
     dispatch_fabric_bytes: Quantity[Any]
     dispatch_link_bytes: Quantity[Any]
     dispatch_time: Quantity[Any]
+    dispatcher: str
     double_prompt_time: Quantity[Any]
     dp_all_reduce_time: Quantity[Any]
     dp_attention_size: float
@@ -6240,6 +6368,7 @@ class _MemoryExpansionResult(Result):
     dp_summed_bytes: Quantity[Any]
     dp_switch_time: Quantity[Any]
     dp_time: Quantity[Any]
+    dp_traffic_time: Quantity[Any]
     dp_tree_time: Quantity[Any]
     draft_cost: float
     draft_time: Quantity[Any]
@@ -6273,6 +6402,7 @@ class _MemoryExpansionResult(Result):
     edp_tree_time: Quantity[Any]
     efficiency: float
     eight_bit_efficiency: float
+    elementwise_efficiency: float
     elementwise_kernels: str
     elementwise_time: Quantity[Any]
     elementwise_traffic: Quantity[Any]
@@ -6322,6 +6452,7 @@ class _MemoryExpansionResult(Result):
     expert_popularity: float
     expert_product_efficiency: float
     expert_product_factor: float
+    expert_product_ratio: float
     expert_row_padding: Quantity[Any]
     expert_rows_per_token: float
     expert_sequence_shards: float
@@ -6331,6 +6462,7 @@ class _MemoryExpansionResult(Result):
     expert_weight_bytes: Quantity[Any]
     expert_width_multiple: float
     experts: float
+    exponential_rate: Quantity[Any]
     exposed_backward_traffic: Quantity[Any]
     exposed_edge_traffic: Quantity[Any]
     exposed_gather_time: Quantity[Any]
@@ -6367,6 +6499,9 @@ class _MemoryExpansionResult(Result):
     fleet_size: float
     flop_convention: str
     followed_probability: float
+    forward_core_share: float
+    forward_core_time: Quantity[Any]
+    forward_exponentials: float
     forward_exposed_exchange: Quantity[Any]
     forward_free_time: Quantity[Any]
     forward_share: float
@@ -6422,6 +6557,7 @@ class _MemoryExpansionResult(Result):
     hidden_dim: float
     hidden_dim_in_embedding: float
     hidden_dim_in_experts: float
+    hidden_traffic_cost: float
     holds_first_stage: float
     holds_last_stage: float
     host_layer_time: Quantity[Any]
@@ -6566,6 +6702,7 @@ class _MemoryExpansionResult(Result):
     moe_layer_gather: Quantity[Any]
     moe_layer_interval: float
     moe_layer_kept: float
+    moe_layer_operations: float
     moe_layer_tax: Quantity[Any]
     moe_layer_time: Quantity[Any]
     moe_layer_traffic: Quantity[Any]
@@ -6625,6 +6762,7 @@ class _MemoryExpansionResult(Result):
     poll_interval: float
     pool_share: float
     port_bandwidth: Quantity[Any]
+    power_limit: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
     precision: str
@@ -6648,6 +6786,7 @@ class _MemoryExpansionResult(Result):
     prefix_popularity_sum: float
     prefix_zipf: float
     product_bytes: Quantity[Any]
+    product_efficiency: float
     product_flops: Quantity[Any]
     product_input_bytes: Quantity[Any]
     product_rate: Quantity[Any]
@@ -6792,6 +6931,7 @@ class _MemoryExpansionResult(Result):
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
     scored_pair_flops: Quantity[Any]
+    scores_per_token: Quantity[Any]
     scores_share: float
     second_output_bytes: Quantity[Any]
     second_rank_memory: Quantity[Any]
@@ -6811,7 +6951,9 @@ class _MemoryExpansionResult(Result):
     shared_parameters_per_rank: float
     short_answer_excess: Quantity[Any]
     short_answer_variance: Quantity[Any]
+    short_sequence_factor: float
     single_expert_edges_per_rank: float
+    slice_cost: float
     sliding_attention_flops: Quantity[Any]
     sliding_decode_flops: Quantity[Any]
     sliding_head_dim: float
@@ -6834,6 +6976,7 @@ class _MemoryExpansionResult(Result):
     slots: float
     slots_kv_cache: Quantity[Any]
     slots_taken: float
+    slowest_factor: float
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
@@ -6867,6 +7010,7 @@ class _MemoryExpansionResult(Result):
     state_scalars: float
     state_value_dim: float
     state_vectors: float
+    step_flop_energy: Quantity[Any]
     step_growth_at_load: Quantity[Any]
     step_time: Quantity[Any]
     step_time_at_load: Quantity[Any]
@@ -6923,6 +7067,7 @@ class _MemoryExpansionResult(Result):
     ttft_p99: Quantity[Any]
     ttft_slo: Quantity[Any]
     ttft_steady: Quantity[Any]
+    two_batch_hidden_share: float
     two_batch_overlap: float
     unbound_core_activation: Quantity[Any]
     unbounded_attention_layers: float

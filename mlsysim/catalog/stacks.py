@@ -112,7 +112,7 @@ class Stack(Entry):
     host_operation_time : Value, optional
         Time the host takes to launch one operation of a training step.
     layer_operations, moe_layer_operations, expert_operations : Value, optional
-        Operations launched for a layer without experts, for one with experts beside these, and for one expert of a rank.
+        Operations launched for a layer without experts, for one with experts beside these, and for one expert.
     dispatcher, all_to_all_operations : Choice and Value, optional
         How tokens are sent to experts, and further operations where that is an all-to-all.
     grouped_experts : Value, optional

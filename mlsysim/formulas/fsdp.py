@@ -64,8 +64,8 @@ from mlsysim.symbols.step import (
     T_pp,
     T_step,
     T_tp,
-    step_bottleneck,
     kappa_step,
+    step_bottleneck,
 )
 from mlsysim.symbols.trained import f_w
 from mlsysim.symbols.training import (
@@ -411,8 +411,8 @@ longest_part_time = Formula(
     variant="fsdp",
     assumes="Launching is a part where the device waits for it.",
     example=Example(
-        {n_mb: 1, T_lin: 1900, T_attn: 1200, T_head: 200, T_host: 0, t_stage_host: 300, t_dev: 3000, T_el: 460, T_tp: 0, T_ep: 95,
-         T_cp: 0, T_bub: 0, T_pp: 0, T_dp: 5, T_opt: 29, T_sync: 96, T_again: 24, T_remap: 3209},
+        {n_mb: 1, T_lin: 1900, T_attn: 1200, T_head: 200, T_host: 0, t_stage_host: 300, t_dev: 3000, T_el: 460, T_tp: 0,
+         T_ep: 95, T_cp: 0, T_bub: 0, T_pp: 0, T_dp: 5, T_opt: 29, T_sync: 96, T_again: 24, T_remap: 3209},
         "3300 ms",
         derived="max(1900 + 1200 + 200, 460, 95, 96, 24 + 3209)",
     ),
@@ -426,7 +426,8 @@ longest_part = Formula(
     variant="fsdp",
     example=Example(
         {M_usable: 98.78, M_live: 79.43, T_max: 3300, n_mb: 1, T_lin: 1900, T_attn: 1200, T_head: 200, T_host: 0,
-         t_stage_host: 300, t_dev: 3000, T_el: 460, T_tp: 0, T_ep: 95, T_cp: 0, T_bub: 0, T_pp: 0, T_dp: 5, T_opt: 29, T_sync: 96},
+         t_stage_host: 300, t_dev: 3000, T_el: 460, T_tp: 0, T_ep: 95, T_cp: 0, T_bub: 0, T_pp: 0,
+         T_dp: 5, T_opt: 29, T_sync: 96},
         "Arithmetic",
         derived="79.43 <= 98.78 and 1900 + 1200 + 200 >= 3300",
     ),

@@ -80,6 +80,16 @@ DISTRIBUTED = swapped(
 _MEMORY = TrainingMemoryModel
 #: What a board says of the rate of products and exponentials; 0 where it is not known.
 BOARD = ("power_limit", "exponential_rate", "compute_capability")
+#: A shape of which nothing is said of experts.
+DENSE = {
+    "experts": 1,
+    "active_experts_per_token": 1,
+    "expert_ffn_dim": 0,
+    "shared_ffn_dim": 0,
+    "moe_layers": 0,
+    "moe_layer_interval": 1,
+    "router_bias": 0,
+}
 #: Memory of a rank that was measured, and rates and times of a step that were.
 MEMORY = ("weights", "gradients", "optimizer_state", "activations", "total_memory")
 TIMED = ("step_time", "training_time", "tokens_per_second", "tokens_per_second_per_accelerator", "mfu")
@@ -119,6 +129,7 @@ class DistributedModel(PerformanceModel):
     effective_with = TrainingMemoryModel.effective_with
     variants = {"per_operator": DISTRIBUTED}
     uncrossed = UNCROSSED
+    follows = {"power_limit": "tdp"}
     slots = {
         "model": Slot(
             TransformerWorkload,
@@ -224,7 +235,8 @@ class DistributedModel(PerformanceModel):
         **NO_WINDOW,
         **SAVED_DEFAULTS,
         "activation_checkpointing": "none",
-        "pipeline_split": "balanced",
+        "pipeline_split": "even",
+        **DENSE,
         "dispatcher": "fused",
         **dict.fromkeys(BOARD, 0),
         "reduce_dtype": "as_gradients",

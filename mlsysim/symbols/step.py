@@ -103,7 +103,7 @@ eta_attn = variable(
 )
 x_a = variable(
     "attention_kernel_share",
-    r"x_{\mathrm{core}}",
+    r"x_{\mathrm{ker}}",
     N_COUNT,
     "Rate of the core of attention in a step over that of its kernel alone; 0 where attention_efficiency says it.",
     nonnegative(),
@@ -154,7 +154,7 @@ chi = variable(
     "hidden_traffic_cost",
     r"\chi_{\mathrm{dp}}",
     N_COUNT,
-    "What hidden traffic of weights adds to the computing beside it, over its own time (ZeRO-3).",
+    "What hidden traffic of weights adds to the computing beside it, over its own time (from ZeRO-2).",
     nonnegative(),
 )
 c_slice = variable(
@@ -261,14 +261,14 @@ r_s = variable(
 )
 tau_f = variable(
     "forward_core_time",
-    r"\tau_{\mathrm{f}}",
+    r"\tau_{\mathrm{core,f}}",
     "µs/token",
     "Core of attention of a token forward, all layers on one rank; 0 where exponentials are not known.",
     nonnegative(),
 )
 tau_b = variable(
     "backward_core_time",
-    r"\tau_{\mathrm{b}}",
+    r"\tau_{\mathrm{core,b}}",
     "µs/token",
     "The same of its backward pass.",
     nonnegative(),
