@@ -3,7 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 PEER := .venv-0.3.0
 BIN := $(VENV)/bin
-PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# Packages are compiled after they are all there, by every core; some have files for other versions of Python.
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
+COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
+# What Python compiles of the package is kept: else each of hundreds of processes compiles it anew.
+unexport PYTHONDONTWRITEBYTECODE
 # A file of tests stays in one process, which compiles its systems once; files in order, so that notebooks are no tail.
 PYTEST := -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 TESTS := $(BIN)/python $(PYTEST)
@@ -41,7 +45,7 @@ book: $(VENV)/.installed
 docs: $(VENV)/.docs
 	PYTHONPATH=docs $(BIN)/python -m website
 
-validation: $(VENV)/.test
+validation: $(VENV)/.long
 	$(BIN)/python tests/validation/report.py
 
 # What a change must pass in half an hour: no test twice, and of the long ones one in ten; `make check` has them all.
@@ -79,20 +83,27 @@ $(VENV)/.created:
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
 	$(PIP_INSTALL) -e ".[fast,plot]"
-	$(BIN)/python -m mlsysim.backends.programs
-	$(BIN)/python -m mlsysim.simulation
+	$(COMPILE)
+	$(BIN)/python -m mlsysim.backends.programs & $(BIN)/python -m mlsysim.simulation && wait $$!
 	touch $@
 
 $(VENV)/.docs: $(VENV)/.installed
 	$(PIP_INSTALL) --group docs
+	$(COMPILE)
 	touch $@
 
-$(VENV)/.test: $(VENV)/.docs tests/tex/package.json
+$(VENV)/.test: $(VENV)/.installed tests/tex/package.json
 	$(PIP_INSTALL) --group test
+	$(COMPILE)
 	$(BIN)/python tests/tex/renderers.py
 	touch $@
 
-$(VENV)/.lint: $(VENV)/.test
+# PyTorch and its models, a gigabyte that only long tests and types ask for.
+$(VENV)/.long: $(VENV)/.test
+	$(PIP_INSTALL) --group long
+	touch $@
+
+$(VENV)/.lint: $(VENV)/.long
 	$(PIP_INSTALL) --group lint
 	touch $@
 

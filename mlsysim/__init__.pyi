@@ -286,6 +286,7 @@ class _TrainingMemoryInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
+    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     dp_size: float | str | Quantity[Any]
@@ -429,6 +430,7 @@ class _TrainingMemoryResult(Result):
     adapted_attention_products: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
+    adapter_dtype: str
     adapter_parameters_per_rank: float
     adapter_weights: Quantity[Any]
     alternate_matmul_activation: Quantity[Any]
@@ -450,6 +452,7 @@ class _TrainingMemoryResult(Result):
     blockless_layers: float
     bytes_per_element: Quantity[Any]
     capacity_factor: float
+    cast_weights: Quantity[Any]
     communication_buffer_fraction: float
     communication_buffers: Quantity[Any]
     compressed_attention_activation: Quantity[Any]
@@ -511,6 +514,7 @@ class _TrainingMemoryResult(Result):
     fit_probability: float
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_inputs: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -1822,6 +1826,7 @@ class _ServingCapacityResult(Result):
     layers: float
     light_load_p99: Quantity[Any]
     logit_flops: Quantity[Any]
+    logit_weight_bytes: Quantity[Any]
     lookup_parameters: float
     max_batch_size: Quantity[Any]
     max_replicas: float
@@ -2638,6 +2643,7 @@ class _DistributedInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
+    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     tp_size: float | str | Quantity[Any]
@@ -2853,6 +2859,7 @@ class _DistributedResult(Result):
     adapted_edges: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
+    adapter_dtype: str
     adapter_flops: Quantity[Any]
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
@@ -2896,6 +2903,7 @@ class _DistributedResult(Result):
     captured_share: float
     carbon: Quantity[Any]
     cast_traffic: Quantity[Any]
+    cast_weights: Quantity[Any]
     chunked_attention: float
     collective_latency: Quantity[Any]
     collective_link_bandwidth: Quantity[Any]
@@ -3073,6 +3081,7 @@ class _DistributedResult(Result):
     full_stage_layers: float
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_inputs: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -3472,6 +3481,7 @@ class _ExpertParallelInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
+    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     tp_size: float | str | Quantity[Any]
@@ -3691,6 +3701,7 @@ class _ExpertParallelResult(Result):
     adapted_edges: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
+    adapter_dtype: str
     adapter_flops: Quantity[Any]
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
@@ -3746,6 +3757,7 @@ class _ExpertParallelResult(Result):
     captured_share: float
     carbon: Quantity[Any]
     cast_traffic: Quantity[Any]
+    cast_weights: Quantity[Any]
     chunked_attention: float
     collective_latency: Quantity[Any]
     collective_link_bandwidth: Quantity[Any]
@@ -3936,6 +3948,7 @@ class _ExpertParallelResult(Result):
     full_stage_layers: float
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_inputs: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
     further_vectors: float
@@ -4377,6 +4390,7 @@ class _EconomicsInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
+    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     tp_size: float | str | Quantity[Any]
@@ -4695,6 +4709,7 @@ class _EconomicsResult(Result):
     adapted_edges: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
+    adapter_dtype: str
     adapter_flops: Quantity[Any]
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
@@ -4837,6 +4852,7 @@ class _EconomicsResult(Result):
     captured_share: float
     carbon: Quantity[Any]
     cast_traffic: Quantity[Any]
+    cast_weights: Quantity[Any]
     chunk_limit: Quantity[Any]
     chunked_attention: float
     cleared_tokens: Quantity[Any]
@@ -5121,6 +5137,7 @@ class _EconomicsResult(Result):
     full_time_seen: Quantity[Any]
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_inputs: Quantity[Any]
     further_layer_time: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
@@ -5829,6 +5846,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     finetuning: str
     lora_rank: float | str | Quantity[Any]
     lora_target_modules: str
+    adapter_dtype: str
     activation_checkpointing: str
     zero_stage: float | str | Quantity[Any]
     tp_size: float | str | Quantity[Any]
@@ -5929,9 +5947,6 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     batch_wait: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
     images: float | str | Quantity[Any]
-    power_limit: float | str | Quantity[Any]
-    exponential_rate: float | str | Quantity[Any]
-    compute_capability: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     active_parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
@@ -6029,6 +6044,9 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
+    power_limit: float | str | Quantity[Any]
+    exponential_rate: float | str | Quantity[Any]
+    compute_capability: float | str | Quantity[Any]
     remote_bandwidth: float | str | Quantity[Any]
     remote_sharers: float | str | Quantity[Any]
     link_bandwidth: float | str | Quantity[Any]
@@ -6131,6 +6149,7 @@ class _MemoryExpansionResult(Result):
     adapted_edges: float
     adapted_expert_products_per_rank: float
     adapted_products_per_rank: float
+    adapter_dtype: str
     adapter_flops: Quantity[Any]
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
@@ -6518,6 +6537,7 @@ class _MemoryExpansionResult(Result):
     full_time_seen: Quantity[Any]
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
+    further_inputs: Quantity[Any]
     further_layer_time: Quantity[Any]
     further_matrices: float
     further_state_numbers: float
@@ -7604,6 +7624,10 @@ class _Stacks(_catalog.Group):
     TensorRT_LLM_A100: _catalog.Stack
     DistServe_A100: _catalog.Stack
     vLLM_2023_A100: _catalog.Stack
+    GPT_fast_A100: _catalog.Stack
+    LMDeploy_2024_A100: _catalog.Stack
+    llama_cpp_2024_Ada: _catalog.Stack
+    llama_cpp_2024_Ampere: _catalog.Stack
     vLLM_2024: _catalog.Stack
     vLLM_2025: _catalog.Stack
     SGLang_2025: _catalog.Stack

@@ -31,6 +31,11 @@ BITS = {
     "nf4": 4,
     "mxfp4": 4,
     "nvfp4": 4,
+    "q8_0": 8,
+    "q6_k": 6,
+    "q5_k_m": 5,
+    "q4_k_m": 4,
+    "q4_0": 4,
 }
 #: Scales of a format: how many numbers share them, and how many bytes they take.
 SCALES = {
@@ -46,7 +51,18 @@ SCALES = {
     "int4_g128": (128, Fraction(5, 2)),
     # Blocks of 64 with a scale of one byte, itself scaled once in 256 blocks in fp32 (QLoRA).
     "nf4": (64, 1 + Fraction(4, 256)),
+    # Blocks of 32 with an fp16 scale, and of 256 with 16 scales of a byte and one of fp16 (ggml-common.h of llama.cpp).
+    "q8_0": (32, Fraction(2)),
+    "q4_0": (32, Fraction(2)),
+    "q6_k": (256, Fraction(18)),
+    # Blocks of 256 that take 144 and 176 bytes, and 210 for half of the values and of the second matrices of blocks
+    # (llama-quant.cpp): 0.144 of the weights of Llama 3 8B and 0.142 of 70B.
+    "q5_k_m": (256, 16 + Fraction(144, 1000) * (210 - 176)),
+    "q4_k_m": (256, 16 + Fraction(144, 1000) * (210 - 144)),
 }
+#: Formats of llama.cpp's files, which store embedding and head no wider; those whose heads are stored in six bits.
+GGUF = ("q8_0", "q6_k", "q5_k_m", "q4_k_m", "q4_0")
+GGUF_MIXED = GGUF[1:]
 
 
 def with_scales(bits: int, block: int = 1, scales: int | Fraction = 0) -> Fraction:
@@ -64,7 +80,7 @@ RATE_OF = {"fp8_block": "fp8", "mxfp8": "fp8", "mxfp4": "fp4", "nvfp4": "fp4"}
 _WIDE = ("fp32", "bf16", "fp16")
 _BYTE = ("fp8", "int8", "fp8_block", "mxfp8")
 #: Formats that each argument may name.
-WEIGHT_FORMATS = (*_WIDE, *_BYTE, "int4", "int4_g128", "nf4", "mxfp4", "nvfp4")
+WEIGHT_FORMATS = (*_WIDE, *_BYTE, "int4", "int4_g128", "nf4", "mxfp4", "nvfp4", *GGUF)
 COMPUTE_FORMATS = ("fp32", "tf32", "bf16", "fp16", *_BYTE, "int4", "mxfp4", "nvfp4")
 ACTIVATION_FORMATS = (*_WIDE, *_BYTE)
 #: What a recomputed activation function starts from, and what attention gives.
@@ -118,9 +134,9 @@ def _narrow(compute: str, served: str, kv_cache: str = "bf16") -> Preset:
     return _uniform("bf16")._replace(compute=compute, served=served, gradient="fp32", reduce="fp32", kv_cache=kv_cache)
 
 
-def _weight_only(served: str) -> Preset:
-    """Narrow weights that are widened for products in bf16; trained as in bf16."""
-    return _uniform("bf16")._replace(served=served)
+def _weight_only(served: str, wide: str = "bf16") -> Preset:
+    """Narrow weights that are widened for products at 16 bit; trained at 16 bit."""
+    return _uniform(wide)._replace(served=served)
 
 
 #: Widest first; a choice variable numbers its labels in this order.
@@ -149,6 +165,7 @@ PRESETS = {
     "w4a16": _weight_only("int4_g128"),
     "mxfp4": _weight_only("mxfp4"),
     "nvfp4": _narrow("nvfp4", "nvfp4"),
+    **{name: _weight_only(name, "fp16") for name in GGUF},
 }  # fmt: skip
 
 

@@ -5,11 +5,11 @@ import os
 import pickle
 import signal
 import sys
-import zlib
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from fuzz import drawn
 from hypothesis import settings
 
 from mlsysim import book
@@ -117,13 +117,9 @@ def pytest_ignore_collect(collection_path, config):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """Modules and tests that are collected stay to the end: the collector of cycles hardly walks through them."""
-    usual = gc.get_threshold()
-    gc.set_threshold(100 * usual[0], *usual[1:])
-    try:
-        found = yield
-    finally:
-        gc.set_threshold(*usual)
+    """Modules and tests that are collected stay to the end, and formulas too: the collector of cycles runs seldom."""
+    gc.set_threshold(100_000, 10, 10)
+    found = yield
     gc.freeze()
     return found
 
@@ -137,7 +133,7 @@ def pytest_collection_modifyitems(config, items):
     share = config.getoption("share") if config.getoption("only_long") else 1
     asked = {True: [], False: []}
     for item in items:
-        in_share = zlib.crc32(item.nodeid.encode()) % share == 0
+        in_share = drawn(item.nodeid, share)
         asked[_is_long(item) == config.getoption("long") and in_share].append(item)
     config.hook.pytest_deselected(items=asked[False])
     items[:] = asked[True]

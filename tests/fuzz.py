@@ -1,5 +1,6 @@
 """How many random examples a test tries: a part of them in a quick run, all with ``--long``."""
 
+import zlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -30,6 +31,11 @@ def fuzzing(examples: int, quick: int | None = None, *, derandomize: bool = True
         max_examples=tries(examples, quick),
         suppress_health_check=list(HealthCheck),
     )
+
+
+def drawn(name: str, one_in: int) -> bool:
+    """Whether a quick run takes this one of many like it: one in so many, always the same ones."""
+    return zlib.crc32(name.encode()) % one_in == 0
 
 
 def rest_long(params: Iterable[Any], quick: int) -> list[Any]:

@@ -73,6 +73,7 @@ _REFERENCES = {
     "stack": "Stacks",
     "devices": "Hardware",
     "engine": "Systems.Engines",
+    "expert_models": "Models",
 }
 
 

@@ -19,6 +19,7 @@ from mlsysim.catalog.entries import (
     Seconds,
     Share,
     TokenSeconds,
+    TransformerWorkload,
     _in,
 )
 from mlsysim.catalog.value import Choice, Value
@@ -62,6 +63,8 @@ class Stack(Entry):
         Devices that its rows were measured on, or that it was described for; none where it is for any.
     engine : Engine, optional
         The engine that it is a version of. Of several that know a device, ``engine=`` takes the newest.
+    expert_models : tuple of TransformerWorkload
+        Models that its constants of experts rest on; they do not carry over to experts of another shape.
     efficiency : Value or dict of Value, optional
         Share of the peak rate that products reach, or one by number format (:data:`mlsysim.formats.NUMBER_FORMATS`).
     expert_efficiency : Value or dict of Value, optional
@@ -152,7 +155,7 @@ class Stack(Entry):
     expert_hidden_multiple, expert_width_multiple : Value, optional
         Multiples that kernels pad the hidden size and the width of 4-bit experts to; 0 where they pad none.
     loss_kernel, update_buffer, gradient_dtype, attention_kernel, elementwise_kernels, residual_dtype, \
-    routing_weights, optimizer_device : Choice, optional
+    routing_weights, optimizer_device, adapter_dtype : Choice, optional
         How a training step is computed, in the labels of these arguments.
     gradients_at_loss, optimizer_in_backward, activation_offload, loaded_mask : Value, optional
         What a training step keeps, yes or no.
@@ -178,6 +181,7 @@ class Stack(Entry):
 
     devices: tuple[Accelerator, ...] = ()
     engine: Engine | None = None
+    expert_models: tuple[TransformerWorkload, ...] = ()
     efficiency: Share | None = None
     expert_efficiency: Share | None = None
     weight_only_expert_efficiency: Count | None = None
@@ -265,6 +269,7 @@ class Stack(Entry):
     loaded_mask: Flag | None = None
     vocab_multiple: Count | None = None
     memory_spread: Count | None = None
+    adapter_dtype: Choice | None = None
     memory_reading: Choice | None = None
     context_memory: Bytes | None = None
     pool_share: Count | None = None

@@ -42,26 +42,49 @@ def others(requests: Any) -> Any:
     return Max(0, requests / request - 1)
 
 
+def _ending(requests: Any) -> Any:
+    """Number of others whose answers end in the iteration in which one does, where they do not come evenly."""
+    given = Or(cv_in > 0, cv_out > 0, K_z > 0, LOOKS > 1, T_fr > 0)
+    return when(And(Z_all > 0, given), _CROWDED, 0) * others(requests) / Max(1, u_ans)
+
+
 def together(requests: Any) -> Any:
-    """Number of other prompts that come with one, where so many requests decode."""
-    beside = others(requests)
-    found = Min(beside, LOOKS * _CROWDED * beside / Max(1, u_ans))
-    return when(And(Z_all > 0, Or(cv_in > 0, cv_out > 0, K_z > 0, LOOKS > 1)), 1, 0) * found
+    """Number of other prompts that come with one, where so many requests decode.
+
+    Those that come between two looks; where prompts are held for others, those held with one of them.
+    """
+    held = w_wait * _ending(requests)
+    return Min(others(requests), Max(Max(1, r_poll) * _ending(requests), held * (2 + held) / (1 + held)))
 
 
-def admitted(requests: Any, rate: Any, iteration: Any, missed: Any) -> Any:
-    """Time from a prompt that an engine has got to the iteration that takes it, beside so many that decode."""
-    waiting = rate * w_wait * iteration / request
-    looks = (Max(1, r_poll) - 1) / 2 + w_wait * (1 + waiting / 2) / (1 + waiting)
-    beside = others(requests)
+def admitted(requests: Any, step: Any, prefill: Any, behind: Any) -> Any:
+    """Time from a prompt that an engine has got to the iteration that takes it, beside so many that decode.
+
+    Parameters
+    ----------
+    requests
+        Requests that decode.
+    step, prefill
+        Time of their step, and of the prefill of a prompt.
+    behind
+        Time of the iteration that a request misses where it is sent as that starts.
+    """
+    held, ending, beside = w_wait * _ending(requests), _ending(requests), others(requests)
+    looks = (Max(1, r_poll) - 1) / 2 + w_wait * (1 + held / 2) / (1 + held)
+    met = (step**2 + ending * prefill * (prefill + 2 * step)) / (2 * (step + ending * prefill))
     apart = Max(0, 1 - together(requests) / Max(Rational(1, 10**9), beside))
-    return Min(1, beside) * (looks * iteration + when(K_z > 0, 1, 0) * apart * missed)
+    missed = when(T_fr > 0, 1, 0) * met + when(And(K_z > 0, T_fr <= 0), 1, 0) * behind
+    return Min(1, beside) * (looks * step + apart * missed)
 
 
-def decoded_or_prefilled(requests: Any, step: Any, prefill: Any) -> Any:
-    """The iteration that a request misses: a step, or the prefills of those that came with the one before."""
-    beside = together(requests)
-    return exp(-beside) * step + beside * prefill
+def step_or_prefills(requests: Any, step: Any, prefill: Any) -> Any:
+    """The step that a request misses, or the prefills of those that came with the one before."""
+    return exp(-together(requests)) * step + _ending(requests) * prefill
+
+
+def step_and_prompts(requests: Any, step: Any, prefill: Any) -> Any:
+    """The iteration that a request misses: a step, with the prompts that come in one."""
+    return step + _ending(requests) * prefill
 
 
 frontend_wait = Formula(
@@ -82,7 +105,7 @@ prompts_together = Formula(
     "their ends in a round are normal, and spread with every round until they are uniform. Those that come between two "
     "looks of the engine are taken together.",
     example=Example(
-        {N_z: 101, u_ans: 1000, cv_in: 0, cv_out: 0.0641, K_z: 10, Z_all: 101, r_poll: 0, w_wait: 0},
+        {T_fr: 0, N_z: 101, u_ans: 1000, cv_in: 0, cv_out: 0.0641, K_z: 10, Z_all: 101, r_poll: 0, w_wait: 0},
         "0.24450 request",
         derived="100 / 1000 * (2 * 3 - 1) / 9 * 0.2821 / 0.0641",
     ),

@@ -14,7 +14,7 @@ import sympy
 from sympy import And, Piecewise, Rational, ceiling, exp, oo
 
 from mlsysim.formulas import benchmark_runs, deployment, serving_engines, serving_load
-from mlsysim.formulas.benchmark_runs import RUN, admitted, unmet
+from mlsysim.formulas.benchmark_runs import LOOKS, RUN, admitted, step_and_prompts, unmet
 from mlsysim.formulas.iteration import PASS, PASSED
 from mlsysim.formulas.serving_engines import DISTSERVE, FURTHER, LITTLE, NEARLY, OPEN, QUEUED
 from mlsysim.formulas.serving_load import arriving, started
@@ -298,9 +298,16 @@ closed_step = Formula(
     no_example=PASSED,
 )
 
-_load = Min(Rational(98, 100), _number / _FIT)
+_load = Min(Rational(98, 100), _number / LOOKS / _FIT)
 #: Wait of a prompt for those that fill iterations ahead of it.
-_ahead = Min(_load / (2 * (1 - _load)), Max(0, N_z / request - Max(1, _FIT)) / 2) * _full
+_ahead = (
+    Max(
+        Min(_load / (1 - _load), Max(0, N_z / request - Max(1, _FIT))),
+        1 + _number - Max(1, _FIT),
+    )
+    / 2
+    * _full
+)
 #: Prefill of a prompt with those that come with it.
 _with_others = when(
     n_chunk <= 1, mixed(Max(0, N_z - request), Min(_ROOM, (1 + _number) * s_n)), _beside(Max(0, N_z - request))
@@ -309,12 +316,7 @@ _with_others = when(
 closed_first = Formula(
     D_Z,
     when(x_z > 0, _with_others + _ahead, _beside(Max(0, N_z - request)))
-    + admitted(
-        N_z,
-        N_z / (_beside(N_z) + u_ans * tau_Z),
-        tau_Z,
-        Min(mixed(N_z, _ROOM), mixed(N_z, 0) + _number * Max(0, _more)),
-    ),
+    + admitted(N_z, mixed(N_z, 0), Max(0, _more), step_and_prompts(N_z, mixed(N_z, 0), Max(0, _more))),
     title="Prefill of a prompt in a closed loop",
     source=SARATHI,
     assumes="It begins as another request ends, with the prompts that come with it; where these fill an iteration the "

@@ -81,7 +81,7 @@ from mlsysim.symbols.batching import (
     x_own,
     y_T,
 )
-from mlsysim.symbols.formats import M_mix, q_e, q_er, q_exp, q_ffn, q_head, q_mix, q_sh, q_w
+from mlsysim.symbols.formats import M_mix, q_e, q_er, q_exp, q_ffn, q_head, q_l, q_mix, q_sh, q_w
 from mlsysim.symbols.hardware import B_mem, F, M_cap, eta, tau_dispatch, tau_layer
 from mlsysim.symbols.iteration import (
     M_com,
@@ -215,6 +215,7 @@ stored_weights = Formula(
     W_s,
     q_w * Max(1, P - sum(when(given > 0, weights) for given, _, weights in _apart))
     + (q_e - q_w) * when(q_head > 0, 1, 2 - tied) * V * h_V
+    + when(q_head > 0, 0, q_l - q_e) * _head
     + (q_e - q_w) * (P_lk + P_src)
     + sum(when(given > 0, stored * weights) for given, stored, weights in _apart),
     title="Weights one replica keeps in memory, in the formats of its checkpoint",
@@ -235,6 +236,7 @@ stored_weights = Formula(
             h: 2880,
             h_V: 2880,
             q_head: 0,
+            q_l: 2,
             q_exp: 0.53125,
             q_er: (0.53125 * 3 * 2880**2 + 2 * 3 * 2880) / 24891840,
             L: 36,

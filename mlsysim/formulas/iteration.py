@@ -233,7 +233,8 @@ def _passed(size: Callable[[Any], Any]) -> Any:
 
 def _widened(stored: Any, multiplied: Any) -> Any:
     """Bytes that are read in the time that widening a weight for its product takes, by those that it is stored in."""
-    return when(Or(stored < multiplied, stored < byte), (1 / phi_w - 1) * Min(stored, _FOUR_BITS))
+    narrower = stored < Rational(9, 10) * multiplied  # by more than scales
+    return when(Or(narrower, stored < byte), (1 / phi_w - 1) * Min(stored, _FOUR_BITS))
 
 
 passed_weight_bytes = Formula(
@@ -637,6 +638,7 @@ output_rate = Formula(
     n_dec * (token / request) / t_it,
     title="Tokens generated per second",
     source=ORCA,
+    variant="saturated",
     accuracy="TensorRT-LLM's table of dense models within a median of 5%, calibrated on one of its columns and one row "
     "of another page (docs/validation.md).",
     example=Example({n_dec: 250, t_it: 50}, "5000 token/s", derived="250 / 0.05"),
@@ -698,7 +700,6 @@ def operators() -> tuple[Formula, ...]:
     )
     return (
         *number_formats.SERVING,
-        number_formats.logit_weight_bytes,
         *mixers.WHOLE,
         parameter_counts.ffn_parameters,
         parameter_counts.embedding_width,

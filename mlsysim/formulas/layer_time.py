@@ -56,8 +56,8 @@ from mlsysim.symbols.layers import (
     tau_h,
     w_ad,
     w_in,
-    x_ad,
     x_cast,
+    x_inp,
 )
 from mlsysim.symbols.mixers import y_mix
 from mlsysim.symbols.routing import gamma_r
@@ -286,7 +286,7 @@ adapter_work = Formula(
 )
 
 adapter_traffic = Formula(
-    x_ad,
+    x_inp,
     Rational(3, 2) * q_a * R_tok / token,
     title="Bytes that adapters move, per layer and token, forward",
     source=LORA,

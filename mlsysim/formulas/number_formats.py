@@ -11,9 +11,18 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from sympy import And, Eq, Piecewise, Rational, Symbol
+from sympy import And, Eq, Or, Piecewise, Rational, Symbol
 
-from mlsysim.formats import ACTIVATION_FORMATS, BITS, GRADIENT_FORMATS, PRESETS, STORED, STORED_WEIGHT
+from mlsysim.formats import (
+    ACTIVATION_FORMATS,
+    BITS,
+    GGUF,
+    GGUF_MIXED,
+    GRADIENT_FORMATS,
+    PRESETS,
+    STORED,
+    STORED_WEIGHT,
+)
 from mlsysim.formulas.mixers import elements, summed
 from mlsysim.formulas.parameter_counts import block_matrices
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, byte, label, variable_of, when
@@ -173,8 +182,27 @@ embedding_bytes = Formula(
     Max(q_w, 2 * byte),
     title="Bytes of a weight of embedding or head",
     source=DEEPSEEK,
+    variant="training",
     assumes="Quantised checkpoints and 8-bit training keep both at 16 bit.",
     example=Example({q_w: 0.51953125}, "2 byte", derived="max(0.51953125, 2)"),
+)
+
+
+def _served_as(name: str) -> Any:
+    """Condition that weights are served in a format that is a precision of its own."""
+    chosen: Any = Eq(precision, label(precision, name))
+    given: Any = Eq(weight_dtype, label(weight_dtype, name))
+    return Or(given, And(_not_given, chosen))
+
+
+served_embedding_bytes = Formula(
+    q_e,
+    Piecewise((q_w, Or(*map(_served_as, GGUF))), (Max(q_w, 2 * byte), True)),
+    title="Bytes of a weight of embedding or head in a replica",
+    source=DEEPSEEK,
+    variant="serving",
+    assumes="Quantised checkpoints keep both at 16 bit; files of llama.cpp have the embedding as other weights.",
+    example=Example({q_w: 0.5625, weight_dtype: "q4_0", precision: "bf16"}, "0.5625 byte", derived="0.5 + 2 / 32"),
 )
 
 _expert = summed(block_matrices(1, d_e, h_e), elements)
@@ -194,11 +222,15 @@ expert_weight_bytes = Formula(
 
 logit_weight_bytes = Formula(
     q_l,
-    when(q_head > 0, q_head, q_e),
+    Piecewise((q_head, q_head > 0), (_bytes("q6_k"), Or(*map(_served_as, GGUF_MIXED))), (q_e, True)),
     title="Bytes of a weight that gives logits",
     source=DEEPSEEK,
-    assumes="As the embedding, unless the checkpoint stores the head otherwise.",
-    example=Example({q_head: 0.5625, q_e: 2}, "0.5625 byte", derived="1 / 2 + 1 / 16"),
+    assumes="As the embedding, unless the checkpoint stores the head otherwise: mixed files of llama.cpp in six bits.",
+    example=Example(
+        {q_head: 0.5625, q_e: 2, weight_dtype: "as_precision", precision: "bf16"},
+        "0.5625 byte",
+        derived="1 / 2 + 1 / 16",
+    ),
 )
 
 hidden_bytes = Formula(
@@ -324,7 +356,14 @@ TRAINING = (
     attention_output_bytes,
     gradient_bytes,
 )
-SERVING = (served_weight_bytes, embedding_bytes, expert_weight_bytes, product_bytes, kv_cache_bytes)
+SERVING = (
+    served_weight_bytes,
+    served_embedding_bytes,
+    logit_weight_bytes,
+    expert_weight_bytes,
+    product_bytes,
+    kv_cache_bytes,
+)
 FORMULAS = (
     *FIRST_ORDER,
     trained_weight_bytes,
@@ -332,6 +371,7 @@ FORMULAS = (
     finetuned_weight_bytes,
     served_weight_bytes,
     embedding_bytes,
+    served_embedding_bytes,
     expert_weight_bytes,
     logit_weight_bytes,
     hidden_bytes,

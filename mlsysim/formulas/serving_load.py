@@ -10,7 +10,7 @@ from typing import Any
 
 from sympy import And, Piecewise, Rational, oo
 
-from mlsysim.formulas.benchmark_runs import RUN, admitted, decoded_or_prefilled, together
+from mlsysim.formulas.benchmark_runs import RUN, admitted, step_or_prefills, together
 from mlsysim.formulas.iteration import PASSED
 from mlsysim.formulas.replica_layout import COLOCATED, DISAGGREGATED
 from mlsysim.formulas.serving_engines import (
@@ -81,9 +81,7 @@ replica_concurrency = Formula(
 def _waited(requests: Any) -> Any:
     """Time that a prompt of a closed loop waits, beside so many requests that decode."""
     ahead, alone = together(requests), step(requests)
-    iteration = alone + requests / request / Max(1, u_ans) * D_each
-    missed = decoded_or_prefilled(requests, alone, D_each)
-    return ahead / 2 * D_each + admitted(requests, shared_rate(requests, requests), iteration, missed)
+    return ahead / 2 * D_each + admitted(requests, alone, D_each, step_or_prefills(requests, alone, D_each))
 
 
 closed_batch = Formula(

@@ -43,8 +43,8 @@ from mlsysim.symbols.layers import (
     t_stage_host,
     t_wait,
     w_ad,
-    x_ad,
     x_cast,
+    x_inp,
 )
 from mlsysim.symbols.mixers import a_r, t_each, w_pair
 from mlsysim.symbols.routing import gamma_m, gamma_r, n_exchanges
@@ -329,7 +329,7 @@ elementwise_time = Formula(
         * ell_s
         * (
             (3 + rho_el) * x_el
-            + (3 + rho_lin) * x_ad
+            + (3 + rho_lin) * x_inp
             + x_el_redo
             + x_cast
             + when(_eager_scores, (3 + rho_attn) * 6.5 * q_a * a_r * s / token / token)
@@ -349,7 +349,7 @@ elementwise_time = Formula(
             x_el: 52224,
             x_el_redo: 0,
             x_cast: 0,
-            x_ad: 0,
+            x_inp: 0,
             rho_lin: 0,
             V_wide: 0,
             attention_kernel: "flash",

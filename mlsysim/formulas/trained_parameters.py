@@ -42,6 +42,7 @@ from mlsysim.symbols.trained import (
     U_d,
     U_s,
     W_ad,
+    adapter_dtype,
     f_w,
     finetuning,
     lora_targets,
@@ -95,6 +96,10 @@ ON_FIRST: Any = b_first > 0
 ON_LAST: Any = b_last > 0
 #: Where every product of a layer has an adapter.
 EVERYWHERE = Eq(lora_targets, label(lora_targets, "all_linear"))
+#: Where weights are wider than hidden states and cast for each product; ZeRO gathers them cast, or has 16-bit ones.
+AUTOCAST = And(q_w > q_a, Z < 1)
+#: Where adapters are kept wider than hidden states.
+WIDE_ADAPTERS = Eq(adapter_dtype, label(adapter_dtype, "fp32"))
 #: Where frozen weights are kept narrower than their products are computed.
 WIDENED = And(Not(FULL), q_w < q_c)
 
@@ -371,11 +376,11 @@ trained_layer = Formula(
 
 trained_bytes = Formula(
     q_t,
-    when(FULL, q_w, Max(q_a, 2 * byte)),
+    when(FULL, q_w, when(WIDE_ADAPTERS, 4 * byte, Max(q_a, 2 * byte))),
     title="Bytes of a trained weight",
     source=QLORA,
-    assumes="Adapters have the format of hidden states.",
-    example=Example({finetuning: "qlora", q_w: 0.516, q_a: 2}, "2 byte", QLORA),
+    assumes="Adapters have the format of hidden states, or fp32 (peft, beside weights at 16 bit).",
+    example=Example({finetuning: "qlora", adapter_dtype: "as_precision", q_w: 0.516, q_a: 2}, "2 byte", QLORA),
 )
 
 adapter_weights = Formula(

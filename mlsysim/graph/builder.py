@@ -63,6 +63,8 @@ class Builder:
             subgraph = (data,) if isinstance(data, Graph) else ()
             if not any(each.has("chunked") for each in subgraph):
                 return self.number(operation.fold(*subgraph, *values))
+        if operation.alike is not None and len({*args[operation.alike :]}) == 1:
+            return args[-1]
         if operation.simplify is not None:
             simpler = operation.simplify(values)
             if simpler is not None and simpler.op is not None:

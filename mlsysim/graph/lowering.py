@@ -17,6 +17,7 @@ from mlsysim.graph.graph import Graph
 from mlsysim.graph.operation import TABLE
 from mlsysim.graph.operations.erlang import erlang_c_partials
 from mlsysim.symbolic import ChunkedPrefill, EvaluatedAt, Label, LeastInteger, Root, System, UnitSymbol, variable_of
+from mlsysim.symbolic.exchange import exchanged, renamed
 from mlsysim.symbolic.functions import ErlangCSlope
 
 #: Expressions by name.
@@ -220,11 +221,16 @@ class Lowering:
         return found
 
     def _evaluated_at(self, node: Any) -> int:
-        """Its steps are formulas of bound symbols, in a scope of their own."""
-        inner = Lowering(self.builder, self, [symbol for symbol, _ in node.definitions])
-        for symbol, step in node.definitions:
-            inner.known[symbol] = inner.place(step)
-        return inner.known[node.definitions[-1][0]]
+        """Its steps are formulas of bound symbols, in a scope of their own.
+
+        There they have the names of their variables, so that terms keep their order and what is equal outside is one.
+        """
+        named = {symbol: _variable(symbol) for symbol, _ in node.definitions}
+        inner, changed = Lowering(self.builder, self, named.values()), len(node.changed)
+        for at, (symbol, step) in enumerate(node.definitions):
+            where, said = (self, step) if at < changed else (inner, exchanged(step, named, renamed))
+            inner.known[named[symbol]] = where.place(said)
+        return inner.known[named[node.definitions[-1][0]]]
 
     def _within(self, bound: Mapping[Any, Facts]) -> Lowering:
         """A scope of a subgraph, with its own inputs."""
@@ -292,6 +298,14 @@ def lowered(part: System, named: Named = (), infinite: Collection[str] = ()) -> 
         if name in _called():
             raise FormulaError(f"variable {name!r} has the name of a function that compiled code calls")
     return graph
+
+
+def _variable(symbol: Any) -> Any:
+    """The symbol of the variable that a bound one stands for; itself where there is none."""
+    try:
+        return variable_of(symbol.name).symbol
+    except UnknownNameError:
+        return symbol
 
 
 @cache

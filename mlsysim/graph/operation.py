@@ -119,6 +119,8 @@ class Operation:
         Its relative error, so far as what rises or falls may do otherwise by it.
     simplify : callable or None
         An equal operand or number, where some operands are known.
+    alike : int or None
+        First of the operands that is the result where they are one from it on.
     risky : int or None
         Operand whose zero makes the result, or its slope, infinite.
     cost : int
@@ -141,6 +143,7 @@ class Operation:
     domain: tuple[Facts, ...] = ()
     error: float = 0.0
     simplify: Simplify | None = None
+    alike: int | None = None
     risky: int | None = None
     cost: int = 1
     truth: bool = False

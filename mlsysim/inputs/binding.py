@@ -310,7 +310,7 @@ class _Binder:
         self.implied: dict[str, convert.Axis] = {}
 
     def run(self) -> Binding:
-        if (engine := assumed_engine(self.model, self.typed)) is not None:
+        if self.model.assumed and (engine := assumed_engine(self.model, self.typed)) is not None:
             self.typed = {**self.typed, argument_of(type(self.model), Engine): engine}
         self._take_recipe()
         for name, value in self.typed.items():

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from mlsysim.catalog import Accelerator, Engine, Entry, Stack, builtin, stacks_of
 from mlsysim.errors import InputError, MlsysimError
+from mlsysim.inputs.axes import Linked
 from mlsysim.inputs.convert import is_axis
 from mlsysim.inputs.declaration import DeclaredModel
+
+#: An entry of any kind.
+AnyEntry = TypeVar("AnyEntry", bound=Entry)
 
 
 @cache
@@ -18,9 +22,9 @@ def argument_of(model: type[DeclaredModel], kind: type[Entry]) -> str:
     return next((name for name, slot in model.slots.items() if issubclass(slot.entry, kind)), "")
 
 
-def given_entries(value: Any, kind: type[Entry]) -> list[Entry]:
+def given_entries(value: Any, kind: type[AnyEntry]) -> list[AnyEntry]:
     """Entries out of an argument as it was typed; none where it is none of the kind."""
-    found = []
+    found: list[AnyEntry] = []
     for each in value if is_axis(value) else (value,):
         try:
             entry = builtin().find(kind.what, each) if isinstance(each, str) else each
@@ -30,15 +34,21 @@ def given_entries(value: Any, kind: type[Entry]) -> list[Entry]:
     return found
 
 
+def given_or_linked(argument: str, typed: Mapping[str, Any]) -> Any:
+    """The value of an argument as it was typed, also along a linked axis; None where it was not."""
+    axes = (each.axes for each in typed.values() if isinstance(each, Linked))
+    return typed.get(argument, next((axis[argument] for axis in axes if argument in axis), None))
+
+
 def assumed_engine(model: DeclaredModel, typed: Mapping[str, Any]) -> Engine | None:
     """The engine where none is named: that of the stack that is, else the one that the command line takes."""
     argument = argument_of(type(model), Engine)
-    if not argument or not model.assumed or typed.get(argument) is not None:
+    if not argument or not model.assumed or given_or_linked(argument, typed) is not None:
         return None
-    stacks = given_entries(typed.get(argument_of(type(model), Stack)), Stack)
+    stacks = given_entries(given_or_linked(argument_of(type(model), Stack), typed), Stack)
     if stacks and model.is_chosen:  # nothing is left for it to say
         return None
-    named = [each.engine for each in stacks if isinstance(each, Stack) and each.engine is not None]
+    named = [each.engine for each in stacks if each.engine is not None]
     found = named[0] if named else builtin().find(Engine.what, model.assumed)
     return found if isinstance(found, Engine) else None
 

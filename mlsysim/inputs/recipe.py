@@ -14,7 +14,7 @@ from mlsysim.errors import InputError, MlsysimError, UnknownNameError
 from mlsysim.inputs.axes import Derived, Linked, derived
 from mlsysim.inputs.convert import is_axis, scalar
 from mlsysim.inputs.declaration import DeclaredModel
-from mlsysim.inputs.engines import argument_of, assumed_engine, given_entries
+from mlsysim.inputs.engines import argument_of, assumed_engine, given_entries, given_or_linked
 from mlsysim.symbolic import Variable, variable_of
 
 #: Ranks that every accelerator is one of; the rest of a fleet is data-parallel.
@@ -98,20 +98,21 @@ def as_run(model: AnyModel, typed: Mapping[str, Any]) -> AnyModel:
     """
     if model.is_chosen or typed.get("variant") is not None:
         return model
-    if model.assumed and typed.get(argument_of(type(model), Engine)) is not None:
+    given: list[Any] = []
+    for argument, kind in _namers(type(model)):
+        value = typed.get(argument) if kind is Recipe else given_or_linked(argument, typed)
+        if value is not None:
+            given = given_entries(value, kind)
+    if model.assumed and not given:
+        given = [each for each in (assumed_engine(model, typed),) if each is not None]
+    elif model.assumed:
         model = copy(model)
         model.assumed = ""
-    entries: list[Entry] = []
-    for kind in (Recipe, Engine):
-        argument, given = kind.what, _alone(typed).get(argument_of(type(model), kind))
-        entries = given_entries(given, kind)
-        if entries:
-            break
-    if not entries:
-        entries = [each for each in (assumed_engine(model, typed),) if each is not None]
+    if not given:
+        return model
     named: dict[str, list[str]] = {}
     extended = {name for kind in type(model).__mro__[1:] for name in getattr(kind, "variants", ())}
-    for each in entries:
+    for each in given:
         run = each.variant.value if isinstance(each, Engine) else each.variants.get(model.command, model.variant)
         # A model of one's own may lack a variant of the one that it extends; any other name is a slip.
         run = model.variant if run in extended - {*model.variants} else run
@@ -119,12 +120,21 @@ def as_run(model: AnyModel, typed: Mapping[str, Any]) -> AnyModel:
     if len(named) > 1:
         runs = "; ".join(f"{variant} describes {', '.join(names)}" for variant, names in named.items())
         one = " or ".join(f'{type(model).__name__}("{variant}")' for variant in named)
-        raise InputError(argument, [name for names in named.values() for name in names], runs, f"{one} asks all by one")
-    if not named or model.variant in named:
+        raise InputError(
+            given[0].what, [name for names in named.values() for name in names], runs, f"{one} asks all by one"
+        )
+    if model.variant in named:
         return model
     found = model.in_variant(*named)
     found.is_chosen = False
     return found
+
+
+@cache
+def _namers(model: type[DeclaredModel]) -> tuple[tuple[str, type[Entry]], ...]:
+    """Arguments that take an entry which names a variant, and its kind."""
+    kinds: tuple[type[Entry], ...] = (Recipe, Engine)
+    return tuple((argument, kind) for kind in kinds if (argument := argument_of(model, kind)))
 
 
 def name_of(entry: Entry) -> str:

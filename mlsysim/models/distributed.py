@@ -337,6 +337,7 @@ class DistributedModel(PerformanceModel):
         "energy_per_token",
         "dp_size",
         "total_memory",
+        "usable_memory",
         "memory_utilization",
         "feasible",
         "step_bottleneck",

@@ -318,8 +318,8 @@ class IterationModel(PerformanceModel):
         *prefill_caveats(s, n_pro > 0),
         Caveat(
             n_dec * (s + n_out) > n_kv,
-            "{decode_requests} of {seq_len} and {output_tokens} do not fit into the {kv_cache_tokens} that there is "
-            "room for: they would wait for each other, which is left out",
+            "{decode_requests} of {seq_len} and {output_tokens} do not fit into {kv_cache_tokens}, for which there is "
+            "room: they would wait for each other, which is left out",
             ("static",),
         ),
     )

@@ -202,6 +202,7 @@ _TWO_TIERS = (
 #: What Heo et al. state, and where they state nothing what docs/memory_expansion.md says.
 _STUDY = {
     "policy": "conservative",
+    "driver_memory": 0,
     "weights_offload": 0.0,
     "checkpoints_offload": 0.0,
     "activations_offload": 1.0,

@@ -126,6 +126,8 @@ _BY_ITERATIONS = (
 )
 #: What traffic says of the requests.
 TRAFFIC = tuple(name for name in Traffic.model_fields if name in declaration_order())
+#: Times before a request reaches the engine, which its stack gives.
+FRONTEND = ("frontend_time", "frontend_token_time")
 #: Settings of an engine, of which its stack says the defaults.
 FLAGS = ("max_num_seqs", "max_num_batched_tokens")
 #: A cache of prefixes of a given size, and who asks for them.
@@ -283,6 +285,11 @@ class ServingModel(PerformanceModel):
         *ENGINE_CAVEATS,
         *prefill_caveats(s_in),
         Caveat(
+            And(Z_all <= 0, lam_all <= 0),
+            "nothing says how often requests come: latencies are those of a request that meets no other; give "
+            "request_rate or concurrency",
+        ),
+        Caveat(
             And(Z_all > 0, lam_all > 0),
             "request_rate, {request_rate}, is not used: concurrency says that {concurrency} are in flight",
         ),
@@ -297,6 +304,13 @@ class ServingModel(PerformanceModel):
         Caveat(
             And(Z_all <= 0, Or(k_a < Rational(1, 4), k_a > 4)),
             "burstiness, {burstiness}, is outside of 0.25 to 4, where it was held against a simulation",
+        ),
+        Caveat(
+            And(Z_all <= 0, Or(k_a < 1, k_a > 1)),
+            "burstiness, {burstiness}, is not used: chunked prefill takes Poisson's arrivals; variant='colocated' and "
+            "a simulation have bursts",
+            variants=("chunked", "chunked_estimate"),
+            stored=True,
         ),
         Caveat(
             And(Z_all <= 0, Or(r_poll > 1, w_wait > 0)),
@@ -339,7 +353,7 @@ class ServingModel(PerformanceModel):
     slots = {
         **IterationModel.slots,
         **{name: _drawing(IterationModel.slots[name], *hosts) for name, hosts in _POWERED.items()},
-        "stack": stack_slot((*IterationModel.slots["stack"].provides, "frontend_time", "frontend_token_time", *FLAGS)),
+        "stack": stack_slot((*IterationModel.slots["stack"].provides, *FRONTEND, *FLAGS)),
         "engine": Slot(Engine, ()),
         "traffic": Slot(Traffic, TRAFFIC, optional=True),
         "rent": Slot(Rent, ("rental_price",), optional=True, strict=True),

@@ -40,6 +40,7 @@ MEMORY = (
     "loaded_mask",
     "vocab_multiple",
     "memory_spread",
+    "adapter_dtype",
     "memory_reading",
     "context_memory",
     "pool_share",

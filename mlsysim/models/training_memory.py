@@ -171,6 +171,7 @@ FINETUNING: dict[str, Any] = {
     "finetuning": "full",
     "lora_rank": 16,
     "lora_target_modules": "all_linear",
+    "adapter_dtype": "as_precision",
     "master_weights": True,
 }
 #: What adapters ask of the rest.
@@ -219,6 +220,7 @@ EFFECTIVE_WITH = {
     "selective_policy": "activation_checkpointing='selective'",
     "lora_rank": "finetuning='lora' or 'qlora'",
     "lora_target_modules": "finetuning='lora' or 'qlora'",
+    "adapter_dtype": "finetuning='lora' or 'qlora'",
     "optimizer_device": "an optimizer with states",
     "vocab_multiple": "a vocabulary that it does not divide",
     "routing_weights": "experts",
@@ -347,6 +349,7 @@ class TrainingMemoryModel(PerformanceModel):
                 "binding_rank",
                 "peak_moment",
                 "total_memory",
+                "usable_memory",
                 "reported_memory",
                 "memory_utilization",
                 "memory_margin",
@@ -378,6 +381,7 @@ class TrainingMemoryModel(PerformanceModel):
         "finetuning",
         "lora_rank",
         "lora_target_modules",
+        "adapter_dtype",
         "activation_checkpointing",
         "zero_stage",
         "dp_size",

@@ -27,7 +27,7 @@ UNSENT, WAITS, PREFILLS, DECODES, DONE = range(5)
 #: Places of numbers that outlast a call: whole ones, and times.
 STEP, OPENED, SENT, WAITING, ENDING, FUTURE, DECODING = range(7)
 PARTIAL, PROGRESS, RESERVED, FINISHED, CHAINS, OLDEST, NEWEST, LOOKED, HELD, INTEGERS = range(7, 17)
-NOW, BUSY, KEPT, OPEN_TIME, OPEN_BUSY, CLOSE_TIME, CLOSE_BUSY, CONTEXT, PACE, FLOATS = range(10)
+NOW, BUSY, KEPT, OPEN_TIME, OPEN_BUSY, CLOSE_TIME, CLOSE_BUSY, CONTEXT, PACE, READY, FLOATS = range(11)
 #: A priority is worth more than any place in the order of coming.
 ORDERS = 1 << 40
 
@@ -253,10 +253,9 @@ def mixed_time(times, requests, rows, context, tokens, prompts, attention):
 
 
 @compiled
-def send(asked, seen, work, request, time):
+def send(asked, work, request):
     """Put a request into the queue."""
     numbers = work.integers
-    seen.arrival[request] = time - asked.front[request]
     work.state[request] = WAITS
     work.key[request] = asked.priority[request] * ORDERS + numbers[SENT]
     numbers[SENT] += 1
@@ -301,6 +300,7 @@ def finish(asked, rules, seen, work, request):
             numbers[OLDEST] = session
         numbers[NEWEST] = session
         time = max(asked.arrival[follower], now + rules.think + asked.front[follower])
+        seen.arrival[follower] = time - asked.front[follower]
         numbers[FUTURE] = push(work.future, work.future_of, numbers[FUTURE], time, follower)
     else:
         numbers[CHAINS] += 1
@@ -364,20 +364,24 @@ def serve(asked, times, rules, seen, work, most):
             while numbers[OPENED] < min(opening, rules.in_flight + numbers[CHAINS]):
                 request = asked.opening[numbers[OPENED]]
                 later = asked.front[request] + (0.0 if idle else rules.missed)
+                seen.arrival[request] = now
                 if later <= 0 and looks:
-                    send(asked, seen, work, request, now)
+                    send(asked, work, request)
                 else:
-                    numbers[FUTURE] = push(work.future, work.future_of, numbers[FUTURE], now + later, request)
+                    # Nobody overtakes in front of the engine.
+                    floats[READY] = max(now + later, floats[READY] + 1e-10)
+                    numbers[FUTURE] = push(work.future, work.future_of, numbers[FUTURE], floats[READY], request)
                 numbers[OPENED] += 1
         if looks and not rules.in_flight:
             while numbers[OPENED] < opening and asked.arrival[asked.opening[numbers[OPENED]]] <= now:
                 request = asked.opening[numbers[OPENED]]
-                send(asked, seen, work, request, asked.arrival[request])
+                seen.arrival[request] = asked.arrival[request] - asked.front[request]
+                send(asked, work, request)
                 numbers[OPENED] += 1
         while looks and numbers[FUTURE] > 0 and work.future[0] <= now:
-            request, time = work.future_of[0], work.future[0]
+            request = work.future_of[0]
             numbers[FUTURE] = pull(work.future, work.future_of, numbers[FUTURE], 0)
-            send(asked, seen, work, request, time)
+            send(asked, work, request)
         if idle and numbers[WAITING] == 0:
             time = work.future[0] if numbers[FUTURE] > 0 else 1e300
             if not rules.in_flight and numbers[OPENED] < opening:
@@ -460,7 +464,7 @@ def serve(asked, times, rules, seen, work, most):
             seconds = prompt_time(times, computed, attention)
         floats[NOW] += seconds
         floats[BUSY] += seconds
-        numbers[HELD] = numbers[HELD] + steps if numbers[WAITING] > 0 and computed == 0 else 0
+        numbers[HELD] = 0 if numbers[WAITING] == 0 else rules.wait if computed > 0 else numbers[HELD] + steps
         # Whoever prefilled without decoding looks at once.
         numbers[LOOKED] = (numbers[LOOKED] + steps) % rules.poll if decoding else 0
 

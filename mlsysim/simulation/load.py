@@ -150,7 +150,9 @@ def asked(load: Load, places: Any, front: Any) -> Requests:
     if (session >= 0).any():
         session = np.where(session >= 0, np.unique(session, return_inverse=True)[1], -1)
     first = np.flatnonzero(opening)
-    arrival = (load.arrival[places] + front).astype(np.float64)
+    # Where other requests decide when one is sent, all stay in their order.
+    front = np.asarray(front, np.float64)
+    arrival = load.arrival[places] + (front if load.arrival.any() else 0.0)
     first = first[np.argsort(arrival[first], kind="stable")]
     return Requests(
         arrival,
@@ -161,7 +163,7 @@ def asked(load: Load, places: Any, front: Any) -> Requests:
         follows.astype(np.int64),
         session.astype(np.int64),
         first.astype(np.int64),
-        front.astype(np.float64),
+        front,
     )
 
 

@@ -67,7 +67,7 @@ class Question:
         Where requests are from; empty where they were drawn.
     prioritised, in_sessions : bool
         Whether some go first, and whether some follow others.
-    turns, rounds, seed : int
+    turns, seed : int
         As given.
     left_out : float
         Share of the requests at the start that counts for nothing.
@@ -87,7 +87,6 @@ class Question:
     prioritised: bool
     in_sessions: bool
     turns: int
-    rounds: int
     seed: int
     left_out: float
     step_error: float

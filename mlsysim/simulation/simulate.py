@@ -178,7 +178,6 @@ def simulate(
         prioritised=rows is not None and bool(rows.priorities),
         in_sessions=bool((load.next >= 0).any()),
         turns=int(turns),
-        rounds=int(num_rounds),
         seed=int(seed),
         left_out=left_out,
         step_error=error,

@@ -77,7 +77,7 @@ def renamed(node: Any, args: Sequence[Any]) -> Any:
     if all(new is old for new, old in zip(args, node.args, strict=True)):
         return node
     if isinstance(node, sympy.Add | sympy.Mul):
-        return node.func._from_args(args)
+        return node.func._from_args(sorted(args, key=IN_ORDER))
     if isinstance(node, sympy.Pow | sympy.Piecewise | Relational | sympy.log | sympy.exp | sympy.ceiling | sympy.floor):
         return node.func(*args, evaluate=False)
     return rebuilt(node, args)

@@ -216,6 +216,14 @@ x_buf = variable(
     nonnegative(),
 )
 x_drop = variable("dropout_activation", r"x_{\mathrm{drop}}", "byte/token", "Dropout masks of a layer.", nonnegative())
+x_inp = variable(
+    "further_inputs",
+    r"x_{\mathrm{inp}}",
+    "byte/token",
+    "Kept by a layer of what products read once more: cast for each of them, or for adapters, with what their first "
+    "matrix gives.",
+    nonnegative(),
+)
 x_in = variable("layer_input", r"x_{\mathrm{in}}", "byte/token", "Input of a layer.", positive())
 x_mm = variable(
     "alternate_matmul_activation",
@@ -394,6 +402,13 @@ P_ends = variable(
     r"P_{\mathrm{ends}}",
     "count",
     "Parameters of that rank outside the layers: embedding, head, last norm.",
+    nonnegative(),
+)
+C_cast = variable(
+    "cast_weights",
+    r"C_{\mathrm{cast}}",
+    "GB",
+    "Weights cast to the format of activations, kept for the backward pass beside those in a wider one.",
     nonnegative(),
 )
 S_mem = variable(

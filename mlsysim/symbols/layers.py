@@ -334,7 +334,7 @@ R_tok = variable(
 w_ad = variable(
     "adapter_flops", r"w_{\mathrm{ad}}", "FLOP/token", "Forward arithmetic of adapters, all layers.", nonnegative()
 )
-x_ad = variable(
+x_inp = variable(
     "adapter_traffic",
     r"x_{\mathrm{ad}}",
     "byte/token",

@@ -1,6 +1,7 @@
 """Symbols of what is trained, and of the state an optimizer keeps for it."""
 
 from mlsysim.symbolic import between, choice, flag, integer, nonnegative, positive, variable
+from mlsysim.symbols.formats import AS_PRECISION
 
 N_COUNT = "count"
 
@@ -19,6 +20,13 @@ lora_targets = variable(
     choice("query_value", "attention", "all_linear"),
 )
 r_lora = variable("lora_rank", r"r_{\mathrm{LoRA}}", N_COUNT, "Rank of an adapter.", integer(1), label="LoRA rank")
+adapter_dtype = variable(
+    "adapter_dtype",
+    r"\mathrm{adapters\ in}",
+    "",
+    "Format of the weights of adapters: that of hidden states, or wider; what they read is then cast for each.",
+    choice(AS_PRECISION, "fp32"),
+)
 master = variable(
     "master_weights",
     r"\beta_{\mathrm{mw}}",

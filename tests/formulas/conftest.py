@@ -62,8 +62,8 @@ DIVISORS = {"per_replica_qps_capacity", "tokens_per_second", "mean_rank_factor"}
 WITHOUT = (
     "concurrency", "num_replicas", "ttft_slo", "tpot_slo", "e2e_slo", "replica_goodput", "num_speculative_tokens",
     "prefill_cost_share", "isl_cv", "osl_cv", "prompt_time_cv", "short_answer_variance", "cohort_size",
-    "remote_kv_share", "expert_efficiency", "weight_only_expert_efficiency",
-    "num_rounds", "poll_interval", "batch_wait", "frontend_wait", "prompts_together",
+    "remote_kv_share", "expert_efficiency", "weight_only_expert_efficiency", "num_rounds", "poll_interval",
+    "batch_wait", "frontend_wait", "prompts_together",
 )  # fmt: skip
 #: Zero where nobody waits for a slot.
 FREE = ("slot_wait_probability", "prompt_slot_wait_probability")
@@ -77,6 +77,8 @@ BUSY = (
     "replica_rate", "batch_variance", "step_growth_at_load", "prompt_wait", "slot_wait_mean", "ttft_log_variance",
     "latency_variance", "lora_parameters_per_rank", "lora_parameters_per_token", "prompt_interval",
 )  # fmt: skip
+#: What ``deployed`` draws, after all points: their number decides what it draws.
+DRAWN_AGAIN = {*WITHOUT, *FREE, *BUSY, *LAWS, *LOADS, "slot_load", "slot_growth"}
 
 
 def deployed(point: dict[str, float], rng: random.Random) -> dict[str, float]:
@@ -160,102 +162,104 @@ PARTS = (
 
 def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
     """The point with sizes a model accepts together."""
-    if {"tp_size", "accelerators_per_node"} <= set(point) and point["tp_size"] > point["accelerators_per_node"]:
+    names = point.keys()
+    if {"tp_size", "accelerators_per_node"} <= names and point["tp_size"] > point["accelerators_per_node"]:
         point["tp_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
-    if {"kv_heads", "tp_size"} <= set(point):
+    if {"kv_heads", "tp_size"} <= names:
         ranks = point["tp_size"]
         point["kv_heads"] = rng.choice([1.0, ranks, 2 * ranks, max(n for n in (1, 2, 3) if ranks % n == 0)])
     for whole, parts in MULTIPLES.items():
         common = math.lcm(*(int(point[part]) for part in parts if part in point))
         if whole in point and point[whole] % common:
             point[whole] = float(common * rng.choice([1, 2, 3, 8, 64]))
-    if {"tp_size", "etp_size"} <= set(point) and point["tp_size"] % max(1.0, point["etp_size"]):
+    if {"tp_size", "etp_size"} <= names and point["tp_size"] % max(1.0, point["etp_size"]):
         point["etp_size"] = rng.choice([0.0, 1.0, point["tp_size"]])
     for part, whole in PARTS:
-        if {whole, part} <= set(point):
+        if {whole, part} <= names:
             point[part] = min(point[part], point[whole])
-    if {"fleet_size", "accelerators_per_node"} <= set(point) and point["fleet_size"] > point["accelerators_per_node"]:
+    if {"fleet_size", "accelerators_per_node"} <= names and point["fleet_size"] > point["accelerators_per_node"]:
         point["fleet_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
-    if {"ep_size", "accelerators_per_node"} <= set(point) and point["ep_size"] > point["accelerators_per_node"]:
+    if {"ep_size", "accelerators_per_node"} <= names and point["ep_size"] > point["accelerators_per_node"]:
         point["ep_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
     if "compute_capability" in point:
         point["compute_capability"] = rng.choice([0.0, 8.0, 9.0, 10.0, 10.3, 12.0])
     serving_layout(point, rng)
     mixed(point, rng)
-    if {"rank_stride", "accelerators_per_node"} <= set(point) and point["accelerators_per_node"] % point["rank_stride"]:
+    if {"rank_stride", "accelerators_per_node"} <= names and point["accelerators_per_node"] % point["rank_stride"]:
         point["rank_stride"] = rng.choice([1.0, point["accelerators_per_node"]])
-    if {"collective_ranks", "rank_stride", "accelerators_per_node"} <= set(point):
+    if {"collective_ranks", "rank_stride", "accelerators_per_node"} <= names:
         in_node = point["accelerators_per_node"] // point["rank_stride"]
         if point["collective_ranks"] > in_node:
             point["collective_ranks"] = in_node * rng.choice([2, 3, 4, 32])
-    if {"heads", "tp_size", "kv_heads_per_rank"} <= set(point):
+    if {"heads", "tp_size", "kv_heads_per_rank"} <= names:
         point["kv_heads_per_rank"] = min(point["kv_heads_per_rank"], point["heads"] / point["tp_size"])
     if point.get("kv_lora_rank"):
         if point.get("v_head_dim") == 0:
             point["v_head_dim"] = 128
-        point |= dict.fromkeys({"qk_norm", "attention_sinks"} & set(point), 0.0)
-        point |= dict.fromkeys({"gate_width"} & set(point), 0.0)
-    if {"gate_width", "heads"} <= set(point):
+        point |= dict.fromkeys({"qk_norm", "attention_sinks"} & names, 0.0)
+        point |= dict.fromkeys({"gate_width"} & names, 0.0)
+    if {"gate_width", "heads"} <= names:
         point["gate_width"] = point["heads"] * min(point["gate_width"], 128.0)
     if point.get("kv_lora_rank") == 0:
         unused = {"qk_rope_head_dim"} if point.get("compressed_layers") else {"q_lora_rank", "qk_rope_head_dim"}
-        point |= dict.fromkeys(unused & set(point), 0.0)
-    if {"reserved_memory", "memory_capacity"} <= set(point):
-        point["reserved_memory"] = min(point["reserved_memory"], point["memory_capacity"] / 2)
+        point |= dict.fromkeys(unused & names, 0.0)
+    if "memory_capacity" in names:
+        gives = point.get("driver_memory") or point["memory_capacity"]
+        point |= {name: min(point[name], gives / 3) for name in {"context_memory", "reserved_memory"} & names}
     if point.get("finetuning"):
-        point |= dict.fromkeys({"trainable_fraction"} & set(point), 1.0)
+        point |= dict.fromkeys({"trainable_fraction"} & names, 1.0)
     if (point.get("kv_lora_rank") or point.get("compressed_layers")) and point.get("lora_target_modules") == 0:
         point["lora_target_modules"] = rng.choice([1.0, 2.0])
     if "window_reach" in point:
         point["window_reach"] = min(point["window_reach"], point["seq_len"])
     if point.get("sliding_layers") and "sliding_window" in point:
         point["sliding_window"] = point["sliding_window"] or 512.0
-    point |= {name: min(point[name], 2.0) for name in SPREADS & set(point)}
+    point |= {name: min(point[name], 2.0) for name in SPREADS & names}
     if point.get("pipeline_schedule") == 3 and "pp_size" in point:
         point["pp_size"] = 2 * math.ceil(point["pp_size"] / 2)
         if "layers" in point:
             point["layers"] = max(point["layers"], point["pp_size"])
-        point |= dict.fromkeys({"gradient_accumulation_steps"} & set(point), 2 * point["pp_size"])
+        point |= dict.fromkeys({"gradient_accumulation_steps"} & names, 2 * point["pp_size"])
     if point.get("pp_size") == 1 or point.get("pipeline_schedule") in (1, 2, 3):
-        point |= dict.fromkeys({"interleaved_stages"} & set(point), 1.0)
+        point |= dict.fromkeys({"interleaved_stages"} & names, 1.0)
     if point.get("pipeline_schedule") == 3:  # ranks that hold both ends
-        point |= dict.fromkeys({"peak_rank", "finetuning", "optimizer"} & set(point), 0.0)
-    if {"layers", "pp_size"} <= set(point):  # stages of one layer at least, and chunks of as many
-        stages, ends = point["pp_size"], {"layers_first_stage", "layers_last_stage"} & set(point)
+        point |= dict.fromkeys({"peak_rank", "finetuning", "optimizer"} & names, 0.0)
+    if {"layers", "pp_size"} <= names:  # stages of one layer at least, and chunks of as many
+        stages, ends = point["pp_size"], {"layers_first_stage", "layers_last_stage"} & names
         few = max(1.0, point["layers"] // stages) if stages > 2 else 0.0
         point |= {name: min(point[name], few) for name in ends}
-        chunks = {"interleaved_stages"} & set(point)
+        chunks = {"interleaved_stages"} & names
         point |= {name: min(point[name], math.ceil(point["layers"] / stages)) for name in chunks}
     if point.get("moe_layers", 1) == 0 or point.get("experts") == 1:
-        point |= dict.fromkeys({"expert_bias"} & set(point), 0.0)
+        point |= dict.fromkeys({"expert_bias"} & names, 0.0)
     if point.get("capacity_factor") == 0:
-        point |= dict.fromkeys({"pad_to_capacity"} & set(point), 0.0)
-    if point.get("pad_to_capacity") and {"experts", "active_experts_per_token"} <= set(point):
+        point |= dict.fromkeys({"pad_to_capacity"} & names, 0.0)
+    if point.get("pad_to_capacity") and {"experts", "active_experts_per_token"} <= names:
         room = point["experts"] / point["active_experts_per_token"]
         point["capacity_factor"] = min(point["capacity_factor"], room * (1 - 1e-12))
     alone = (
         point.get("pp_size", 1) > 1 and point.get("interleaved_stages", 1) == 1 and point.get("pipeline_schedule") != 3
     )
     if alone or point.get("activation_checkpointing") == 2:
-        point |= dict.fromkeys({"two_batch_overlap"} & set(point), 0.0)
+        point |= dict.fromkeys({"two_batch_overlap"} & names, 0.0)
     if point.get("gradient_accumulation_steps") == 1:
-        point |= dict.fromkeys({"two_batch_overlap"} & set(point), 0.0)
+        point |= dict.fromkeys({"two_batch_overlap"} & names, 0.0)
     if point.get("experts") == 1:
-        point |= dict.fromkeys({"moe_layers"} & set(point), 0.0)
+        point |= dict.fromkeys({"moe_layers"} & names, 0.0)
     if point.get("moe_layers") == 0:
-        point |= dict.fromkeys({"expert_input_dim"} & set(point), 0.0)
+        point |= dict.fromkeys({"expert_input_dim"} & names, 0.0)
     if point.get("moe_layers"):
-        point |= {name: point[name] or 64 * point.get("tp_size", 1) for name in {"expert_ffn_dim"} & set(point)}
+        point |= {name: point[name] or 64 * point.get("tp_size", 1) for name in {"expert_ffn_dim"} & names}
     if "moe_layers" in point and point["moe_layers"] != point.get("layers"):
-        point |= {name: point[name] or 256 * point.get("tp_size", 1) for name in {"ffn_dim"} & set(point)}
+        point |= {name: point[name] or 256 * point.get("tp_size", 1) for name in {"ffn_dim"} & names}
     if point.get("cp_size", 1) > 1:
-        point |= dict.fromkeys({"compressed_layers", "heavily_compressed_layers"} & set(point), 0.0)
+        point |= dict.fromkeys({"compressed_layers", "heavily_compressed_layers"} & names, 0.0)
     if point.get("pp_size", 1) > 1:
-        point |= dict.fromkeys({"reused_parameters"} & set(point), 0.0)
+        point |= dict.fromkeys({"reused_parameters"} & names, 0.0)
     else:
-        point |= dict.fromkeys({"deferred_head_gradients"} & set(point), 0.0)
+        point |= dict.fromkeys({"deferred_head_gradients"} & names, 0.0)
     if point.get("source_tokens"):
-        point |= dict.fromkeys({"images"} & set(point), 0.0)
+        point |= dict.fromkeys({"images"} & names, 0.0)
     return point
 
 
@@ -523,9 +527,9 @@ def draw_points():
     """``draw_points(formula, count)``: valid points in the units of the variables, the same on every run."""
 
     @cache
-    def drawn(formula):
+    def drawn(formula, count):
         rng = random.Random(formula.id)
-        points = [draw_point(formula.inputs, rng) for _ in range(MOST)]
+        points = [draw_point(formula.inputs, rng) for _ in range(count)]
         if formula.id in BATCHING:
             wholes = [batching(rng) for _ in points]
             points = [{name: float(whole[name]) for name in point} for point, whole in zip(points, wholes, strict=True)]
@@ -541,7 +545,11 @@ def draw_points():
             points[:2] = [point | {name: full[name] for name in full if name in point} for point in points[:2]]
         return points
 
-    return lambda formula, count=MOST: [dict(point) for point in drawn(formula)[:count]]
+    def first(formula, count=MOST):
+        again = formula.id in BATCHING or any(variable.name in DRAWN_AGAIN for variable in formula.inputs)
+        return [dict(point) for point in drawn(formula, MOST if again else count)[:count]]
+
+    return first
 
 
 @pytest.fixture(scope="session")

@@ -293,7 +293,39 @@ def whole_model(x, experts):
 
 def norm_saves(x, q, width):
     """Bytes per token of a norm: input, output as a product reads it, statistic, and an fp32 copy where eager."""
-    return (q + bytes_kept(x)[2]) * width + 4 + (4 * width if x["elementwise_kernels"] == "eager" else 0)
+    return (q + bytes_kept(x)[2]) * width + 4 + (4 * width if copies(x) else 0)
+
+
+def copies(x):
+    """Whether a norm makes an fp32 copy of its input: RMSNorm in eager code."""
+    return x["elementwise_kernels"] == "eager" and not x["norm_bias"]
+
+
+def read_by_products(x, q):
+    """Bytes per token of the norm of a layer and all that reads it; frozen scales and products need its input alone."""
+    h = x["hidden_dim"]
+    own = norm_saves(x, q, h) if x["finetuning"] == "full" else (4 if copies(x) else q) * h + 4
+    return own + max(0, residual_bytes(x, q) - q) * h
+
+
+def read_again(x, q):
+    """Bytes per token of what products of a layer read once more: cast for each of them, or for adapters."""
+    h, t, wide = x["hidden_dim"], x["tp_size"], x["adapter_dtype"] == "fp32"
+    split = t if x["sequence_parallel"] else 1
+    if x["finetuning"] == "full":
+        return q * h / split * (2 + x["gated"]) if casts(x, q) else 0
+    everywhere, few = x["lora_target_modules"] == "all_linear", x["lora_target_modules"] == "query_value"
+    times = (2 if few else 3) if wide else 1
+    times += ((1 + x["gated"]) if wide else 1) if everywhere else 0
+    value = x["v_head_dim"] if x["kv_lora_rank"] else x["v_head_dim"] or x["head_dim"]
+    of_output = x["heads"] * value / t if wide and not few else 0
+    number = 2 if few else 6 + x["gated"] if everywhere else 4
+    return q * (times * h / split + of_output + number * x["lora_rank"])
+
+
+def casts(x, q):
+    """Whether weights are wider than hidden states and cast for each product."""
+    return bytes_kept(x)[0] > q and x["zero_stage"] < 1
 
 
 def attention_saves(x, q):
@@ -324,7 +356,7 @@ def attention_saves(x, q):
         if x["gate_width"]:
             outside += q * (x["gate_width"] // x["tp_size"] + value * heads)
         if x["qk_norm"]:
-            outside += (heads + kv) * (q * width + (4 * width if eager else 0) + 4)
+            outside += (heads + kv) * (q * width + (4 * width if copies(x) else 0) + 4)
     if x["attention_kernel"] in FLASH:
         again = x["attention_kernel"] == "flash_te" and micro_batch(x)[0] > 1
         return outside, (4 + (q * value if again else 0)) * heads
@@ -353,7 +385,7 @@ def layer_saves(x, q, sparse):
     outside, core = attention_saves({**x, "recompute_mla_up_proj": 0}, q)
     kept_outside, _ = attention_saves(x, q)
     read = bytes_kept(x)[2]
-    inner = (inner - 1) * q + read
+    inner = (inner - 1) * q + (read if x["finetuning"] == "full" or x["lora_target_modules"] == "all_linear" else 0)
     again = x["recompute_activation_func"]
     if again:
         inner = (2 if x["gated"] else 1) * formats.bytes_of(x, "saved", "saved_dtype")
@@ -366,11 +398,11 @@ def layer_saves(x, q, sparse):
     else:
         block = inner * x["ffn_dim"] / t
     wide = residual_bytes(x, q)
-    norm = norm_saves(x, q, h) + max(0, wide - q) * h
-    rest = x["block_norms"] * norm / split + outside + 2 * x["dropout_mask_bytes"] * h / split
+    norm, inputs = read_by_products(x, q), read_again(x, q)
+    rest = x["block_norms"] * norm / split + outside + 2 * x["dropout_mask_bytes"] * h / split + inputs
     entry = wide * h / split
     norms = x["block_norms"] * (wide * h if x["recompute_layernorm"] else norm) / split
-    less = norms + kept_outside + 2 * x["dropout_mask_bytes"] * h / split
+    less = norms + kept_outside + 2 * x["dropout_mask_bytes"] * h / split + inputs
     heads, kv, width = x["heads"] // t, up(x["kv_heads"], t), x["head_dim"]
     value = x["v_head_dim"] or width
     queries, values = q * (heads * width + x["gate_width"] // t), q * kv * value
@@ -378,7 +410,9 @@ def layer_saves(x, q, sparse):
     matmuls = entry + queries + values + attended + gate + entry
     selective = {"core_attention": less + block, "alternate_matmuls": matmuls}[x["selective_policy"]]
     kept = {"none": less + core + block, "selective": selective, "full": entry}[x["activation_checkpointing"]]
-    return rest + core + block, kept, routed_buffers(x, q, inner) if sparse else 2 * q * x["ffn_dim"] / t
+    held = x["finetuning"] == "full" or x["lora_target_modules"] == "all_linear"
+    made = (2 if held else 3) * q * x["ffn_dim"] / t
+    return rest + core + block, kept, routed_buffers(x, q, inner) if sparse else made
 
 
 def outside(x, tensors, kept, edges):
@@ -509,7 +543,7 @@ def of_rank(x, place):
         )
         trained_unit = f * unit
     else:
-        kept = max(q, 2)
+        kept = 4 if x["adapter_dtype"] == "fp32" else max(q, 2)
         per_layer = adapters(x, False), adapters(x, True)
         trained, state = (
             tuple(sum(n * value(kinds[kind]) for n, kinds in zip(layers, per_layer, strict=True)) for kind in (0, 1))
@@ -525,7 +559,7 @@ def of_rank(x, place):
         gradients = min(gradients, slope * rows * row)
     on_device = x["optimizer_device"] == "accelerator"
     optimizer = on_device * held(*state, 1)
-    moment = moment_bytes(x, wide if full else max(q, 2)) if x["update_buffer"] == "foreach" else 0
+    moment = moment_bytes(x, wide if full else kept) if x["update_buffer"] == "foreach" else 0
     update = held(moment * trained[0], moment * trained[1], 1)
 
     product = formats.bytes_of(x, "product", "compute_dtype")
@@ -556,8 +590,8 @@ def of_rank(x, place):
     wide_entry = residual_bytes(x, q)
     backward = m * s * (largest - kept + wide_entry * h / split + beside)
     kernel, steady = x["loss_kernel"], x["gradients_at_loss"] or micro_batch(x)[1] > 1
-    logit = {**LOGITS, "eager_referenced": 12 + q, "chunked": q + 4 / x["loss_chunks"]}[kernel]
-    loss = m * s * (logit * rows + (norm_saves(x, q, h) + max(0, wide_entry - q) * h) / split)
+    logit = {**LOGITS, "eager_referenced": 12 + q, "chunked": q + q / x["loss_chunks"]}[kernel]
+    loss = m * s * (logit * rows + read_by_products(x, q) / split)
     loss += min(x["deferred_head_gradients"], micro_batch(x)[1]) * m * s * q * (rows + h / split)
     of_head = (x["trainable_fraction"] if full else 0) * rows * row
     chunked = kernel in ("chunked", "fused_linear")
@@ -565,14 +599,26 @@ def of_rank(x, place):
     there = gradients if steady else 0
     always = weights + optimizer + x["workspace"] + x["reserved_memory"]
     passing = always + buffers + gathered + (m * x["seq_len"] ** 2 if x["loaded_mask"] else 0)
+    if wide > q and Z < 1:
+        recomputed = x["activation_checkpointing"] == "full"
+        passing += q * (0 if recomputed else dense + routed - edges) + (q * rows * row if on_last else 0)
+    referenced = m * s * q * rows if on_last and kernel == "eager_referenced" else 0
+    anew = not x["gradients_at_loss"] and micro_batch(x)[1] == 1 and Z < 2
+    of_table = slope * of_head if anew and on_first else 0
+    tied, last_one = x["tied_embeddings"], gradients
+    last_one -= 0 if tied else min(gradients, of_table)
+    ends_alike = (1 if kernel in ("chunked", "fused_linear") else 2) * of_table if tied and on_last else 0
     made = min(gradients, slope * (trained_unit + (of_head if on_last else 0)))
-    head = m * s * q * (rows + h / split) + max(there, min(gradients, slope * of_head))
+    head = m * s * q * (rows + h / split) + max(there, min(gradients, slope * of_head)) + referenced
     moments = {
         "loss_memory": passing + there + activations + loss + (q * of_head if gathers else 0) if on_last else 0,
         "head_memory": passing + activations + head if on_last and not chunked else 0,
         "layer_memory": passing
-        + max(0, backward)
-        + max(activations + max(there, made), activations / deepest + gradients),
+        + referenced
+        + max(
+            max(0, backward) + max(activations + max(there, made), activations / deepest + last_one),
+            gradients + ends_alike,
+        ),
         "update_memory": always + gradients + update,
     }
     most = max(moments.values())
@@ -705,6 +751,7 @@ def draw_live(r, x):
         "layers_last_stage": r.choice([0, r.randint(1, few)]) if few else 0,
         "microbatch_group": r.choice([0, 5]),
         "memory_spread": r.choice([0.0, 0.5]),
+        "adapter_dtype": r.choice(["as_precision", "fp32"]),
         "memory_reading": r.choice(["allocated", "reserved", "device"]),
         "context_memory": r.choice([0.0, 1e9]),
         "pool_share": r.choice([0.0, 0.1]),

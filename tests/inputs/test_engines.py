@@ -2,7 +2,7 @@
 
 import pytest
 
-from mlsysim import IterationModel, ServingModel, linked
+from mlsysim import IterationModel, ServingModel, Traffic, linked
 from mlsysim.catalog import Engine, Stack, builtin, load_catalog, stacks_of
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs import engines
@@ -83,6 +83,8 @@ def test_along_an_axis_each_device_and_engine_has_its_own(made):
     pairs = linked(hardware=["H100", "H200"], engine=["vllm", "vllm"])
     found = ServingModel("chunked_estimate").sweep(model="Llama3_1_8B", request_rate=2, run=pairs, outputs="tpot_mean")
     assert found["tpot_mean"].values.tolist() == pytest.approx(one[:2], rel=1e-12)
+    found = ServingModel.asked("chunked").sweep(model="Llama3_1_8B", request_rate=2, run=pairs, outputs="engine_slots")
+    assert found["engine_slots"].values.tolist() == [32, 256]
     with pytest.raises(InputError, match="must be one where hardware varies; link them, or give stack"):
         ServingModel("chunked").sweep(
             **{**ASKED, "hardware": devices}, engine=["vllm", "trtllm"], outputs="engine_slots"
@@ -160,3 +162,36 @@ def test_a_stack_of_ones_own_names_its_engine(tmp_path):
     stack = load_catalog(file).Stacks.Mine
     result = ServingModel.asked().solve(**ASKED, stack=stack)
     assert (result.model.variant, result.canonical("max_num_seqs")) == ("colocated", 64)
+
+
+def test_experts_of_another_shape_are_a_guess():
+    fitted = tuple(builtin().find("model", name) for name in ("DeepSeek_V3", "Mixtral_8x7B"))
+    stack = Stack(name="fit", expert_models=fitted)
+    model, asked = ServingModel("colocated"), {"hardware": "H100", "tp_size": 8, "request_rate": 1, "precision": "fp8"}
+
+    def guesses(name, stack):
+        return [note for note in model.solve(name, stack=stack, **asked).notes if "a guess of +-25%" in note]
+
+    said = "experts of Qwen3_235B_A22B are of another shape than those of DeepSeek_V3, Mixtral_8x7B, on which fit rests"
+    assert guesses("Qwen3_235B_A22B", stack)[0].startswith(said)
+    assert not guesses("Mixtral_8x7B", stack)
+    assert not guesses("Llama3_1_8B", stack)
+    assert not guesses("Qwen3_235B_A22B", "Generic")
+    found = model.sweep(["Mixtral_8x7B", "Qwen3_235B_A22B"], stack=stack, **asked, outputs="tpot_mean")
+    assert f"1 of 2 points: {said}" in found.attrs["notes"]
+
+
+def test_what_is_not_given_or_not_used_is_said():
+    model = ServingModel("chunked_estimate")
+
+    def said(**changed):
+        return "; ".join(model.solve("Llama3_1_8B", "H100", **changed).notes)
+
+    assert "nothing says how often requests come" in said()
+    assert "nothing says" not in said(request_rate=2) + said(concurrency=2)
+    bursts = Traffic(name="bursts", isl=500, osl=50, request_rate=2, burstiness=0.3)
+    assert "burstiness, 0.300, is not used: chunked prefill takes Poisson's arrivals" in said(traffic=bursts)
+    assert "burstiness" not in said(traffic=bursts.changed(burstiness=1))
+    assert "chunked prefill" not in "; ".join(
+        ServingModel("colocated").solve("Llama3_1_8B", "H100", traffic=bursts).notes
+    )

@@ -80,6 +80,7 @@ EXPECTED = {
             "finetuning": "full",
             "lora_rank": 16,
             "lora_target_modules": "all_linear",
+            "adapter_dtype": "as_precision",
             "activation_checkpointing": "selective",
             "zero_stage": 0,
             "dp_size": 1,

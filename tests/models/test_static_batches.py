@@ -56,8 +56,8 @@ def test_every_group_of_requests_has_a_budget():
 
 def test_batches_without_room_are_named():
     few, many = (solved(decode_requests=n, seq_len=2048, output_tokens=2048) for n in (16, 64))
-    assert not any("do not fit into" in str(note) for note in few.notes)
-    assert any("do not fit into" in str(note) for note in many.notes)
+    assert not any("for which there is" in str(note) for note in few.notes)
+    assert any("for which there is" in str(note) for note in many.notes)
 
 
 @pytest.mark.parametrize("given", [{"max_num_batched_tokens": 0}, {"sent_one_by_one": 2}, {"decode_requests": -1}])

@@ -24,7 +24,13 @@ def test_narrow_weights_are_read_more_slowly_than_their_bytes(stored, size, shar
 
 
 @pytest.mark.parametrize(
-    "given", [WIDE, {"precision": "w8a8", "hardware": "H100"}, {"precision": "fp8", "hardware": "H100"}]
+    "given",
+    [
+        WIDE,
+        {"precision": "w8a8", "hardware": "H100"},
+        {"precision": "fp8", "hardware": "H100"},
+        {"precision": "fp8_deepseek", "hardware": "H100"},
+    ],
 )
 def test_weights_as_wide_as_their_products_pay_nothing(given):
     assert solved(**given).outputs == solved(**given, weight_read_efficiency=0.3).outputs

@@ -286,14 +286,12 @@ def test_what_binds_is_named_in_numbers_with_the_nearest_layouts_that_fit(model,
     found = model.solve(**given)
     assert not found.feasible
     said, _, layouts = re.sub(": they fit with |; it fits with ", "|", found.notes[0]).partition("|")
-    assert "memory_capacity, " in said or "do not fit" in said or "below 1 request" in said
+    assert "usable_memory, " in said or "do not fit" in said or "below 1 request" in said
     assert layouts
     for layout in layouts.replace(" >= ", "=").split(", or "):
         changed = dict(word.split("=") for word in layout.split(", "))
         other = model.solve(**{**given, **{n: int(v) if v.isdigit() else v for n, v in changed.items()}})
-        assert not any(
-            "memory_capacity, " in note or "1 request" in note or "do not fit" in note for note in other.notes
-        )
+        assert not any("usable_memory, " in note or "1 request" in note or "do not fit" in note for note in other.notes)
 
 
 def test_a_condition_of_ones_own_that_is_not_met_is_named():
@@ -464,7 +462,7 @@ class TestEveryAnswer:
              "batch_size": [8, 512]},
              ["2 of 4 points: memory_capacity: taken as typed, 80,000,000,000 bytes: of memory sold as 80 GB drivers "
               "show about 80 GiB (85.9 GB)",
-              "4 of 4 points are not feasible; the first: total_memory, 227.0 GB, exceeds memory_capacity, 80.00 GB"]),
+              "4 of 4 points are not feasible; the first: total_memory, 227.0 GB, exceeds usable_memory, 80.00 GB"]),
         ],
     )  # fmt: skip
     def test_sweeps_say_of_entries_what_solve_says_and_why_the_first_point_is_not_feasible(self, model, asked, said):

@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from validation import published_collectives, published_exchanges, published_kernels, published_steps
+from validation import (
+    published_collectives,
+    published_exchanges,
+    published_kernels,
+    published_steps,
+    serving_silicon,
+)
 from validation.checks import Check, Group, relative, spread
 from validation.pages import DOCS, page_of
 from validation.step_rows import name, published, stack_of
@@ -140,6 +146,7 @@ def steps(stack: str, checks: list[Check]) -> Errors:
 # A utilization is a rate over a constant, and is as far off.
 RATES = ("tokens_per_second", "tokens_per_second_per_accelerator", "mfu")
 TIMES = ("step_time", "training_time")
+HOPPER, BLACKWELL = ("H100", "H200"), ("B200", "GB200", "B300", "GB300")
 DEVICES = {"A100": ("A100", "A100_40GB"), "H100": ("H100", "H200")}
 STEPS = {"MPT_A100": "A100", "MPT_H100": "H100", "Megatron_LM_A100": "A100", "torchtitan_H100": "H100",
          "torchtitan_async_H100": "H100", "DeepSpeed_A100": "A100", "torchtitan_A100": "A100"}  # fmt: skip
@@ -185,6 +192,22 @@ def _engine(group: str, stack: str) -> list[Area]:
     area = partial(Area, group, "IterationModel", ("iteration",), ("iteration_time",), devices=("A100",),
                    where={"experts": [1, 1], "precision": ["fp16", "bf16"]})  # fmt: skip
     return [area("decode steps and prefills of OPT", own, stacks=(stack,))]
+
+
+#: Stacks of engines of 2025 and 2026, and the devices of each.
+SILICON = {"TensorRT_LLM_1_2_Blackwell": BLACKWELL, "vLLM_2026_Hopper": HOPPER, "vLLM_2026_Blackwell": BLACKWELL,
+           "SGLang_2026_Hopper": HOPPER, "SGLang_2026_Blackwell": BLACKWELL}  # fmt: skip
+
+
+def _silicon(stack: str, dense: bool) -> list[Area]:
+    variants = ("colocated",) if stack.startswith("SGLang") else ("chunked_estimate", "chunked")
+    about = f"closed loops of {'dense models' if dense else 'mixtures of experts'}, each with its model left out"
+    of = partial(serving_silicon.kind_errors, stack, dense)
+    return [
+        Area("serving_silicon_whole", "ServingModel", variants, outputs, about, partial(of, outputs[0]),
+             SILICON[stack], (stack,), {"experts": [1, 1] if dense else [2, 1024]})
+        for outputs in (("tpot_mean",), ("ttft_mean",), ("tokens_per_second", "tokens_per_second_per_accelerator"))
+    ]  # fmt: skip
 
 
 PEAKS = {"experts": [1, 1], "zero_stage": [1, 3], "precision": ["bf16", "fp16"]}
@@ -234,8 +257,20 @@ AREAS: tuple[Area, ...] = (
             ("iterations_nim", ("tpot_mean",), "time between tokens", "in flight"),
         )
     ),
+    Area("llamacpp_decode", "IterationModel", ("iteration",), ("iteration_time",),
+         "one request of Llama 3, decoding, on one device or stages of several", lambda checks: as_times(own(checks)),
+         ("RTX_4080", "RTX_4090", "RTX_6000_Ada", "L40S", "RTX_3090", "RTX_A6000", "A40"),
+         ("llama_cpp_2024_Ada", "llama_cpp_2024_Ampere"),
+         {"experts": [1, 1], "precision": ["fp16", "q4_k_m"], "prompts": [0, 0]}),
+    Area("gpt_fast", "IterationModel", ("iteration",), ("iteration_time",),
+         "one request of Llama 2, decoding, in 16, 8 and 4 bits", lambda checks: as_times(own(checks)), ("A100",),
+         ("GPT_fast_A100",), {"experts": [1, 1], "prompts": [0, 0]}),
+    Area("lmdeploy_static", "IterationModel", ("static",), ("output_tokens_per_second",),
+         "batches of Llama 2 7B", own, ("A100",), ("LMDeploy_2024_A100",),
+         {"experts": [1, 1], "precision": ["fp16", "bf16"]}),
     *_engine("iterations_distserve", "DistServe_A100"),
     *_engine("iterations_vllm", "vLLM_2023_A100"),
+    *(area for stack in SILICON for dense in (True, False) for area in _silicon(stack, dense)),
     *(area for stack in ("", *STEPS) for area in _of_steps(stack)),
     *_of_experts(),
     Area("finetuning_memory", "DistributedModel", ("per_operator",), ("total_memory",), "LoRA and Q-LoRA of Qwen", own,

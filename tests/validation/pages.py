@@ -100,7 +100,7 @@ PAGES = (
         "Megatron-LM, torchtitan, MPT, Megatron-Bridge, DeepSpeed",
         ("Steps", "Expert parallelism", "Adapters: time", "Memory expansion"),
     ),
-    Page("Iterations of engines", "TensorRT-LLM, NIM, DistServe, vLLM", ("Engines",)),
+    Page("Iterations of engines", "TensorRT-LLM, NIM, DistServe, vLLM, llama.cpp, LMDeploy, GPT-fast", ("Engines",)),
     Page(
         "Servers",
         "simulations event by event, NIM, DeepSeek's units",

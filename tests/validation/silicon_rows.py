@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from mlsysim.formats import rate_format
+
 #: A sample of the rows that can be asked, drawn by a fixed hash; the whole stands beside the project.
 SAMPLE: dict[str, Any] = json.loads(Path(__file__).with_name("silicon.json").read_text(encoding="utf-8"))
 WHOLE = Path(__file__).parents[3] / "shared" / "validation" / "data" / "serving_silicon_shown.json"
@@ -177,8 +179,9 @@ def variant_of(row: dict[str, Any]) -> str:
 
 def asked(row: dict[str, Any]) -> dict[str, Any]:
     """Arguments of ``ServingModel.solve`` for a row."""
-    run = origin(row) == "InferenceX"
-    mean = 0.9 if run else 1
+    mean = 0.9 if origin(row) == "InferenceX" else 1
+    # Requests of NVIDIA's runs of one model go round in step, those of the others of its engine do not.
+    run = origin(row) == "InferenceX" or (row["engine"] == "sglang" and MODELS[row["model"]] != "Qwen3_32B")
     found = arguments(row) | {
         "concurrency": row["concurrency"], "isl": round(mean * row["isl"]), "osl": round(mean * row["osl"]),
         "max_num_seqs": slots(row), "poll_interval": polls(row), "batch_wait": waits(row), "num_replicas": 1,
@@ -186,6 +189,11 @@ def asked(row: dict[str, Any]) -> dict[str, Any]:
     if row["engine"] != "sglang":
         found["max_num_batched_tokens"] = max(budget(row), slots(row))
     return found | ({"num_rounds": 10, "isl_cv": SPREAD, "osl_cv": SPREAD} if run else {})
+
+
+def format_of(row: dict[str, Any]) -> str:
+    """Format of the products of a row."""
+    return rate_format(asked(row).get("precision", "bf16"))
 
 
 @cache

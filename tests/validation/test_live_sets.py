@@ -109,7 +109,7 @@ LLAMA = {
     "optimizer": "adamw", "update_buffer": "foreach", "gradients_at_loss": False, "activation_checkpointing": "full",
     "elementwise_kernels": "eager", "loss_kernel": "fused_linear", "workspace": "0.02 GB", "gathered_layers": 1,
 }  # fmt: skip
-QLORA = {"finetuning": "qlora", "lora_rank": 16, "lora_target_modules": "attention"}
+QLORA = {"finetuning": "qlora", "lora_rank": 16, "lora_target_modules": "attention", "adapter_dtype": "fp32"}
 
 
 @pytest.mark.parametrize(

@@ -71,10 +71,10 @@ for _name, _sign, _fold, _form in (
     _truth(_name, f"{{0}} {_sign} {{1}}", _fold, form=_form)
 _truth("both", "{0} & {1}", lambda a, b: bool(a and b), floats="{0} and {1}", javascript="{0} && {1}",
        machine="{0} != 0.0 and {1} != 0.0", form=lambda on, a, b: on.both(a, b),
-       simplify=partial(_settled, False))  # fmt: skip
+       simplify=partial(_settled, False), alike=0)  # fmt: skip
 _truth("either", "{0} | {1}", lambda a, b: bool(a or b), floats="{0} or {1}", javascript="{0} || {1}",
        machine="{0} != 0.0 or {1} != 0.0", form=lambda on, a, b: on.either(a, b),
-       simplify=partial(_settled, True))  # fmt: skip
+       simplify=partial(_settled, True), alike=0)  # fmt: skip
 _truth("negation", "{0} == False", operator.not_, floats="not {0}", javascript="!{0}", machine="{0} == 0.0",
        form=lambda on, a: on.negation(a))  # fmt: skip
 #: A number that stands for a truth value, as one.
@@ -85,21 +85,21 @@ define(
         "where", floats="{1} if {0} else {2}", javascript="{0} ? {1} : {2}", machine="{1} if {0} != 0.0 else {2}",
         fold=lambda c, a, b: a if c else b,
         partials=_by_cases, facts=lambda _, a, b: either(a, b), form=lambda on, c, a, b: on.case(c, a, b),
-        simplify=_taken, cost=3,
+        simplify=_taken, alike=1, cost=3,
     )
 )  # fmt: skip
 define(
     Operation(
         "maximum", javascript="Math.max({0}, {1})", machine="{0} if {0} >= {1} or {0} != {0} else {1}", fold=_larger,
         partials=partial(_binding, "greater_equal"),
-        facts=partial(_extreme_facts, max), form=lambda on, a, b: on.largest(a, b),
+        facts=partial(_extreme_facts, max), alike=0, form=lambda on, a, b: on.largest(a, b),
     )
 )  # fmt: skip
 define(
     Operation(
         "minimum", javascript="Math.min({0}, {1})", machine="{0} if {0} <= {1} or {0} != {0} else {1}", fold=_smaller,
         partials=partial(_binding, "less_equal"),
-        facts=partial(_extreme_facts, min),
+        facts=partial(_extreme_facts, min), alike=0,
         form=lambda on, a, b: on.negative(on.largest(on.negative(a), on.negative(b))),
     )
 )  # fmt: skip

@@ -33,6 +33,8 @@ def _rounding(on: Arithmetic, x: Any) -> Any:
 
 def ceiled(x: float) -> float:
     """The ceiling of a Python float."""
+    if x % 1.0 == 0.0:
+        return x + 0.0
     if not math.isfinite(x):
         return x
     nearest = float(round(x))
@@ -41,6 +43,8 @@ def ceiled(x: float) -> float:
 
 def floored(x: float) -> float:
     """The floor of a Python float."""
+    if x % 1.0 == 0.0:
+        return x + 0.0
     if not math.isfinite(x):
         return x
     nearest = float(round(x))

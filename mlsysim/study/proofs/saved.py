@@ -16,10 +16,12 @@ import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sympy
 
 from mlsysim.bounds.cuts import BOUND, EVALUATED, INFEASIBLE, OPEN, Cuts, leaves
 from mlsysim.errors import CertificateError, InputError
@@ -156,12 +158,12 @@ def question_of(asked: Problem, top: int | None) -> dict[str, Any]:
 def fingerprint(asked: Problem) -> dict[str, dict[str, Any]]:
     """Fingerprint of the question by name: digests of formulas and conditions, and the values of inputs."""
     binding = asked.binding
-    conditions = {reason.text: str(reason.condition) for reason in binding.reasons}
-    conditions |= {constraint.text: str(constraint.sympy) for constraint in asked.constraints}
+    conditions = {reason.text: reason.condition for reason in binding.reasons}
+    conditions |= {constraint.text: constraint.sympy for constraint in asked.constraints}
     return {
-        "formulas": {formula.name: _digest(str(formula.expression)) for formula in binding.system},
-        "objectives": {e.text: _digest(str(goal)) for (e, _), goal in zip(asked.objectives, asked.goals, strict=True)},
-        "conditions": {name: _digest(text) for name, text in conditions.items()},
+        "formulas": {formula.name: _digest(formula.expression) for formula in binding.system},
+        "objectives": {e.text: _digest(goal) for (e, _), goal in zip(asked.objectives, asked.goals, strict=True)},
+        "conditions": {name: _digest(condition) for name, condition in conditions.items()},
         "inputs": {name: _value(value) for name, value in sorted(binding.numbers.items())},
     }
 
@@ -248,8 +250,14 @@ def _value(value: Any) -> Any:
     array = np.ascontiguousarray(value, float)
     if array.size == 1:
         return float(array.ravel()[0])
-    return {"shape": list(array.shape), "digest": _digest(array.tobytes())}
+    return {"shape": list(array.shape), "digest": _digest_of(array.tobytes())}
 
 
-def _digest(of: str | bytes) -> str:
-    return hashlib.sha256(of.encode() if isinstance(of, str) else of).hexdigest()[:DIGITS]
+@lru_cache(maxsize=4096)
+def _digest(expression: sympy.Basic) -> str:
+    """A digest of an expression as it is written, which takes a third of a check of a small grid."""
+    return _digest_of(str(expression).encode())
+
+
+def _digest_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:DIGITS]

@@ -14,6 +14,7 @@ from mlsysim.backends import compiled_expression
 from mlsysim.catalog import (
     Engine,
     Recipe,
+    SparseTransformerWorkload,
     Stack,
     Traffic,
     TransformerWorkload,
@@ -48,6 +49,9 @@ LENGTHS = (
     (("seq_len",), "prompts", ENGINES),
     (("seq_len",), "seq_len", "a model must be made fit for longer sequences"),
 )
+#: Error of a time per token where experts are of another shape than those that a stack was calibrated on: models left
+#: out of a fit were up to a quarter off.
+GUESS = "+-25%"
 #: Most combinations of the axes that a condition depends on at which it is looked at, and most models that are named.
 LARGEST, NAMED = 1 << 16, 3
 
@@ -84,6 +88,7 @@ def input_notes(binding: Binding) -> Iterator[str]:
     yield from _memory(binding)
     yield from _elsewhere(binding)
     yield from _without_stack(binding)
+    yield from _other_experts(binding)
 
 
 def _beyond_context(binding: Binding) -> Iterator[str]:
@@ -189,6 +194,32 @@ def _unknown(engine: Any, entry: Any) -> str:
     return f"no stack of {engine.name} knows {device}: its times are those of Generic" + f" (it has {known})" * bool(
         known
     )
+
+
+def _other_experts(binding: Binding) -> Iterator[str]:
+    """That the experts of a model are of another shape than those that a stack was calibrated on."""
+    if "stack" in binding.entries and "model" in binding.entries:
+        yield from _counted(binding, _each(_guessed, over(binding, "stack"), over(binding, "model")))
+
+
+def _guessed(stack: Any, model: Any) -> str:
+    """That times of the experts of a model are a guess; empty where a stack rests on such experts, or names none."""
+    known = stack.expert_models if isinstance(stack, Stack) else ()
+    if not known or not isinstance(model, SparseTransformerWorkload):
+        return ""
+    if any(_experts(each) == _experts(model) for each in known):
+        return ""
+    names = ", ".join(each.key or each.name for each in known)
+    return (
+        f"experts of {model.key or model.name} are of another shape than those of {names}, on which "
+        f"{stack.key or stack.name} rests: a guess of {GUESS}"
+    )
+
+
+def _experts(model: Any) -> tuple[float | None, ...]:
+    """Shape of the experts of a model."""
+    named = (getattr(model, name, None) for name in ("experts", "active_experts_per_token", "expert_ffn_dim"))
+    return tuple(None if value is None else value.value for value in named)
 
 
 #: Fields for formats that a checkpoint names, arguments for them, outputs with their bytes, and what they are bytes of.
