@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Eq, Or, Piecewise, Rational, ceiling, floor
+from sympy import And, Eq, Or, Piecewise, Rational, ceiling, floor
 
 from mlsysim.formulas import rank_parameters, trained_parameters
 from mlsysim.formulas.mixers import EAGER, IS_LATENT, NOT_LATENT
 from mlsysim.formulas.rank_parameters import DUALPIPE
 from mlsysim.formulas.trained_parameters import EVERYWHERE, FULL, LORA, WIDENED
-from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, evaluated_at, flop, label, token, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Mod, Source, byte, evaluated_at, flop, label, token, when
 from mlsysim.symbols.activations import L_mtp_r, P_ends, elementwise_kernels, n_end, n_s, schedule, sigma_e
 from mlsysim.symbols.formats import q_a, q_c, q_w
 from mlsysim.symbols.hardware import B_mem, F, P_lim, eta
@@ -103,7 +103,7 @@ fewest_last_layers = Formula(
     example=Example({L: 32, H_head: 2.1, p: 8}, "3", derived="ceil((32 - 7 * 2) / 8)"),
 )
 
-_even = Eq(split, label(split, "even"))
+_even = Or(Eq(split, label(split, "even")), And(Eq(split, label(split, "auto")), Eq(Mod(L, p), 0)))
 
 last_stage_layers = Formula(
     ell_last,

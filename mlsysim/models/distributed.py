@@ -235,7 +235,7 @@ class DistributedModel(PerformanceModel):
         **NO_WINDOW,
         **SAVED_DEFAULTS,
         "activation_checkpointing": "none",
-        "pipeline_split": "even",
+        "pipeline_split": "auto",
         **DENSE,
         "dispatcher": "fused",
         **dict.fromkeys(BOARD, 0),

@@ -8,8 +8,9 @@ split = variable(
     "pipeline_split",
     r"\mathrm{split}",
     "",
-    "How layers stand on the stages: fewer on the last one, which has the head, or as many on each.",
-    choice("balanced", "even"),
+    "How layers stand on the stages: fewer on the last one, which has the head, or as many on each; auto is even where "
+    "layers are a multiple of the stages.",
+    choice("balanced", "even", "auto"),
 )
 H_head = variable(
     "head_layers", r"H", N_COUNT, "Layers that are as much arithmetic as the head and its loss.", positive()
