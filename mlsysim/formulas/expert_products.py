@@ -43,7 +43,7 @@ def _moved(tokens: Any) -> Any:
 
 def slowing(tokens: Any) -> Any:
     """Time of an expert's products with so many rows, over that of their arithmetic at the rate of dense products."""
-    return when(And(d_e > 0, tokens > 0), side_by_side(1, _moved(tokens)), 1) / eta_r
+    return when(And(d_e > 0, tokens > 0), side_by_side(1, _moved(tokens)) / eta_r, 1)
 
 
 def fixed_share(tokens: Any) -> Any:
