@@ -7153,10 +7153,20 @@ class _KernelInputs(TypedDict, total=False):
     dynamic_quantization: bool | str
     efficiency: float | str | Quantity[Any]
     kernel_bytes: float | str | Quantity[Any]
+    batch_size: float | str | Quantity[Any]
+    seq_len: float | str | Quantity[Any]
+    heads: float | str | Quantity[Any]
+    head_dim: float | str | Quantity[Any]
+    bidirectional: bool | str
+    attention_mask: str
+    attention_kernel: str
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
+    attention_peak_flops: float | str | Quantity[Any]
     multiprocessors: float | str | Quantity[Any]
     tdp: float | str | Quantity[Any]
+    exponential_rate: float | str | Quantity[Any]
+    compute_capability: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
     flop_energy: float | str | Quantity[Any]
     launch_time: float | str | Quantity[Any]
@@ -7168,12 +7178,29 @@ class _KernelResult(Result):
     arithmetic_intensity: Quantity[Any]
     arithmetic_time: Quantity[Any]
     attainable_rate: Quantity[Any]
+    attention_backward_time: Quantity[Any]
+    attention_forward_time: Quantity[Any]
+    attention_kernel: str
+    attention_mask: str
+    attention_peak_flops: Quantity[Any]
+    backward_core_share: float
+    backward_core_time: Quantity[Any]
+    backward_exponentials: float
+    batch_size: float
+    bidirectional: float
     ceiling_efficiency: float
+    compute_capability: float
     compute_dtype: str
     computed_outputs: float
     dynamic_quantization: float
     efficiency: float
+    exponential_rate: Quantity[Any]
     flop_energy: Quantity[Any]
+    forward_core_share: float
+    forward_core_time: Quantity[Any]
+    forward_exponentials: float
+    head_dim: float
+    heads: float
     hidden_bytes: Quantity[Any]
     kernel_bottleneck: str
     kernel_bytes: Quantity[Any]
@@ -7195,6 +7222,11 @@ class _KernelResult(Result):
     product_rows: float
     quantization_time: Quantity[Any]
     ridge_point: Quantity[Any]
+    scored_pair_flops: Quantity[Any]
+    scores_per_token: Quantity[Any]
+    scores_share: float
+    seq_len: Quantity[Any]
+    short_sequence_factor: float
     tdp: Quantity[Any]
     tile_efficiency: float
     weight_bytes: Quantity[Any]
@@ -7654,6 +7686,19 @@ class _Stacks(_catalog.Group):
     Megatron_Bridge_B200: _catalog.Stack
     Megatron_Bridge_GB200: _catalog.Stack
     Megatron_Bridge_GB300: _catalog.Stack
+    Megatron_Bridge_B300: _catalog.Stack
+    Megatron_Bridge_GB200_26_06: _catalog.Stack
+    Megatron_Bridge_GB300_26_06: _catalog.Stack
+    MaxText_TPU_v4: _catalog.Stack
+    MaxText_TPU_v5e: _catalog.Stack
+    MaxText_TPU_v5p: _catalog.Stack
+    MaxText_TPU_v6e: _catalog.Stack
+    MaxText_TPU7x: _catalog.Stack
+    PAX_A100: _catalog.Stack
+    PAX_H100: _catalog.Stack
+    Primus_MI300X: _catalog.Stack
+    Primus_MI325X: _catalog.Stack
+    Primus_MI355X: _catalog.Stack
     DeepSeek_H800: _catalog.Stack
     cuBLAS: _catalog.Stack
     cuBLAS_A100: _catalog.Stack

@@ -11,14 +11,15 @@ from typing import Any
 
 from sympy import And, Eq, Or, Piecewise
 
-from mlsysim.symbolic import Example, Formula, Source, label, token, when
+from mlsysim.symbolic import Example, Formula, Source, flop, label, token, when
 from mlsysim.symbols.activations import attention_kernel
 from mlsysim.symbols.batching import attention_flops
 from mlsysim.symbols.hardware import X_exp, n_cc
 from mlsysim.symbols.iteration import F_16
-from mlsysim.symbols.mixers import a_r, w_pair
-from mlsysim.symbols.step import attention_mask, eta_b, eta_f, n_b, n_f, n_sc, r_s, tau_b, tau_f
-from mlsysim.symbols.training import t
+from mlsysim.symbols.mixers import a, a_r, d_h, w_pair
+from mlsysim.symbols.roofline import T_k, t_ab, t_af, tau_launch
+from mlsysim.symbols.step import attention_mask, eta_b, eta_f, f_mask, n_b, n_f, n_sc, r_s, tau_b, tau_f
+from mlsysim.symbols.training import b, t
 from mlsysim.symbols.workload import L, s
 
 FIGURES = Source("shah2024", "figures 5 and 6")
@@ -148,6 +149,46 @@ backward_core = Formula(
     ),
 )  # fmt: skip
 
+kernel_scores = Formula(
+    n_sc,
+    a * f_mask * s / token**2,
+    title="Scores of a token in one layer",
+    source=Source("dao2022", "section 3.1"),
+    variant="kernel",
+    example=Example({a: 32, f_mask: 0.5, s: 4096}, "65536 1/token", derived="32 * 0.5 * 4096"),
+)
+
+kernel_work = Formula(
+    w_pair,
+    4 * flop * d_h * n_sc,
+    title="Arithmetic of attention in one layer, per token",
+    source=Source("dao2022", "section 3.1"),
+    variant="kernel",
+    example=Example({d_h: 128, n_sc: 65536}, "33554432 FLOP/token", derived="4 * 128 * 65536"),
+)
+
+kernel_passes = tuple(
+    Formula(
+        whole,
+        b * s * each,
+        title=f"Core of attention of some sequences, {way}",
+        source=FIGURES,
+        accuracy=ON_H200,
+        example=Example({b: 4, s: 4096, each: 0.1}, "1.6384 ms", derived="4 * 4096 * 0.1 / 1e3"),
+    )
+    for whole, each, way in ((t_af, tau_f, "forward"), (t_ab, tau_b, "backward"))
+)
+
+kernel_time = Formula(
+    T_k,
+    t_af + tau_launch,
+    title="Time of an attention kernel forward",
+    source=FIGURES,
+    variant="attention",
+    accuracy=ON_H200,
+    example=Example({t_af: 1.6, tau_launch: 4}, "1.604 ms", derived="1.6 + 0.004"),
+)
+
 #: Of a kernel whose arithmetic and scores are known.
 KERNEL = (
     forward_share,
@@ -158,4 +199,7 @@ KERNEL = (
     forward_core,
     backward_core,
 )
-FORMULAS = (*KERNEL, scores)
+#: Of one kernel by itself, and of the layers of a step.
+ALONE = (*KERNEL, kernel_scores, kernel_work, *kernel_passes, kernel_time)
+STEP = (*KERNEL, scores)
+FORMULAS = (*KERNEL[:5], scores, *KERNEL[5:], kernel_scores, kernel_work, *kernel_passes, kernel_time)

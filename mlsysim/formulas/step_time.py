@@ -194,8 +194,8 @@ score_time = Formula(
     source=Source("dao2022", "section 3"),
     assumes="Eager attention is products; other kernels take their products and exponentials. Where the exponentials "
     "of a device are not known, or attention_efficiency is given, they reach that part of the rate of products, and "
-    "what they compute backward beyond twice the forward is in it. At 16 bit where products are computed at less. Scans of "
-    "recurrent mixers take the time of the bytes that they move, backward twice as long as forward: derived from "
+    "what they compute backward beyond twice the forward is in it. At 16 bit where products are computed at less. "
+    "Scans of recurrent mixers take the time of the bytes that they move, backward twice as long as forward: derived from "
     "prefills.",
     accuracy=CALIBRATED,
     example=Example(

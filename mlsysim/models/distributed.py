@@ -70,7 +70,7 @@ DISTRIBUTED = swapped(
         *data_parallel_traffic.FORMULAS,
         *expert_products.FORMULAS,
         *layer_time.FORMULAS,
-        *attention_core.FORMULAS,
+        *attention_core.STEP,
         *exchange_overlap.FORMULAS,
         *step_time.FORMULAS,
         *economics.TRAINING,
