@@ -71,7 +71,7 @@ from mlsysim.symbols.layers import (
 )
 from mlsysim.symbols.network import beta_near, beta_port, n_open, tau_0
 from mlsysim.symbols.routing import gamma_m, gamma_r, n_exchanges, pad
-from mlsysim.symbols.step import chi, eta_mem, phi_dp, q_red, rho_lin, t_comp, t_free, t_slow
+from mlsysim.symbols.step import chi, eta_el, eta_mem, phi_dp, q_red, rho_lin, t_comp, t_free, t_slow
 from mlsysim.symbols.trained import f_w, q_t
 from mlsysim.symbols.training import P_exp_r, Z, checkpointing, e, ell, n_mb, n_tok
 from mlsysim.symbols.workload import E, d_e, h_e, k, s
@@ -102,7 +102,7 @@ routed_time = Formula(
     source=Source("fedus2022", "section 2.2"),
     convention=LAYER + " The hot rank.",
     example=Example(
-        {t_exp: 4.5, gamma_r: 1, n_tok: 8192, x_rt: 1064960, kappa: 1, B_mem: 3350, eta_mem: 0.8},
+        {t_exp: 4.5, gamma_r: 1, n_tok: 8192, x_rt: 1064960, kappa: 1, B_mem: 3350, eta_el: 0.8},
         "7.7553 ms",
         derived="4.5 + 8192 * 1064960 / (3350e9 * 0.8) * 1e3",
     ),

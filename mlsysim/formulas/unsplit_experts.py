@@ -64,7 +64,7 @@ from mlsysim.symbols.layers import (
 from mlsysim.symbols.network import beta_l, beta_x, n_mesh, n_pod, tau_coll
 from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.routing import gamma_m, n_exchanges, n_rank
-from mlsysim.symbols.step import eta_mem, q_red, rho_el, rho_lin, t_cp, t_ep, t_tp, v_ff
+from mlsysim.symbols.step import eta_el, eta_mem, q_red, rho_el, rho_lin, t_cp, t_ep, t_tp, v_ff
 from mlsysim.symbols.trained import f_w, q_t
 from mlsysim.symbols.training import P_exp_r, Z, e, n_mb, n_tok, t
 from mlsysim.symbols.workload import E, L_moe, d_e, d_sh, gated, h_e, k, moe_interval
@@ -80,7 +80,7 @@ _bytes = each_step(2 * f_w * q_red, f_w * q_red, when(Z >= 3, q_u, q_t)) / n_mb
 
 def moves(share: Any) -> Any:
     """Time in which routed tokens pass through memory, beside so large a share of the multiprocessors."""
-    return n_tok * x_rt / (share * B_mem * eta_mem)
+    return n_tok * x_rt / (share * B_mem * eta_el)
 
 
 routed_traffic = Formula(
@@ -132,7 +132,7 @@ unsplit_routed_time = Formula(
     source=Source("fedus2022", "section 2.2"),
     convention=LAYER,
     example=Example(
-        {t_exp_1: 5.42, gamma_m: 1, n_tok: 8192, x_rt: 1064960, B_mem: 3350, eta_mem: 0.8},
+        {t_exp_1: 5.42, gamma_m: 1, n_tok: 8192, x_rt: 1064960, B_mem: 3350, eta_el: 0.8},
         "8.6753 ms",
         derived="5.42 + 8192 * 1064960 / (3350e9 * 0.8) * 1e3",
     ),
