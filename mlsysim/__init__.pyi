@@ -6387,7 +6387,6 @@ class _MemoryExpansionResult(Result):
     dp_summed_bytes: Quantity[Any]
     dp_switch_time: Quantity[Any]
     dp_time: Quantity[Any]
-    dp_traffic_time: Quantity[Any]
     dp_tree_time: Quantity[Any]
     draft_cost: float
     draft_time: Quantity[Any]

@@ -14,7 +14,7 @@ from typing import Any
 
 from sympy import And, Or, Piecewise, log, oo
 
-from mlsysim.formulas.data_parallel_traffic import each_step
+from mlsysim.formulas.data_parallel_traffic import SAVED, each_step
 from mlsysim.formulas.exchange_overlap import BOTH
 from mlsysim.formulas.expert_products import fixed_share, rows
 from mlsysim.formulas.unsplit_experts import FOLDING, LAYER, layers, moves, weight_traffic
@@ -151,12 +151,9 @@ rows_saved = Formula(
     ),
 )
 
-#: What hiding saves of the time of traffic.
-_saved = 1 - when(Z >= 2, Min(1, chi))
-
 hiding_share = Formula(
     phi_h,
-    _saved
+    SAVED
     * phi_dp
     * (1 - 1 / ell)
     * Piecewise((1, Z >= 3), ((1 + f_w + rho_lin) / (2 + f_w + rho_lin), Z >= 2), (1 / n_mb, True)),
@@ -283,8 +280,8 @@ growing_traffic = Formula(
 
 def _exposed(traffic: Any, computing: Any) -> Any:
     """Traffic of experts and of all else that is left beside such computing; of one layer all is."""
-    return (1 - _saved * (1 - 1 / ell)) * traffic + Max(
-        0, _saved * (1 - 1 / ell) * (traffic + t_else) - phi_h * computing
+    return (1 - SAVED * (1 - 1 / ell)) * traffic + Max(
+        0, SAVED * (1 - 1 / ell) * (traffic + t_else) - phi_h * computing
     )
 
 
@@ -358,7 +355,7 @@ once_time = Formula(
 
 edge_traffic = Formula(
     t_edge,
-    (1 - _saved * (1 - 1 / ell)) * (t_whole - t_split),
+    (1 - SAVED * (1 - 1 / ell)) * (t_whole - t_split),
     title="Traffic saved that never hides",
     source=OVERLAP,
     assumes="That of one layer, beside which nothing else is left to compute, and what hidden traffic costs.",
@@ -368,7 +365,7 @@ edge_traffic = Formula(
 
 beside_traffic = Formula(
     t_beside,
-    _saved * (1 - 1 / ell) * (t_whole + t_else),
+    SAVED * (1 - 1 / ell) * (t_whole + t_else),
     title="Traffic that may hide without expert parallelism",
     source=OVERLAP,
     convention=LAYER,

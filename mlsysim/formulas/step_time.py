@@ -195,8 +195,8 @@ score_time = Formula(
     assumes="Eager attention is products; other kernels take their products and exponentials. Where the exponentials "
     "of a device are not known, or attention_efficiency is given, they reach that part of the rate of products, and "
     "what they compute backward beyond twice the forward is in it. At 16 bit where products are computed at less. "
-    "Scans of recurrent mixers take the time of the bytes that they move, backward twice as long as forward: derived from "
-    "prefills.",
+    "Scans of recurrent mixers take the time of the bytes that they move, backward twice as long as forward: derived "
+    "from prefills.",
     accuracy=CALIBRATED,
     example=Example(
         {
@@ -444,14 +444,10 @@ micro_batch_wait = Formula(
 
 micro_batch_time = Formula(
     t_mb,
-    slower(t_dev, ell_s * t_host) + t_head,
+    t_dev + t_head + t_wait,
     title="One micro-batch through one stage, forward and backward",
     source=Source("megatron_bridge_profile", "kernels of one step"),
-    variant="per_operator",
-    assumes="The slower of device and host sets the pace of its layers.",
-    example=Example(
-        {ell_s: 20, t_host: 20, t_dev: 354, t_head: 5}, "455.815 ms", derived="(354**4 + 400**4) ** 0.25 + 5"
-    ),
+    example=Example({t_dev: 354, t_head: 5, t_wait: 46}, "405 ms", derived="354 + 5 + 46"),
 )
 
 host_wait = Formula(

@@ -37,7 +37,7 @@ from mlsysim.symbols.layers import (
     x_fwd,
 )
 from mlsysim.symbols.routing import n_exchanges, pad
-from mlsysim.symbols.step import rho_attn, t_comp, t_cp, t_ep, t_free, t_mb, t_slow, t_tp
+from mlsysim.symbols.step import rho_attn, t_comp, t_cp, t_ep, t_free, t_slow, t_tp
 from mlsysim.symbols.training import e, n_mb, p
 from mlsysim.symbols.workload import L_moe
 
@@ -156,15 +156,6 @@ counting_wait = Formula(
     ),
 )  # fmt: skip
 
-counted_micro_batch = Formula(
-    t_mb,
-    t_dev + t_head + t_wait,
-    title="One micro-batch through one stage, where the host reads counts",
-    source=REPORT,
-    variant="fsdp",
-    example=Example({t_dev: 354, t_head: 5, t_wait: 46}, "405 ms", derived="354 + 5 + 46"),
-)
-
 fill_time = Formula(
     T_fill,
     alone(Max(0, hidden())),
@@ -247,7 +238,6 @@ FORMULAS = (
     forward_wait,
     backward_wait,
     counting_wait,
-    counted_micro_batch,
     fill_time,
     host_sync,
     free_links,

@@ -155,7 +155,7 @@ chi = variable(
     r"\chi_{\mathrm{dp}}",
     N_COUNT,
     "What hidden traffic of weights adds to the computing beside it, over its own time (from ZeRO-2).",
-    nonnegative(),
+    between(0, 1),
 )
 c_slice = variable(
     "slice_cost",
