@@ -17,7 +17,7 @@ from mlsysim.symbols.batching import attention_flops
 from mlsysim.symbols.hardware import X_exp, n_cc
 from mlsysim.symbols.iteration import F_16
 from mlsysim.symbols.mixers import a, a_r, d_h, w_pair
-from mlsysim.symbols.roofline import T_k, t_ab, t_af, tau_launch
+from mlsysim.symbols.roofline import t_ab, t_af
 from mlsysim.symbols.step import attention_mask, eta_b, eta_f, f_mask, n_b, n_f, n_sc, r_s, tau_b, tau_f
 from mlsysim.symbols.training import b, t
 from mlsysim.symbols.workload import L, s
@@ -179,16 +179,6 @@ kernel_passes = tuple(
     for whole, each, way in ((t_af, tau_f, "forward"), (t_ab, tau_b, "backward"))
 )
 
-kernel_time = Formula(
-    T_k,
-    t_af + tau_launch,
-    title="Time of an attention kernel forward",
-    source=FIGURES,
-    variant="attention",
-    accuracy=ON_H200,
-    example=Example({t_af: 1.6, tau_launch: 4}, "1.604 ms", derived="1.6 + 0.004"),
-)
-
 #: Of a kernel whose arithmetic and scores are known.
 KERNEL = (
     forward_share,
@@ -200,6 +190,6 @@ KERNEL = (
     backward_core,
 )
 #: Of one kernel by itself, and of the layers of a step.
-ALONE = (*KERNEL, kernel_scores, kernel_work, *kernel_passes, kernel_time)
+ALONE = (*KERNEL, kernel_scores, kernel_work, *kernel_passes)
 STEP = (*KERNEL, scores)
-FORMULAS = (*KERNEL[:5], scores, *KERNEL[5:], kernel_scores, kernel_work, *kernel_passes, kernel_time)
+FORMULAS = (*KERNEL[:5], scores, *KERNEL[5:], kernel_scores, kernel_work, *kernel_passes)

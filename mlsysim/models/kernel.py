@@ -58,7 +58,7 @@ class KernelModel(PerformanceModel):
         ),
         "attention": Variant(
             (transformer_flops.scores, *attention_core.ALONE),
-            headline=("kernel_time", "attention_forward_time", "attention_backward_time"),
+            headline=("attention_forward_time", "attention_backward_time"),
             about="The core of attention of one layer, by its products and exponentials.",
             requirements=(Requirement(X_exp, X_exp > 0, "must be above 0: attention is bound by exponentials, too"),),
         ),
