@@ -43,7 +43,8 @@ def cores() -> tuple[tuple[float, float], ...]:
     model, found = KernelModel("attention"), []
     for row in CORES:
         solved = model.solve(
-            hardware=DEVICE, seq_len=row["tokens"], batch_size=row["batch"], heads=row["heads"], head_dim=row["head_dim"],
+            hardware=DEVICE, seq_len=row["tokens"], batch_size=row["batch"], heads=row["heads"],
+            head_dim=row["head_dim"],
             attention_kernel=row["software"], attention_mask="causal" if row["causal"] else "full",
         )  # fmt: skip
         found.append(tuple(solved.canonical(f"attention_{way}_time") for way in WAYS))
