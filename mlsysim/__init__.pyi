@@ -2816,6 +2816,9 @@ class _DistributedInputs(TypedDict, total=False):
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
+    power_limit: float | str | Quantity[Any]
+    exponential_rate: float | str | Quantity[Any]
+    compute_capability: float | str | Quantity[Any]
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
@@ -2827,8 +2830,12 @@ class _DistributedInputs(TypedDict, total=False):
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
+    step_flop_energy: float | str | Quantity[Any]
+    expert_product_ratio: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
+    attention_kernel_share: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
+    elementwise_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
     scan_chunk_time: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
@@ -2842,10 +2849,16 @@ class _DistributedInputs(TypedDict, total=False):
     tp_overlap: float | str | Quantity[Any]
     cp_overlap: float | str | Quantity[Any]
     ep_overlap: float | str | Quantity[Any]
+    two_batch_hidden_share: float | str | Quantity[Any]
+    hidden_traffic_cost: float | str | Quantity[Any]
+    slice_cost: float | str | Quantity[Any]
     exchange_multiprocessor_share: float | str | Quantity[Any]
     eight_bit_efficiency: float | str | Quantity[Any]
     host_operation_time: float | str | Quantity[Any]
     layer_operations: float | str | Quantity[Any]
+    moe_layer_operations: float | str | Quantity[Any]
+    all_to_all_operations: float | str | Quantity[Any]
+    dispatcher: str
     expert_operations: float | str | Quantity[Any]
     grouped_experts: bool | str
     captured_share: float | str | Quantity[Any]
@@ -2871,6 +2884,7 @@ class _DistributedResult(Result):
     adapter_parameters_per_rank: float
     adapter_traffic: Quantity[Any]
     adapter_weights: Quantity[Any]
+    all_to_all_operations: float
     alternate_matmul_activation: Quantity[Any]
     attention_activation: Quantity[Any]
     attention_core_activation: Quantity[Any]
@@ -2878,6 +2892,7 @@ class _DistributedResult(Result):
     attention_efficiency: float
     attention_flops: Quantity[Any]
     attention_kernel: str
+    attention_kernel_share: float
     attention_layers: float
     attention_mask: str
     attention_output_bias: float
@@ -2889,6 +2904,9 @@ class _DistributedResult(Result):
     attention_vectors_per_rank: float
     average_power: Quantity[Any]
     backward_buffer: Quantity[Any]
+    backward_core_share: float
+    backward_core_time: Quantity[Any]
+    backward_exponentials: float
     backward_exposed_exchange: Quantity[Any]
     backward_free_time: Quantity[Any]
     backward_share: float
@@ -2920,6 +2938,7 @@ class _DistributedResult(Result):
     compressed_attention_parameters: float
     compressed_attention_parameters_per_rank: float
     compressed_layers: float
+    compute_capability: float
     compute_dtype: str
     compute_time: Quantity[Any]
     computing_share: float
@@ -2952,6 +2971,7 @@ class _DistributedResult(Result):
     dispatch_fabric_bytes: Quantity[Any]
     dispatch_link_bytes: Quantity[Any]
     dispatch_time: Quantity[Any]
+    dispatcher: str
     dp_all_reduce_time: Quantity[Any]
     dp_bandwidth: Quantity[Any]
     dp_chunk_latency: Quantity[Any]
@@ -2994,6 +3014,7 @@ class _DistributedResult(Result):
     edp_tree_time: Quantity[Any]
     efficiency: float
     eight_bit_efficiency: float
+    elementwise_efficiency: float
     elementwise_kernels: str
     elementwise_time: Quantity[Any]
     elementwise_traffic: Quantity[Any]
@@ -3040,12 +3061,14 @@ class _DistributedResult(Result):
     expert_parameters: float
     expert_parameters_per_rank: float
     expert_product_factor: float
+    expert_product_ratio: float
     expert_row_padding: Quantity[Any]
     expert_rows_per_token: float
     expert_sequence_shards: float
     expert_time: Quantity[Any]
     expert_vectors_per_rank: float
     experts: float
+    exponential_rate: Quantity[Any]
     exposed_backward_traffic: Quantity[Any]
     exposed_edge_traffic: Quantity[Any]
     exposed_gather_time: Quantity[Any]
@@ -3068,6 +3091,9 @@ class _DistributedResult(Result):
     fit_probability: float
     fleet_size: float
     flop_convention: str
+    forward_core_share: float
+    forward_core_time: Quantity[Any]
+    forward_exponentials: float
     forward_exposed_exchange: Quantity[Any]
     forward_free_time: Quantity[Any]
     forward_share: float
@@ -3111,6 +3137,7 @@ class _DistributedResult(Result):
     hidden_dim: float
     hidden_dim_in_embedding: float
     hidden_dim_in_experts: float
+    hidden_traffic_cost: float
     holds_first_stage: float
     holds_last_stage: float
     host_operation_time: Quantity[Any]
@@ -3211,6 +3238,7 @@ class _DistributedResult(Result):
     moe_activation: Quantity[Any]
     moe_layer_activation: Quantity[Any]
     moe_layer_interval: float
+    moe_layer_operations: float
     moe_layers: float
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
@@ -3251,10 +3279,12 @@ class _DistributedResult(Result):
     plain_layers_of_rank: float
     pool_share: float
     port_bandwidth: Quantity[Any]
+    power_limit: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
     precision: str
     product_bytes: Quantity[Any]
+    product_efficiency: float
     product_flops: Quantity[Any]
     product_input_bytes: Quantity[Any]
     product_rate: Quantity[Any]
@@ -3326,6 +3356,7 @@ class _DistributedResult(Result):
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
     scored_pair_flops: Quantity[Any]
+    scores_per_token: Quantity[Any]
     scores_share: float
     second_output_bytes: Quantity[Any]
     second_rank_memory: Quantity[Any]
@@ -3339,7 +3370,9 @@ class _DistributedResult(Result):
     shared_expert_parameters: float
     shared_ffn_dim: float
     shared_parameters_per_rank: float
+    short_sequence_factor: float
     single_expert_edges_per_rank: float
+    slice_cost: float
     sliding_attention_flops: Quantity[Any]
     sliding_head_dim: float
     sliding_heads: float
@@ -3348,6 +3381,7 @@ class _DistributedResult(Result):
     sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
+    slowest_factor: float
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
@@ -3374,6 +3408,7 @@ class _DistributedResult(Result):
     state_vectors: float
     step_bottleneck: str
     step_elementwise_time: Quantity[Any]
+    step_flop_energy: Quantity[Any]
     step_loss_time: Quantity[Any]
     step_product_time: Quantity[Any]
     step_score_time: Quantity[Any]
@@ -3415,6 +3450,7 @@ class _DistributedResult(Result):
     training_steps: float
     training_time: Quantity[Any]
     training_tokens: Quantity[Any]
+    two_batch_hidden_share: float
     two_batch_overlap: float
     unbound_core_activation: Quantity[Any]
     unbounded_attention_layers: float
@@ -3621,6 +3657,9 @@ class _ExpertParallelInputs(TypedDict, total=False):
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
+    power_limit: float | str | Quantity[Any]
+    exponential_rate: float | str | Quantity[Any]
+    compute_capability: float | str | Quantity[Any]
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
@@ -3632,8 +3671,12 @@ class _ExpertParallelInputs(TypedDict, total=False):
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
+    step_flop_energy: float | str | Quantity[Any]
+    expert_product_ratio: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
+    attention_kernel_share: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
+    elementwise_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
     scan_chunk_time: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
@@ -3647,10 +3690,16 @@ class _ExpertParallelInputs(TypedDict, total=False):
     tp_overlap: float | str | Quantity[Any]
     cp_overlap: float | str | Quantity[Any]
     ep_overlap: float | str | Quantity[Any]
+    two_batch_hidden_share: float | str | Quantity[Any]
+    hidden_traffic_cost: float | str | Quantity[Any]
+    slice_cost: float | str | Quantity[Any]
     exchange_multiprocessor_share: float | str | Quantity[Any]
     eight_bit_efficiency: float | str | Quantity[Any]
     host_operation_time: float | str | Quantity[Any]
     layer_operations: float | str | Quantity[Any]
+    moe_layer_operations: float | str | Quantity[Any]
+    all_to_all_operations: float | str | Quantity[Any]
+    dispatcher: str
     expert_operations: float | str | Quantity[Any]
     grouped_experts: bool | str
     captured_share: float | str | Quantity[Any]
@@ -3681,6 +3730,7 @@ class _ExpertParallelResult(Result):
     adapter_weights: Quantity[Any]
     added_traffic_time: Quantity[Any]
     again_time: Quantity[Any]
+    all_to_all_operations: float
     allocator_retries: bool
     alternate_matmul_activation: Quantity[Any]
     attention_activation: Quantity[Any]
@@ -3689,6 +3739,7 @@ class _ExpertParallelResult(Result):
     attention_efficiency: float
     attention_flops: Quantity[Any]
     attention_kernel: str
+    attention_kernel_share: float
     attention_layers: float
     attention_mask: str
     attention_output_bias: float
@@ -3700,6 +3751,9 @@ class _ExpertParallelResult(Result):
     attention_vectors_per_rank: float
     average_power: Quantity[Any]
     backward_buffer: Quantity[Any]
+    backward_core_share: float
+    backward_core_time: Quantity[Any]
+    backward_exponentials: float
     backward_exposed_exchange: Quantity[Any]
     backward_free_time: Quantity[Any]
     backward_share: float
@@ -3740,6 +3794,7 @@ class _ExpertParallelResult(Result):
     compressed_attention_parameters: float
     compressed_attention_parameters_per_rank: float
     compressed_layers: float
+    compute_capability: float
     compute_dtype: str
     compute_pool: Quantity[Any]
     compute_time: Quantity[Any]
@@ -3775,6 +3830,7 @@ class _ExpertParallelResult(Result):
     dispatch_fabric_bytes: Quantity[Any]
     dispatch_link_bytes: Quantity[Any]
     dispatch_time: Quantity[Any]
+    dispatcher: str
     dp_all_reduce_time: Quantity[Any]
     dp_bandwidth: Quantity[Any]
     dp_chunk_latency: Quantity[Any]
@@ -3819,6 +3875,7 @@ class _ExpertParallelResult(Result):
     edp_tree_time: Quantity[Any]
     efficiency: float
     eight_bit_efficiency: float
+    elementwise_efficiency: float
     elementwise_kernels: str
     elementwise_time: Quantity[Any]
     elementwise_traffic: Quantity[Any]
@@ -3868,12 +3925,14 @@ class _ExpertParallelResult(Result):
     expert_parameters: float
     expert_parameters_per_rank: float
     expert_product_factor: float
+    expert_product_ratio: float
     expert_row_padding: Quantity[Any]
     expert_rows_per_token: float
     expert_sequence_shards: float
     expert_time: Quantity[Any]
     expert_vectors_per_rank: float
     experts: float
+    exponential_rate: Quantity[Any]
     exposed_backward_traffic: Quantity[Any]
     exposed_edge_traffic: Quantity[Any]
     exposed_gather_time: Quantity[Any]
@@ -3898,6 +3957,9 @@ class _ExpertParallelResult(Result):
     fixed_expert_time: Quantity[Any]
     fleet_size: float
     flop_convention: str
+    forward_core_share: float
+    forward_core_time: Quantity[Any]
+    forward_exponentials: float
     forward_exposed_exchange: Quantity[Any]
     forward_free_time: Quantity[Any]
     forward_layer_time: Quantity[Any]
@@ -3950,6 +4012,7 @@ class _ExpertParallelResult(Result):
     hidden_dim: float
     hidden_dim_in_embedding: float
     hidden_dim_in_experts: float
+    hidden_traffic_cost: float
     hiding_share: float
     holds_first_stage: float
     holds_last_stage: float
@@ -4054,6 +4117,7 @@ class _ExpertParallelResult(Result):
     moe_activation: Quantity[Any]
     moe_layer_activation: Quantity[Any]
     moe_layer_interval: float
+    moe_layer_operations: float
     moe_layers: float
     moe_layers_per_stage: float
     moment_bytes: Quantity[Any]
@@ -4095,10 +4159,12 @@ class _ExpertParallelResult(Result):
     plain_layers_of_rank: float
     pool_share: float
     port_bandwidth: Quantity[Any]
+    power_limit: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
     precision: str
     product_bytes: Quantity[Any]
+    product_efficiency: float
     product_flops: Quantity[Any]
     product_input_bytes: Quantity[Any]
     product_rate: Quantity[Any]
@@ -4179,6 +4245,7 @@ class _ExpertParallelResult(Result):
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
     scored_pair_flops: Quantity[Any]
+    scores_per_token: Quantity[Any]
     scores_share: float
     second_output_bytes: Quantity[Any]
     second_rank_memory: Quantity[Any]
@@ -4193,7 +4260,9 @@ class _ExpertParallelResult(Result):
     shared_ffn_dim: float
     shared_parameters_per_rank: float
     sharing_time: Quantity[Any]
+    short_sequence_factor: float
     single_expert_edges_per_rank: float
+    slice_cost: float
     sliding_attention_flops: Quantity[Any]
     sliding_head_dim: float
     sliding_heads: float
@@ -4202,6 +4271,7 @@ class _ExpertParallelResult(Result):
     sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
+    slowest_factor: float
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
@@ -4229,6 +4299,7 @@ class _ExpertParallelResult(Result):
     state_vectors: float
     step_bottleneck: str
     step_elementwise_time: Quantity[Any]
+    step_flop_energy: Quantity[Any]
     step_loss_time: Quantity[Any]
     step_product_time: Quantity[Any]
     step_score_time: Quantity[Any]
@@ -4272,6 +4343,7 @@ class _ExpertParallelResult(Result):
     training_steps: float
     training_time: Quantity[Any]
     training_tokens: Quantity[Any]
+    two_batch_hidden_share: float
     two_batch_overlap: float
     unbound_core_activation: Quantity[Any]
     unbounded_attention_layers: float
@@ -4562,6 +4634,9 @@ class _EconomicsInputs(TypedDict, total=False):
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
+    power_limit: float | str | Quantity[Any]
+    exponential_rate: float | str | Quantity[Any]
+    compute_capability: float | str | Quantity[Any]
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
@@ -4574,8 +4649,12 @@ class _EconomicsInputs(TypedDict, total=False):
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
+    step_flop_energy: float | str | Quantity[Any]
+    expert_product_ratio: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
+    attention_kernel_share: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
+    elementwise_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
     scan_chunk_time: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
@@ -4589,10 +4668,16 @@ class _EconomicsInputs(TypedDict, total=False):
     tp_overlap: float | str | Quantity[Any]
     cp_overlap: float | str | Quantity[Any]
     ep_overlap: float | str | Quantity[Any]
+    two_batch_hidden_share: float | str | Quantity[Any]
+    hidden_traffic_cost: float | str | Quantity[Any]
+    slice_cost: float | str | Quantity[Any]
     exchange_multiprocessor_share: float | str | Quantity[Any]
     eight_bit_efficiency: float | str | Quantity[Any]
     host_operation_time: float | str | Quantity[Any]
     layer_operations: float | str | Quantity[Any]
+    moe_layer_operations: float | str | Quantity[Any]
+    all_to_all_operations: float | str | Quantity[Any]
+    dispatcher: str
     expert_operations: float | str | Quantity[Any]
     grouped_experts: bool | str
     captured_share: float | str | Quantity[Any]
@@ -4655,6 +4740,7 @@ class _EconomicsResult(Result):
     adapter_traffic: Quantity[Any]
     adapter_weights: Quantity[Any]
     added_prefill: Quantity[Any]
+    all_to_all_operations: float
     allreduce_time: Quantity[Any]
     alternate_matmul_activation: Quantity[Any]
     amortization: Quantity[Any]
@@ -4669,6 +4755,7 @@ class _EconomicsResult(Result):
     attention_efficiency: float
     attention_flops: Quantity[Any]
     attention_kernel: str
+    attention_kernel_share: float
     attention_layers: float
     attention_mask: str
     attention_output_bias: float
@@ -4680,6 +4767,9 @@ class _EconomicsResult(Result):
     attention_vectors_per_rank: float
     average_power: Quantity[Any]
     backward_buffer: Quantity[Any]
+    backward_core_share: float
+    backward_core_time: Quantity[Any]
+    backward_exponentials: float
     backward_exposed_exchange: Quantity[Any]
     backward_free_time: Quantity[Any]
     backward_share: float
@@ -4829,6 +4919,7 @@ class _EconomicsResult(Result):
     compressed_attention_parameters_per_rank: float
     compressed_layers: float
     compute_bound_batch: Quantity[Any]
+    compute_capability: float
     compute_dtype: str
     compute_time: Quantity[Any]
     computed_prompt_tokens: Quantity[Any]
@@ -4890,6 +4981,7 @@ class _EconomicsResult(Result):
     dispatch_link_bytes: Quantity[Any]
     dispatch_tax: Quantity[Any]
     dispatch_time: Quantity[Any]
+    dispatcher: str
     double_prompt_time: Quantity[Any]
     dp_all_reduce_time: Quantity[Any]
     dp_attention_size: float
@@ -4946,6 +5038,7 @@ class _EconomicsResult(Result):
     efficiency: float
     eight_bit_efficiency: float
     electricity_price: Quantity[Any]
+    elementwise_efficiency: float
     elementwise_kernels: str
     elementwise_time: Quantity[Any]
     elementwise_traffic: Quantity[Any]
@@ -5007,6 +5100,7 @@ class _EconomicsResult(Result):
     expert_popularity: float
     expert_product_efficiency: float
     expert_product_factor: float
+    expert_product_ratio: float
     expert_product_time: Quantity[Any]
     expert_row_padding: Quantity[Any]
     expert_rows_per_token: float
@@ -5016,6 +5110,7 @@ class _EconomicsResult(Result):
     expert_weight_bytes: Quantity[Any]
     expert_width_multiple: float
     experts: float
+    exponential_rate: Quantity[Any]
     exposed_backward_traffic: Quantity[Any]
     exposed_edge_traffic: Quantity[Any]
     exposed_gather_time: Quantity[Any]
@@ -5053,6 +5148,9 @@ class _EconomicsResult(Result):
     fleet_size: float
     flop_convention: str
     followed_probability: float
+    forward_core_share: float
+    forward_core_time: Quantity[Any]
+    forward_exponentials: float
     forward_exposed_exchange: Quantity[Any]
     forward_free_time: Quantity[Any]
     forward_share: float
@@ -5116,6 +5214,7 @@ class _EconomicsResult(Result):
     hidden_dim: float
     hidden_dim_in_embedding: float
     hidden_dim_in_experts: float
+    hidden_traffic_cost: float
     holds_first_stage: float
     holds_last_stage: float
     host_layer_time: Quantity[Any]
@@ -5291,6 +5390,7 @@ class _EconomicsResult(Result):
     moe_activation: Quantity[Any]
     moe_layer_activation: Quantity[Any]
     moe_layer_interval: float
+    moe_layer_operations: float
     moe_layer_tax: Quantity[Any]
     moe_layers: float
     moe_layers_per_stage: float
@@ -5350,6 +5450,7 @@ class _EconomicsResult(Result):
     poll_interval: float
     pool_share: float
     port_bandwidth: Quantity[Any]
+    power_limit: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
     precision: str
@@ -5382,6 +5483,7 @@ class _EconomicsResult(Result):
     prefix_zipf: float
     price: Quantity[Any]
     product_bytes: Quantity[Any]
+    product_efficiency: float
     product_flops: Quantity[Any]
     product_input_bytes: Quantity[Any]
     product_rate: Quantity[Any]
@@ -5539,6 +5641,7 @@ class _EconomicsResult(Result):
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
     scored_pair_flops: Quantity[Any]
+    scores_per_token: Quantity[Any]
     scores_share: float
     second_batch_estimate: float
     second_output_bytes: Quantity[Any]
@@ -5560,8 +5663,10 @@ class _EconomicsResult(Result):
     shared_parameters_per_rank: float
     short_answer_excess: Quantity[Any]
     short_answer_variance: Quantity[Any]
+    short_sequence_factor: float
     single_expert_edges_per_rank: float
     size_quantile: float
+    slice_cost: float
     sliding_attention_flops: Quantity[Any]
     sliding_decode_flops: Quantity[Any]
     sliding_head_dim: float
@@ -5584,6 +5689,7 @@ class _EconomicsResult(Result):
     slot_wait_probability: float
     slots: float
     slots_taken: float
+    slowest_factor: float
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
@@ -5623,6 +5729,7 @@ class _EconomicsResult(Result):
     step_elementwise_time: Quantity[Any]
     step_experts_time: Quantity[Any]
     step_floor: Quantity[Any]
+    step_flop_energy: Quantity[Any]
     step_growth_at_load: Quantity[Any]
     step_kv_time: Quantity[Any]
     step_loss_time: Quantity[Any]
@@ -5697,6 +5804,7 @@ class _EconomicsResult(Result):
     ttft_p99: Quantity[Any]
     ttft_slo: Quantity[Any]
     ttft_steady: Quantity[Any]
+    two_batch_hidden_share: float
     two_batch_overlap: float
     unbound_core_activation: Quantity[Any]
     unbounded_attention_layers: float
@@ -5978,6 +6086,9 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
+    power_limit: float | str | Quantity[Any]
+    exponential_rate: float | str | Quantity[Any]
+    compute_capability: float | str | Quantity[Any]
     remote_bandwidth: float | str | Quantity[Any]
     remote_sharers: float | str | Quantity[Any]
     link_bandwidth: float | str | Quantity[Any]
@@ -5997,8 +6108,12 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
+    step_flop_energy: float | str | Quantity[Any]
+    expert_product_ratio: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
+    attention_kernel_share: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
+    elementwise_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
     scan_chunk_time: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
@@ -6012,10 +6127,16 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     tp_overlap: float | str | Quantity[Any]
     cp_overlap: float | str | Quantity[Any]
     ep_overlap: float | str | Quantity[Any]
+    two_batch_hidden_share: float | str | Quantity[Any]
+    hidden_traffic_cost: float | str | Quantity[Any]
+    slice_cost: float | str | Quantity[Any]
     exchange_multiprocessor_share: float | str | Quantity[Any]
     eight_bit_efficiency: float | str | Quantity[Any]
     host_operation_time: float | str | Quantity[Any]
     layer_operations: float | str | Quantity[Any]
+    moe_layer_operations: float | str | Quantity[Any]
+    all_to_all_operations: float | str | Quantity[Any]
+    dispatcher: str
     expert_operations: float | str | Quantity[Any]
     grouped_experts: bool | str
     captured_share: float | str | Quantity[Any]
@@ -6076,6 +6197,7 @@ class _MemoryExpansionResult(Result):
     adapter_traffic: Quantity[Any]
     adapter_weights: Quantity[Any]
     added_prefill: Quantity[Any]
+    all_to_all_operations: float
     alternate_matmul_activation: Quantity[Any]
     answer_crowding: float
     answer_steps: float
@@ -6087,6 +6209,7 @@ class _MemoryExpansionResult(Result):
     attention_efficiency: float
     attention_flops: Quantity[Any]
     attention_kernel: str
+    attention_kernel_share: float
     attention_layers: float
     attention_mask: str
     attention_output_bias: float
@@ -6097,6 +6220,9 @@ class _MemoryExpansionResult(Result):
     attention_sinks: float
     attention_vectors_per_rank: float
     backward_buffer: Quantity[Any]
+    backward_core_share: float
+    backward_core_time: Quantity[Any]
+    backward_exponentials: float
     backward_exposed_exchange: Quantity[Any]
     backward_free_time: Quantity[Any]
     backward_share: float
@@ -6239,6 +6365,7 @@ class _MemoryExpansionResult(Result):
     compressed_attention_parameters: float
     compressed_attention_parameters_per_rank: float
     compressed_layers: float
+    compute_capability: float
     compute_dtype: str
     compute_time: Quantity[Any]
     computed_prompt_tokens: Quantity[Any]
@@ -6288,6 +6415,7 @@ class _MemoryExpansionResult(Result):
     dispatch_fabric_bytes: Quantity[Any]
     dispatch_link_bytes: Quantity[Any]
     dispatch_time: Quantity[Any]
+    dispatcher: str
     double_prompt_time: Quantity[Any]
     dp_all_reduce_time: Quantity[Any]
     dp_attention_size: float
@@ -6340,6 +6468,7 @@ class _MemoryExpansionResult(Result):
     edp_tree_time: Quantity[Any]
     efficiency: float
     eight_bit_efficiency: float
+    elementwise_efficiency: float
     elementwise_kernels: str
     elementwise_time: Quantity[Any]
     elementwise_traffic: Quantity[Any]
@@ -6389,6 +6518,7 @@ class _MemoryExpansionResult(Result):
     expert_popularity: float
     expert_product_efficiency: float
     expert_product_factor: float
+    expert_product_ratio: float
     expert_row_padding: Quantity[Any]
     expert_rows_per_token: float
     expert_sequence_shards: float
@@ -6398,6 +6528,7 @@ class _MemoryExpansionResult(Result):
     expert_weight_bytes: Quantity[Any]
     expert_width_multiple: float
     experts: float
+    exponential_rate: Quantity[Any]
     exposed_backward_traffic: Quantity[Any]
     exposed_edge_traffic: Quantity[Any]
     exposed_gather_time: Quantity[Any]
@@ -6434,6 +6565,9 @@ class _MemoryExpansionResult(Result):
     fleet_size: float
     flop_convention: str
     followed_probability: float
+    forward_core_share: float
+    forward_core_time: Quantity[Any]
+    forward_exponentials: float
     forward_exposed_exchange: Quantity[Any]
     forward_free_time: Quantity[Any]
     forward_share: float
@@ -6491,6 +6625,7 @@ class _MemoryExpansionResult(Result):
     hidden_dim: float
     hidden_dim_in_embedding: float
     hidden_dim_in_experts: float
+    hidden_traffic_cost: float
     holds_first_stage: float
     holds_last_stage: float
     host_layer_time: Quantity[Any]
@@ -6640,6 +6775,7 @@ class _MemoryExpansionResult(Result):
     moe_layer_gather: Quantity[Any]
     moe_layer_interval: float
     moe_layer_kept: float
+    moe_layer_operations: float
     moe_layer_tax: Quantity[Any]
     moe_layer_time: Quantity[Any]
     moe_layer_traffic: Quantity[Any]
@@ -6699,6 +6835,7 @@ class _MemoryExpansionResult(Result):
     poll_interval: float
     pool_share: float
     port_bandwidth: Quantity[Any]
+    power_limit: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
     precision: str
@@ -6722,6 +6859,7 @@ class _MemoryExpansionResult(Result):
     prefix_popularity_sum: float
     prefix_zipf: float
     product_bytes: Quantity[Any]
+    product_efficiency: float
     product_flops: Quantity[Any]
     product_input_bytes: Quantity[Any]
     product_rate: Quantity[Any]
@@ -6867,6 +7005,7 @@ class _MemoryExpansionResult(Result):
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
     scored_pair_flops: Quantity[Any]
+    scores_per_token: Quantity[Any]
     scores_share: float
     second_output_bytes: Quantity[Any]
     second_rank_memory: Quantity[Any]
@@ -6886,7 +7025,9 @@ class _MemoryExpansionResult(Result):
     shared_parameters_per_rank: float
     short_answer_excess: Quantity[Any]
     short_answer_variance: Quantity[Any]
+    short_sequence_factor: float
     single_expert_edges_per_rank: float
+    slice_cost: float
     sliding_attention_flops: Quantity[Any]
     sliding_decode_flops: Quantity[Any]
     sliding_head_dim: float
@@ -6909,6 +7050,7 @@ class _MemoryExpansionResult(Result):
     slots: float
     slots_kv_cache: Quantity[Any]
     slots_taken: float
+    slowest_factor: float
     slowest_stage_layers: float
     slowest_stage_moe_layers: float
     slowest_stage_summing_layers: float
@@ -6942,6 +7084,7 @@ class _MemoryExpansionResult(Result):
     state_scalars: float
     state_value_dim: float
     state_vectors: float
+    step_flop_energy: Quantity[Any]
     step_growth_at_load: Quantity[Any]
     step_time: Quantity[Any]
     step_time_at_load: Quantity[Any]
@@ -6999,6 +7142,7 @@ class _MemoryExpansionResult(Result):
     ttft_p99: Quantity[Any]
     ttft_slo: Quantity[Any]
     ttft_steady: Quantity[Any]
+    two_batch_hidden_share: float
     two_batch_overlap: float
     unbound_core_activation: Quantity[Any]
     unbounded_attention_layers: float
@@ -7065,10 +7209,20 @@ class _KernelInputs(TypedDict, total=False):
     dynamic_quantization: bool | str
     efficiency: float | str | Quantity[Any]
     kernel_bytes: float | str | Quantity[Any]
+    batch_size: float | str | Quantity[Any]
+    seq_len: float | str | Quantity[Any]
+    heads: float | str | Quantity[Any]
+    head_dim: float | str | Quantity[Any]
+    bidirectional: bool | str
+    attention_mask: str
+    attention_kernel: str
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
+    attention_peak_flops: float | str | Quantity[Any]
     multiprocessors: float | str | Quantity[Any]
     tdp: float | str | Quantity[Any]
+    exponential_rate: float | str | Quantity[Any]
+    compute_capability: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
     flop_energy: float | str | Quantity[Any]
     launch_time: float | str | Quantity[Any]
@@ -7080,12 +7234,29 @@ class _KernelResult(Result):
     arithmetic_intensity: Quantity[Any]
     arithmetic_time: Quantity[Any]
     attainable_rate: Quantity[Any]
+    attention_backward_time: Quantity[Any]
+    attention_forward_time: Quantity[Any]
+    attention_kernel: str
+    attention_mask: str
+    attention_peak_flops: Quantity[Any]
+    backward_core_share: float
+    backward_core_time: Quantity[Any]
+    backward_exponentials: float
+    batch_size: float
+    bidirectional: float
     ceiling_efficiency: float
+    compute_capability: float
     compute_dtype: str
     computed_outputs: float
     dynamic_quantization: float
     efficiency: float
+    exponential_rate: Quantity[Any]
     flop_energy: Quantity[Any]
+    forward_core_share: float
+    forward_core_time: Quantity[Any]
+    forward_exponentials: float
+    head_dim: float
+    heads: float
     hidden_bytes: Quantity[Any]
     kernel_bottleneck: str
     kernel_bytes: Quantity[Any]
@@ -7107,6 +7278,11 @@ class _KernelResult(Result):
     product_rows: float
     quantization_time: Quantity[Any]
     ridge_point: Quantity[Any]
+    scored_pair_flops: Quantity[Any]
+    scores_per_token: Quantity[Any]
+    scores_share: float
+    seq_len: Quantity[Any]
+    short_sequence_factor: float
     tdp: Quantity[Any]
     tile_efficiency: float
     weight_bytes: Quantity[Any]
@@ -7566,6 +7742,19 @@ class _Stacks(_catalog.Group):
     Megatron_Bridge_B200: _catalog.Stack
     Megatron_Bridge_GB200: _catalog.Stack
     Megatron_Bridge_GB300: _catalog.Stack
+    Megatron_Bridge_B300: _catalog.Stack
+    Megatron_Bridge_GB200_26_06: _catalog.Stack
+    Megatron_Bridge_GB300_26_06: _catalog.Stack
+    MaxText_TPU_v4: _catalog.Stack
+    MaxText_TPU_v5e: _catalog.Stack
+    MaxText_TPU_v5p: _catalog.Stack
+    MaxText_TPU_v6e: _catalog.Stack
+    MaxText_TPU7x: _catalog.Stack
+    PAX_A100: _catalog.Stack
+    PAX_H100: _catalog.Stack
+    Primus_MI300X: _catalog.Stack
+    Primus_MI325X: _catalog.Stack
+    Primus_MI355X: _catalog.Stack
     DeepSeek_H800: _catalog.Stack
     cuBLAS: _catalog.Stack
     cuBLAS_A100: _catalog.Stack

@@ -99,6 +99,7 @@ Milliseconds = Annotated[Value, _in("ms")]
 Share = Annotated[Value | dict[str, Value], pydantic.BeforeValidator(_by_format)]
 EnergyPerOperation = Annotated[Value, _in("pJ/FLOP")]
 Watts = Annotated[Value, _in("W")]
+Hertz = Annotated[Value, _in("GHz")]
 Dollars = Annotated[Value, _in("USD")]
 DollarsPerByte = Annotated[Value, _in("USD/GB")]
 DollarsPerHour = Annotated[Value, _in("USD/hour")]
@@ -376,6 +377,10 @@ class Accelerator(WithMemory):
         What joins it to the others of its node then.
     multiprocessors : Value, optional
         Of the kind that takes one tile of a product at a time.
+    clock, exponentials_per_clock : Value, optional
+        Clock of a multiprocessor under load, and exponentials that it computes in each; 16 where left out.
+    compute_capability : Value, optional
+        How its products are programmed, as NVIDIA numbers it.
     switch_reduces : Value, optional
         Share of the links' rate at which the switches between its neighbours reduce; 0 where they do not.
     direct_mesh : Value, optional
@@ -394,6 +399,9 @@ class Accelerator(WithMemory):
     link_domain: Count | None = None
     fabric: Fabric | None = None
     multiprocessors: Count | None = None
+    clock: Hertz | None = None
+    exponentials_per_clock: Count | None = None
+    compute_capability: Count | None = None
     switch_reduces: Count | None = None
     direct_mesh: Count | None = None
     tdp: Watts | None = None
@@ -420,7 +428,8 @@ class Accelerator(WithMemory):
     def value_of(self, name: str, precision: str) -> Value | None:
         """See :meth:`Entry.value_of`; ``peak_flops`` is the rate at the precision.
 
-        Attention is computed at 16 bit at least: ``attention_peak_flops`` is that rate.
+        Attention is computed at 16 bit at least: ``attention_peak_flops`` is that rate. Products of a long run are
+        held to the power of the board, ``power_limit``.
 
         Raises
         ------
@@ -431,9 +440,22 @@ class Accelerator(WithMemory):
             return self.link_bandwidth
         if name == "attention_peak_flops":
             return _attention_rate(self.peak_flops, precision)
+        if name == "power_limit":
+            return self.tdp
+        if name == "exponential_rate":
+            return _exponentials(self)
         if name != "peak_flops":
             return super().value_of(name, precision)
         return _rate(self, self.peak_flops, precision)
+
+
+def _exponentials(device: Accelerator) -> Value | None:
+    """Exponentials that all multiprocessors of a device compute in a second; None where its clock is not known."""
+    if device.multiprocessors is None or device.clock is None:
+        return None
+    each = device.exponentials_per_clock.value if device.exponentials_per_clock is not None else 16
+    rate = each * device.multiprocessors.value * device.clock.canonical / 1e9
+    return Value.of(rate, "GHz", source=f"{device.name}: exponentials a clock, multiprocessors and clock")
 
 
 class TransformerWorkload(Entry):
@@ -928,6 +950,9 @@ OF_ACCELERATOR = (
     "peak_flops",
     "attention_peak_flops",
     "multiprocessors",
+    "power_limit",
+    "exponential_rate",
+    "compute_capability",
     "switch_reduces",
     "direct_mesh",
     "tdp",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
 from mlsysim.catalog.entries import (
@@ -50,6 +51,13 @@ class Engine(Entry):
     def text(self, name: str, digits: int = 6) -> str:
         """See :meth:`Entry.text`."""
         return self.values()[name].text(digits)
+
+
+@lru_cache
+def _given_itself(name: str) -> Value:
+    """Nothing for a law whose result a stack gives itself."""
+    unit = "pJ/FLOP" if name == "step_flop_energy" else ""
+    return Value.of(0, unit, source="what it gives way to is given")
 
 
 class Stack(Entry):
@@ -103,10 +111,21 @@ class Stack(Entry):
         Share of the multiprocessors that exchanges of experts keep while the others compute.
     eight_bit_efficiency : Value, optional
         Share of the peak rate that products reach at 8 bit over that at 16 bit.
+    step_flop_energy, expert_product_ratio : Value, optional
+        Energy of an operation in a training step, by which the power of a board holds products down, and rate of the
+        products of routed experts over that of the others.
+    attention_kernel_share, elementwise_efficiency : Value, optional
+        Rate of attention in a step over that of its kernel alone, and share of the memory bandwidth that element-wise
+        code reaches.
+    two_batch_hidden_share, hidden_traffic_cost, slice_cost : Value, optional
+        Share of the exchanges that another micro-batch hides, what hidden traffic of weights adds over its own time,
+        and what each doubling of slices adds to a step.
     host_operation_time : Value, optional
         Time the host takes to launch one operation of a training step.
-    layer_operations, expert_operations : Value, optional
-        Operations launched for a layer beside its experts, and for one expert of a rank.
+    layer_operations, moe_layer_operations, expert_operations : Value, optional
+        Operations launched for a layer without experts, for one with experts beside these, and for one expert.
+    dispatcher, all_to_all_operations : Choice and Value, optional
+        How tokens are sent to experts, and further operations where that is an all-to-all.
     grouped_experts : Value, optional
         Whether one kernel computes all experts of a rank.
     captured_share : Value, optional
@@ -161,6 +180,10 @@ class Stack(Entry):
 
     what: ClassVar[str] = "stack"
     by_precision: ClassVar[frozenset[str]] = frozenset({"efficiency", "expert_efficiency"})
+    gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "step_flop_energy": ("efficiency",),
+        "attention_kernel_share": ("attention_efficiency",),
+    }
     flags: ClassVar[frozenset[str]] = frozenset(
         {
             "grouped_experts",
@@ -200,8 +223,18 @@ class Stack(Entry):
     ep_overlap: Count | None = None
     exchange_multiprocessor_share: Count | None = None
     eight_bit_efficiency: Count | None = None
+    step_flop_energy: EnergyPerOperation | None = None
+    expert_product_ratio: Count | None = None
+    attention_kernel_share: Count | None = None
+    elementwise_efficiency: Count | None = None
+    two_batch_hidden_share: Count | None = None
+    hidden_traffic_cost: Count | None = None
+    slice_cost: Count | None = None
     host_operation_time: Seconds | None = None
     layer_operations: Count | None = None
+    moe_layer_operations: Count | None = None
+    all_to_all_operations: Count | None = None
+    dispatcher: Choice | None = None
     expert_operations: Count | None = None
     grouped_experts: Flag | None = None
     captured_share: Count | None = None
@@ -261,6 +294,8 @@ class Stack(Entry):
     def value_of(self, name: str, precision: str) -> Value | None:
         """See :meth:`Entry.value_of`; a table gives the share of the format that is as wide, or next to it."""
         found = getattr(self, name, None)
+        if found is None and any(getattr(self, each) is not None for each in self.gives_way.get(name, ())):
+            return _given_itself(name)
         if not isinstance(found, Mapping):
             return super().value_of(name, precision)
         wanted = _WIDTH.get(precision, 16)

@@ -54,6 +54,7 @@ TOPICS = (
     "data_parallel_traffic",
     "expert_products",
     "layer_time",
+    "attention_core",
     "exchange_overlap",
     "step_time",
     "token_counts",

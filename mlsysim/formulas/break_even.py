@@ -14,7 +14,7 @@ from typing import Any
 
 from sympy import And, Or, Piecewise, log, oo
 
-from mlsysim.formulas.data_parallel_traffic import each_step
+from mlsysim.formulas.data_parallel_traffic import SAVED, each_step
 from mlsysim.formulas.exchange_overlap import BOTH
 from mlsysim.formulas.expert_products import fixed_share, rows
 from mlsysim.formulas.unsplit_experts import FOLDING, LAYER, layers, moves, weight_traffic
@@ -71,7 +71,7 @@ from mlsysim.symbols.layers import (
 )
 from mlsysim.symbols.network import beta_near, beta_port, n_open, tau_0
 from mlsysim.symbols.routing import gamma_m, gamma_r, n_exchanges, pad
-from mlsysim.symbols.step import eta_mem, phi_dp, q_red, rho_lin, t_comp, t_free, t_slow
+from mlsysim.symbols.step import chi, eta_el, eta_mem, phi_dp, q_red, rho_lin, t_comp, t_free, t_slow
 from mlsysim.symbols.trained import f_w, q_t
 from mlsysim.symbols.training import P_exp_r, Z, checkpointing, e, ell, n_mb, n_tok
 from mlsysim.symbols.workload import E, d_e, h_e, k, s
@@ -102,7 +102,7 @@ routed_time = Formula(
     source=Source("fedus2022", "section 2.2"),
     convention=LAYER + " The hot rank.",
     example=Example(
-        {t_exp: 4.5, gamma_r: 1, n_tok: 8192, x_rt: 1064960, kappa: 1, B_mem: 3350, eta_mem: 0.8},
+        {t_exp: 4.5, gamma_r: 1, n_tok: 8192, x_rt: 1064960, kappa: 1, B_mem: 3350, eta_el: 0.8},
         "7.7553 ms",
         derived="4.5 + 8192 * 1064960 / (3350e9 * 0.8) * 1e3",
     ),
@@ -153,14 +153,17 @@ rows_saved = Formula(
 
 hiding_share = Formula(
     phi_h,
-    phi_dp
+    SAVED
+    * phi_dp
     * (1 - 1 / ell)
     * Piecewise((1, Z >= 3), ((1 + f_w + rho_lin) / (2 + f_w + rho_lin), Z >= 2), (1 / n_mb, True)),
     title="Share of the computing that traffic of weights may hide behind",
     source=OVERLAP,
     assumes="ZeRO-3 gathers and reduces beside every pass, ZeRO-2 reduces beside every backward pass; before it all "
     "travels beside one micro-batch of a step. A layer's traffic runs beside the other layers.",
-    example=Example({phi_dp: 0.5, ell: 5, Z: 3, f_w: 1, rho_lin: 0, n_mb: 4}, "0.4", derived="0.5 * 4 / 5"),
+    example=Example(
+        {phi_dp: 0.5, ell: 5, Z: 3, f_w: 1, rho_lin: 0, n_mb: 4, chi: 0.5}, "0.2", derived="0.5 * 0.5 * 4 / 5"
+    ),
 )
 
 other_traffic = Formula(
@@ -277,7 +280,9 @@ growing_traffic = Formula(
 
 def _exposed(traffic: Any, computing: Any) -> Any:
     """Traffic of experts and of all else that is left beside such computing; of one layer all is."""
-    return traffic / ell + Max(0, (1 - 1 / ell) * (traffic + t_else) - phi_h * computing)
+    return (1 - SAVED * (1 - 1 / ell)) * traffic + Max(
+        0, SAVED * (1 - 1 / ell) * (traffic + t_else) - phi_h * computing
+    )
 
 
 gain = Formula(
@@ -296,7 +301,7 @@ gain = Formula(
     "ranks and where the host sets the pace; off by 0.1% of the step in the median.",
     example=Example(
         {t_mb_1: 306, t_slow: 0, T_stage: 720, T_sync: 0, t_again: 0.5, n_mb: 2, ell_s_moe: 4, t_free: 130,
-         t_free_1: 128, t_whole: 60, t_split: 8, t_else: 2, phi_h: 0.9, ell: 40},
+         t_free_1: 128, t_whole: 60, t_split: 8, t_else: 2, phi_h: 0.9, ell: 40, Z: 3, chi: 0},
         "18.95 ms",
         derived="(306 - 360) / 4 - 0.5 + 60 / 40 + 39 / 40 * 62 - 0.9 * 32 - 8 / 40",
     ),
@@ -350,21 +355,21 @@ once_time = Formula(
 
 edge_traffic = Formula(
     t_edge,
-    (t_whole - t_split) / ell,
+    (1 - SAVED * (1 - 1 / ell)) * (t_whole - t_split),
     title="Traffic saved that never hides",
     source=OVERLAP,
-    assumes="That of one layer, beside which nothing else is left to compute.",
+    assumes="That of one layer, beside which nothing else is left to compute, and what hidden traffic costs.",
     convention=LAYER,
-    example=Example({t_whole: 60, t_split: 8, ell: 40}, "1.3 ms", derived="(60 - 8) / 40"),
+    example=Example({t_whole: 60, t_split: 8, ell: 40, Z: 3, chi: 0}, "1.3 ms", derived="(60 - 8) / 40"),
 )
 
 beside_traffic = Formula(
     t_beside,
-    (1 - 1 / ell) * (t_whole + t_else),
+    SAVED * (1 - 1 / ell) * (t_whole + t_else),
     title="Traffic that may hide without expert parallelism",
     source=OVERLAP,
     convention=LAYER,
-    example=Example({t_whole: 60, t_else: 1, ell: 40}, "59.475 ms", derived="39 / 40 * 61"),
+    example=Example({t_whole: 60, t_else: 1, ell: 40, Z: 3, chi: 0}, "59.475 ms", derived="39 / 40 * 61"),
 )
 
 traffic_saved = Formula(

@@ -123,9 +123,10 @@ def ring_all_reduce(ranks: Any, near: Any, message: Any, bandwidth: Any, steps: 
 
 
 def tree_all_reduce(ranks: Any, near: Any, message: Any, bandwidth: Any, chunk: Any) -> Any:
-    """All-reduce over two trees between nodes, and a chain in each."""
+    """All-reduce over two trees between nodes, and a chain in each; of two nodes each sends half up and half down."""
+    passes = when(And(ranks > near, ranks <= 2 * near), 1, 2 / TREE_SHARE)
     steps = 2 * ((Max(1, near) - 1) * alpha_node + log(ranks / near) / log(2) * alpha)
-    return tau_coll + steps + pipelined(2 * message / (TREE_SHARE * bandwidth), chunk)
+    return tau_coll + steps + pipelined(passes * message / bandwidth, chunk)
 
 
 def switch_all_reduce(ranks: Any, stride: Any, message: Any, otherwise: Any) -> Any:

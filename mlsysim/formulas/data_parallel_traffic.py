@@ -21,6 +21,7 @@ from mlsysim.symbols.step import (
     T_dp,
     T_dpt,
     V_dp,
+    chi,
     phi_dp,
     t_ag,
     t_ag_x,
@@ -145,9 +146,21 @@ backward_free = Formula(
 )
 
 
+#: What hiding saves of the time of traffic: from ZeRO-2 it takes multiprocessors, memory and power of the computing.
+SAVED = 1 - when(Z >= 2, chi)
+
+
 def exposed(traffic: Any, beside: Any) -> Any:
-    """Exposed part of a collective over all layers when each runs beside the others."""
-    return Max(traffic / ell, traffic - phi_dp * (1 - 1 / ell) * beside)
+    """Exposed part of a collective over all layers when each runs beside the others, and what the rest costs."""
+    return Max(
+        (1 - SAVED * (1 - 1 / ell)) * traffic,
+        traffic - SAVED * phi_dp * (1 - 1 / ell) * beside,
+    )
+
+
+def _of_layer(traffic: Any) -> Any:
+    """The same of one layer's traffic beside another layer."""
+    return Max((1 - SAVED) * traffic / ell, traffic / ell - t_hide)
 
 
 exposed_reduction = Formula(
@@ -158,7 +171,7 @@ exposed_reduction = Formula(
     assumes="Stage 0 all-reduces.",
     accuracy=EXECUTED,
     example=Example(
-        {Z: 0, t_ar: 170, t_rs: 90, ell: 40, phi_dp: 0.5, t_bwd: 300},
+        {Z: 0, t_ar: 170, t_rs: 90, ell: 40, phi_dp: 0.5, t_bwd: 300, chi: 0.5},
         "23.75 ms",
         derived="max(170 / 40, 170 - 0.5 * 39 / 40 * 300)",
     ),
@@ -171,7 +184,7 @@ exposed_gather = Formula(
     source=OVERLAP,
     accuracy=EXECUTED,
     example=Example(
-        {t_ag: 60, ell: 40, phi_dp: 0.5, t_fwd: 100},
+        {t_ag: 60, ell: 40, phi_dp: 0.5, t_fwd: 100, Z: 3, chi: 0},
         "11.25 ms",
         derived="max(60 / 40, 60 - 0.5 * 39 / 40 * 100)",
     ),
@@ -179,34 +192,39 @@ exposed_gather = Formula(
 
 hidden_per_layer = Formula(
     t_hide,
-    phi_dp * t_bwd / ell,
-    title="Time of a layer that traffic may run beside",
+    SAVED * phi_dp * t_bwd / ell,
+    title="Time that hiding saves beside a layer, at most",
     source=OVERLAP,
-    example=Example({phi_dp: 0.5, t_bwd: 300, ell: 40}, "3.75 ms", derived="0.5 * 300 / 40"),
+    example=Example({phi_dp: 0.5, t_bwd: 300, ell: 40, Z: 3, chi: 0.5}, "1.875 ms", derived="0.5 * 0.5 * 300 / 40"),
 )
 
 exposed_edges = Formula(
     t_edge_x,
-    Max(0, t_ag / ell - t_hide) + Max(0, t_rs / ell - t_hide),
+    _of_layer(t_ag) + _of_layer(t_rs),
     title="Traffic left exposed beside the first and the last layer of a backward pass",
     source=OVERLAP,
     assumes="Beside the first nothing is reduced yet, beside the last nothing is left to gather.",
-    example=Example({t_ag: 60, t_rs: 90, ell: 40, t_hide: 2}, "0.25 ms", derived="max(0, 60 / 40 - 2) + (90 / 40 - 2)"),
+    example=Example(
+        {t_ag: 60, t_rs: 90, ell: 40, t_hide: 2, Z: 3, chi: 0},
+        "0.25 ms",
+        derived="max(0, 60 / 40 - 2) + (90 / 40 - 2)",
+    ),
 )
 
 exposed_both = Formula(
     t_both_x,
-    (t_ag + t_rs) / ell + when(ell > 1, t_edge_x + Max(0, ell - 2) * Max(0, (t_ag + t_rs) / ell - t_hide)),
+    (t_ag + t_rs) / ell + when(ell > 1, t_edge_x + Max(0, ell - 2) * _of_layer(t_ag + t_rs)),
     title="Gathering and reduction left exposed beside a backward pass",
     source=OVERLAP,
     assumes="Each layer is gathered before its backward pass and reduced after it, on one link.",
     accuracy=EXECUTED,
     example=Example(
-        {t_ag: 60, t_rs: 90, ell: 40, t_edge_x: 0.25, t_hide: 2},
+        {t_ag: 60, t_rs: 90, ell: 40, t_edge_x: 0.25, t_hide: 2, Z: 3, chi: 0},
         "70.5 ms",
         derived="150 / 40 + 0.25 + (40 - 2) * (150 / 40 - 2)",
     ),
 )
+
 
 data_parallel_time = Formula(
     T_dp,

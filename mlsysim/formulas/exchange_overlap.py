@@ -21,6 +21,7 @@ from mlsysim.symbols.layers import (
     kappa,
     phi_ep,
     phi_fill,
+    phi_two,
     r_e,
     s_bwd,
     s_fwd,
@@ -60,11 +61,16 @@ def hidden() -> Any:
     return ell_s_moe * n_exchanges / 2 * BOTH - t_ep
 
 
+def _rest(name: str, beside: Any) -> Any:
+    """What of an exchange is left beside a part of another micro-batch, which hides a share of it at most."""
+    return Max((1 - phi_two) * t_x[name], t_x[name] - beside)
+
+
 def _exposed(beside_dispatch: Any, beside_combine: Any, share: Any) -> Any:
     """Exposed part of both exchanges of a layer beside parts of another one, or beside a share of its own computing."""
     return when(
         two > 0,
-        Max(0, t_x["dispatch"] - beside_dispatch) + Max(0, t_x["combine"] - beside_combine),
+        _rest("dispatch", beside_dispatch) + _rest("combine", beside_combine),
         Max(0, BOTH - phi_ep * share * (t_rest + t_exp)),
     )
 
@@ -126,9 +132,9 @@ forward_exposed = Formula(
     accuracy=EXECUTED,
     example=Example(
         {two: 1, t_x["dispatch"]: 8, t_x["combine"]: 16, s_fwd: 0.3333, s_bwd: 0.6667, t_exp: 10,
-         t_rest: 20, phi_ep: 0},
-        "4 ms",
-        derived="max(0, 8 - 2 / 3 * 10) + max(0, 16 - 2 / 3 * 20)",
+         t_rest: 20, phi_ep: 0, phi_two: 0.4},
+        "14.4 ms",
+        derived="max(0.6 * 8, 8 - 2 / 3 * 10) + max(0.6 * 16, 16 - 2 / 3 * 20)",
     ),
 )  # fmt: skip
 
@@ -143,7 +149,7 @@ backward_exposed = Formula(
     accuracy=EXECUTED,
     example=Example(
         {two: 0, t_x["dispatch"]: 8, t_x["combine"]: 16, s_fwd: 0.3333, s_bwd: 0.6667, t_exp: 10,
-         t_rest: 20, phi_ep: 0.5},
+         t_rest: 20, phi_ep: 0.5, phi_two: 0.4},
         "14 ms",
         derived="8 + 16 - 0.5 * 2 / 3 * (20 + 10)",
     ),

@@ -47,7 +47,7 @@ from mlsysim.symbols.fsdp import (
 from mlsysim.symbols.groups import n_g, t_ag_g
 from mlsysim.symbols.hardware import M_cap
 from mlsysim.symbols.iteration import M_drv
-from mlsysim.symbols.layers import T_host, T_stage, t_stage_host
+from mlsysim.symbols.layers import T_host, T_stage, t_dev, t_stage_host
 from mlsysim.symbols.mixers import n_N
 from mlsysim.symbols.parameters import P_norm
 from mlsysim.symbols.step import (
@@ -64,8 +64,8 @@ from mlsysim.symbols.step import (
     T_pp,
     T_step,
     T_tp,
+    kappa_step,
     step_bottleneck,
-    straggler,
 )
 from mlsysim.symbols.trained import f_w
 from mlsysim.symbols.training import (
@@ -391,13 +391,13 @@ remapping = Formula(
 
 step = Formula(
     T_step,
-    straggler * (T_stage + T_bub + T_pp + T_dp + T_opt + T_sync + T_again + T_remap),
+    kappa_step * (T_stage + T_bub + T_pp + T_dp + T_opt + T_sync + T_again + T_remap),
     title="One training step, with what its allocator and its counts of tokens cost",
     source=REPORT,
     variant="fsdp",
     assumes="The slowest rank sets the time.",
     example=Example(
-        {straggler: 1, T_stage: 3900, T_bub: 0, T_pp: 0, T_dp: 5, T_opt: 29, T_sync: 96, T_again: 24, T_remap: 3209},
+        {kappa_step: 1, T_stage: 3900, T_bub: 0, T_pp: 0, T_dp: 5, T_opt: 29, T_sync: 96, T_again: 24, T_remap: 3209},
         "7.263 s",
         derived="(3900 + 5 + 29 + 96 + 24 + 3209) / 1e3",
     ),
@@ -413,8 +413,8 @@ longest_part_time = Formula(
     variant="fsdp",
     assumes="Launching is a part where the device waits for it.",
     example=Example(
-        {n_mb: 1, T_lin: 1900, T_attn: 1200, T_head: 200, T_host: 0, t_stage_host: 300, T_el: 460, T_tp: 0, T_ep: 95,
-         T_cp: 0, T_bub: 0, T_pp: 0, T_dp: 5, T_opt: 29, T_sync: 96, T_again: 24, T_remap: 3209},
+        {n_mb: 1, T_lin: 1900, T_attn: 1200, T_head: 200, T_host: 0, t_stage_host: 300, t_dev: 3000, T_el: 460, T_tp: 0,
+         T_ep: 95, T_cp: 0, T_bub: 0, T_pp: 0, T_dp: 5, T_opt: 29, T_sync: 96, T_again: 24, T_remap: 3209},
         "3300 ms",
         derived="max(1900 + 1200 + 200, 460, 95, 96, 24 + 3209)",
     ),
@@ -428,7 +428,8 @@ longest_part = Formula(
     variant="fsdp",
     example=Example(
         {M_usable: 98.78, M_live: 79.43, T_max: 3300, n_mb: 1, T_lin: 1900, T_attn: 1200, T_head: 200, T_host: 0,
-         t_stage_host: 300, T_el: 460, T_tp: 0, T_ep: 95, T_cp: 0, T_bub: 0, T_pp: 0, T_dp: 5, T_opt: 29, T_sync: 96},
+         t_stage_host: 300, t_dev: 3000, T_el: 460, T_tp: 0, T_ep: 95, T_cp: 0, T_bub: 0, T_pp: 0,
+         T_dp: 5, T_opt: 29, T_sync: 96},
         "Arithmetic",
         derived="79.43 <= 98.78 and 1900 + 1200 + 200 >= 3300",
     ),

@@ -9,32 +9,37 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Eq, Piecewise, Rational, ceiling, floor
+from sympy import And, Eq, Or, Piecewise, Rational, ceiling, floor
 
 from mlsysim.formulas import rank_parameters, trained_parameters
 from mlsysim.formulas.mixers import EAGER, IS_LATENT, NOT_LATENT
 from mlsysim.formulas.rank_parameters import DUALPIPE
 from mlsysim.formulas.trained_parameters import EVERYWHERE, FULL, LORA, WIDENED
-from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, evaluated_at, flop, label, token, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Mod, Source, byte, evaluated_at, flop, label, token, when
 from mlsysim.symbols.activations import L_mtp_r, P_ends, elementwise_kernels, n_end, n_s, schedule, sigma_e
 from mlsysim.symbols.formats import q_a, q_c, q_w
-from mlsysim.symbols.hardware import B_mem, F, eta
+from mlsysim.symbols.hardware import B_mem, F, P_lim, eta
 from mlsysim.symbols.iteration import F_16
 from mlsysim.symbols.layers import (
     K_0,
     F_lin,
     F_wide,
     H_head,
+    K_aa,
     K_e,
+    K_m,
     K_mean,
     P_mean,
     R_tok,
     V_wide,
+    dispatcher,
+    e_step,
     ell_last,
     ell_rest,
     ell_s,
     ell_s_moe,
     eta_8,
+    eta_p,
     g_c,
     grouped,
     kappa,
@@ -56,7 +61,7 @@ from mlsysim.symbols.layers import (
 )
 from mlsysim.symbols.mixers import y_mix
 from mlsysim.symbols.routing import gamma_r
-from mlsysim.symbols.step import eta_mem, rho_lin, w_attn, w_head, w_lin
+from mlsysim.symbols.step import eta_el, rho_lin, w_attn, w_head, w_lin
 from mlsysim.symbols.trained import K_d, R_ad, R_e, R_ff, R_sh, f_w, finetuning, lora_targets, r_lora
 from mlsysim.symbols.training import P_r, e, ell_moe, ell_r, n_tok, p, t
 from mlsysim.symbols.workload import E, L, L_moe, L_mtp, V, d_e, d_ff, d_sh, gated, h, h_e, k, moe_interval, r_moe
@@ -98,7 +103,7 @@ fewest_last_layers = Formula(
     example=Example({L: 32, H_head: 2.1, p: 8}, "3", derived="ceil((32 - 7 * 2) / 8)"),
 )
 
-_even = Eq(split, label(split, "even"))
+_even = Or(Eq(split, label(split, "even")), And(Eq(split, label(split, "auto")), Eq(Mod(L, p), 0)))
 
 last_stage_layers = Formula(
     ell_last,
@@ -165,22 +170,33 @@ computing_share = Formula(
     example=Example({e: 64, s_ep: 0.1515}, "0.8485", derived="1 - 0.1515"),
 )
 
+product_share = Formula(
+    eta_p,
+    Piecewise((eta, Or(e_step <= 0, P_lim <= 0)), (1 / (1 + e_step * F_16 / P_lim), True)),
+    title="Share of the 16-bit peak that products reach in a step",
+    source=Source("choi2013", "section 2"),
+    assumes="As the ceiling of a kernel by power, with the energy of a run that is hot for hours. An efficiency that "
+    "is given holds instead, and where the power of the board is not known.",
+    accuracy="One energy for A100, H100 and Blackwell: 0.34, 0.33, 0.39 and 0.25 pJ/FLOP by four of them alone.",
+    example=Example({eta: 0.6, e_step: 0.33, F_16: 989, P_lim: 700}, "0.6820", derived="1 / (1 + 0.33 * 0.989 / 0.7)"),
+)
+
 wide_rate = Formula(
     F_wide,
-    F_16 * eta,
+    F_16 * eta_p,
     title="Rate of products at 16 bit",
     source=FORMAT,
     assumes="Attention and logits, whatever narrower format the layers are computed in.",
-    example=Example({F_16: 989, eta: 0.6}, "593.4 TFLOP/s", derived="989 * 0.6"),
+    example=Example({F_16: 989, eta_p: 0.6}, "593.4 TFLOP/s", derived="989 * 0.6"),
 )
 
 product_rate = Formula(
     F_lin,
-    F * eta * when(_narrow, eta_8, 1),
+    F * eta_p * when(_narrow, eta_8, 1),
     title="Rate of products in layers",
     source=FORMAT,
     assumes="Below 16 bit a smaller share of the peak is reached: power and quantised operands hold it down.",
-    example=Example({F: 1979, eta: 0.6, q_c: 1, eta_8: 0.75}, "890.55 TFLOP/s", derived="1979 * 0.6 * 0.75"),
+    example=Example({F: 1979, eta_p: 0.6, q_c: 1, eta_8: 0.75}, "890.55 TFLOP/s", derived="1979 * 0.6 * 0.75"),
 )
 
 
@@ -332,23 +348,31 @@ expert_launching = Formula(
     ),
 )
 
+#: Share of the layers that have experts, and what an all-to-all launches beside.
+_with_experts = Min(1, L_moe) / moe_interval
+_unfused = when(Eq(dispatcher, label(dispatcher, "all_to_all")), K_aa)
+
 besides_launching = Formula(
     t_host_d,
-    tau_h * (K_0 + when(IS_LATENT, 30) + when(FULL, 0, 10 * K_mean)) * (1 - g_c) * (1 + rho_lin / 3),
+    tau_h
+    * (K_0 + _with_experts * (K_m + _unfused - K_0) + when(IS_LATENT, 30) + when(FULL, 0, 10 * K_mean))
+    * (1 - g_c)
+    * (1 + rho_lin / 3),
     title="Time of the host to launch a layer without its experts",
     source=PROFILE,
     assumes="Latent attention takes thirty operations more, each adapter ten (counted); captured graphs launch none of "
-    "what they hold.",
+    "what they hold. A mean over layers with and without experts.",
     example=Example(
-        {finetuning: "full", K_mean: 0, tau_h: 52, K_0: 103, **NOT_LATENT, g_c: 0, rho_lin: 0},
-        "5.356 ms",
-        derived="0.052 * 103",
+        {finetuning: "full", K_mean: 0, tau_h: 52, K_0: 55, L_moe: 48, moe_interval: 1, K_m: 103, K_aa: 100,
+         dispatcher: "all_to_all", **NOT_LATENT, g_c: 0, rho_lin: 0},
+        "10.556 ms",
+        derived="0.052 * (103 + 100)",
     ),
-)
+)  # fmt: skip
 
 launching = Formula(
     t_host,
-    t_host_d + Min(1, L_moe) / moe_interval * t_host_e,
+    t_host_d + _with_experts * t_host_e,
     title="Time of the host to launch one layer",
     source=PROFILE,
     assumes="One host process per rank launches one operation after the other. A mean over layers with and without "
@@ -373,7 +397,7 @@ loss_time = Formula(
     when(
         on_last > 0,
         (2 + f_w) * w_head * n_tok / (n_s * t * F_wide)
-        + when(EAGER, 40, 20) * byte * V * n_tok / (token * n_s * t * B_mem * eta_mem),
+        + when(EAGER, 40, 20) * byte * V * n_tok / (token * n_s * t * B_mem * eta_el),
     ),
     title="Head and loss, one micro-batch",
     source=SCHEDULE,
@@ -390,7 +414,7 @@ loss_time = Formula(
             F_wide: 600,
             V: 128256,
             B_mem: 3350,
-            eta_mem: 0.8,
+            eta_el: 0.8,
         },
         "50.849 ms",
         derived="8192 * (3 * 1.05e9 / 600e12 + 20 * 128256 / (3350e9 * 0.8)) * 1e3",
@@ -407,6 +431,7 @@ FORMULAS = (
     slowest_stage_layers,
     slowest_stage_moe_layers,
     computing_share,
+    product_share,
     wide_rate,
     product_rate,
     product_widths,

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from sympy import And, Eq, Integer, Or, ceiling, floor
+from sympy import And, Eq, Integer, Not, Or, ceiling, floor
 
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, byte, flop, label, request, token, when
 from mlsysim.symbols.activations import (
@@ -161,7 +161,7 @@ def _kernel(name: str) -> Any:
 
 
 #: Where scores are recomputed; where Transformer Engine computes attention, and keeps its output twice.
-FLASH = Or(_kernel("flash"), _kernel("fused"), _kernel("flash_te"))
+FLASH = Not(Or(_kernel("eager"), _kernel("unfused")))
 ENGINE = Or(_kernel("fused"), _kernel("flash_te"), _kernel("unfused"))
 _TWICE = And(_kernel("flash_te"), m > 1)
 

@@ -56,8 +56,8 @@ from mlsysim.symbols.step import (
     T_pp,
     T_step,
     eta_mem,
+    kappa_step,
     rho_lin,
-    straggler,
     t_comp,
 )
 from mlsysim.symbols.trained import X_O, P_upd, T_unit, f_w, q_t
@@ -324,14 +324,14 @@ update = Formula(
 
 step = Formula(
     T_step,
-    step_time.step.expression + straggler * T_far,
+    step_time.step.expression + kappa_step * T_far,
     title="One offloaded training step",
     source=INFINITY,
     variant=NAME,
     assumes="The plain step, and what of the remote traffic nothing hides. The link to the remote tier is not that to "
     "other ranks.",
     example=Example(
-        {straggler: 1.05, T_stage: 6800, T_bub: 800, T_pp: 50, T_dp: 300, T_opt: 50, T_far: 2000},
+        {kappa_step: 1.05, T_stage: 6800, T_bub: 800, T_pp: 50, T_dp: 300, T_opt: 50, T_far: 2000},
         "10.500 s",
         derived="1.05 * (6800 + 800 + 50 + 300 + 50 + 2000) / 1000",
     ),

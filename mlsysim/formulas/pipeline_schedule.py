@@ -14,11 +14,12 @@ from typing import Any
 from sympy import ceiling
 
 from mlsysim.formulas.collectives import meshed, step_rate
+from mlsysim.formulas.step_time import slower
 from mlsysim.symbolic import Example, Formula, Max, Source, by_label, token, when
 from mlsysim.symbols.activations import schedule, sigma, v_chunks
 from mlsysim.symbols.formats import q_a
 from mlsysim.symbols.hardware import alpha, alpha_node, n_fleet, n_node, oversubscription
-from mlsysim.symbols.layers import ell_rest, ell_s, on_last, phi_fill, t_dev
+from mlsysim.symbols.layers import ell_rest, ell_s, on_last, phi_fill, t_dev, t_host
 from mlsysim.symbols.network import beta_l, beta_x, n_mesh, n_pod
 from mlsysim.symbols.step import T_bub, T_pp, bubble, rho_lin, t_mb, t_send, t_slow
 from mlsysim.symbols.trained import f_w
@@ -61,12 +62,14 @@ fill_share = Formula(
 
 stage_wait = Formula(
     t_slow,
-    when(on_last > 0, Max(0, ell_rest / Max(1, ell_s) * t_dev - t_mb)),
+    when(on_last > 0, Max(0, ell_rest * slower(t_dev / Max(1, ell_s), t_host) - t_mb)),
     title="Time of one micro-batch in which the last stage waits for one with more layers",
     source=SCHEDULE,
     assumes="Which stage does more is told by arithmetic and balanced loads; where hot experts, or what is no "
     "arithmetic, make layers longer, a stage with more of them is behind.",
-    example=Example({on_last: 1, ell_rest: 6, ell_s: 4, t_dev: 160, t_mb: 200}, "40 ms", derived="6 / 4 * 160 - 200"),
+    example=Example(
+        {on_last: 1, ell_rest: 6, ell_s: 4, t_dev: 160, t_host: 0, t_mb: 200}, "40 ms", derived="6 / 4 * 160 - 200"
+    ),
 )
 
 bubble_time = Formula(

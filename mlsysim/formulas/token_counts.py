@@ -11,6 +11,7 @@ from sympy import And, Piecewise
 
 from mlsysim.formulas.data_parallel_traffic import OVERLAP, beside_traffic
 from mlsysim.formulas.exchange_overlap import BOTH, DUALPIPE, EXECUTED, alone, hidden
+from mlsysim.formulas.step_time import slower
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, when
 from mlsysim.symbols.break_even import t_count
 from mlsysim.symbols.fsdp import T_sync, t_dev_f, t_lag, w_bwd, w_fwd
@@ -81,7 +82,7 @@ _reads = And(e > 1, L_moe > 0, pad < 1)
 
 forward_wait = Formula(
     w_fwd,
-    Max(0, ell_s_moe * (s_fwd * t_lag - _alone_f / 2), s_fwd * ell_s * t_host - t_dev_f),
+    Max(0, ell_s_moe * (s_fwd * t_lag - _alone_f / 2), slower(t_dev_f, s_fwd * ell_s * t_host) - t_dev_f),
     title="Waiting for launches in a forward pass",
     source=REPORT,
     assumes="From one read to the next the slower of device and host sets the pace, and experts wait for their "
@@ -100,18 +101,19 @@ forward_wait = Formula(
             t_host: 25,
             t_dev_f: 250,
         },
-        "60 ms",
-        derived="max(48 * (8 / 4 - 1.5 / 2), 48 * 25 / 4 - 250)",
+        "81.018 ms",
+        derived="max(48 * (8 / 4 - 1.5 / 2), (250**4 + 300**4) ** 0.25 - 250)",
     ),
 )
 
 _sent = ell_s_moe * ((n_exchanges / 2 - 1) * _alone_f + _alone_b)
+_backward = Max(0, t_dev - t_ep + _sent - t_dev_f)
 
 backward_wait = Formula(
     w_bwd,
     Max(
         0,
-        (1 - s_fwd) * ell_s * t_host - (t_dev - t_ep + _sent - t_dev_f),
+        slower(_backward, (1 - s_fwd) * ell_s * t_host) - _backward,
         when(n_exchanges > 4, ell_s_moe * ((1 - s_fwd) * t_lag - x_fwd - x_bwd / 2)),
     ),
     title="Waiting for launches in a backward pass",
@@ -122,8 +124,8 @@ backward_wait = Formula(
     example=Example(
         {two: 0, t_x["dispatch"]: 0.6, t_x["combine"]: 0.9, s_fwd: 0.25, ell_s: 48, t_host: 25, t_dev: 1000, t_ep: 192,
          t_dev_f: 250, n_exchanges: 6, ell_s_moe: 48, t_lag: 8, x_fwd: 1.5, x_bwd: 1},
-        "192 ms",
-        derived="max(0.75 * 48 * 25 - 750, 48 * (0.75 * 8 - 1.5 - 0.5))",
+        "243.055 ms",
+        derived="max((750**4 + 900**4) ** 0.25 - 750, 48 * (0.75 * 8 - 1.5 - 0.5))",
     ),
 )  # fmt: skip
 
@@ -131,13 +133,14 @@ backward_wait = Formula(
 _here, _elsewhere = ell_s * t_host - t_dev, ell_rest * t_host - t_dev - t_head
 _behind = ell_s_moe * (t_lag - x_fwd - x_bwd)
 _host_ahead = Max(_here, _elsewhere, _behind)
+_paced = Max(0, slower(t_dev, ell_s * t_host) - t_dev)
 
 counting_wait = Formula(
     t_wait,
     Piecewise(
-        (((n_mb - 1) * Max(0, _host_ahead) + w_fwd + w_bwd) / n_mb, And(_reads, two > 0)),
-        (Max(w_fwd + w_bwd, _elsewhere), _reads),
-        (Max(0, _here, _elsewhere), True),
+        (((n_mb - 1) * Max(_paced, _behind) + w_fwd + w_bwd) / n_mb, And(_reads, two > 0)),
+        (w_fwd + w_bwd, _reads),
+        (_paced, True),
     ),
     title="Time of one micro-batch in which the device waits for a host that reads counts",
     source=REPORT,
@@ -146,8 +149,8 @@ counting_wait = Formula(
     "alone: a mean. Where no tokens leave their rank nothing is read, and the host runs ahead.",
     accuracy=EXECUTED,
     example=Example(
-        {n_mb: 4, pad: 0, e: 4, L_moe: 48, two: 0, ell_s: 48, ell_rest: 0, t_host: 25, t_dev: 1000, t_head: 20,
-         ell_s_moe: 48, t_lag: 8, x_fwd: 1.5, x_bwd: 1, w_fwd: 60, w_bwd: 192},
+        {n_mb: 4, pad: 0, e: 4, L_moe: 48, two: 0, ell_s: 48, t_host: 25, t_dev: 1000, ell_s_moe: 48, t_lag: 8,
+         x_fwd: 1.5, x_bwd: 1, w_fwd: 60, w_bwd: 192},
         "252 ms",
         derived="60 + 192",
     ),

@@ -16,7 +16,7 @@ from mlsysim.catalog import Accelerator, Choice, Engine, Entry, Stack, Value, bu
 from mlsysim.errors import InputError, MissingInputError, UnknownNameError
 from mlsysim.formats import rate_format
 from mlsysim.inputs import convert
-from mlsysim.inputs.axes import Derived, DerivedInput, Linked, derived_inputs, extended
+from mlsysim.inputs.axes import Derived, DerivedInput, Linked, derived, derived_inputs, extended
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.engines import argument_of, assumed_engine, check_stack, stack_for
 from mlsysim.inputs.plan import Plan, Plans
@@ -259,6 +259,9 @@ def _typed_arguments(model: DeclaredModel, arguments: Mapping[str, Any]) -> dict
             raise InputError(name, None, f"must be {variable.domain.describe()}", "did you mean 'none'?")
         if value is not None:
             typed[name] = value if variable is None else convert.as_label(variable, value)
+    for name, other in model.follows.items():
+        if other in typed and name in known and name not in typed:
+            typed[name] = derived(other)
     return typed
 
 
@@ -614,11 +617,18 @@ class _Binder:
         if name in self.model.defaults:
             self._put(name, self.model.canonical_default(name), (), DEFAULT)
             return
+        if self._superseded(name):
+            self._put(name, 0.0, (), DEFAULT)
+            return
         value = self.model.fallback(name, self._rate_format)
         if value is not None:
             self._put(name, value.canonical, (), value)
         elif name in self.free:
             self._put(name, np.nan, (), GIVEN)
+
+    def _superseded(self, name: str) -> bool:
+        """Tell whether an argument is given to which the default of an input gives way."""
+        return any(self._gives_way(slot, name, []) for _, slot in self.model.givers.get(name, ()) if slot.default)
 
     def _bind_from_entries(self, name: str) -> bool:
         for argument, slot in self.model.givers.get(name, ()):

@@ -201,6 +201,8 @@ class DeclaredModel:
     uncrossed : dict
         For each input that says how fast links are, conditions under which nothing crosses them, so that it needs no
         value. A condition is of the variants that take all its arguments.
+    follows : dict
+        For an input that is another one unless it is given, that other one, where a call gives it.
     givers : dict
         For each input that catalog entries give, the arguments that take one, and their slots.
     engine : str
@@ -231,6 +233,7 @@ class DeclaredModel:
     savings: ClassVar[Mapping[str, tuple[Any, str]]] = {}
     effective_with: ClassVar[Mapping[str, str]] = {}
     uncrossed: ClassVar[Mapping[str, tuple[Requirement, ...]]] = {}
+    follows: ClassVar[Mapping[str, str]] = {}
     givers: ClassVar[Mapping[str, tuple[tuple[str, Slot], ...]]] = {}
     defaults: Mapping[str, Any] = {}
     requirements: tuple[Requirement, ...] = ()

@@ -6,6 +6,7 @@ from sympy import Eq, false
 
 from mlsysim.catalog import Accelerator, Fleet, TransformerWorkload
 from mlsysim.formulas import (
+    attention_core,
     collectives,
     data_parallel_traffic,
     economics,
@@ -69,6 +70,7 @@ DISTRIBUTED = swapped(
         *data_parallel_traffic.FORMULAS,
         *expert_products.FORMULAS,
         *layer_time.FORMULAS,
+        *attention_core.STEP,
         *exchange_overlap.FORMULAS,
         *step_time.FORMULAS,
         *economics.TRAINING,
@@ -76,6 +78,18 @@ DISTRIBUTED = swapped(
     ),
 )
 _MEMORY = TrainingMemoryModel
+#: What a board says of the rate of products and exponentials; 0 where it is not known.
+BOARD = ("power_limit", "exponential_rate", "compute_capability")
+#: A shape of which nothing is said of experts.
+DENSE = {
+    "experts": 1,
+    "active_experts_per_token": 1,
+    "expert_ffn_dim": 0,
+    "shared_ffn_dim": 0,
+    "moe_layers": 0,
+    "moe_layer_interval": 1,
+    "router_bias": 0,
+}
 #: Memory of a rank that was measured, and rates and times of a step that were.
 MEMORY = ("weights", "gradients", "optimizer_state", "activations", "total_memory")
 TIMED = ("step_time", "training_time", "tokens_per_second", "tokens_per_second_per_accelerator", "mfu")
@@ -115,6 +129,7 @@ class DistributedModel(PerformanceModel):
     effective_with = TrainingMemoryModel.effective_with
     variants = {"per_operator": DISTRIBUTED}
     uncrossed = UNCROSSED
+    follows = {"power_limit": "tdp"}
     slots = {
         "model": Slot(
             TransformerWorkload,
@@ -129,6 +144,7 @@ class DistributedModel(PerformanceModel):
                 "memory_bandwidth",
                 "peak_flops",
                 "attention_peak_flops",
+                *BOARD,
                 "node_bandwidth",
                 "switch_reduces",
                 "direct_mesh",
@@ -144,6 +160,7 @@ class DistributedModel(PerformanceModel):
                 "memory_bandwidth",
                 "peak_flops",
                 "attention_peak_flops",
+                *BOARD,
                 "accelerators_per_node",
                 "node_bandwidth",
                 "switch_reduces",
@@ -159,8 +176,12 @@ class DistributedModel(PerformanceModel):
         "stack": stack.stack_slot(
             (
                 "efficiency",
+                "step_flop_energy",
+                "expert_product_ratio",
                 "attention_efficiency",
+                "attention_kernel_share",
                 "memory_efficiency",
+                "elementwise_efficiency",
                 "scan_efficiency",
                 "scan_chunk_time",
                 "link_efficiency",
@@ -174,10 +195,16 @@ class DistributedModel(PerformanceModel):
                 "tp_overlap",
                 "cp_overlap",
                 "ep_overlap",
+                "two_batch_hidden_share",
+                "hidden_traffic_cost",
+                "slice_cost",
                 "exchange_multiprocessor_share",
                 "eight_bit_efficiency",
                 "host_operation_time",
                 "layer_operations",
+                "moe_layer_operations",
+                "all_to_all_operations",
+                "dispatcher",
                 "expert_operations",
                 "grouped_experts",
                 "captured_share",
@@ -208,7 +235,10 @@ class DistributedModel(PerformanceModel):
         **NO_WINDOW,
         **SAVED_DEFAULTS,
         "activation_checkpointing": "none",
-        "pipeline_split": "balanced",
+        "pipeline_split": "auto",
+        **DENSE,
+        "dispatcher": "fused",
+        **dict.fromkeys(BOARD, 0),
         "reduce_dtype": "as_gradients",
         "dispatch_dtype": "as_precision",
         "combine_dtype": "as_precision",

@@ -103,6 +103,7 @@ class ExpertParallelModel(PerformanceModel):
         ),
     }
     uncrossed = UNCROSSED
+    follows = _STEP.follows
     slots = {
         **_STEP.slots,
         "stack": stack_slot((*_STEP.slots["stack"].provides, "count_sync_time", "remap_bandwidth")),

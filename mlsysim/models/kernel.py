@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from mlsysim.catalog import Accelerator
-from mlsysim.formulas import number_formats, roofline
+from mlsysim.formulas import attention_core, number_formats, roofline, transformer_flops
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.stack import stack_slot
+from mlsysim.symbolic import Requirement
+from mlsysim.symbols.hardware import X_exp
 
 
 class KernelModel(PerformanceModel):
@@ -54,9 +56,26 @@ class KernelModel(PerformanceModel):
             headline=("kernel_time", "memory_time"),
             about="A kernel without products, by the bytes it moves.",
         ),
+        "attention": Variant(
+            (transformer_flops.scores, *attention_core.ALONE),
+            headline=("attention_forward_time", "attention_backward_time"),
+            about="The core of attention of one layer, by its products and exponentials.",
+            requirements=(Requirement(X_exp, X_exp > 0, "must be above 0: attention is bound by exponentials, too"),),
+        ),
     }
     slots = {
-        "hardware": Slot(Accelerator, ("memory_bandwidth", "peak_flops", "multiprocessors", "tdp")),
+        "hardware": Slot(
+            Accelerator,
+            (
+                "memory_bandwidth",
+                "peak_flops",
+                "attention_peak_flops",
+                "multiprocessors",
+                "tdp",
+                "exponential_rate",
+                "compute_capability",
+            ),
+        ),
         "stack": stack_slot(("memory_efficiency", "flop_energy", "launch_time", "quantization_time")),
     }
     keywords = (
@@ -71,6 +90,13 @@ class KernelModel(PerformanceModel):
         "dynamic_quantization",
         "efficiency",
         "kernel_bytes",
+        "batch_size",
+        "seq_len",
+        "heads",
+        "head_dim",
+        "bidirectional",
+        "attention_mask",
+        "attention_kernel",
     )
     defaults = {
         "precision": "bf16",
@@ -80,6 +106,12 @@ class KernelModel(PerformanceModel):
         "output_bytes": 2,
         "dynamic_quantization": True,
         "efficiency": 1.0,
+        "exponential_rate": 0,
+        "compute_capability": 0,
+        "batch_size": 1,
+        "bidirectional": False,
+        "attention_mask": "causal",
+        "attention_kernel": "flash",
     }
     common = ("weight_dtype", "efficiency")
     headline = (

@@ -24,7 +24,7 @@ from mlsysim.inputs import convert
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.distributed import DistributedModel
+from mlsysim.models.distributed import BOARD, DistributedModel
 from mlsysim.models.serving import ServingModel
 from mlsysim.models.shape import (
     COUNTED_SERVED,
@@ -320,6 +320,7 @@ class MemoryExpansionModel(PerformanceModel):
         **_SERVING,
     }
     uncrossed = UNCROSSED
+    follows = DistributedModel.follows
     slots = {
         "model": Slot(
             TransformerWorkload,
@@ -336,6 +337,7 @@ class MemoryExpansionModel(PerformanceModel):
                 "memory_bandwidth",
                 "peak_flops",
                 "attention_peak_flops",
+                *BOARD,
                 "remote_bandwidth",
                 "remote_sharers",
                 "link_bandwidth",

@@ -28,8 +28,9 @@ attention_kernel = variable(
     r"\mathrm{attention}",
     "",
     "How attention is computed: flash recomputes the score matrix, eager keeps it; in Transformer Engine fused (cuDNN) "
-    "and flash_te recompute it, the second keeping its output twice, and unfused keeps it at 16 bit.",
-    choice("flash", "eager", "fused", "flash_te", "unfused"),
+    "and flash_te recompute it, the second keeping its output twice, and unfused keeps it at 16 bit. FlashAttention 2, "
+    "3 and 4, cuDNN, Triton's and TPUs' splash are flash by the kernel that computes it.",
+    choice("flash", "eager", "fused", "flash_te", "unfused", "fa2", "fa3", "fa4", "cudnn", "triton", "splash"),
 )
 elementwise_kernels = variable(
     "elementwise_kernels",

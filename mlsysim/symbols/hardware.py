@@ -15,6 +15,24 @@ F = variable(
 eta = variable(
     "efficiency", r"\eta", "count", "Share of the peak arithmetic rate reached.", between(0, 1, open_lower=True)
 )
+P_lim = variable(
+    "power_limit", r"P_{\mathrm{lim}}", "W", "Power that a board is held to; 0 where none is known.", nonnegative()
+)
+X_exp = variable(
+    "exponential_rate",
+    r"X_{\exp}",
+    "GHz",
+    "Exponentials that one accelerator computes a second; 0 where it is not known.",
+    nonnegative(),
+)
+n_cc = variable(
+    "compute_capability",
+    r"n_{\mathrm{cc}}",
+    "count",
+    "How products are programmed, as NVIDIA numbers it: below 9 by warps, from 9 by groups of them, from 10 with a "
+    "memory of their own; 0 where it is not known.",
+    nonnegative(),
+)
 tau_dispatch = variable(
     "dispatch_tax", r"\tau_{\mathrm{disp}}", "ms", "Fixed time to launch one request on the accelerator.", nonnegative()
 )

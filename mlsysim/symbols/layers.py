@@ -8,8 +8,9 @@ split = variable(
     "pipeline_split",
     r"\mathrm{split}",
     "",
-    "How layers stand on the stages: fewer on the last one, which has the head, or as many on each.",
-    choice("balanced", "even"),
+    "How layers stand on the stages: fewer on the last one, which has the head, or as many on each; auto is even where "
+    "layers are a multiple of the stages.",
+    choice("balanced", "even", "auto"),
 )
 H_head = variable(
     "head_layers", r"H", N_COUNT, "Layers that are as much arithmetic as the head and its loss.", positive()
@@ -65,8 +66,30 @@ K_0 = variable(
     "layer_operations",
     "K_0",
     N_COUNT,
-    "Operations the host launches for a layer beside its experts, forward and backward.",
+    "Operations the host launches for a layer without experts, forward and backward.",
     nonnegative(),
+)
+K_m = variable(
+    "moe_layer_operations",
+    r"K_{\mathrm{m}}",
+    N_COUNT,
+    "Operations the host launches for a layer with experts beside these, forward and backward.",
+    nonnegative(),
+)
+K_aa = variable(
+    "all_to_all_operations",
+    r"K_{\mathrm{aa}}",
+    N_COUNT,
+    "Further operations of such a layer where no kernel of its own dispatches tokens.",
+    nonnegative(),
+)
+dispatcher = variable(
+    "dispatcher",
+    r"\mathrm{dispatcher}",
+    "",
+    "How tokens are sent to experts: by a kernel that permutes and sends (DeepEP, HybridEP), or by an all-to-all "
+    "between operations that sort and count them.",
+    choice("fused", "all_to_all"),
 )
 K_e = variable(
     "expert_operations",
@@ -145,6 +168,35 @@ eta_8 = variable(
     N_COUNT,
     "Share of the peak that products reach at 8 bit over that at 16 bit.",
     between(0, 1, open_lower=True),
+)
+e_step = variable(
+    "step_flop_energy",
+    r"e_{\mathrm{step}}",
+    "pJ/FLOP",
+    "Energy of one operation at 16 bit in a long run, by which the power of a board holds products down; 0 where the "
+    "efficiency says it.",
+    nonnegative(),
+)
+eta_p = variable(
+    "product_efficiency",
+    r"\eta_{\mathrm{p}}",
+    N_COUNT,
+    "Share of the 16-bit peak that products reach in a step.",
+    between(0, 1, open_lower=True),
+)
+eta_r = variable(
+    "expert_product_ratio",
+    r"\eta_{\mathrm{e/d}}",
+    N_COUNT,
+    "Rate of the products of routed experts in training over that of the others.",
+    between(0, 1, open_lower=True),
+)
+phi_two = variable(
+    "two_batch_hidden_share",
+    r"\phi_{\mathrm{two}}",
+    N_COUNT,
+    "Share of the exchanges that another micro-batch hides at most.",
+    between(0, 1),
 )
 phi_ep = variable(
     "ep_overlap",

@@ -54,6 +54,10 @@ I_0 = variable("ridge_point", r"I_0", "FLOP/byte", "Intensity at which both ceil
 R_k = variable("attainable_rate", r"R_{\mathrm{k}}", "TFLOP/s", "Rate that the lower ceiling allows.", positive())
 R_got = variable("kernel_rate", r"R_{\mathrm{got}}", "TFLOP/s", "Arithmetic of a kernel over its time.", positive())
 T_k = variable("kernel_time", r"T_{\mathrm{k}}", "ms", "One kernel, its launch included.", positive())
+t_af = variable(
+    "attention_forward_time", r"t_{\mathrm{a,f}}", "ms", "Core of attention of some sequences, forward.", nonnegative()
+)
+t_ab = variable("attention_backward_time", r"t_{\mathrm{a,b}}", "ms", "The same of its backward pass.", nonnegative())
 kernel_bound = variable(
     "kernel_bottleneck",
     r"\mathrm{binds}_{\mathrm{k}}",

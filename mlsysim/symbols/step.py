@@ -101,11 +101,25 @@ eta_attn = variable(
     "Rate of the attention kernel over that of the products.",
     between(0, 1, open_lower=True),
 )
+x_a = variable(
+    "attention_kernel_share",
+    r"x_{\mathrm{ker}}",
+    N_COUNT,
+    "Rate of the core of attention in a step over that of its kernel alone; 0 where attention_efficiency says it.",
+    nonnegative(),
+)
+eta_el = variable(
+    "elementwise_efficiency",
+    r"\eta_{\mathrm{el}}",
+    N_COUNT,
+    "Share of the memory bandwidth that element-wise code of a training step reaches.",
+    between(0, 1, open_lower=True),
+)
 eta_mem = variable(
     "memory_efficiency",
     r"\eta_B",
     N_COUNT,
-    "Share of the memory bandwidth that element-wise code reaches.",
+    "Share of the memory bandwidth that long reads and writes reach.",
     between(0, 1, open_lower=True),
 )
 eta_link = variable(
@@ -122,12 +136,33 @@ straggler = variable(
     "straggler_factor", r"\kappa_{\mathrm{s}}", N_COUNT, "Step of the slowest rank over that of the mean.",
     at_least(1.0),
 )  # fmt: skip
+kappa_step = variable(
+    "slowest_factor",
+    r"\kappa_{\mathrm{step}}",
+    N_COUNT,
+    "Step over that of the mean rank, with what several slices cost.",
+    at_least(1.0),
+)
 phi_dp = variable(
     "dp_overlap",
     r"\phi_{\mathrm{dp}}",
     N_COUNT,
     "Share of the computing beside which data-parallel traffic may run.",
     between(0, 1),
+)
+chi = variable(
+    "hidden_traffic_cost",
+    r"\chi_{\mathrm{dp}}",
+    N_COUNT,
+    "What hidden traffic of weights adds to the computing beside it, over its own time (from ZeRO-2).",
+    between(0, 1),
+)
+c_slice = variable(
+    "slice_cost",
+    r"c_{\mathrm{slice}}",
+    N_COUNT,
+    "What each doubling of nodes, which are slices, adds to a step.",
+    nonnegative(),
 )
 phi_tp = variable(
     "tp_overlap", r"\phi_{\mathrm{tp}}", N_COUNT, "Share of tensor-parallel traffic hidden by computing.",
@@ -181,6 +216,62 @@ t_lin = variable("product_time", r"t_{\mathrm{lin}}", MS, "Products with weights
 t_attn = variable("score_time", r"t_{\mathrm{attn}}", MS, "Core of attention, one micro-batch.", nonnegative())
 t_el = variable(
     "elementwise_time", r"t_{\mathrm{el}}", MS, "Everything bound by memory, one micro-batch.", nonnegative()
+)
+n_sc = variable(
+    "scores_per_token",
+    r"n_{\mathrm{sc}}",
+    "1/token",
+    "Scores that attention computes of a token: heads of all layers, times the tokens that it sees.",
+    nonnegative(),
+)
+eta_f = variable(
+    "forward_core_share",
+    r"\eta_{\mathrm{f}}",
+    N_COUNT,
+    "Share of the 16-bit peak that the products of an attention kernel reach forward, beside its exponentials.",
+    between(0, 1, open_lower=True),
+)
+eta_b = variable(
+    "backward_core_share",
+    r"\eta_{\mathrm{b}}",
+    N_COUNT,
+    "The same of its backward pass.",
+    between(0, 1, open_lower=True),
+)
+n_f = variable(
+    "forward_exponentials",
+    r"n_{\exp,\mathrm{f}}",
+    N_COUNT,
+    "Exponentials that take as long as what an attention kernel does forward for a score beside products.",
+    positive(),
+)
+n_b = variable(
+    "backward_exponentials",
+    r"n_{\exp,\mathrm{b}}",
+    N_COUNT,
+    "The same of its backward pass.",
+    positive(),
+)
+r_s = variable(
+    "short_sequence_factor",
+    r"r_{\mathrm{s}}",
+    N_COUNT,
+    "Time of an attention kernel over that of long sequences.",
+    at_least(1.0),
+)
+tau_f = variable(
+    "forward_core_time",
+    r"\tau_{\mathrm{core,f}}",
+    "µs/token",
+    "Core of attention of a token forward, all layers on one rank; 0 where exponentials are not known.",
+    nonnegative(),
+)
+tau_b = variable(
+    "backward_core_time",
+    r"\tau_{\mathrm{core,b}}",
+    "µs/token",
+    "The same of its backward pass.",
+    nonnegative(),
 )
 t_comp = variable(
     "micro_batch_compute_time", r"t_{\mathrm{comp}}", MS, "Computing of one micro-batch, both ways.", nonnegative()

@@ -181,6 +181,8 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         point["fleet_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
     if {"ep_size", "accelerators_per_node"} <= names and point["ep_size"] > point["accelerators_per_node"]:
         point["ep_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
+    if "compute_capability" in point:
+        point["compute_capability"] = rng.choice([0.0, 8.0, 9.0, 10.0, 10.3, 12.0])
     serving_layout(point, rng)
     mixed(point, rng)
     if {"rank_stride", "accelerators_per_node"} <= names and point["accelerators_per_node"] % point["rank_stride"]:

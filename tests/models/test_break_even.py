@@ -39,7 +39,7 @@ def setting(draw, *, host=False, cut=False):
         "zero_stage": 3, "activation_checkpointing": draw.choice(["none", "full"]),
         "grouped_experts": draw.choice([True, False]) if host else True,
         "host_operation_time": f"{draw.choice([5, 20, 50]) if host else 0} us",
-        "count_sync_time": f"{draw.choice([0, 0.1, 0.3])} ms",
+        "count_sync_time": f"{draw.choice([0, 0.1, 0.3])} ms", "hidden_traffic_cost": 0,
     }  # fmt: skip
     if cut:
         tensor = draw.choice([2, 4, 8])

@@ -90,9 +90,10 @@ def test_one_accelerator_exchanges_nothing(g, zero, checkpointing):
     )  # fmt: skip
     assert [seconds(found, name) for name in TRAFFIC] == [0] * len(TRAFFIC)
     assert seconds(found, "step_time") == pytest.approx(
-        seconds(found, "compute_time") + seconds(found, "optimizer_time"), rel=1e-15
+        seconds(found, "compute_time") + seconds(found, "host_wait_time") + seconds(found, "optimizer_time"), rel=1e-14
     )
-    assert found.scaling_efficiency == pytest.approx(1)
+    free = STEP.solve(**DENSE, fleet_size=1, batch_size=g, gradient_accumulation_steps=g, host_operation_time=0)
+    assert free.scaling_efficiency == pytest.approx(1)
 
 
 @anywhere
@@ -121,8 +122,8 @@ def test_the_host_binds_where_a_rank_holds_many_experts():
         for given in ({"ep_size": 64}, {"ep_size": 4}, {"ep_size": 4, "grouped_experts": True})
     )
     assert many.step_bottleneck == "Host"
-    assert many.canonical("micro_batch_launch_time") == pytest.approx(48 * (103 + 12 * 128 / 4) * 52e-6, rel=1e-9)
-    assert one_kernel.canonical("micro_batch_launch_time") == pytest.approx(48 * (103 + 12) * 52e-6, rel=1e-9)
+    assert many.canonical("micro_batch_launch_time") == pytest.approx(48 * (103 + 6.7 * 128 / 4) * 52e-6, rel=1e-9)
+    assert one_kernel.canonical("micro_batch_launch_time") == pytest.approx(48 * (103 + 6.7) * 52e-6, rel=1e-9)
     assert few.canonical("micro_batch_launch_time") < many.canonical("micro_batch_launch_time")
     free = STEP.solve(**{**point, "ep_size": 4, "host_operation_time": 0})
     assert seconds(free, "host_wait_time") == 0
@@ -135,7 +136,7 @@ def test_the_host_binds_where_a_rank_holds_many_experts():
 def test_whole_layers_stand_on_the_best_stages(stages):
     """No other number of layers on the last stage leaves less work to the fullest one."""
     point = {**DENSE, "fleet_size": 8 * stages, "batch_size": 64, "pp_size": stages}
-    found = STEP.solve(**point)
+    found = STEP.solve(**point, pipeline_split="balanced")
     head = found.canonical("head_layers")
 
     def fullest(last):
@@ -147,6 +148,8 @@ def test_whole_layers_stand_on_the_best_stages(stages):
     even = STEP.solve(**point, pipeline_split="even")
     assert seconds(even, "stage_time") >= seconds(found, "stage_time") * (1 - 1e-12)
     assert even.canonical("last_stage_layers") == 32 // stages
+    chosen = even if 32 % stages == 0 else found
+    assert seconds(STEP.solve(**point), "step_time") == seconds(chosen, "step_time")
 
 
 def test_the_bubble_goes_with_micro_batches():
@@ -256,6 +259,7 @@ def test_an_overlapped_step_is_never_below_its_traffic():
     """277 ms of computing and 2,874 ms of traffic over 10 Gb/s Ethernet, at any depth and share of overlap."""
     exposed = compiled(System(data_parallel_traffic.EXPOSED))
     computing, traffic = 0.277, 2.874
+    free = {"hidden_traffic_cost": 0.0}
     for layers in (1, 2, 32, 128):
         for overlap in (0.0, 0.5, 1.0):
             for stage, gathers in ((0, 0.0), (1, 1.0), (2, 1.0), (3, 2.0)):
@@ -271,6 +275,7 @@ def test_an_overlapped_step_is_never_below_its_traffic():
                         "gradient_reduction_time": each,
                         "gradient_all_reduce_time": 2 * each,
                         "weight_gather_time": each,
+                        **free,
                     }
                 )["dp_time"]
                 assert computing + left >= traffic * (1 - 1e-12)
@@ -397,4 +402,4 @@ def test_deepseek_v3_on_its_cluster():
     assert hidden.canonical("tokens_per_second_per_accelerator") == pytest.approx(measured, rel=0.3)
     # A forward pass is too short for the exchanges of its own layer.
     assert 0 < seconds(hidden, "ep_time") < 0.2 * seconds(exposed, "ep_time")
-    assert seconds(exposed, "host_wait_time") == 0
+    assert seconds(exposed, "host_wait_time") < 1e-3 * seconds(exposed, "step_time")

@@ -8,6 +8,7 @@ STEP = DistributedModel()
 RUN = {
     "model": "Qwen3_30B_A3B", "hardware": "H100", "fleet_size": 64, "batch_size": 64, "seq_len": 2048,
     "precision": "bf16", "zero_stage": 3, "fabric_bandwidth": "50 GB/s", "fabric_latency": "10 us",
+    "efficiency": 0.6, "expert_product_ratio": 1,
 }  # fmt: skip
 EXPERTS, CHOICES, WIDTH, INNER = 128, 8, 2048, 768
 
@@ -55,7 +56,12 @@ def test_a_wide_rank_of_many_rows_computes_and_nothing_else():
 
 
 def test_a_dense_model_has_no_such_factor():
-    assert asked(model="Llama3_8B").canonical("expert_product_factor") == 1
+    assert asked(model="Llama3_8B", expert_product_ratio=0.72).canonical("expert_product_factor") == 1
+
+
+def test_grouped_products_reach_a_share_of_dense_ones():
+    ours, dense = (asked(expert_product_ratio=ratio).canonical("expert_product_factor") for ratio in (0.72, 1))
+    assert ours == pytest.approx(dense / 0.72, rel=1e-12)
 
 
 def test_a_mean_rank_with_balanced_loads_is_the_hot_one():

@@ -90,6 +90,7 @@ def test_arithmetic_is_that_of_the_plain_step():
     plain = DistributedModel().solve(
         MOE, batch_size=64, fleet_size=256, tp_size=8, ep_size=32, zero_stage=3, gradient_dtype="both",
         activation_checkpointing="full", attention_mask="full", efficiency=1, attention_efficiency=1,
+        expert_product_ratio=1,
         peak_flops=2048, attention_peak_flops=2048, memory_bandwidth=1e9, memory_capacity=80, node_bandwidth=900,
         fabric_bandwidth=900, fabric_latency=0, node_latency=0, accelerators_per_node=8,
         sequence_parallel=True, **shape,

@@ -1,6 +1,7 @@
-"""Calibrates the values of software stacks on the rows they name: ``python tests/validation/calibrate_steps.py``.
+"""Calibrates values of software stacks that one row says: ``python tests/validation/calibrate_steps.py``.
 
-Prints each value beside the one the catalog has; ``--write`` puts it into the catalog.
+Values that many rows say together (`calibrated_on` in the catalog counts them) are not found anew here. Prints each
+value beside the one the catalog has; ``--write`` puts it into the catalog.
 """
 
 import re
@@ -17,48 +18,12 @@ from validation.step_rows import ROWS, name, published, seconds_along, stack_of
 
 CATALOG = Path(__file__).parents[2] / "mlsysim" / "catalog" / "data" / "stacks.toml"
 BY_NAME = {name(row): row for row in ROWS}
-_HOST_BOUND = (
-    "megatron_bridge GPTOSS h100",
-    "megatron_bridge Qwen30 fp8 h100",
-    "megatron_bridge DSV3 B200 fp8",
-)
-_RACK = (
-    "megatron_bridge DSV3 GB200 bf16",
-    "megatron_bridge DSV3 GB200 fp8",
-    "megatron_bridge Qwen235 GB200 bf16",
-)
 #: For each stack its calibrated values: argument, rows (the median where there are several), limits of the search.
 #: Each is found with the others as the catalog has them.
 CALIBRATED: dict[str, tuple[tuple[str, tuple[str, ...], float, float], ...]] = {
-    "Megatron_LM_A100": (("efficiency", ("korthikanti5 175B present",), 0.3, 1.0),),
     "DeepSpeed_A100": (("fabric_efficiency", ("narayanan2 ZeRO-3 174.6B 1536",), 0.02, 0.9),),
-    "torchtitan_A100": (("efficiency", ("torchtitan a100 8B sel op",), 0.3, 1.0),),
-    "torchtitan_H100": (
-        ("efficiency", ("torchtitan 8B 8 compile",), 0.3, 1.0),
-        ("attention_efficiency", ("torchtitan 8B s32768 cp1",), 0.2, 1.0),
-    ),
     "torchtitan_async_H100": (("tp_overlap", ("torchtitan 70B 256 asyncTP fp8",), 0.0, 1.0),),
     "torchtitan_H20": (("efficiency", ("llama4_ep EP=1",), 0.2, 1.0),),
-    "MPT_A100": (
-        ("efficiency", ("mpt 7b s2048 8 a100_80gb m6x2",), 0.3, 1.0),
-        ("attention_efficiency", ("mpt 7b s65536 8 a100_80gb m1x2",), 0.1, 1.0),
-    ),
-    "MPT_H100": (
-        ("efficiency", ("mpt 7b s2048 8 h100_80gb m6x1",), 0.3, 1.0),
-        ("attention_efficiency", ("mpt 7b s65536 8 h100_80gb m1x2",), 0.1, 1.0),
-    ),
-    "Megatron_Bridge_H100": (
-        ("efficiency", ("megatron_bridge L3 8B fp8 h100",), 0.3, 1.0),
-        ("tp_overlap", ("megatron_bridge L3 70B fp8 h100",), 0.0, 1.0),
-        ("host_operation_time", _HOST_BOUND, 1.0, 200.0),
-    ),
-    "Megatron_Bridge_GB200": (
-        ("efficiency", ("megatron_bridge L3 8B GB200 fp8",), 0.3, 1.0),
-        ("exchange_link_efficiency", _RACK, 0.1, 1.0),
-    ),
-    "Megatron_Bridge_GB300": (
-        ("efficiency", ("megatron_bridge DSV3 GB300 bf16", "megatron_bridge DSV3 GB300 fp8"), 0.3, 1.0),
-    ),
 }
 
 
@@ -82,19 +47,6 @@ def value_of(stack: str, argument: str, *, without: str = "", **given: Any) -> f
 def calibrated_on(stack: str) -> set[str]:
     """Rows that values of a stack come from."""
     return {row for _, rows, *_ in CALIBRATED.get(stack, ()) for row in rows}
-
-
-def without(row: dict[str, Any]) -> dict[str, float]:
-    """Values of a stack for a row with experts, calibrated on the other rows alone."""
-    stack, case = stack_of(row), name(row)
-    if not stack.startswith("Megatron_Bridge"):
-        # The only other run of this software on such a device is dense.
-        return {"efficiency": value_of("torchtitan_H100", "efficiency")} if case in calibrated_on(stack) else {}
-    found = {"host_operation_time": value_of("Megatron_Bridge_H100", "host_operation_time", without=case)}
-    for argument, rows, *_ in CALIBRATED.get(stack, ()):
-        if case in rows and len(rows) > 1:
-            found[argument] = value_of(stack, argument, without=case)
-    return found
 
 
 def written(text: str, stack: str, argument: str, value: float) -> str:

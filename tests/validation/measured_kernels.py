@@ -13,6 +13,9 @@ from mlsysim import KernelModel
 MEASURED: dict[str, Any] = json.loads(Path(__file__).with_name("kernels_h200.json").read_text(encoding="utf-8"))
 DEVICE, STACK = "H200", "cuBLAS_H100"
 PRODUCTS = [row for row in MEASURED["rows"] if row["kernel"] == "product"]
+CORES = [row for row in MEASURED["rows"] if row["kernel"] == "attention"]
+SHORT = "below 2,048 tokens the backward pass of FlashAttention 2 and cuDNN starts slower than the law of its figures"
+WIDE = "products forward reach a little more on H200 than the figures of H100 say"
 PASSES = [row for row in MEASURED["rows"] if row["kernel"] in ("copy", "add")]
 
 
@@ -32,6 +35,54 @@ def errors(variant: str, stack: str, measured: str, precision: str) -> list[floa
     """Relative errors of the products that were measured so, in a burst or over a second."""
     both = zip(seconds(variant, stack), PRODUCTS, strict=True)
     return [ours / row[measured] - 1 for ours, row in both if measured in row and row["precision"] == precision]
+
+
+@cache
+def cores() -> tuple[tuple[float, float], ...]:
+    """Forward and backward times of attention; the second is what is left of both passes."""
+    model, found = KernelModel("attention"), []
+    for row in CORES:
+        solved = model.solve(
+            hardware=DEVICE, seq_len=row["tokens"], batch_size=row["batch"], heads=row["heads"],
+            head_dim=row["head_dim"],
+            attention_kernel=row["software"], attention_mask="causal" if row["causal"] else "full",
+        )  # fmt: skip
+        found.append(tuple(solved.canonical(f"attention_{way}_time") for way in WAYS))
+    return tuple(found)
+
+
+WAYS = "forward", "backward"
+
+
+def attention() -> list[Check]:
+    """Every shape, forward and backward."""
+    found = []
+    for ours, row in zip(cores(), CORES, strict=True):
+        mask = "causal" if row["causal"] else "full"
+        for way, time in zip(WAYS, ours, strict=True):
+            theirs = row[f"{way}_s"]
+            why = (SHORT if row["tokens"] <= 2048 else WIDE) if abs(time / theirs - 1) > 0.2 else ""
+            what = f"{row['software']}, {row['batch']} x {row['tokens']}, {row['heads']} heads of {row['head_dim']}"
+            kv = f" on {row['kv_heads']}" if row["kv_heads"] < row["heads"] else ""
+            found.append(Check(f"{what}{kv}, {mask}, {way}", 1e3 * theirs, 1e3 * time, 0.2, "ms", None, why))
+    return found
+
+
+def attention_spreads() -> list[Spread]:
+    """By kernel and pass, from 2,048 tokens."""
+    return [
+        Spread(
+            f"{software}, {way}, 18 shapes of 2,048 tokens and more",
+            [
+                ours[place] / row[f"{way}_s"] - 1
+                for ours, row in zip(cores(), CORES, strict=True)
+                if row["software"] == software and row["tokens"] >= 2048
+            ],
+            0.09,
+        )
+        for software in ("fa2", "cudnn")
+        for place, way in enumerate(WAYS)
+    ]
 
 
 def products() -> list[Check]:
@@ -78,5 +129,14 @@ GROUPS: tuple[Group, ...] = (
         "tests/validation/measure_kernels.py on one H200, 2026-11-27",
         products,
         spreads=spreads,
+    ),
+    Group(
+        "attention_h200",
+        "Kernels: attention on H200, measured by ourselves",
+        "48 shapes of FlashAttention 2 and cuDNN, forward and backward, by products and exponentials; constants are "
+        "those of the figures of FlashAttention 3 on H100. 20%.",
+        "tests/validation/measure_kernels.py on one H200, 2026-11-27",
+        attention,
+        spreads=attention_spreads,
     ),
 )

@@ -33,8 +33,13 @@ PLACES: dict[str, dict[str, Any]] = {
     "A100": {"fleet": "SuperPOD_A100"},
     "A100_40": {"fleet": "SuperPOD_A100", "memory_bandwidth": "1555 GB/s", "memory_capacity": "40 GiB"},
     "H100": {"fleet": "SuperPOD_H100"},
-    # The H100 of torchtitan has 96 GB of HBM2e.
-    "H100_96": {"fleet": "SuperPOD_H100", "memory_bandwidth": "2400 GB/s", "memory_capacity": "96 GiB"},
+    # The H100 of torchtitan has 96 GB of HBM2e and 500 W.
+    "H100_96": {
+        "fleet": "SuperPOD_H100",
+        "memory_bandwidth": "2400 GB/s",
+        "memory_capacity": "96 GiB",
+        "tdp": "500 W",
+    },
     "H200": {"hardware": "H200", **_HOPPER},
     "H20": {"hardware": "H20", **_HOPPER},
     "B200": {"hardware": "B200", **_HOPPER, "node_bandwidth": "900 GB/s"},

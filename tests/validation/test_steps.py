@@ -16,20 +16,20 @@ def test_a_stack_gives_the_row_it_was_calibrated_on(stack, row):
 
 
 def test_dense_steps():
-    assert spread(speed_errors(DENSE, stacks=True))[0] < 0.09
-    assert spread(speed_errors(DENSE, stacks=False))[0] < 0.13
+    assert spread(speed_errors(DENSE, stacks=True))[0] < 0.05
+    assert spread(speed_errors(DENSE, stacks=False))[0] < 0.11
 
 
 def test_steps_that_the_host_binds():
-    """Left out of every calibration; the device alone would be nearly half as fast again to more than twice as fast.
-
-    Against what is published DeepSeek-V3 would be 45% too fast: with a byte for whatever is sent at fp8 it was 58%, and
-    16 bit for gathered weights, exchanges and element-wise work are 0.9 s of the 10.6 s that the device takes.
-    The host takes 50.5 µs an operation in all of them, where B200 had 52.
-    """
+    """The device alone would be a third as fast again to more than twice as fast; no value was found on these two."""
     errors = experts_left_out()
-    for case in ("GPTOSS h100", "Qwen30 fp8 h100", "DSV3 B200 fp8"):
+    for case, slower in (("GPTOSS h100", 1.3), ("Qwen30 fp8 h100", 2)):
         row = BY_NAME[f"megatron_bridge {case}"]
         assert abs(errors[name(row)]) < 0.1
         with_host, without = (seconds(row, stack=stack_of(row), **clock) for clock in ({}, {"host_operation_time": 0}))
-        assert with_host > 1.4 * without
+        assert with_host > slower * without
+
+
+def test_steps_with_experts():
+    """Values of experts come from later editions of Megatron-Bridge than these rows."""
+    assert spread(error for row, error in experts_left_out().items() if row.startswith("megatron_bridge"))[0] < 0.06

@@ -1,0 +1,195 @@
+"""Core of attention
+
+A score costs its products and an exponential, and exponentials have a peak of their own: sixteen a clock and
+multiprocessor. Kernels differ in the share of the peak that their products reach beside them, and in what they do for
+a score besides; both are known from published figures of the kernel alone. A step reaches a share of that rate.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sympy import And, Eq, Or, Piecewise
+
+from mlsysim.symbolic import Example, Formula, Source, flop, label, token, when
+from mlsysim.symbols.activations import attention_kernel
+from mlsysim.symbols.batching import attention_flops
+from mlsysim.symbols.hardware import X_exp, n_cc
+from mlsysim.symbols.iteration import F_16
+from mlsysim.symbols.mixers import a, a_r, d_h, w_pair
+from mlsysim.symbols.roofline import t_ab, t_af
+from mlsysim.symbols.step import attention_mask, eta_b, eta_f, f_mask, n_b, n_f, n_sc, r_s, tau_b, tau_f
+from mlsysim.symbols.training import b, t
+from mlsysim.symbols.workload import L, s
+
+FIGURES = Source("shah2024", "figures 5 and 6")
+TABLE = "a table of labels"
+ON_H200 = "Attention of FlashAttention 2 and cuDNN on H200, on which nothing was fitted: docs/validation.md."
+#: Generations of NVIDIA: products by groups of warps, and with a memory of their own.
+HOPPER, BLACKWELL = And(n_cc >= 9, n_cc < 10), And(n_cc >= 10, n_cc < 12)
+
+
+def _is(*names: str) -> Any:
+    return Or(*(Eq(attention_kernel, label(attention_kernel, name)) for name in names))
+
+
+#: Kernels that issue products warp by warp on every device, and those written for Hopper by hand.
+_WARPS, _BY_HAND = _is("fa2", "flash_te", "triton"), _is("fa3", "fa4")
+
+
+def _of_kernel(warps: float, by_hand: float, cudnn: float, blackwell: float, old: float, older: float) -> Any:
+    """A number of a kernel by its device: on Hopper, on Blackwell, warp by warp there, and on devices before."""
+    return Piecewise(
+        (old, And(BLACKWELL, _WARPS)),
+        (blackwell, BLACKWELL),
+        (warps, And(HOPPER, _WARPS)),
+        (by_hand, And(HOPPER, _BY_HAND)),
+        (cudnn, HOPPER),
+        (older, True),
+    )
+
+
+_ASSUMED = (
+    "FlashAttention 2, Triton and Transformer Engine's flash issue products warp by warp; flash, fused and cudnn are "
+    "cuDNN's on Hopper and Blackwell, FlashAttention 2 before. On Hopper by the figures of FlashAttention 3 for heads "
+    "of 64 and 128; Blackwell set by hand between TensorRT-LLM's kernels and reports of FlashAttention 4; "
+)
+
+forward_share = Formula(
+    eta_f,
+    _of_kernel(0.436, 0.941, 1.0, 1.0, 0.19, 0.72),
+    title="Share of the peak of a kernel's products forward",
+    source=FIGURES,
+    assumes=_ASSUMED + "warps there reach what they do on Hopper.",
+    accuracy=ON_H200,
+    no_example=TABLE,
+)
+
+backward_share = Formula(
+    eta_b,
+    _of_kernel(0.364, 0.694, 0.645, 0.70, 0.16, 0.60),
+    title="Share of the peak of a kernel's products backward",
+    source=FIGURES,
+    assumes=_ASSUMED + "before Hopper assumed.",
+    accuracy=ON_H200,
+    no_example=TABLE,
+)
+
+forward_exponentials = Formula(
+    n_f,
+    _of_kernel(0.73, 0.89, 1.27, 1.0, 0.73, 0.95),
+    title="Exponentials of a kernel for a score, forward",
+    source=FIGURES,
+    assumes=_ASSUMED + "what is no product counts as exponentials.",
+    accuracy=ON_H200,
+    no_example=TABLE,
+)
+
+backward_exponentials = Formula(
+    n_b,
+    _of_kernel(1.57, 1.55, 1.76, 1.6, 1.57, 1.3),
+    title="Exponentials of a kernel for a score, backward",
+    source=FIGURES,
+    assumes=_ASSUMED + "what is no product counts as exponentials.",
+    accuracy=ON_H200,
+    no_example=TABLE,
+)
+
+short_sequences = Formula(
+    r_s,
+    1 + (150 + when(Eq(attention_mask, label(attention_mask, "causal")), when(n_cc >= 10, 500, 300))) * token / s,
+    title="What short sequences cost an attention kernel",
+    source=FIGURES,
+    assumes="As if a sequence were so many tokens longer: blocks that start and end, and those that a mask cuts.",
+    accuracy=ON_H200,
+    example=Example({attention_mask: "causal", n_cc: 9, s: 4096}, "1.1099", derived="1 + (150 + 300) / 4096"),
+)
+
+scores = Formula(
+    n_sc,
+    when(attention_flops > 0, w_pair * a_r * t * L / attention_flops) / token**2,
+    title="Scores of a token",
+    source=Source("dao2022", "section 3.1"),
+    variant="layers",
+    assumes="Arithmetic over pairs of tokens by that of one score, in the mean over heads of all layers.",
+    example=Example(
+        {w_pair: 2.147e9, a_r: 4, t: 8, L: 32, attention_flops: 524288}, "4193359 1/token",
+        derived="2.147e9 * 4 * 8 * 32 / 524288",
+    ),
+)  # fmt: skip
+
+
+def _core(share: Any, products: Any, exponentials: Any) -> Any:
+    return when(X_exp > 0, (products * w_pair / (share * F_16) + exponentials * n_sc / X_exp) * r_s)
+
+
+forward_core = Formula(
+    tau_f,
+    _core(eta_f, 1, n_f),
+    title="Core of attention of a token, forward",
+    source=FIGURES,
+    accuracy=ON_H200,
+    example=Example(
+        {w_pair: 2.147e9, eta_f: 1, F_16: 989, n_f: 1.27, n_sc: 4.194e6, X_exp: 3707, r_s: 1.11}, "4.00457 µs/token",
+        derived="(2.147e9 / 989e12 + 1.27 * 4.194e6 / 3707e9) * 1.11 * 1e6",
+    ),
+)  # fmt: skip
+
+backward_core = Formula(
+    tau_b,
+    _core(eta_b, 2.5, n_b),
+    title="Core of attention of a token, backward",
+    source=FIGURES,
+    assumes="Five products of the forward pass's two: scores are computed again.",
+    accuracy=ON_H200,
+    example=Example(
+        {w_pair: 2.147e9, eta_b: 0.645, F_16: 989, n_b: 1.76, n_sc: 4.194e6, X_exp: 3707, r_s: 1.11},
+        "11.5501 µs/token",
+        derived="(2.5 * 2.147e9 / (0.645 * 989e12) + 1.76 * 4.194e6 / 3707e9) * 1.11 * 1e6",
+    ),
+)  # fmt: skip
+
+kernel_scores = Formula(
+    n_sc,
+    a * f_mask * s / token**2,
+    title="Scores of a token in one layer",
+    source=Source("dao2022", "section 3.1"),
+    variant="kernel",
+    example=Example({a: 32, f_mask: 0.5, s: 4096}, "65536 1/token", derived="32 * 0.5 * 4096"),
+)
+
+kernel_work = Formula(
+    w_pair,
+    4 * flop * d_h * n_sc,
+    title="Arithmetic of attention in one layer, per token",
+    source=Source("dao2022", "section 3.1"),
+    variant="kernel",
+    example=Example({d_h: 128, n_sc: 65536}, "33554432 FLOP/token", derived="4 * 128 * 65536"),
+)
+
+kernel_passes = tuple(
+    Formula(
+        whole,
+        b * s * each,
+        title=f"Core of attention of some sequences, {way}",
+        source=FIGURES,
+        accuracy=ON_H200,
+        example=Example({b: 4, s: 4096, each: 0.1}, "1.6384 ms", derived="4 * 4096 * 0.1 / 1e3"),
+    )
+    for whole, each, way in ((t_af, tau_f, "forward"), (t_ab, tau_b, "backward"))
+)
+
+#: Of a kernel whose arithmetic and scores are known.
+KERNEL = (
+    forward_share,
+    backward_share,
+    forward_exponentials,
+    backward_exponentials,
+    short_sequences,
+    forward_core,
+    backward_core,
+)
+#: Of one kernel by itself, and of the layers of a step.
+ALONE = (*KERNEL, kernel_scores, kernel_work, *kernel_passes)
+STEP = (*KERNEL, scores)
+FORMULAS = (*KERNEL[:5], scores, *KERNEL[5:], kernel_scores, kernel_work, *kernel_passes)
