@@ -5,11 +5,12 @@ import os
 import pickle
 import signal
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from fuzz import drawn
+from fuzz import a_few, drawn
 from hypothesis import settings
 
 from mlsysim import book
@@ -124,17 +125,20 @@ def pytest_collection():
     return found
 
 
+@pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(config, items):
+    """What is long, and the share that is asked for, of what ``-k`` and ``-m`` leave."""
     for item in items:
         if "browsed" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
-    if config.getoption("long") and not config.getoption("only_long"):
+    yield
+    only_long = config.getoption("only_long")
+    if config.getoption("long") and not only_long:
         return
-    share = config.getoption("share") if config.getoption("only_long") else 1
+    quick, share = _quick(items), config.getoption("share")
     asked = {True: [], False: []}
     for item in items:
-        in_share = drawn(item.nodeid, share)
-        asked[_is_long(item) == config.getoption("long") and in_share].append(item)
+        asked[drawn(item.nodeid, share) and item not in quick if only_long else item in quick].append(item)
     config.hook.pytest_deselected(items=asked[False])
     items[:] = asked[True]
 
@@ -162,4 +166,14 @@ def pytest_sessionfinish(session):
 def _is_long(item):
     if item.path.suffix == ".ipynb":
         return True
-    return item.path.parent.name in LONG_FOLDERS or item.get_closest_marker("long") is not None
+    marked = any(item.get_closest_marker(name) for name in ("long", "browser"))
+    return marked or item.path.parent.name in LONG_FOLDERS
+
+
+def _quick(items):
+    """Tests that are not long, and a few of each that has many parameters, always the same ones."""
+    tests = defaultdict(list)
+    for item in items:
+        if not _is_long(item):
+            tests[item.nodeid.partition("[")[0]].append(item)
+    return {item for each in tests.values() for item in a_few(each, name=lambda item: item.nodeid)}
