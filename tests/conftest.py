@@ -164,16 +164,19 @@ def pytest_sessionfinish(session):
 
 
 def _is_long(item):
-    if item.path.suffix == ".ipynb":
-        return True
-    marked = any(item.get_closest_marker(name) for name in ("long", "browser"))
-    return marked or item.path.parent.name in LONG_FOLDERS
+    """Whether all parameters of the test are long, or this one of them is."""
+    marked = any(not mark.kwargs for name in ("long", "browser") for mark in item.iter_markers(name))
+    return marked or item.path.suffix == ".ipynb" or item.path.parent.name in LONG_FOLDERS
 
 
 def _quick(items):
-    """Tests that are not long, and a few of each that has many parameters, always the same ones."""
+    """Tests that are not long, with a few of their parameters: the first where the test says how many, else by hash."""
     tests = defaultdict(list)
     for item in items:
         if not _is_long(item):
             tests[item.nodeid.partition("[")[0]].append(item)
-    return {item for each in tests.values() for item in a_few(each, name=lambda item: item.nodeid)}
+    chosen = set()
+    for each in tests.values():
+        told = each[0].get_closest_marker("long")
+        chosen.update(each[: told.kwargs["quick"]] if told else a_few(each, name=lambda item: item.nodeid))
+    return chosen

@@ -68,6 +68,7 @@ def test_an_idle_engine_draws_what_idling_draws():
     assert full.canonical("average_power") == pytest.approx(2 * 4 * 700)
 
 
+@pytest.mark.long(quick=2)
 @pytest.mark.parametrize("rented", [False, True])
 @pytest.mark.parametrize("variant", ServingModel.variants)
 def test_economics_prices_the_same_replicas(variant, rented):

@@ -460,6 +460,7 @@ class TestADamagedNote:
         with pytest.raises(InputError, match=r"cannot be read: Is a directory; nothing was changed"):
             run(tmp_path / "grid.nc")
 
+    @pytest.mark.long
     @fuzzing(400)
     @given(st.data())
     def test_random_damage_never_gives_a_wrong_answer(self, finished, whole, data):

@@ -40,6 +40,7 @@ def ticking(monkeypatch, step):
     monkeypatch.setattr(time, "perf_counter", tick)
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize(
     ("n", "at_once", "compiling", "method"),
     [
@@ -95,6 +96,7 @@ def test_the_clock_does_not_change_what_is_out_of_reach(monkeypatch):
     assert "total_memory" in text
 
 
+@pytest.mark.long
 def test_a_limit_is_kept_where_every_point_is_a_queue(monkeypatch):
     """Every point searches for replicas, each by summing up a queue: a chunk of points once took minutes."""
     monkeypatch.setattr(module, "AT_ONCE", 0.0)
