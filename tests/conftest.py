@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from fuzz import a_few, drawn
+from fuzz import a_few, drawn, is_long
 from hypothesis import settings
 
 from mlsysim import book
@@ -59,7 +59,9 @@ def forgotten():
 
 @pytest.fixture(scope="session")
 def book_pages(tmp_path_factory):
-    """Every file of the formula book, printed once, by whichever worker asks first."""
+    """Every file of the formula book: printed once, by whichever worker asks first; in a quick run as committed."""
+    if not is_long():
+        return {path.name: path.read_text(encoding="utf-8") for path in (HERE.parent / "formulas").iterdir()}
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return book.pages()
     printed = tmp_path_factory.getbasetemp().parent / "book.pickle"

@@ -41,6 +41,11 @@ def drawn(name: str, one_in: int) -> bool:
     return zlib.crc32(name.encode()) % one_in == 0
 
 
+def sampled(values: Iterable[T], name: Callable[[T], str], one_in: int = 10) -> list[T]:
+    """All values that a test looks through with ``--long``; in a quick run those drawn by name."""
+    return [each for each in values if is_long() or drawn(name(each), one_in)]
+
+
 def a_few(params: Iterable[T], name: Callable[[T], str] = str) -> list[T]:
     """Those of the parameters of a test that a quick run takes: the first by a hash of their names."""
     ordered = sorted(params, key=lambda each: zlib.crc32(name(each).encode()))

@@ -10,11 +10,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from fuzz import rest_long
+from fuzz import rest_long, sampled
 from markdown_it import MarkdownIt
 
 from mlsysim import book
-from mlsysim.book.markdown import math, prose
+from mlsysim.book.contents import read_book
+from mlsysim.book.markdown import math, prose, topic_page
+from mlsysim.book.tex import equations
 from mlsysim.errors import InputError, StoreError
 from mlsysim.formulas import TOPICS, every_formula, topic
 from mlsysim.references import bibliography
@@ -60,8 +62,16 @@ def headings(page):
     return [re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in plain]
 
 
+@pytest.mark.long
 def test_the_committed_folder_is_up_to_date():
     assert book.check(COMMITTED) == [], "run `mlsysim book`"
+
+
+def test_committed_pages_are_up_to_date(pages):
+    """A few topics in a quick run, which takes all other pages as they are committed."""
+    for topic in sampled(read_book().topics, lambda each: each.name, one_in=12):
+        assert pages[f"{topic.name}.md"].endswith(topic_page(read_book(), topic)), "run `mlsysim book`"
+        assert pages[f"{topic.name}.tex"].endswith(equations(topic)), "run `mlsysim book`"
 
 
 def test_files(pages):

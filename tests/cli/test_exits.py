@@ -95,7 +95,6 @@ main()
 """
 
 
-@pytest.mark.long
 def test_a_fault_of_ours(process):
     done = process("-c", FAULT)
     assert done.returncode == Exit.FAULT

@@ -26,6 +26,7 @@ def cases(quick):
     return [case if place < quick else pytest.param(*case, marks=pytest.mark.long) for place, case in enumerate(every)]
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize(("isl", "osl", "cv", "slots", "load"), cases(1))
 @pytest.mark.parametrize("variant", ["colocated", "chunked"])
 def test_the_first_token_waits_for_a_slot(variant, isl, osl, cv, slots, load):
