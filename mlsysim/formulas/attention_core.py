@@ -105,6 +105,7 @@ short_sequences = Formula(
     example=Example({attention_mask: "causal", n_cc: 9, s: 4096}, "1.1099", derived="1 + (150 + 300) / 4096"),
 )
 
+
 def _core(share: Any, products: Any, exponentials: Any) -> Any:
     return when(X_exp > 0, (products * w_pair / (share * F_16) + exponentials * n_sc / X_exp) * r_s)
 
