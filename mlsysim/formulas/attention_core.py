@@ -105,19 +105,6 @@ short_sequences = Formula(
     example=Example({attention_mask: "causal", n_cc: 9, s: 4096}, "1.1099", derived="1 + (150 + 300) / 4096"),
 )
 
-scores = Formula(
-    n_sc,
-    when(attention_flops > 0, w_pair * a_r * t * L / attention_flops) / token**2,
-    title="Scores of a token",
-    source=Source("dao2022", "section 3.1"),
-    variant="layers",
-    assumes="Arithmetic over pairs of tokens by that of one score, in the mean over heads of all layers.",
-    example=Example(
-        {w_pair: 2.147e9, a_r: 4, t: 8, L: 32, attention_flops: 524288}, "4193359 1/token",
-        derived="2.147e9 * 4 * 8 * 32 / 524288",
-    ),
-)  # fmt: skip
-
 
 def _core(share: Any, products: Any, exponentials: Any) -> Any:
     return when(X_exp > 0, (products * w_pair / (share * F_16) + exponentials * n_sc / X_exp) * r_s)
@@ -149,6 +136,20 @@ backward_core = Formula(
     ),
 )  # fmt: skip
 
+scores = Formula(
+    n_sc,
+    when(attention_flops > 0, w_pair * a_r * t * L / attention_flops) / token**2,
+    title="Scores of a token",
+    source=Source("dao2022", "section 3.1"),
+    variant="layers",
+    assumes="Arithmetic over pairs of tokens by that of one score, in the mean over heads of all layers.",
+    example=Example(
+        {w_pair: 2.147e9, a_r: 4, t: 8, L: 32, attention_flops: 524288}, "4193359 1/token",
+        derived="2.147e9 * 4 * 8 * 32 / 524288",
+    ),
+)  # fmt: skip
+
+
 kernel_scores = Formula(
     n_sc,
     a * f_mask * s / token**2,
@@ -167,7 +168,7 @@ kernel_work = Formula(
     example=Example({d_h: 128, n_sc: 65536}, "33554432 FLOP/token", derived="4 * 128 * 65536"),
 )
 
-kernel_passes = tuple(
+forward_time, backward_time = (
     Formula(
         whole,
         b * s * each,
@@ -190,6 +191,6 @@ KERNEL = (
     backward_core,
 )
 #: Of one kernel by itself, and of the layers of a step.
-ALONE = (*KERNEL, kernel_scores, kernel_work, *kernel_passes)
+ALONE = (*KERNEL, kernel_scores, kernel_work, forward_time, backward_time)
 STEP = (*KERNEL, scores)
-FORMULAS = (*KERNEL[:5], scores, *KERNEL[5:], kernel_scores, kernel_work, *kernel_passes)
+FORMULAS = (*KERNEL, scores, kernel_scores, kernel_work, forward_time, backward_time)

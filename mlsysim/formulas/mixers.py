@@ -1085,6 +1085,7 @@ pair_work = Formula(
     + ENTRY_WORK * (y_sp * _picked(s / Max(1, m_ix)) + y_hc * f_mask * s / Max(1, m_hc)),
     title="Arithmetic of attention over pairs of tokens, per token",
     source=Source("kaplan2020", "table 1"),
+    variant="layers",
     assumes="A window of w leaves s w - w^2/2 pairs of a causal sequence of s tokens: its first tokens see fewer; so "
     "do the tokens that an indexer picks, which itself scores all. Chunks are whole squares or triangles, the last one "
     "smaller. Layers for predicting further tokens reach back to the first one. Of compressed entries there is one for "

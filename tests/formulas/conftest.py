@@ -157,6 +157,7 @@ PARTS = (
     ("moe_layers_per_stage", "layers_per_stage"),
     ("pp_size", "layers"),
     ("num_redundant_experts", "experts"),
+    ("group_imbalance", "product_groups"),
 )
 
 
@@ -182,7 +183,8 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
     if {"ep_size", "accelerators_per_node"} <= names and point["ep_size"] > point["accelerators_per_node"]:
         point["ep_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
     if "compute_capability" in point:
-        point["compute_capability"] = rng.choice([0.0, 8.0, 9.0, 10.0, 10.3, 12.0])
+        # Laws step where a generation begins; half of the values lie within one, where slopes can be compared.
+        point["compute_capability"] = rng.choice([0.0, 8.0, 8.9, 9.0, 10.0, 10.3, 12.1])
     serving_layout(point, rng)
     mixed(point, rng)
     if {"rank_stride", "accelerators_per_node"} <= names and point["accelerators_per_node"] % point["rank_stride"]:

@@ -1,5 +1,8 @@
 """Times of products, collectives and exchanges: measured points, limits, and what grows with what."""
 
+import heapq
+
+import numpy as np
 import pytest
 
 from mlsysim import Q_, CollectiveModel, DistributedModel, KernelModel, MoERoutingModel, Systems
@@ -66,6 +69,71 @@ def test_products(shape, hardware, precision, law, measured, off):
 def test_the_ceiling_follows_from_power(hardware, precision, ceiling):
     found = product(64, 64, 64, hardware, precision=precision)
     assert found.ceiling_efficiency == pytest.approx(ceiling, abs=0.006)
+
+
+def scheduled(groups, columns, multiprocessors):
+    """Outputs that multiprocessors compute until the last one has ended, each taking the next tile when it is free."""
+    free = [0] * multiprocessors
+    for rows in groups:
+        for _ in range(0, rows, 64):
+            for _ in range(0, columns, 64):
+                heapq.heappush(free, heapq.heappop(free) + 1)
+    return max(free) * multiprocessors * 64 * 64
+
+
+@pytest.mark.parametrize(("hardware", "multiprocessors"), [("H100", 132), ("A100", 108)])
+@pytest.mark.parametrize(("b", "m", "n"), [(1, 100, 8192), (16, 100, 300), (512, 1, 128), (7, 640, 1000)])
+def test_tiles_of_a_batch_fill_waves_together(b, m, n, hardware, multiprocessors):
+    found = product(b * m, n, 128, hardware, product_groups=b)
+    assert found.computed_outputs == scheduled([m] * b, n, multiprocessors)
+    alone = product(m, n, 128, hardware)
+    assert b * alone.computed_outputs >= found.computed_outputs
+    for name in ("kernel_bytes", "kernel_flops"):
+        assert found.canonical(name) == pytest.approx(b * alone.canonical(name), rel=1e-15)
+
+
+@pytest.mark.parametrize("mean", [16, 64, 100, 200])
+@pytest.mark.parametrize("imbalance", [1.1, 1.5, 2, 4])
+def test_rows_of_experts_differ(mean, imbalance):
+    busy = round(128 * min(1, 2 / imbalance))
+    middles = (np.arange(busy) + 0.5) / busy
+    rows = np.round(mean * (max(0, 2 - imbalance) + min(imbalance, 2 * imbalance - 2) * middles)).astype(int)
+    found = product(int(rows.sum()), 1536, 2048, product_groups=128, group_imbalance=imbalance)
+    assert found.groups_with_rows == busy
+    assert found.computed_outputs == pytest.approx(scheduled(rows, 1536, 132), rel=0.05)
+
+
+def test_random_routing_is_an_imbalance():
+    """A router that takes experts at random spreads rows as evenly as sqrt(3 / mean) around the mean would."""
+    for mean in (40, 64, 130):
+        rows = np.random.default_rng(0).poisson(mean, 256)
+        total = int(rows.sum())
+        found = product(total, 2048, 768, product_groups=256, group_imbalance=1 + (3 * 256 / total) ** 0.5)
+        assert found.row_tiles == pytest.approx(np.ceil(rows / 64).sum(), rel=0.06)
+
+
+@pytest.mark.parametrize("variant", ["waves", "smooth", "roofline"])
+def test_one_group_is_a_product_and_more_take_longer(variant):
+    asked = {"m": 4096, "n": 2048, "k": 768, "variant": variant}
+    times = [product(**asked, product_groups=groups).canonical("kernel_time") for groups in (1, 8, 64, 256)]
+    assert times[0] == product(**asked).canonical("kernel_time")
+    assert times == sorted(times)
+    assert times[3] > 1.5 * times[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"product_groups": 0}, "product_groups=0: must be "),
+        ({"product_groups": 2.5}, "product_groups=2.5: must be "),
+        ({"product_groups": 8, "group_imbalance": 0.9}, "group_imbalance=0.9: must be "),
+        ({"product_groups": 8, "group_imbalance": 9}, "group_imbalance=9: must be at most product_groups=8"),
+        ({"group_imbalance": 2}, "group_imbalance=2: must be at most product_groups=1"),
+    ],
+)
+def test_groups_that_are_none_are_refused(given, words):
+    with pytest.raises(InputError, match=words):
+        product(64, 64, 64, **given)
 
 
 def test_a_ceiling_of_ones_own():
