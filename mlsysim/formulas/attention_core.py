@@ -18,7 +18,7 @@ from mlsysim.symbols.hardware import X_exp, n_cc
 from mlsysim.symbols.iteration import F_16
 from mlsysim.symbols.mixers import a, a_r, d_h, w_pair
 from mlsysim.symbols.roofline import t_ab, t_af
-from mlsysim.symbols.step import attention_mask, eta_b, eta_f, f_mask, n_b, n_f, n_sc, r_s, tau_b, tau_f
+from mlsysim.symbols.step import attention_mask, eta_b, eta_f, f_mask, n_b, n_f, n_sc, r_s, s_att, tau_b, tau_f
 from mlsysim.symbols.training import b, t
 from mlsysim.symbols.workload import L, s
 
@@ -95,29 +95,6 @@ backward_exponentials = Formula(
     no_example=TABLE,
 )
 
-short_sequences = Formula(
-    r_s,
-    1 + (150 + when(Eq(attention_mask, label(attention_mask, "causal")), when(n_cc >= 10, 500, 300))) * token / s,
-    title="What short sequences cost an attention kernel",
-    source=FIGURES,
-    assumes="As if a sequence were so many tokens longer: blocks that start and end, and those that a mask cuts.",
-    accuracy=ON_H200,
-    example=Example({attention_mask: "causal", n_cc: 9, s: 4096}, "1.1099", derived="1 + (150 + 300) / 4096"),
-)
-
-scores = Formula(
-    n_sc,
-    when(attention_flops > 0, w_pair * a_r * t * L / attention_flops) / token**2,
-    title="Scores of a token",
-    source=Source("dao2022", "section 3.1"),
-    variant="layers",
-    assumes="Arithmetic over pairs of tokens by that of one score, in the mean over heads of all layers.",
-    example=Example(
-        {w_pair: 2.147e9, a_r: 4, t: 8, L: 32, attention_flops: 524288}, "4193359 1/token",
-        derived="2.147e9 * 4 * 8 * 32 / 524288",
-    ),
-)  # fmt: skip
-
 
 def _core(share: Any, products: Any, exponentials: Any) -> Any:
     return when(X_exp > 0, (products * w_pair / (share * F_16) + exponentials * n_sc / X_exp) * r_s)
@@ -149,6 +126,36 @@ backward_core = Formula(
     ),
 )  # fmt: skip
 
+short_sequences, short_documents = (
+    Formula(
+        r_s,
+        1 + (150 + when(Eq(attention_mask, label(attention_mask, "causal")), when(n_cc >= 10, 500, 300))) * token / of,
+        title="What short sequences cost an attention kernel",
+        source=FIGURES,
+        variant=variant,
+        assumes="As if each were so many tokens longer: blocks that start and end, and those that a mask cuts.",
+        accuracy=ON_H200,
+        example=Example(
+            {attention_mask: "causal", n_cc: 9, of: 4096}, "1.1099", derived="1 + (150 + 300) / 4096"
+        ),
+    )
+    for of, variant in ((s, "kernel"), (s_att, "documents"))
+)  # fmt: skip
+
+scores = Formula(
+    n_sc,
+    when(attention_flops > 0, w_pair * a_r * t * L / attention_flops) / token**2,
+    title="Scores of a token",
+    source=Source("dao2022", "section 3.1"),
+    variant="layers",
+    assumes="Arithmetic over pairs of tokens by that of one score, in the mean over heads of all layers.",
+    example=Example(
+        {w_pair: 2.147e9, a_r: 4, t: 8, L: 32, attention_flops: 524288}, "4193359 1/token",
+        derived="2.147e9 * 4 * 8 * 32 / 524288",
+    ),
+)  # fmt: skip
+
+
 kernel_scores = Formula(
     n_sc,
     a * f_mask * s / token**2,
@@ -167,7 +174,7 @@ kernel_work = Formula(
     example=Example({d_h: 128, n_sc: 65536}, "33554432 FLOP/token", derived="4 * 128 * 65536"),
 )
 
-kernel_passes = tuple(
+forward_pass, backward_pass = (
     Formula(
         whole,
         b * s * each,
@@ -185,11 +192,10 @@ KERNEL = (
     backward_share,
     forward_exponentials,
     backward_exponentials,
-    short_sequences,
     forward_core,
     backward_core,
 )
 #: Of one kernel by itself, and of the layers of a step.
-ALONE = (*KERNEL, kernel_scores, kernel_work, *kernel_passes)
-STEP = (*KERNEL, scores)
-FORMULAS = (*KERNEL[:5], scores, *KERNEL[5:], kernel_scores, kernel_work, *kernel_passes)
+ALONE = (*KERNEL, short_sequences, kernel_scores, kernel_work, forward_pass, backward_pass)
+STEP = (*KERNEL, short_documents, scores)
+FORMULAS = (*KERNEL, short_sequences, short_documents, scores, *ALONE[len(KERNEL) + 1 :])

@@ -85,7 +85,7 @@ K_aa = variable(
 )
 dispatcher = variable(
     "dispatcher",
-    r"\mathrm{dispatcher}",
+    r"\mathrm{dispatch}",
     "",
     "How tokens are sent to experts: by a kernel that permutes and sends (DeepEP, HybridEP), or by an all-to-all "
     "between operations that sort and count them.",
