@@ -2718,6 +2718,7 @@ class _DistributedInputs(TypedDict, total=False):
     dispatch_dtype: str
     combine_dtype: str
     attention_mask: str
+    document_len: float | str | Quantity[Any]
     flop_convention: str
     node_limit: float | str | Quantity[Any]
     congestion_factor: float | str | Quantity[Any]
@@ -2886,6 +2887,7 @@ class _DistributedResult(Result):
     adapter_weights: Quantity[Any]
     all_to_all_operations: float
     alternate_matmul_activation: Quantity[Any]
+    attended_len: Quantity[Any]
     attention_activation: Quantity[Any]
     attention_core_activation: Quantity[Any]
     attention_edges_per_rank: float
@@ -2972,6 +2974,7 @@ class _DistributedResult(Result):
     dispatch_link_bytes: Quantity[Any]
     dispatch_time: Quantity[Any]
     dispatcher: str
+    document_len: Quantity[Any]
     dp_all_reduce_time: Quantity[Any]
     dp_bandwidth: Quantity[Any]
     dp_chunk_latency: Quantity[Any]
@@ -3558,6 +3561,7 @@ class _ExpertParallelInputs(TypedDict, total=False):
     dispatch_dtype: str
     combine_dtype: str
     attention_mask: str
+    document_len: float | str | Quantity[Any]
     flop_convention: str
     node_limit: float | str | Quantity[Any]
     congestion_factor: float | str | Quantity[Any]
@@ -3733,6 +3737,7 @@ class _ExpertParallelResult(Result):
     all_to_all_operations: float
     allocator_retries: bool
     alternate_matmul_activation: Quantity[Any]
+    attended_len: Quantity[Any]
     attention_activation: Quantity[Any]
     attention_core_activation: Quantity[Any]
     attention_edges_per_rank: float
@@ -3831,6 +3836,7 @@ class _ExpertParallelResult(Result):
     dispatch_link_bytes: Quantity[Any]
     dispatch_time: Quantity[Any]
     dispatcher: str
+    document_len: Quantity[Any]
     dp_all_reduce_time: Quantity[Any]
     dp_bandwidth: Quantity[Any]
     dp_chunk_latency: Quantity[Any]
@@ -4469,6 +4475,7 @@ class _EconomicsInputs(TypedDict, total=False):
     dispatch_dtype: str
     combine_dtype: str
     attention_mask: str
+    document_len: float | str | Quantity[Any]
     flop_convention: str
     node_limit: float | str | Quantity[Any]
     congestion_factor: float | str | Quantity[Any]
@@ -4749,6 +4756,7 @@ class _EconomicsResult(Result):
     answers_ended: float
     arrival_noise: float
     arrival_scv: float
+    attended_len: Quantity[Any]
     attention_activation: Quantity[Any]
     attention_core_activation: Quantity[Any]
     attention_edges_per_rank: float
@@ -4982,6 +4990,7 @@ class _EconomicsResult(Result):
     dispatch_tax: Quantity[Any]
     dispatch_time: Quantity[Any]
     dispatcher: str
+    document_len: Quantity[Any]
     double_prompt_time: Quantity[Any]
     dp_all_reduce_time: Quantity[Any]
     dp_attention_size: float
@@ -5942,6 +5951,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     dispatch_dtype: str
     combine_dtype: str
     attention_mask: str
+    document_len: float | str | Quantity[Any]
     flop_convention: str
     node_limit: float | str | Quantity[Any]
     congestion_factor: float | str | Quantity[Any]
@@ -6203,6 +6213,7 @@ class _MemoryExpansionResult(Result):
     answer_steps: float
     answers_ended: float
     arrival_scv: float
+    attended_len: Quantity[Any]
     attention_activation: Quantity[Any]
     attention_core_activation: Quantity[Any]
     attention_edges_per_rank: float
@@ -6416,6 +6427,7 @@ class _MemoryExpansionResult(Result):
     dispatch_link_bytes: Quantity[Any]
     dispatch_time: Quantity[Any]
     dispatcher: str
+    document_len: Quantity[Any]
     double_prompt_time: Quantity[Any]
     dp_all_reduce_time: Quantity[Any]
     dp_attention_size: float

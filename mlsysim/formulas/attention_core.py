@@ -18,7 +18,7 @@ from mlsysim.symbols.hardware import X_exp, n_cc
 from mlsysim.symbols.iteration import F_16
 from mlsysim.symbols.mixers import a, a_r, d_h, w_pair
 from mlsysim.symbols.roofline import t_ab, t_af
-from mlsysim.symbols.step import attention_mask, eta_b, eta_f, f_mask, n_b, n_f, n_sc, r_s, tau_b, tau_f
+from mlsysim.symbols.step import attention_mask, eta_b, eta_f, f_mask, n_b, n_f, n_sc, r_s, s_att, tau_b, tau_f
 from mlsysim.symbols.training import b, t
 from mlsysim.symbols.workload import L, s
 
@@ -95,16 +95,6 @@ backward_exponentials = Formula(
     no_example=TABLE,
 )
 
-short_sequences = Formula(
-    r_s,
-    1 + (150 + when(Eq(attention_mask, label(attention_mask, "causal")), when(n_cc >= 10, 500, 300))) * token / s,
-    title="What short sequences cost an attention kernel",
-    source=FIGURES,
-    assumes="As if a sequence were so many tokens longer: blocks that start and end, and those that a mask cuts.",
-    accuracy=ON_H200,
-    example=Example({attention_mask: "causal", n_cc: 9, s: 4096}, "1.1099", derived="1 + (150 + 300) / 4096"),
-)
-
 
 def _core(share: Any, products: Any, exponentials: Any) -> Any:
     return when(X_exp > 0, (products * w_pair / (share * F_16) + exponentials * n_sc / X_exp) * r_s)
@@ -134,6 +124,22 @@ backward_core = Formula(
         "11.5501 µs/token",
         derived="(2.5 * 2.147e9 / (0.645 * 989e12) + 1.76 * 4.194e6 / 3707e9) * 1.11 * 1e6",
     ),
+)  # fmt: skip
+
+short_sequences, short_documents = (
+    Formula(
+        r_s,
+        1 + (150 + when(Eq(attention_mask, label(attention_mask, "causal")), when(n_cc >= 10, 500, 300))) * token / of,
+        title="Overhead of short sequences in an attention kernel",
+        source=FIGURES,
+        variant=variant,
+        assumes="As if each were so many tokens longer: blocks that start and end, and those that a mask cuts.",
+        accuracy=ON_H200,
+        example=Example(
+            {attention_mask: "causal", n_cc: 9, of: 4096}, "1.1099", derived="1 + (150 + 300) / 4096"
+        ),
+    )
+    for of, variant in ((s, "kernel"), (s_att, "documents"))
 )  # fmt: skip
 
 scores = Formula(
@@ -186,11 +192,10 @@ KERNEL = (
     backward_share,
     forward_exponentials,
     backward_exponentials,
-    short_sequences,
     forward_core,
     backward_core,
 )
 #: Of one kernel by itself, and of the layers of a step.
-ALONE = (*KERNEL, kernel_scores, kernel_work, forward_time, backward_time)
-STEP = (*KERNEL, scores)
-FORMULAS = (*KERNEL, scores, kernel_scores, kernel_work, forward_time, backward_time)
+ALONE = (*KERNEL, short_sequences, kernel_scores, kernel_work, forward_time, backward_time)
+STEP = (*KERNEL, short_documents, scores)
+FORMULAS = (*KERNEL, short_sequences, short_documents, scores, *ALONE[len(KERNEL) + 1 :])

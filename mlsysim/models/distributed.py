@@ -46,10 +46,11 @@ from mlsysim.models.training_memory import (
     PER_OPERATOR,
     TrainingMemoryModel,
 )
-from mlsysim.symbolic import Mod, Requirement, System, swapped
+from mlsysim.symbolic import Mod, Requirement, System, swapped, token
 from mlsysim.symbols.activations import v_chunks
 from mlsysim.symbols.hardware import n_fleet, n_node
 from mlsysim.symbols.mixers import L_st
+from mlsysim.symbols.step import s_doc
 from mlsysim.symbols.training import b, c_cp, e, g, p, r_dp, t, t_e
 from mlsysim.symbols.workload import s
 
@@ -61,7 +62,7 @@ DISTRIBUTED = swapped(
         *collectives.REACHED,
         expert_exchange.exchange_links_reached,
         expert_exchange.distinct_nodes,
-        *mixers.TRAINED,
+        *mixers.PACKED,
         *mixer_times.SHARDED,
         *transformer_flops.FORMULAS,
         moe_routing.exchanges_per_layer,
@@ -220,6 +221,7 @@ class DistributedModel(PerformanceModel):
         "dispatch_dtype",
         "combine_dtype",
         "attention_mask",
+        "document_len",
         "flop_convention",
         "node_limit",
         "congestion_factor",
@@ -243,6 +245,7 @@ class DistributedModel(PerformanceModel):
         "dispatch_dtype": "as_precision",
         "combine_dtype": "as_precision",
         "attention_mask": "causal",
+        "document_len": 0,
         "flop_convention": "counted",
         "congestion_factor": 1.0,
         "straggler_factor": 1.0,
@@ -285,6 +288,11 @@ class DistributedModel(PerformanceModel):
             "must be a multiple of {pp_size} where stages are interleaved ({interleaved_stages})",
         ),
         Requirement(s, Eq(Mod(s, c_cp), 0), "must be a multiple of {cp_size}"),
+        Requirement(
+            s_doc,
+            Eq(s_doc, 0) | ((s_doc >= 1 * token) & (s_doc <= s)),
+            "must be between 1 and {seq_len}, or 0 where a sequence is one document",
+        ),
         Requirement(
             n_fleet,
             (n_fleet <= n_node) | Eq(Mod(n_fleet, n_node), 0),

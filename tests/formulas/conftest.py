@@ -213,8 +213,10 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         point |= dict.fromkeys({"trainable_fraction"} & names, 1.0)
     if (point.get("kv_lora_rank") or point.get("compressed_layers")) and point.get("lora_target_modules") == 0:
         point["lora_target_modules"] = rng.choice([1.0, 2.0])
-    if "window_reach" in point:
+    if {"window_reach", "seq_len"} <= names:
         point["window_reach"] = min(point["window_reach"], point["seq_len"])
+    if point.get("document_len"):
+        point["document_len"] = min(max(1.0, point["document_len"]), point["seq_len"])
     if point.get("sliding_layers") and "sliding_window" in point:
         point["sliding_window"] = point["sliding_window"] or 512.0
     point |= {name: min(point[name], 2.0) for name in SPREADS & names}
