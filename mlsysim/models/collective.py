@@ -16,7 +16,14 @@ from mlsysim.symbols.network import delta_c, n_c
 from mlsysim.symbols.routing import n_rank
 
 _LINKS = ("node_bandwidth", "switch_reduces", "direct_mesh")
-_FABRIC = ("fabric_bandwidth", "fabric_latency", "oversubscription", "accelerators_per_pod")
+_FABRIC = (
+    "fabric_bandwidth",
+    "fabric_latency",
+    "oversubscription",
+    "accelerators_per_pod",
+    "low_latency_bandwidth",
+    "bulk_start",
+)
 _EXCHANGE = ("collective_time", "copy_bytes", "fabric_bytes", "link_bytes")
 _RINGS = "Within a node median 5.1% on links that no constant but two latencies was fitted on; between nodes derived."
 _FORWARDED = "One copy per node, sent on over its links: median 5.2% on a configuration left out of the fit."
@@ -107,6 +114,8 @@ class CollectiveModel(PerformanceModel):
         "switch_reduces": 0.0,
         "direct_mesh": 0,
         "accelerators_per_pod": 0,
+        "low_latency_bandwidth": 0.0,
+        "bulk_start": 0.0,
     }
     requirements = (
         Requirement(

@@ -359,6 +359,8 @@ class MemoryExpansionModel(PerformanceModel):
                 "fabric_latency",
                 "oversubscription",
                 "accelerators_per_pod",
+                "low_latency_bandwidth",
+                "bulk_start",
             ),
         ),
         "fabric": replace(ServingModel.slots["fabric"], asks=("isl",)),
