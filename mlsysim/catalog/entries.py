@@ -300,6 +300,9 @@ class Fabric(Entry):
     accelerators_per_pod : Value, optional
         Accelerators below the oversubscribed level, which have full bisection among them; those of a node where
         left out.
+    low_latency_bandwidth, bulk_start : Value, optional
+        Rate of an all-reduce by the protocol of short messages, and start of one by that of long ones, where a fabric
+        has two.
     """
 
     what: ClassVar[str] = "fabric"
@@ -308,6 +311,8 @@ class Fabric(Entry):
     latency: Seconds
     oversubscription: Count
     accelerators_per_pod: Count | None = None
+    low_latency_bandwidth: BytesPerSecond | None = None
+    bulk_start: Seconds | None = None
 
     def value_of(self, name: str, precision: str) -> Value | None:
         """See :meth:`Entry.value_of`; what its bandwidth and latency are called outside it."""

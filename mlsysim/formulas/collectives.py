@@ -25,6 +25,7 @@ from mlsysim.symbols.network import (
     beta_bus,
     beta_c,
     beta_l,
+    beta_ll,
     beta_near,
     beta_port,
     beta_x,
@@ -37,6 +38,7 @@ from mlsysim.symbols.network import (
     n_pod,
     t_wire,
     tau_aa,
+    tau_bulk,
     tau_ch,
     tau_coll,
     tau_sw,
@@ -52,7 +54,13 @@ RINGS = (
     "5.1% and 6.4% (docs/validation.md)."
 )
 EXCHANGES = "DeepEP on H800 and B200: median 5.2% on a configuration left out of the fit (docs/validation.md)."
-DERIVED = "Within a node " + RINGS + " Between nodes derived, against no published row."
+DERIVED = "Within a node " + RINGS + " Between nodes derived; RCCL over two to eight nodes: 7.8 to 13%."
+TREES = (
+    "Two trees between nodes, a chain in each, whose links carry everything there and back; of two nodes each sends "
+    "half up and half down. What it reaches of a ring's bandwidth is that of NCCL's tuner, and not fitted. On a fabric "
+    "with a protocol of short messages the faster of both: that one, or the other after its start."
+)
+TWO_NODES = "31 all-reduces over two nodes on TCP, constants of the fabric calibrated there: median 4.6%, worst 15%."
 #: Channels that reduce in the switches, of those there are; and what a tree reaches of a ring's bandwidth.
 SWITCH_CHANNELS, TREE_SHARE = 15 / 16, 0.92
 
@@ -116,17 +124,29 @@ def ring_pass(ranks: Any, message: Any, bandwidth: Any, steps: Any, chunk: Any) 
     return tau_coll + steps + pipelined((ranks - 1 / 2) / ranks * message / bandwidth, chunk)
 
 
+def two_protocols(ranks: Any, near: Any) -> Any:
+    """Tell whether an all-reduce leaves a node for a fabric where short messages have a protocol of their own."""
+    return And(ranks > near, beta_ll > 0)
+
+
 def ring_all_reduce(ranks: Any, near: Any, message: Any, bandwidth: Any, steps: Any, chunk: Any) -> Any:
     """All-reduce around a ring: two passes, with one more step between nodes in each."""
     further = when(ranks > near, 2 * Max(0, alpha - alpha_node))
-    return tau_coll + 2 * steps + further + pipelined((2 * ranks - 3 / 2) / ranks * message / bandwidth, chunk)
+    wire = (2 * ranks - 3 / 2) / ranks * message / bandwidth
+    usual = tau_coll + 2 * steps + further + pipelined(wire, chunk)
+    return when(two_protocols(ranks, near), tau_bulk + wire, usual)
 
 
-def tree_all_reduce(ranks: Any, near: Any, message: Any, bandwidth: Any, chunk: Any) -> Any:
-    """All-reduce over two trees between nodes, and a chain in each; of two nodes each sends half up and half down."""
+def tree_all_reduce(ranks: Any, near: Any, message: Any, bandwidth: Any, links: Any, chunk: Any) -> Any:
+    """All-reduce over two trees between nodes, and a chain in each; of two nodes each sends half up and half down.
+
+    A fabric may have a protocol of short messages, which start at once and travel slowly: the faster one is taken.
+    """
     passes = when(And(ranks > near, ranks <= 2 * near), 1, 2 / TREE_SHARE)
     steps = 2 * ((Max(1, near) - 1) * alpha_node + log(ranks / near) / log(2) * alpha)
-    return tau_coll + steps + pipelined(passes * message / bandwidth, chunk)
+    wire = message * Max(passes / bandwidth, 2 / (TREE_SHARE * links))
+    short, usual = steps + message / beta_ll, tau_coll + steps + pipelined(wire, chunk)
+    return when(two_protocols(ranks, near), Min(short, tau_bulk + wire), usual)
 
 
 def switch_all_reduce(ranks: Any, stride: Any, message: Any, otherwise: Any) -> Any:
@@ -261,11 +281,12 @@ ring_reduction = Formula(
     sent(n_c, V_c, ring_all_reduce(n_c, n_near, V_c, beta_c, alpha_c, tau_ch)),
     title="All-reduce around a ring",
     source=Source(THAKUR, "section 4.5"),
-    assumes="A reduce-scatter and an all-gather, with one more step between nodes in each.",
+    assumes="A reduce-scatter and an all-gather, with one more step between nodes in each. Long messages alone, where "
+    "short ones have a protocol of their own between nodes.",
     accuracy=DERIVED,
     example=Example(
         {n_c: 8, n_near: 8, V_c: 256, beta_c: 387, alpha_c: 6.16, tau_coll: 4.3, tau_ch: 4.3, alpha: 14,
-         alpha_node: 0.88},
+         alpha_node: 0.88, beta_ll: 0, tau_bulk: 0},
         "1.31713 ms",
         derived="0.0043 + 2 * 0.00616 + 14.5 / 8 * 256 / 387 + sqrt(2 * 0.0043 * 14.5 / 8 * 256 / 387)",
     ),
@@ -273,19 +294,19 @@ ring_reduction = Formula(
 
 tree_reduction = Formula(
     T_tree,
-    sent(n_c, V_c, tree_all_reduce(n_c, n_near, V_c, beta_c, tau_ch)),
+    sent(n_c, V_c, tree_all_reduce(n_c, n_near, V_c, beta_c, beta_near, tau_ch)),
     title="All-reduce over trees",
     source=NCCL,
-    assumes="Two trees between nodes, a chain in each. What it reaches of a ring's bandwidth is that of NCCL's tuner, "
-    "and not fitted.",
-    accuracy="Derived, against no published row.",
+    assumes=TREES,
+    accuracy=TWO_NODES,
     example=Example(
-        {n_c: 64, n_near: 8, V_c: 256, beta_c: 354, tau_coll: 4.3, tau_ch: 18.3, alpha: 14, alpha_node: 0.88},
+        {n_c: 64, n_near: 8, V_c: 256, beta_c: 354, beta_near: 387, tau_coll: 4.3, tau_ch: 18.3, alpha: 14,
+         alpha_node: 0.88, beta_ll: 0, tau_bulk: 0},
         "1.91259 ms",
         derived="0.0043 + 2 * (7 * 0.00088 + 3 * 0.014) + 2 * 256 / (0.92 * 354) + sqrt(2 * 0.0183 * 2 * 256 / "
         "(0.92 * 354))",
     ),
-)
+)  # fmt: skip
 
 switch_reduction = Formula(
     T_nvls,

@@ -17,6 +17,8 @@ from mlsysim.formulas.collectives import (
     DERIVED,
     EXCHANGES,
     NCCL,
+    TREES,
+    TWO_NODES,
     chunk_latency,
     meshed,
     near_ranks,
@@ -65,6 +67,7 @@ from mlsysim.symbols.hardware import alpha, alpha_node, n_node, oversubscription
 from mlsysim.symbols.network import (
     beta_a,
     beta_l,
+    beta_ll,
     beta_near,
     beta_port,
     beta_x,
@@ -76,6 +79,7 @@ from mlsysim.symbols.network import (
     n_pod,
     node_limit,
     tau_0,
+    tau_bulk,
     tau_coll,
     tau_sw,
 )
@@ -257,11 +261,12 @@ ring_reduction = Formula(
     ),
     title="One all-reduce of one group around a ring",
     source=Source(THAKUR, "section 4.5"),
-    assumes="A reduce-scatter and an all-gather, with one more step between nodes in each.",
+    assumes="A reduce-scatter and an all-gather, with one more step between nodes in each. Long messages alone, where "
+    "short ones have a protocol of their own between nodes.",
     accuracy=DERIVED,
     example=Example(
         {n_g[group]: 8, nu_g[group]: 8, S_g[group]: 256, beta_g[group]: 387, alpha_g[group]: 6.16, tau_coll: 4.3,
-         tau_g[group]: 4.3, alpha: 14, alpha_node: 0.88},
+         tau_g[group]: 4.3, alpha: 14, alpha_node: 0.88, beta_ll: 0, tau_bulk: 0},
         "1.31713 ms",
         derived="0.0043 + 2 * 0.00616 + 14.5 / 8 * 256 / 387 + sqrt(2 * 0.0043 * 14.5 / 8 * 256 / 387)",
     ),
@@ -269,15 +274,18 @@ ring_reduction = Formula(
 
 tree_reduction = Formula(
     t_tree_g[group],
-    sent(n_g[group], S_g[group], tree_all_reduce(n_g[group], nu_g[group], S_g[group], beta_g[group], tau_g[group])),
+    sent(
+        n_g[group],
+        S_g[group],
+        tree_all_reduce(n_g[group], nu_g[group], S_g[group], beta_g[group], links_g[group], tau_g[group]),
+    ),
     title="One all-reduce of one group over trees",
     source=NCCL,
-    assumes="Two trees between nodes, a chain in each. What it reaches of a ring's bandwidth is that of NCCL's tuner, "
-    "and not fitted.",
-    accuracy="Derived, against no published row.",
+    assumes=TREES,
+    accuracy=TWO_NODES,
     example=Example(
-        {n_g[group]: 64, nu_g[group]: 8, S_g[group]: 256, beta_g[group]: 354, tau_coll: 4.3, tau_g[group]: 18.3,
-         alpha: 14, alpha_node: 0.88},
+        {n_g[group]: 64, nu_g[group]: 8, S_g[group]: 256, beta_g[group]: 354, links_g[group]: 387, tau_coll: 4.3,
+         tau_g[group]: 18.3, alpha: 14, alpha_node: 0.88, beta_ll: 0, tau_bulk: 0},
         "1.91259 ms",
         derived="0.0043 + 2 * (7 * 0.00088 + 3 * 0.014) + 2 * 256 / (0.92 * 354) + sqrt(2 * 0.0183 * 2 * 256 / "
         "(0.92 * 354))",

@@ -18,11 +18,15 @@ from mlsysim.models.shape import (
     COUNTED_SERVED,
     DECODES,
     DRIVEN,
+    FABRIC,
     LATENT_ADAPTERS,
+    LINKS,
     NO_SOURCES,
     NO_WINDOW,
+    NODE,
     OPTIONAL_PASS_SHAPE,
     PASS_SHAPE,
+    PLACED,
     SHAPE_REQUIREMENTS,
     SHARED_KV_HEADS,
     SHARED_MIXERS,
@@ -50,8 +54,6 @@ from mlsysim.symbols.training import e, p, t
 from mlsysim.symbols.workload import E, L, L_moe, d_e, d_ff, d_sh, s
 
 _DEVICE = ("memory_bandwidth", "peak_flops", "attention_peak_flops", "memory_capacity", "driver_memory")
-_LINKS = ("node_bandwidth", "switch_reduces", "direct_mesh")
-_FABRIC = ("fabric_bandwidth", "fabric_latency", "oversubscription", "accelerators_per_pod")
 _HELD = (
     mixers.mixer_matrices,
     continuous_batching.stored_weights,
@@ -98,11 +100,8 @@ ENGINE_DEFAULTS = {
     "num_speculative_tokens": 0,
     "attention_mask": "causal",
     "congestion_factor": 1.0,
-    "accelerators_per_node": 8,
     "driver_memory": 0,
-    "accelerators_per_pod": 0,
-    "switch_reduces": 0.0,
-    "direct_mesh": 0,
+    **PLACED,
     **OPTIONAL_PASS_SHAPE,
     **NO_WINDOW,
     **NO_SOURCES,
@@ -236,11 +235,11 @@ class IterationModel(PerformanceModel):
         ),
         "hardware": Slot(
             Accelerator,
-            (*_DEVICE, *_LINKS),
+            (*_DEVICE, *LINKS),
         ),
-        "node": Slot(Node, (*_DEVICE, *_LINKS, "accelerators_per_node")),
-        "fleet": Slot(Fleet, (*_DEVICE, *_LINKS, "accelerators_per_node", *_FABRIC)),
-        "fabric": Slot(Fabric, _FABRIC, default="InfiniBand_NDR"),
+        "node": Slot(Node, (*_DEVICE, *LINKS, *NODE)),
+        "fleet": Slot(Fleet, (*_DEVICE, *LINKS, *NODE, *FABRIC)),
+        "fabric": Slot(Fabric, FABRIC, default="InfiniBand_NDR"),
         "stack": stack_slot(
             (
                 "efficiency",

@@ -434,6 +434,25 @@ def _uncrossed(wanted: str, fabric: bool) -> tuple[Requirement, ...]:
     return (Requirement(n_fleet, Eq(n_fleet, 1), text), Requirement(t, Eq(engine, 1), text))
 
 
+#: What devices say of the links among them, nodes of their size, and fabrics of themselves; and what holds elsewhere.
+LINKS = ("node_bandwidth", "switch_reduces", "direct_mesh")
+NODE = ("accelerators_per_node",)
+FABRIC = (
+    "fabric_bandwidth",
+    "fabric_latency",
+    "oversubscription",
+    "accelerators_per_pod",
+    "low_latency_bandwidth",
+    "bulk_start",
+)
+PLACED = {
+    "accelerators_per_node": 8,
+    "accelerators_per_pod": 0,
+    "low_latency_bandwidth": 0.0,
+    "bulk_start": 0.0,
+    "switch_reduces": 0.0,
+    "direct_mesh": 0,
+}
 #: Links whose speed is not asked for in layouts that use none.
 UNCROSSED = {
     name: _uncrossed(name, name.startswith("fabric"))

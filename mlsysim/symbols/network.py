@@ -50,6 +50,20 @@ alpha_aa = variable(
 tau_sw = variable(
     "switch_latency", r"\tau_{\mathrm{sw}}", "µs", "What a reduction in the switches takes beside.", nonnegative()
 )
+beta_ll = variable(
+    "low_latency_bandwidth",
+    r"\beta_{\mathrm{LL}}",
+    "GB/s",
+    "Rate of an all-reduce between nodes by the protocol of short messages; 0 where one protocol serves all.",
+    nonnegative(),
+)
+tau_bulk = variable(
+    "bulk_start",
+    r"\tau_{\mathrm{bulk}}",
+    "µs",
+    "Start of an all-reduce between nodes by the protocol of long messages, where short ones have another.",
+    nonnegative(),
+)
 tau_0 = variable(
     "exchange_latency",
     r"\tau_{\mathrm{ex}}",

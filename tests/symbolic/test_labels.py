@@ -16,7 +16,7 @@ OURS = [name for names in DECLARED for name in declaration_order() if name in na
 WORDS = {
     "all", "at", "bare", "base", "bias", "bit", "bus", "busy", "by", "cast", "copy", "core", "cost", "edge", "end",
     "even", "fill", "fit", "free", "full", "gain", "grid", "head", "hit", "host", "hot", "idle", "in", "is", "kept",
-    "key", "lag", "last", "link", "live", "load", "loop", "loss", "mask", "max", "mean", "mesh", "near", "node",
+    "key", "lag", "last", "link", "live", "load", "loop", "loss", "low", "mask", "max", "mean", "mesh", "near", "node",
     "norm", "of", "one", "only", "own", "pad", "page", "pair", "part", "peak", "per", "pod", "poll", "pool", "port",
     "rank", "rate", "read", "rest", "ring", "room", "row", "rows", "rule", "run", "scan", "send", "sent", "size",
     "slot", "step", "swap", "tax", "tied", "tile", "time", "to", "tree", "two", "up", "wait", "wide", "wire", "work",
