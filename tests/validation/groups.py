@@ -27,6 +27,7 @@ from validation import (
     serving_silicon,
     simulated_queue,
     training_peaks,
+    training_steps,
 )
 from validation.checks import Group
 
@@ -53,6 +54,7 @@ GROUPS: tuple[Group, ...] = (
     *published_servers.GROUPS,
     *serving_silicon.GROUPS,
     *published_steps.GROUPS,
+    *training_steps.GROUPS,
     *measured_steps.GROUPS,
     *published_expert_parallel.GROUPS,
     *published_finetuning.GROUPS,
