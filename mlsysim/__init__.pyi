@@ -903,6 +903,8 @@ class _ServingInputs(TypedDict, total=False):
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
+    low_latency_bandwidth: float | str | Quantity[Any]
+    bulk_start: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
     expert_efficiency: float | str | Quantity[Any]
     weight_only_expert_efficiency: float | str | Quantity[Any]
@@ -987,6 +989,7 @@ class _ServingResult(Result):
     between_stopping_prompts: float
     bidirectional: float
     blockless_layers: float
+    bulk_start: Quantity[Any]
     bunch_size: Quantity[Any]
     burst_prompts: float
     burst_stall: Quantity[Any]
@@ -1314,6 +1317,7 @@ class _ServingResult(Result):
     lora_time: Quantity[Any]
     lora_zipf: float
     lost_bunch_share: float
+    low_latency_bandwidth: Quantity[Any]
     matched_goodput_per_accelerator: Quantity[Any]
     max_loras: float
     max_num_batched_tokens: Quantity[Any]
@@ -2116,6 +2120,8 @@ class _IterationInputs(TypedDict, total=False):
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
+    low_latency_bandwidth: float | str | Quantity[Any]
+    bulk_start: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
     expert_efficiency: float | str | Quantity[Any]
     weight_only_expert_efficiency: float | str | Quantity[Any]
@@ -2174,6 +2180,7 @@ class _IterationResult(Result):
     attention_sinks: float
     bidirectional: float
     blockless_layers: float
+    bulk_start: Quantity[Any]
     busy_stages: float
     c10_lora_log_rank: float
     c10_loras: float
@@ -2363,6 +2370,7 @@ class _IterationResult(Result):
     lora_target_modules: str
     lora_time: Quantity[Any]
     lora_zipf: float
+    low_latency_bandwidth: Quantity[Any]
     max_batch_size: Quantity[Any]
     max_loras: float
     max_num_batched_tokens: Quantity[Any]
@@ -2830,6 +2838,8 @@ class _DistributedInputs(TypedDict, total=False):
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
+    low_latency_bandwidth: float | str | Quantity[Any]
+    bulk_start: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
     step_flop_energy: float | str | Quantity[Any]
     expert_product_ratio: float | str | Quantity[Any]
@@ -2920,6 +2930,7 @@ class _DistributedResult(Result):
     blockless_layers: float
     bubble_fraction: float
     bubble_time: Quantity[Any]
+    bulk_start: Quantity[Any]
     busy_share: float
     capacity_factor: float
     captured_share: float
@@ -3209,6 +3220,7 @@ class _DistributedResult(Result):
     loss_kernel: str
     loss_memory: Quantity[Any]
     loss_time: Quantity[Any]
+    low_latency_bandwidth: Quantity[Any]
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
@@ -3674,6 +3686,8 @@ class _ExpertParallelInputs(TypedDict, total=False):
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
+    low_latency_bandwidth: float | str | Quantity[Any]
+    bulk_start: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
     step_flop_energy: float | str | Quantity[Any]
     expert_product_ratio: float | str | Quantity[Any]
@@ -3779,6 +3793,7 @@ class _ExpertParallelResult(Result):
     break_even_tokens: Quantity[Any]
     bubble_fraction: float
     bubble_time: Quantity[Any]
+    bulk_start: Quantity[Any]
     busy_share: float
     capacity_factor: float
     captured_share: float
@@ -4091,6 +4106,7 @@ class _ExpertParallelResult(Result):
     loss_memory: Quantity[Any]
     loss_pool: Quantity[Any]
     loss_time: Quantity[Any]
+    low_latency_bandwidth: Quantity[Any]
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
@@ -4655,6 +4671,8 @@ class _EconomicsInputs(TypedDict, total=False):
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
+    low_latency_bandwidth: float | str | Quantity[Any]
+    bulk_start: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
     step_flop_energy: float | str | Quantity[Any]
     expert_product_ratio: float | str | Quantity[Any]
@@ -4803,6 +4821,7 @@ class _EconomicsResult(Result):
     bottleneck: str
     bubble_fraction: float
     bubble_time: Quantity[Any]
+    bulk_start: Quantity[Any]
     bunch_size: Quantity[Any]
     burst_prompts: float
     burst_stall: Quantity[Any]
@@ -5352,6 +5371,7 @@ class _EconomicsResult(Result):
     loss_memory: Quantity[Any]
     loss_time: Quantity[Any]
     lost_bunch_share: float
+    low_latency_bandwidth: Quantity[Any]
     maintenance_cost: Quantity[Any]
     maintenance_rate: Quantity[Any]
     master_bytes: Quantity[Any]
@@ -6117,6 +6137,8 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
+    low_latency_bandwidth: float | str | Quantity[Any]
+    bulk_start: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
     step_flop_energy: float | str | Quantity[Any]
     expert_product_ratio: float | str | Quantity[Any]
@@ -6257,6 +6279,7 @@ class _MemoryExpansionResult(Result):
     blocking_link_traffic: Quantity[Any]
     blockless_layers: float
     bubble_time: Quantity[Any]
+    bulk_start: Quantity[Any]
     bunch_size: Quantity[Any]
     burst_prompts: float
     burst_stall: Quantity[Any]
@@ -6749,6 +6772,7 @@ class _MemoryExpansionResult(Result):
     loss_kernel: str
     loss_time: Quantity[Any]
     lost_bunch_share: float
+    low_latency_bandwidth: Quantity[Any]
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
@@ -7213,6 +7237,8 @@ class _KernelInputs(TypedDict, total=False):
     product_rows: float | str | Quantity[Any]
     product_columns: float | str | Quantity[Any]
     product_inner: float | str | Quantity[Any]
+    product_groups: float | str | Quantity[Any]
+    group_imbalance: float | str | Quantity[Any]
     precision: str
     weight_dtype: str
     compute_dtype: str
@@ -7267,6 +7293,8 @@ class _KernelResult(Result):
     forward_core_share: float
     forward_core_time: Quantity[Any]
     forward_exponentials: float
+    group_imbalance: float
+    groups_with_rows: float
     head_dim: float
     heads: float
     hidden_bytes: Quantity[Any]
@@ -7275,6 +7303,7 @@ class _KernelResult(Result):
     kernel_flops: Quantity[Any]
     kernel_rate: Quantity[Any]
     kernel_time: Quantity[Any]
+    largest_group_tiles: float
     launch_time: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_efficiency: float
@@ -7285,16 +7314,19 @@ class _KernelResult(Result):
     precision: str
     product_bytes: Quantity[Any]
     product_columns: float
+    product_groups: float
     product_inner: float
     product_input_bytes: Quantity[Any]
     product_rows: float
     quantization_time: Quantity[Any]
     ridge_point: Quantity[Any]
+    row_tiles: float
     scored_pair_flops: Quantity[Any]
     scores_per_token: Quantity[Any]
     scores_share: float
     seq_len: Quantity[Any]
     short_sequence_factor: float
+    smallest_group_tiles: float
     tdp: Quantity[Any]
     tile_efficiency: float
     weight_bytes: Quantity[Any]
@@ -7327,6 +7359,8 @@ class _CollectiveInputs(TypedDict, total=False):
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
+    low_latency_bandwidth: float | str | Quantity[Any]
+    bulk_start: float | str | Quantity[Any]
     fleet_size: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
     fabric_efficiency: float | str | Quantity[Any]
@@ -7345,6 +7379,7 @@ class _CollectiveResult(Result):
     active_experts_per_token: float
     all_to_all_start: Quantity[Any]
     all_to_all_step: Quantity[Any]
+    bulk_start: Quantity[Any]
     bus_bandwidth: Quantity[Any]
     chunk_latency: Quantity[Any]
     collective_bandwidth: Quantity[Any]
@@ -7371,6 +7406,7 @@ class _CollectiveResult(Result):
     hidden_dim: float
     link_bytes: Quantity[Any]
     link_efficiency: float
+    low_latency_bandwidth: Quantity[Any]
     message_bytes: Quantity[Any]
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
@@ -7678,9 +7714,11 @@ class _SystemsNodes(_catalog.Group):
     AWS_trn2_48xlarge: _catalog.Node
     AWS_p4d_24xlarge: _catalog.Node
     AWS_p5_48xlarge: _catalog.Node
+    GCP_a3_megagpu_8g: _catalog.Node
     Grand_Teton_H100: _catalog.Node
 class _SystemsFabrics(_catalog.Group):
     Ethernet_100G_TCP: _catalog.Fabric
+    GPUDirect_TCPXO: _catalog.Fabric
     PCIe_4_x16: _catalog.Fabric
     PCIe_5_x16: _catalog.Fabric
     InfiniBand_HDR: _catalog.Fabric
@@ -7689,6 +7727,7 @@ class _SystemsFabrics(_catalog.Group):
     RoCE_400G: _catalog.Fabric
     Meta_RoCE_400G: _catalog.Fabric
 class _SystemsClusters(_catalog.Group):
+    A3_Mega_16: _catalog.Fleet
     Research_256: _catalog.Fleet
     SuperPOD_A100: _catalog.Fleet
     SuperPOD_H100: _catalog.Fleet
@@ -7772,8 +7811,10 @@ class _Stacks(_catalog.Group):
     cuBLAS_A100: _catalog.Stack
     cuBLAS_H100: _catalog.Stack
     cuBLAS_B200: _catalog.Stack
+    PyTorch_grouped_H200: _catalog.Stack
     NCCL_A100: _catalog.Stack
     NCCL_H100: _catalog.Stack
+    RCCL_MI300X: _catalog.Stack
     NCCL_B200: _catalog.Stack
     DeepEP: _catalog.Stack
 Stacks: _Stacks
