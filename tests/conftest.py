@@ -108,7 +108,7 @@ def pytest_configure(config):
 def pytest_report_header(config):
     if config.getoption("long"):
         return "every test, at full size"
-    return f"quick tests; those marked long and {', '.join(f'tests/{name}' for name in LONG_FOLDERS)} need --long"
+    return "quick tests, with a few of the parameters of each; --long has every test, see tests/README.md"
 
 
 def pytest_ignore_collect(collection_path, config):

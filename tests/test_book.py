@@ -275,7 +275,7 @@ def test_every_link_leads_somewhere(pages):
 def test_markdown_leaves_the_mathematics_alone(pages):
     """GitHub looks for mathematics after Markdown has run: nothing in it may mean anything to Markdown."""
     reader = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-    for name, content in pages.items():
+    for name, content in sampled(pages.items(), lambda page: page[0]):
         if name.endswith(".md"):
             blocks = [token for token in reader.parse(content) if token.type == "inline"]
             read = "\n".join("".join("\n" if c.type == "softbreak" else c.content for c in b.children) for b in blocks)

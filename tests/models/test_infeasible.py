@@ -183,6 +183,7 @@ def test_a_deployment_is_explained_whole(variant):
 SERVERS = [case for case in POINTS if case in DEPLOYMENTS and "max_num_seqs" in POINTS[case]]
 
 
+@pytest.mark.long(quick=4)
 @pytest.mark.parametrize("case", [case for case in SERVERS if case not in CHAINS], ids=str)
 @pytest.mark.parametrize(
     "given",

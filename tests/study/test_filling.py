@@ -225,6 +225,7 @@ def shortened(file):
     file.write_bytes(file.read_bytes()[:-1])
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("damage", rest_long([removed, flipped, shortened], quick=1))
 @pytest.mark.parametrize("chunk", CHUNKS, ids="/".join)
 def test_a_changed_chunk_is_computed_again(whole, tmp_path, chunk, damage):

@@ -60,6 +60,7 @@ def test_every_output_equals_solve(model, given):
         assert float(found[name]) == pytest.approx(solved.canonical(name), rel=1e-12)
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("variant", rest_long(ServingModel.variants, quick=2))
 def test_a_plain_call_takes_as_long_as_solve(variant):
     """Where JAX follows nothing, nothing is compiled by XLA: a deployment took a minute of a processor."""

@@ -305,6 +305,7 @@ CROWDED = {
 }  # fmt: skip
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize(("model", "given"), CROWDED.values(), ids=CROWDED)
 def test_what_binds_is_named_in_numbers_with_the_nearest_layouts_that_fit(model, given):
     """Each layout that is named fits, whichever command asks."""

@@ -65,6 +65,7 @@ def test_the_clock_does_not_choose_the_method(monkeypatch, n, at_once, compiling
     assert certificate.proven
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("seed", [3, 11, 20])
 def test_the_clock_does_not_change_what_bounds_prove(monkeypatch, seed):
     monkeypatch.setattr(module, "AT_ONCE", 0.0)
