@@ -180,10 +180,12 @@ class Stack(Entry):
 
     what: ClassVar[str] = "stack"
     by_precision: ClassVar[frozenset[str]] = frozenset({"efficiency", "expert_efficiency"})
-    gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "step_flop_energy": ("efficiency",),
-        "attention_kernel_share": ("attention_efficiency",),
+    #: Shares that a law says unless they are given, and what the law rests on; it needs all of it.
+    laws: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "efficiency": ("step_flop_energy", "power_limit"),
+        "attention_efficiency": ("attention_kernel_share", "exponential_rate"),
     }
+    gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = {law: (share,) for share, (law, _) in laws.items()}
     flags: ClassVar[frozenset[str]] = frozenset(
         {
             "grouped_experts",
