@@ -385,7 +385,7 @@ class Accelerator(WithMemory):
     clock, exponentials_per_clock : Value, optional
         Clock of a multiprocessor under load, and exponentials that it computes in each; 16 where left out.
     compute_capability : Value, optional
-        How its products are programmed, as NVIDIA numbers it.
+        CUDA compute capability, by which kernels differ.
     switch_reduces : Value, optional
         Share of the links' rate at which the switches between its neighbours reduce; 0 where they do not.
     direct_mesh : Value, optional

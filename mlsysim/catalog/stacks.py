@@ -113,19 +113,19 @@ class Stack(Entry):
         Share of the peak rate that products reach at 8 bit over that at 16 bit.
     step_flop_energy, expert_product_ratio : Value, optional
         Energy of an operation in a training step, by which the power of a board holds products down, and rate of the
-        products of routed experts over that of the others.
+        products of routed experts over that of dense ones (``expert_efficiency`` is a share of the peak in serving).
     attention_kernel_share, elementwise_efficiency : Value, optional
         Rate of attention in a step over that of its kernel alone, and share of the memory bandwidth that element-wise
         code reaches.
     two_batch_hidden_share, hidden_traffic_cost, slice_cost : Value, optional
-        Share of the exchanges that another micro-batch hides, what hidden traffic of weights adds over its own time,
-        and what each doubling of slices adds to a step.
+        Share of the exchanges that another micro-batch hides, slowdown of computing by hidden traffic over the time of
+        that traffic, and increase of a step for each doubling of slices.
     host_operation_time : Value, optional
         Time the host takes to launch one operation of a training step.
     layer_operations, moe_layer_operations, expert_operations : Value, optional
         Operations launched for a layer without experts, for one with experts beside these, and for one expert.
     dispatcher, all_to_all_operations : Choice and Value, optional
-        How tokens are sent to experts, and further operations where that is an all-to-all.
+        Launches of a dispatch to experts, and further operations where that is an all-to-all.
     grouped_experts : Value, optional
         Whether one kernel computes all experts of a rank.
     captured_share : Value, optional
@@ -180,10 +180,12 @@ class Stack(Entry):
 
     what: ClassVar[str] = "stack"
     by_precision: ClassVar[frozenset[str]] = frozenset({"efficiency", "expert_efficiency"})
-    gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "step_flop_energy": ("efficiency",),
-        "attention_kernel_share": ("attention_efficiency",),
+    #: Shares that a law says unless they are given, and what the law rests on; it needs all of it.
+    laws: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "efficiency": ("step_flop_energy", "power_limit"),
+        "attention_efficiency": ("attention_kernel_share", "exponential_rate"),
     }
+    gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = {law: (share,) for share, (law, _) in laws.items()}
     flags: ClassVar[frozenset[str]] = frozenset(
         {
             "grouped_experts",

@@ -1,4 +1,4 @@
-"""Core of attention
+"""Core attention
 
 A score costs its products and an exponential, and exponentials have a peak of their own: sixteen a clock and
 multiprocessor. Kernels differ in the share of the peak that their products reach beside them, and in what they do for
@@ -38,7 +38,7 @@ _WARPS, _BY_HAND = _is("fa2", "flash_te", "triton"), _is("fa3", "fa4")
 
 
 def _of_kernel(warps: float, by_hand: float, cudnn: float, blackwell: float, old: float, older: float) -> Any:
-    """A number of a kernel by its device: on Hopper, on Blackwell, warp by warp there, and on devices before."""
+    """A constant of a kernel by its device: on Hopper, on Blackwell, warp by warp there, and on devices before."""
     return Piecewise(
         (old, And(BLACKWELL, _WARPS)),
         (blackwell, BLACKWELL),
@@ -58,7 +58,7 @@ _ASSUMED = (
 forward_share = Formula(
     eta_f,
     _of_kernel(0.436, 0.941, 1.0, 1.0, 0.19, 0.72),
-    title="Share of the peak of a kernel's products forward",
+    title="Share of the peak that products of attention reach forward",
     source=FIGURES,
     assumes=_ASSUMED + "warps there reach what they do on Hopper.",
     accuracy=ON_H200,
@@ -68,7 +68,7 @@ forward_share = Formula(
 backward_share = Formula(
     eta_b,
     _of_kernel(0.364, 0.694, 0.645, 0.70, 0.16, 0.60),
-    title="Share of the peak of a kernel's products backward",
+    title="Share of the peak that products of attention reach backward",
     source=FIGURES,
     assumes=_ASSUMED + "before Hopper assumed.",
     accuracy=ON_H200,
@@ -78,7 +78,7 @@ backward_share = Formula(
 forward_exponentials = Formula(
     n_f,
     _of_kernel(0.73, 0.89, 1.27, 1.0, 0.73, 0.95),
-    title="Exponentials of a kernel for a score, forward",
+    title="Exponentials per score, forward",
     source=FIGURES,
     assumes=_ASSUMED + "what is no product counts as exponentials.",
     accuracy=ON_H200,
@@ -88,7 +88,7 @@ forward_exponentials = Formula(
 backward_exponentials = Formula(
     n_b,
     _of_kernel(1.57, 1.55, 1.76, 1.6, 1.57, 1.3),
-    title="Exponentials of a kernel for a score, backward",
+    title="Exponentials per score, backward",
     source=FIGURES,
     assumes=_ASSUMED + "what is no product counts as exponentials.",
     accuracy=ON_H200,
@@ -103,7 +103,7 @@ def _core(share: Any, products: Any, exponentials: Any) -> Any:
 forward_core = Formula(
     tau_f,
     _core(eta_f, 1, n_f),
-    title="Core of attention of a token, forward",
+    title="Core attention per token, forward",
     source=FIGURES,
     accuracy=ON_H200,
     example=Example(
@@ -115,7 +115,7 @@ forward_core = Formula(
 backward_core = Formula(
     tau_b,
     _core(eta_b, 2.5, n_b),
-    title="Core of attention of a token, backward",
+    title="Core attention per token, backward",
     source=FIGURES,
     assumes="Five products of the forward pass's two: scores are computed again.",
     accuracy=ON_H200,
@@ -130,7 +130,7 @@ short_sequences, short_documents = (
     Formula(
         r_s,
         1 + (150 + when(Eq(attention_mask, label(attention_mask, "causal")), when(n_cc >= 10, 500, 300))) * token / of,
-        title="Overhead of short sequences in an attention kernel",
+        title="Slowdown of attention over short sequences",
         source=FIGURES,
         variant=variant,
         assumes="As if each were so many tokens longer: blocks that start and end, and those that a mask cuts.",
@@ -145,7 +145,7 @@ short_sequences, short_documents = (
 scores = Formula(
     n_sc,
     when(attention_flops > 0, w_pair * a_r * t * L / attention_flops) / token**2,
-    title="Scores of a token",
+    title="Attention scores per token",
     source=Source("dao2022", "section 3.1"),
     variant="layers",
     assumes="Arithmetic over pairs of tokens by that of one score, in the mean over heads of all layers.",
@@ -159,7 +159,7 @@ scores = Formula(
 kernel_scores = Formula(
     n_sc,
     a * f_mask * s / token**2,
-    title="Scores of a token in one layer",
+    title="Attention scores per token in one layer",
     source=Source("dao2022", "section 3.1"),
     variant="kernel",
     example=Example({a: 32, f_mask: 0.5, s: 4096}, "65536 1/token", derived="32 * 0.5 * 4096"),
@@ -168,7 +168,7 @@ kernel_scores = Formula(
 kernel_work = Formula(
     w_pair,
     4 * flop * d_h * n_sc,
-    title="Arithmetic of attention in one layer, per token",
+    title="Arithmetic of core attention per token in one layer",
     source=Source("dao2022", "section 3.1"),
     variant="kernel",
     example=Example({d_h: 128, n_sc: 65536}, "33554432 FLOP/token", derived="4 * 128 * 65536"),
@@ -178,7 +178,7 @@ forward_time, backward_time = (
     Formula(
         whole,
         b * s * each,
-        title=f"Core of attention of some sequences, {way}",
+        title=f"Core attention of a batch in one layer, {way}",
         source=FIGURES,
         accuracy=ON_H200,
         example=Example({b: 4, s: 4096, each: 0.1}, "1.6384 ms", derived="4 * 4096 * 0.1 / 1e3"),

@@ -557,7 +557,7 @@ optimizer_update = Formula(
 slow_factor = Formula(
     kappa_step,
     straggler * (1 + c_slice * log(Max(1, n_fleet / n_node)) / log(2)),
-    title="Step over that of the mean rank of one slice",
+    title="Slowdown by stragglers and slices",
     source=Source("maxtext_tables"),
     assumes="Slices of TPUs are nodes. What their traffic over the fabric takes beside is counted by itself.",
     accuracy="22 steps on 1 to 64 slices of TPU v4, v5e and v5p.",

@@ -87,7 +87,11 @@ R_k = variable("attainable_rate", r"R_{\mathrm{k}}", "TFLOP/s", "Rate that the l
 R_got = variable("kernel_rate", r"R_{\mathrm{got}}", "TFLOP/s", "Arithmetic of a kernel over its time.", positive())
 T_k = variable("kernel_time", r"T_{\mathrm{k}}", "ms", "One kernel, its launch included.", positive())
 t_af = variable(
-    "attention_forward_time", r"t_{\mathrm{a,f}}", "ms", "Core of attention of some sequences, forward.", nonnegative()
+    "attention_forward_time",
+    r"t_{\mathrm{a,f}}",
+    "ms",
+    "Core attention of a batch in one layer, forward.",
+    nonnegative(),
 )
 t_ab = variable("attention_backward_time", r"t_{\mathrm{a,b}}", "ms", "The same of its backward pass.", nonnegative())
 kernel_bound = variable(

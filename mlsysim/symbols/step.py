@@ -170,14 +170,14 @@ chi = variable(
     "hidden_traffic_cost",
     r"\chi_{\mathrm{dp}}",
     N_COUNT,
-    "What hidden traffic of weights adds to the computing beside it, over its own time (from ZeRO-2).",
+    "Slowdown of computing by hidden traffic of weights, over the time of that traffic (from ZeRO-2).",
     between(0, 1),
 )
 c_slice = variable(
     "slice_cost",
     r"c_{\mathrm{slice}}",
     N_COUNT,
-    "What each doubling of nodes, which are slices, adds to a step.",
+    "Increase of a step for each doubling of slices, which are nodes: 0.032 is 3.2%.",
     nonnegative(),
 )
 phi_tp = variable(
@@ -279,7 +279,7 @@ tau_f = variable(
     "forward_core_time",
     r"\tau_{\mathrm{core,f}}",
     "µs/token",
-    "Core of attention of a token forward, all layers on one rank; 0 where exponentials are not known.",
+    "Core attention of a token forward, all layers on one rank; 0 where exponentials are not known.",
     nonnegative(),
 )
 tau_b = variable(

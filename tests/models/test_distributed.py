@@ -11,6 +11,8 @@ from mlsysim import DistributedModel, TrainingMemoryModel
 from mlsysim.backends import compiled
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.formulas import data_parallel_traffic
+from mlsysim.inputs.binding import bind
+from mlsysim.models import every_model
 from mlsysim.symbolic import System
 
 STEP = DistributedModel()
@@ -418,3 +420,54 @@ def test_deepseek_v3_on_its_cluster():
     # A forward pass is too short for the exchanges of its own layer.
     assert 0 < seconds(hidden, "ep_time") < 0.2 * seconds(exposed, "ep_time")
     assert seconds(exposed, "host_wait_time") < 1e-3 * seconds(exposed, "step_time")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [each for each in every_model() if {"tdp", "power_limit"} <= set(each().arguments)],
+    ids=lambda m: m.command,
+)
+def test_a_power_that_is_typed_is_the_limit_unless_that_is_given(model):
+    variant = model.example.get("variant") or next(each for each in model.variants if "tdp" in model(each).arguments)
+    asked = {name: value for name, value in model.example.items() if name != "variant"}
+    limits = [
+        bind(model(variant), {**asked, **given}).values["power_limit"]
+        for given in ({"tdp": "500 W"}, {"tdp": "0.5 kW", "power_limit": "650 W"})
+    ]
+    assert limits == [500, 650]
+
+
+def test_products_slow_down_with_the_power_and_an_efficiency_wins_over_it():
+    run = {**DENSE, "fleet_size": 8, "batch_size": 8}
+    rates = [STEP.solve(**run, **given).canonical("product_rate") / 989e12 for given in (
+        {}, {"tdp": "500 W"}, {"efficiency": 0.5}, {"efficiency": 0.5, "tdp": "500 W"}, {"power_limit": 0},
+    )]  # fmt: skip
+    law = [1 / (1 + 0.33 * 0.989 / kilowatts) for kilowatts in (0.7, 0.5)]
+    assert rates == pytest.approx([*law, 0.5, 0.5, 0.6], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"step_flop_energy": "-1 pJ/FLOP"}, "step_flop_energy='-1 pJ/FLOP': must be a finite number >= 0"),
+        ({"power_limit": "-700 W"}, "power_limit='-700 W': must be a finite number >= 0"),
+        ({"exponential_rate": -1}, "exponential_rate=-1: must be a finite number >= 0"),
+        ({"compute_capability": -9}, "compute_capability=-9: must be a finite number >= 0"),
+        ({"attention_kernel_share": -0.1}, "attention_kernel_share=-0.1: must be a finite number >= 0"),
+        ({"attention_kernel": "fa5"}, "attention_kernel='fa5': must be one of flash, eager, fused, "),
+        ({"elementwise_efficiency": 0}, "elementwise_efficiency=0: must be a finite number > 0"),
+        ({"hidden_traffic_cost": 1.5}, "hidden_traffic_cost=1.5: must be a finite number >= 0 and <= 1"),
+        ({"two_batch_hidden_share": 2}, "two_batch_hidden_share=2: must be a finite number >= 0 and <= 1"),
+        ({"slice_cost": -0.1}, "slice_cost=-0.1: must be a finite number >= 0"),
+        ({"expert_product_ratio": 0}, "expert_product_ratio=0: must be a finite number > 0"),
+        ({"moe_layer_operations": -1}, "moe_layer_operations=-1: must be a finite number >= 0"),
+        ({"all_to_all_operations": -1}, "all_to_all_operations=-1: must be a finite number >= 0"),
+        ({"dispatcher": "deepep"}, "dispatcher='deepep': must be one of fused, all_to_all"),
+        ({"pipeline_split": "uneven"}, "pipeline_split='uneven': must be one of balanced, even, auto"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_what_a_step_takes_of_stack_and_board_is_refused_where_it_makes_no_sense(bad, message):
+    with pytest.raises(InputError) as refused:
+        STEP.solve(**DENSE, fleet_size=8, batch_size=8, **bad)
+    assert str(refused.value).startswith(message)
