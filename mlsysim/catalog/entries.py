@@ -322,6 +322,8 @@ class Fabric(Entry):
 
 #: What programs get of a memory is not known of one that a call gives.
 DRIVER_GIVES_WAY: Mapping[str, tuple[str, ...]] = {"driver_memory": ("memory_capacity",)}
+#: Nor what runs take of a node of another size.
+NODE_GIVES_WAY = {**DRIVER_GIVES_WAY, "accelerators_per_segment": ("accelerators_per_node",)}
 
 
 class WithMemory(Entry):
@@ -1088,6 +1090,8 @@ class Node(Entry):
         What it holds.
     accelerators_per_node : Value
         How many it holds, which share its fast links.
+    accelerators_per_segment : Value, optional
+        How many of them a run takes that nodes do not divide.
     link_bandwidth : Value, optional
         Of one accelerator to the others of the node, one direction; where left out that of the accelerator, among as
         many as its links join.
@@ -1099,10 +1103,11 @@ class Node(Entry):
 
     what: ClassVar[str] = "node"
     by_precision: ClassVar[frozenset[str]] = Accelerator.by_precision
-    gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = DRIVER_GIVES_WAY
+    gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = NODE_GIVES_WAY
 
     accelerator: Accelerator
     accelerators_per_node: Count
+    accelerators_per_segment: Count | None = None
     link_bandwidth: BytesPerSecond | None = None
     nics: Count | None = None
     nic_bandwidth: BytesPerSecond | None = None
@@ -1138,7 +1143,7 @@ class Fleet(Entry):
 
     what: ClassVar[str] = "fleet"
     by_precision: ClassVar[frozenset[str]] = Accelerator.by_precision
-    gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = DRIVER_GIVES_WAY
+    gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = NODE_GIVES_WAY
 
     node: Node
     count: Count

@@ -10,10 +10,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, log, sqrt
+from sympy import And, Eq, Or, log, sqrt
 
-from mlsysim.symbolic import Example, Formula, Max, Min, Source, when
-from mlsysim.symbols.hardware import alpha, alpha_node, beta, beta_fabric, beta_node, n_node, oversubscription
+from mlsysim.symbolic import Example, Formula, Max, Min, Mod, Source, when
+from mlsysim.symbols.hardware import (
+    alpha,
+    alpha_node,
+    beta,
+    beta_fabric,
+    beta_node,
+    n_node,
+    n_seg,
+    oversubscription,
+)
 from mlsysim.symbols.network import (
     T_c,
     T_nvls,
@@ -55,6 +64,7 @@ RINGS = (
 )
 EXCHANGES = "DeepEP on H800 and B200: median 5.2% on a configuration left out of the fit (docs/validation.md)."
 DERIVED = "Within a node " + RINGS + " Between nodes derived; RCCL over two to eight nodes: 7.8 to 13%."
+IN_ORDER = "Ranks fill nodes in order, or segments of them where they fill neither a part of one nor whole ones."
 TREES = (
     "Two trees between nodes, a chain in each, whose links carry everything there and back; of two nodes each sends "
     "half up and half down. What it reaches of a ring's bandwidth is that of NCCL's tuner, and not fitted. On a fabric "
@@ -70,9 +80,14 @@ def all_to_all(ranks: Any, message: Any, bandwidth: Any, latency: Any) -> Any:
     return (ranks - 1) / ranks * message / bandwidth + (ranks - 1) * latency
 
 
+def takes_whole_nodes(ranks: Any) -> Any:
+    """Tell whether neighbouring ranks are a part of one node, or fill some of them."""
+    return Or(ranks <= n_node, Eq(Mod(ranks, n_node), 0))
+
+
 def near_ranks(ranks: Any, stride: Any) -> Any:
     """Ranks of a group in one node, where its neighbours stand ``stride`` ranks apart."""
-    return Min(ranks, Max(1, n_node / stride))
+    return Min(ranks, Max(1, when(Or(takes_whole_nodes(ranks * stride), n_seg <= 0), n_node, n_seg) / stride))
 
 
 def meshed(near: Any, links: Any) -> Any:
@@ -192,8 +207,8 @@ ranks_in_node = Formula(
     near_ranks(n_c, delta_c),
     title="Ranks of a group in one node",
     source=Source(THAKUR, "section 2"),
-    assumes="Ranks fill nodes in order.",
-    example=Example({n_c: 64, n_node: 8, delta_c: 2}, "4", derived="min(64, max(1, 8 / 2))"),
+    assumes=IN_ORDER,
+    example=Example({n_c: 64, n_node: 8, n_seg: 0, delta_c: 2}, "4", derived="min(64, max(1, 8 / 2))"),
 )
 
 group_links = Formula(

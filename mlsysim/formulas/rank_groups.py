@@ -16,6 +16,7 @@ from mlsysim.formulas import optimizer_states, rank_parameters, trained_paramete
 from mlsysim.formulas.collectives import (
     DERIVED,
     EXCHANGES,
+    IN_ORDER,
     NCCL,
     TREES,
     TWO_NODES,
@@ -63,7 +64,7 @@ from mlsysim.symbols.groups import (
     t_x,
     tau_g,
 )
-from mlsysim.symbols.hardware import alpha, alpha_node, n_node, oversubscription
+from mlsysim.symbols.hardware import alpha, alpha_node, n_node, n_seg, oversubscription
 from mlsysim.symbols.network import (
     beta_a,
     beta_l,
@@ -108,8 +109,8 @@ ranks_per_node = Formula(
     near_ranks(n_g[group], delta_g[group]),
     title="Ranks of one group in one node",
     source=Source(THAKUR, "section 2"),
-    assumes="Ranks fill nodes in order.",
-    example=Example({n_g[group]: 64, n_node: 8, delta_g[group]: 2}, "4", derived="min(64, max(1, 8 / 2))"),
+    assumes=IN_ORDER,
+    example=Example({n_g[group]: 64, n_node: 8, n_seg: 0, delta_g[group]: 2}, "4", derived="min(64, max(1, 8 / 2))"),
 )
 
 group_links = Formula(

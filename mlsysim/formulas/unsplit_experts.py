@@ -43,7 +43,7 @@ from mlsysim.symbols.break_even import (
 )
 from mlsysim.symbols.formats import q_a, q_c, q_u
 from mlsysim.symbols.groups import alpha_g, beta_g, n_g, q_x, t_ag_g, tau_g
-from mlsysim.symbols.hardware import B_mem, n_node, oversubscription
+from mlsysim.symbols.hardware import B_mem, n_node, n_seg, oversubscription
 from mlsysim.symbols.layers import (
     F_lin,
     K_e,
@@ -179,7 +179,7 @@ unsplit_near = Formula(
     title="Those of them in one node",
     source=FOLDING,
     assumes="The ranks that an expert is cut over are neighbours.",
-    example=Example({n_1: 64, n_node: 8, n_g["etp"]: 2}, "4", derived="min(64, 8 / 2)"),
+    example=Example({n_1: 64, n_node: 8, n_seg: 0, n_g["etp"]: 2}, "4", derived="min(64, 8 / 2)"),
 )
 
 unsplit_links = Formula(
