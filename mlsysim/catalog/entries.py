@@ -392,6 +392,8 @@ class Accelerator(WithMemory):
         Share of the links' rate at which the switches between its neighbours reduce; 0 where they do not.
     direct_mesh : Value, optional
         Devices that have a link of their own to each other, this one among them; 0 where switches join them.
+    torus_axes : Value, optional
+        Axes of the torus that its links make, two for each; 0 where they make none.
     tdp, price : Value, optional
         Power and price.
     """
@@ -411,6 +413,7 @@ class Accelerator(WithMemory):
     compute_capability: Count | None = None
     switch_reduces: Count | None = None
     direct_mesh: Count | None = None
+    torus_axes: Count | None = None
     tdp: Watts | None = None
     price: Dollars | None = None
 
@@ -962,6 +965,7 @@ OF_ACCELERATOR = (
     "compute_capability",
     "switch_reduces",
     "direct_mesh",
+    "torus_axes",
     "tdp",
     "price",
 )

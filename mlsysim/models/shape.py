@@ -471,7 +471,7 @@ def divides_nodes(
 
 
 #: What devices say of the links among them, nodes of their size, and fabrics of themselves; and what holds elsewhere.
-LINKS = ("node_bandwidth", "switch_reduces", "direct_mesh")
+LINKS = ("node_bandwidth", "switch_reduces", "direct_mesh", "torus_axes")
 NODE = ("accelerators_per_node", "accelerators_per_segment")
 FABRIC = (
     "fabric_bandwidth",
@@ -489,6 +489,7 @@ PLACED = {
     "bulk_start": 0.0,
     "switch_reduces": 0.0,
     "direct_mesh": 0,
+    "torus_axes": 0,
 }
 #: Links whose speed is not asked for in layouts that use none.
 UNCROSSED = {
