@@ -322,6 +322,8 @@ class Fabric(Entry):
 
 #: What programs get of a memory is not known of one that a call gives.
 DRIVER_GIVES_WAY: Mapping[str, tuple[str, ...]] = {"driver_memory": ("memory_capacity",)}
+#: Nor what runs take of a node of another size.
+NODE_GIVES_WAY = {**DRIVER_GIVES_WAY, "accelerators_per_segment": ("accelerators_per_node",)}
 
 
 class WithMemory(Entry):
@@ -390,6 +392,8 @@ class Accelerator(WithMemory):
         Share of the links' rate at which the switches between its neighbours reduce; 0 where they do not.
     direct_mesh : Value, optional
         Devices that have a link of their own to each other, this one among them; 0 where switches join them.
+    torus_axes : Value, optional
+        Axes of the torus that its links make, two for each; 0 where they make none.
     tdp, price : Value, optional
         Power and price.
     """
@@ -409,6 +413,7 @@ class Accelerator(WithMemory):
     compute_capability: Count | None = None
     switch_reduces: Count | None = None
     direct_mesh: Count | None = None
+    torus_axes: Count | None = None
     tdp: Watts | None = None
     price: Dollars | None = None
 
@@ -960,6 +965,7 @@ OF_ACCELERATOR = (
     "compute_capability",
     "switch_reduces",
     "direct_mesh",
+    "torus_axes",
     "tdp",
     "price",
 )
@@ -1088,6 +1094,8 @@ class Node(Entry):
         What it holds.
     accelerators_per_node : Value
         How many it holds, which share its fast links.
+    accelerators_per_segment : Value, optional
+        How many of them a run takes that nodes do not divide.
     link_bandwidth : Value, optional
         Of one accelerator to the others of the node, one direction; where left out that of the accelerator, among as
         many as its links join.
@@ -1099,10 +1107,11 @@ class Node(Entry):
 
     what: ClassVar[str] = "node"
     by_precision: ClassVar[frozenset[str]] = Accelerator.by_precision
-    gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = DRIVER_GIVES_WAY
+    gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = NODE_GIVES_WAY
 
     accelerator: Accelerator
     accelerators_per_node: Count
+    accelerators_per_segment: Count | None = None
     link_bandwidth: BytesPerSecond | None = None
     nics: Count | None = None
     nic_bandwidth: BytesPerSecond | None = None
@@ -1138,7 +1147,7 @@ class Fleet(Entry):
 
     what: ClassVar[str] = "fleet"
     by_precision: ClassVar[frozenset[str]] = Accelerator.by_precision
-    gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = DRIVER_GIVES_WAY
+    gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = NODE_GIVES_WAY
 
     node: Node
     count: Count

@@ -10,10 +10,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, log, sqrt
+from sympy import And, Eq, Or, Piecewise, log, sqrt
 
-from mlsysim.symbolic import Example, Formula, Max, Min, Source, when
-from mlsysim.symbols.hardware import alpha, alpha_node, beta, beta_fabric, beta_node, n_node, oversubscription
+from mlsysim.symbolic import Example, Formula, Max, Min, Mod, Source, when
+from mlsysim.symbols.hardware import (
+    alpha,
+    alpha_node,
+    beta,
+    beta_fabric,
+    beta_node,
+    n_node,
+    n_seg,
+    oversubscription,
+)
 from mlsysim.symbols.network import (
     T_c,
     T_nvls,
@@ -32,6 +41,7 @@ from mlsysim.symbols.network import (
     delta_c,
     e_sw,
     eta_x,
+    n_ax,
     n_c,
     n_mesh,
     n_near,
@@ -55,6 +65,12 @@ RINGS = (
 )
 EXCHANGES = "DeepEP on H800 and B200: median 5.2% on a configuration left out of the fit (docs/validation.md)."
 DERIVED = "Within a node " + RINGS + " Between nodes derived; RCCL over two to eight nodes: 7.8 to 13%."
+MESHES = (
+    "On a mesh a rank has one link to each of the others, and those to ranks of other groups are idle. A part of a "
+    "torus is as compact as can be and has one link for each axis; groups that reach through all of it have every link."
+)
+AMD = "RCCL on MI300X and MI325X in a node, 16 MiB to 8 GiB: within 5% at AMD's share of a link. No torus was measured."
+IN_ORDER = "Ranks fill nodes in order, or segments of them where they fill neither a part of one nor whole ones."
 TREES = (
     "Two trees between nodes, a chain in each, whose links carry everything there and back; of two nodes each sends "
     "half up and half down. What it reaches of a ring's bandwidth is that of NCCL's tuner, and not fitted. On a fabric "
@@ -70,14 +86,25 @@ def all_to_all(ranks: Any, message: Any, bandwidth: Any, latency: Any) -> Any:
     return (ranks - 1) / ranks * message / bandwidth + (ranks - 1) * latency
 
 
+def takes_whole_nodes(ranks: Any) -> Any:
+    """Tell whether neighbouring ranks are a part of one node, or fill some of them."""
+    return Or(ranks <= n_node, Eq(Mod(ranks, n_node), 0))
+
+
 def near_ranks(ranks: Any, stride: Any) -> Any:
     """Ranks of a group in one node, where its neighbours stand ``stride`` ranks apart."""
-    return Min(ranks, Max(1, n_node / stride))
+    return Min(ranks, Max(1, when(Or(takes_whole_nodes(ranks * stride), n_seg <= 0), n_node, n_seg) / stride))
 
 
-def meshed(near: Any, links: Any) -> Any:
-    """Bandwidth among some devices of a node; in a mesh each has one link to each of the others."""
-    return links * when(n_mesh > 1, Max(1, near - 1) / Max(1, n_mesh - 1), 1)
+def meshed(near: Any, links: Any, span: Any) -> Any:
+    """Bandwidth among some devices of a node, whose ranks span so many of it.
+
+    In a mesh each has one link to each of the others. A part of a torus, as compact as can be, has one link to a side:
+    a corner of it has one for each axis. All of a torus has all links.
+    """
+    mesh = Max(1, near - 1) / Max(1, n_mesh - 1)
+    torus = Min(n_ax, Max(1, log(near) / log(2))) / (2 * Max(1, n_ax))
+    return links * Piecewise((mesh, n_mesh > 1), (torus, And(n_ax > 0, span < n_node)), (1, True))
 
 
 def step_rate(ranks: Any, stride: Any, port: Any = beta_x) -> Any:
@@ -192,18 +219,23 @@ ranks_in_node = Formula(
     near_ranks(n_c, delta_c),
     title="Ranks of a group in one node",
     source=Source(THAKUR, "section 2"),
-    assumes="Ranks fill nodes in order.",
-    example=Example({n_c: 64, n_node: 8, delta_c: 2}, "4", derived="min(64, max(1, 8 / 2))"),
+    assumes=IN_ORDER,
+    example=Example({n_c: 64, n_node: 8, n_seg: 0, delta_c: 2}, "4", derived="min(64, max(1, 8 / 2))"),
 )
 
 group_links = Formula(
     beta_near,
-    meshed(n_near, beta_l),
+    meshed(n_near, beta_l, n_near * delta_c),
     title="Bandwidth of a group's links in one node",
     source=NCCL,
     variant="ring",
-    assumes="On a mesh a rank has one link to each of the others, and those to ranks of other groups are idle.",
-    example=Example({n_near: 4, n_mesh: 8, beta_l: 387}, "165.857 GB/s", derived="387 * (4 - 1) / (8 - 1)"),
+    assumes=MESHES,
+    accuracy=AMD,
+    example=Example(
+        {n_near: 4, delta_c: 1, n_node: 8, n_mesh: 8, n_ax: 0, beta_l: 387},
+        "165.857 GB/s",
+        derived="387 * (4 - 1) / (8 - 1)",
+    ),
 )
 
 ports = Formula(

@@ -14,8 +14,11 @@ from sympy import And, Or
 
 from mlsysim.formulas import optimizer_states, rank_parameters, trained_parameters
 from mlsysim.formulas.collectives import (
+    AMD,
     DERIVED,
     EXCHANGES,
+    IN_ORDER,
+    MESHES,
     NCCL,
     TREES,
     TWO_NODES,
@@ -63,7 +66,7 @@ from mlsysim.symbols.groups import (
     t_x,
     tau_g,
 )
-from mlsysim.symbols.hardware import alpha, alpha_node, n_node, oversubscription
+from mlsysim.symbols.hardware import alpha, alpha_node, n_node, n_seg, oversubscription
 from mlsysim.symbols.network import (
     beta_a,
     beta_l,
@@ -74,6 +77,7 @@ from mlsysim.symbols.network import (
     e_sw,
     m_N,
     m_R,
+    n_ax,
     n_mesh,
     n_open,
     n_pod,
@@ -108,17 +112,22 @@ ranks_per_node = Formula(
     near_ranks(n_g[group], delta_g[group]),
     title="Ranks of one group in one node",
     source=Source(THAKUR, "section 2"),
-    assumes="Ranks fill nodes in order.",
-    example=Example({n_g[group]: 64, n_node: 8, delta_g[group]: 2}, "4", derived="min(64, max(1, 8 / 2))"),
+    assumes=IN_ORDER,
+    example=Example({n_g[group]: 64, n_node: 8, n_seg: 0, delta_g[group]: 2}, "4", derived="min(64, max(1, 8 / 2))"),
 )
 
 group_links = Formula(
     links_g[group],
-    meshed(nu_g[group], beta_l),
+    meshed(nu_g[group], beta_l, nu_g[group] * delta_g[group]),
     title="Bandwidth of one group's links in one node",
     source=NCCL,
-    assumes="On a mesh a rank has one link to each of the others, and those to ranks of other groups are idle.",
-    example=Example({nu_g[group]: 4, n_mesh: 8, beta_l: 387}, "165.857 GB/s", derived="387 * (4 - 1) / (8 - 1)"),
+    assumes=MESHES,
+    accuracy=AMD,
+    example=Example(
+        {nu_g[group]: 4, delta_g[group]: 1, n_node: 8, n_mesh: 8, n_ax: 0, beta_l: 387},
+        "165.857 GB/s",
+        derived="387 * (4 - 1) / (8 - 1)",
+    ),
 )
 
 ring_bandwidth = Formula(
@@ -336,11 +345,15 @@ sum_time = Formula(
 
 exchange_links = Formula(
     beta_near,
-    meshed(nu_g["ep"], beta_a),
+    meshed(nu_g["ep"], beta_a, nu_g["ep"] * delta_g["ep"]),
     title="Bandwidth of an expert-parallel group's links in one node",
     source=NCCL,
     variant="step",
-    example=Example({nu_g["ep"]: 4, n_mesh: 8, beta_a: 134}, "57.4286 GB/s", derived="134 * (4 - 1) / (8 - 1)"),
+    example=Example(
+        {nu_g["ep"]: 4, delta_g["ep"]: 1, n_node: 8, n_mesh: 8, n_ax: 0, beta_a: 134},
+        "57.4286 GB/s",
+        derived="134 * (4 - 1) / (8 - 1)",
+    ),
 )
 
 exchange_ports = Formula(

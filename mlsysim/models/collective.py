@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from sympy import Eq
-
 from mlsysim.catalog import Accelerator, Fabric, Fleet, Node
 from mlsysim.formulas import collectives, expert_exchange, number_formats
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.shape import FABRIC, LINKS, NODE, PLACED
+from mlsysim.models.shape import FABRIC, LINKS, NODE, PLACED, SEGMENT, divides_nodes, fills_nodes
 from mlsysim.models.stack import stack_slot
-from mlsysim.symbolic import Mod, Requirement
-from mlsysim.symbols.hardware import n_fleet, n_node
+from mlsysim.symbolic import Requirement
+from mlsysim.symbols.hardware import n_fleet
 from mlsysim.symbols.network import delta_c, n_c
 from mlsysim.symbols.routing import n_rank
 
@@ -105,15 +103,8 @@ class CollectiveModel(PerformanceModel):
         **PLACED,
     }
     requirements = (
-        Requirement(
-            n_c,
-            (n_c * delta_c <= n_node) | Eq(Mod(n_c * delta_c, n_node), 0),
-            "times {rank_stride} must be at most {accelerators_per_node} or a multiple of it",
-        ),
-        Requirement(
-            delta_c,
-            Eq(Mod(n_node, delta_c), 0) | Eq(Mod(delta_c, n_node), 0),
-            "must divide {accelerators_per_node} or be a multiple of it",
-        ),
+        SEGMENT,
+        *fills_nodes(n_c, n_c * delta_c, "times {rank_stride} "),
+        *divides_nodes(delta_c, delta_c, n_c * delta_c),
         Requirement(n_c, n_c * delta_c <= n_fleet, "times {rank_stride} must be at most {fleet_size}"),
     )

@@ -38,10 +38,13 @@ from mlsysim.models.shape import (
     PLACED,
     SAVED,
     SAVED_DEFAULTS,
+    SEGMENT,
     SHAPE,
     UNCROSSED,
     WINDOW,
     WINDOW_REQUIREMENTS,
+    divides_nodes,
+    fills_nodes,
 )
 from mlsysim.models.training_memory import (
     EXPERT_RANKS,
@@ -287,22 +290,18 @@ class DistributedModel(PerformanceModel):
             Eq(s_doc, 0) | ((s_doc >= 1 * token) & (s_doc <= s)),
             "must be between 1 and {seq_len}, or 0 where a sequence is one document",
         ),
-        Requirement(
-            n_fleet,
-            (n_fleet <= n_node) | Eq(Mod(n_fleet, n_node), 0),
-            "must be at most {accelerators_per_node} or a multiple of it",
-        ),
+        SEGMENT,
+        *fills_nodes(n_fleet, n_fleet),
         *(
-            Requirement(
-                blamed,
-                (n_fleet <= n_node) | alone | Eq(Mod(n_node, ranks), 0) | Eq(Mod(ranks, n_node), 0),
-                f"{words}must divide {{accelerators_per_node}} or be a multiple of it: a group would straddle nodes",
-            )
-            for blamed, ranks, alone, words in (
+            requirement
+            for blamed, ranks, free, words in (
                 (t, t, false, ""),
                 (c_cp, t * c_cp, false, "times {tp_size} "),
                 (t_e, EXPERT_RANKS, Eq(t_e, 0), "(0: {tp_size}) "),
                 (e, EXPERT_RANKS * e, Eq(e, 1), f"times {EXPERT_RANKS_WORDS} "),
+            )
+            for requirement in divides_nodes(
+                blamed, ranks, n_fleet, free | (n_fleet <= n_node), words, ": a group would straddle nodes"
             )
         ),
     )

@@ -27,6 +27,7 @@ from mlsysim.models.shape import (
     OPTIONAL_PASS_SHAPE,
     PASS_SHAPE,
     PLACED,
+    SEGMENT,
     SHAPE_REQUIREMENTS,
     SHARED_KV_HEADS,
     SHARED_MIXERS,
@@ -39,11 +40,11 @@ from mlsysim.models.shape import (
     WINDOW,
     WINDOW_REQUIREMENTS,
     divides,
+    fills_nodes,
     prefill_caveats,
 )
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Mod, Requirement
-from mlsysim.symbols.hardware import n_node
 from mlsysim.symbols.iteration import E_red, M_kv, d_a, n_dec, n_kv, n_pro
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.lora import G_lo, K_lo, M_lo, N_lo
@@ -352,9 +353,8 @@ class IterationModel(PerformanceModel):
             "must divide {tp_size} times {dp_attention_size}, and {tp_size} or be a multiple of it",
         ),
         Requirement(e, Eq(Mod(E + E_red, e), 0), "must divide {experts} and {num_redundant_experts} together"),
-        Requirement(
-            e, (e <= n_node) | Eq(Mod(e, n_node), 0), "must be at most {accelerators_per_node} or a multiple of it"
-        ),
+        SEGMENT,
+        *fills_nodes(e, e),
         Requirement(E_red, Eq(E_red, 0) | (L_moe > 0), "must be 0 where {moe_layers}"),
         Requirement(E_red, E_red <= E, "must be at most {experts}"),
         Requirement(
@@ -362,9 +362,7 @@ class IterationModel(PerformanceModel):
             Eq(two, 0) | ((e > t) & (d_a > 1)),
             "must be False where no experts are exchanged ({ep_size} over {tp_size}, {dp_attention_size})",
         ),
-        Requirement(
-            t, (t <= n_node) | Eq(Mod(t, n_node), 0), "must be at most {accelerators_per_node} or a multiple of it"
-        ),
+        *fills_nodes(t, t),
         LATENT_ADAPTERS,
         *SHAPE_REQUIREMENTS,
         *WINDOW_REQUIREMENTS,

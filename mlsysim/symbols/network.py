@@ -30,6 +30,13 @@ n_mesh = variable(
     "Devices that have a link of their own to each other; 0 where switches join them.",
     integer(0),
 )
+n_ax = variable(
+    "torus_axes",
+    r"n_{\mathrm{ax}}",
+    "count",
+    "Axes of the torus that joins the devices of a node, each with two links for each axis; 0 where none does.",
+    integer(0),
+)
 n_pod = variable(
     "accelerators_per_pod",
     r"n_{\mathrm{pod}}",

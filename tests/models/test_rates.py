@@ -234,6 +234,57 @@ def test_a_pair_on_a_direct_mesh_has_one_link(kind):
     assert seconds(kind, node="HGX_MI300X") == seconds(kind, node="HGX_MI300X", direct_mesh=0)
 
 
+@pytest.mark.parametrize(
+    ("hardware", "links", "joined"),
+    [("MI300X", 7, 8), ("MI325X", 7, 8), ("MI355X", 7, 8), ("Gaudi2", 7, 8), ("Gaudi3", 7, 8), ("MI300A_128GB", 3, 4),
+     ("MI210", 3, 4)],
+)  # fmt: skip
+def test_what_no_switch_joins_has_a_link_for_each_neighbour(hardware, links, joined):
+    pair, whole = (
+        collective("all_reduce", node=None, hardware=hardware, accelerators_per_node=joined, collective_ranks=ranks)
+        for ranks in (2, joined)
+    )
+    assert whole.collective_link_bandwidth / pair.collective_link_bandwidth == pytest.approx(links)
+
+
+@pytest.mark.parametrize(
+    ("hardware", "ranks", "links"),
+    [("TPU_v5p", 2, 1), ("TPU_v5p", 4, 2), ("TPU_v5p", 8, 3), ("TPU_v5p", 32, 3), ("TPU_v5p", 64, 6),
+     ("TPU_v6e", 2, 1), ("TPU_v6e", 16, 2), ("TPU_v6e", 64, 4), ("Trainium2", 4, 2), ("H100", 2, 1)],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", [*RINGS, "dispatch"])
+def test_a_part_of_a_torus_has_a_link_for_each_axis(kind, hardware, ranks, links):
+    torus = {"TPU_v5p": 6, "TPU_v6e": 4, "Trainium2": 4, "H100": 1}[hardware]
+    found = [
+        collective(kind, node=None, hardware=hardware, accelerators_per_node=64, collective_ranks=ranks, **each)
+        for each in ({}, {"torus_axes": 0})
+    ]
+    part, whole = (each.collective_link_bandwidth for each in found)
+    assert part / whole == pytest.approx(links / torus)
+
+
+def test_a_step_pays_the_links_that_there_are():
+    step = {
+        "model": "Llama3_8B",
+        "precision": "bf16",
+        "hardware": "TPU_v5p",
+        "accelerators_per_node": 64,
+        "fleet_size": 64,
+        "batch_size": 64,
+    }
+    found = [DistributedModel().solve(**step, tp_size=4, **each) for each in ({}, {"torus_axes": 0})]
+    assert found[1].tp_link_bandwidth / found[0].tp_link_bandwidth == pytest.approx(3)
+    # Those that share weights reach through all of it.
+    assert found[0].dp_link_bandwidth == found[1].dp_link_bandwidth
+    assert found[0].step_time > found[1].step_time
+
+
+@pytest.mark.parametrize("axes", [-1, 1.5])
+def test_axes_of_a_torus_are_a_count(axes):
+    with pytest.raises(InputError, match=f"torus_axes={axes}"):
+        seconds("all_reduce", torus_axes=axes)
+
+
 @pytest.mark.parametrize("kind", [*RINGS, *EXCHANGES])
 def test_a_tapered_level_slows_only_groups_that_cross_it(kind):
     tapered = {"oversubscription": 16, "accelerators_per_pod": 32}
