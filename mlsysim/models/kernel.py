@@ -97,6 +97,7 @@ class KernelModel(PerformanceModel):
         "bidirectional",
         "attention_mask",
         "attention_kernel",
+        "flash_kernel",
     )
     defaults = {
         "precision": "bf16",
@@ -112,6 +113,7 @@ class KernelModel(PerformanceModel):
         "bidirectional": False,
         "attention_mask": "causal",
         "attention_kernel": "flash",
+        "flash_kernel": "cudnn",
     }
     common = ("weight_dtype", "efficiency")
     headline = (
