@@ -2835,6 +2835,7 @@ class _DistributedInputs(TypedDict, total=False):
     expert_product_ratio: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
     attention_kernel_share: float | str | Quantity[Any]
+    flash_kernel: str
     memory_efficiency: float | str | Quantity[Any]
     elementwise_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
@@ -3092,6 +3093,7 @@ class _DistributedResult(Result):
     first_rank_memory: Quantity[Any]
     fit: str
     fit_probability: float
+    flash_kernel: str
     fleet_size: float
     flop_convention: str
     forward_core_share: float
@@ -3679,6 +3681,7 @@ class _ExpertParallelInputs(TypedDict, total=False):
     expert_product_ratio: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
     attention_kernel_share: float | str | Quantity[Any]
+    flash_kernel: str
     memory_efficiency: float | str | Quantity[Any]
     elementwise_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
@@ -3961,6 +3964,7 @@ class _ExpertParallelResult(Result):
     fit_probability: float
     fixed_exchange_time: Quantity[Any]
     fixed_expert_time: Quantity[Any]
+    flash_kernel: str
     fleet_size: float
     flop_convention: str
     forward_core_share: float
@@ -4660,6 +4664,7 @@ class _EconomicsInputs(TypedDict, total=False):
     expert_product_ratio: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
     attention_kernel_share: float | str | Quantity[Any]
+    flash_kernel: str
     memory_efficiency: float | str | Quantity[Any]
     elementwise_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
@@ -5154,6 +5159,7 @@ class _EconomicsResult(Result):
     fit: str
     fit_probability: float
     fitted_p99: Quantity[Any]
+    flash_kernel: str
     fleet_size: float
     flop_convention: str
     followed_probability: float
@@ -6122,6 +6128,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     expert_product_ratio: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
     attention_kernel_share: float | str | Quantity[Any]
+    flash_kernel: str
     memory_efficiency: float | str | Quantity[Any]
     elementwise_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
@@ -6574,6 +6581,7 @@ class _MemoryExpansionResult(Result):
     first_token_law: float
     first_token_skewness: float
     first_token_variance: Quantity[Any]
+    flash_kernel: str
     fleet_size: float
     flop_convention: str
     followed_probability: float
@@ -7228,6 +7236,7 @@ class _KernelInputs(TypedDict, total=False):
     bidirectional: bool | str
     attention_mask: str
     attention_kernel: str
+    flash_kernel: str
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -7263,6 +7272,7 @@ class _KernelResult(Result):
     dynamic_quantization: float
     efficiency: float
     exponential_rate: Quantity[Any]
+    flash_kernel: str
     flop_energy: Quantity[Any]
     forward_core_share: float
     forward_core_time: Quantity[Any]
