@@ -2845,6 +2845,7 @@ class _DistributedInputs(TypedDict, total=False):
     expert_product_ratio: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
     attention_kernel_share: float | str | Quantity[Any]
+    flash_kernel: str
     memory_efficiency: float | str | Quantity[Any]
     elementwise_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
@@ -3103,6 +3104,7 @@ class _DistributedResult(Result):
     first_rank_memory: Quantity[Any]
     fit: str
     fit_probability: float
+    flash_kernel: str
     fleet_size: float
     flop_convention: str
     forward_core_share: float
@@ -3693,6 +3695,7 @@ class _ExpertParallelInputs(TypedDict, total=False):
     expert_product_ratio: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
     attention_kernel_share: float | str | Quantity[Any]
+    flash_kernel: str
     memory_efficiency: float | str | Quantity[Any]
     elementwise_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
@@ -3976,6 +3979,7 @@ class _ExpertParallelResult(Result):
     fit_probability: float
     fixed_exchange_time: Quantity[Any]
     fixed_expert_time: Quantity[Any]
+    flash_kernel: str
     fleet_size: float
     flop_convention: str
     forward_core_share: float
@@ -4678,6 +4682,7 @@ class _EconomicsInputs(TypedDict, total=False):
     expert_product_ratio: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
     attention_kernel_share: float | str | Quantity[Any]
+    flash_kernel: str
     memory_efficiency: float | str | Quantity[Any]
     elementwise_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
@@ -5173,6 +5178,7 @@ class _EconomicsResult(Result):
     fit: str
     fit_probability: float
     fitted_p99: Quantity[Any]
+    flash_kernel: str
     fleet_size: float
     flop_convention: str
     followed_probability: float
@@ -6144,6 +6150,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     expert_product_ratio: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
     attention_kernel_share: float | str | Quantity[Any]
+    flash_kernel: str
     memory_efficiency: float | str | Quantity[Any]
     elementwise_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
@@ -6597,6 +6604,7 @@ class _MemoryExpansionResult(Result):
     first_token_law: float
     first_token_skewness: float
     first_token_variance: Quantity[Any]
+    flash_kernel: str
     fleet_size: float
     flop_convention: str
     followed_probability: float
@@ -7254,6 +7262,7 @@ class _KernelInputs(TypedDict, total=False):
     bidirectional: bool | str
     attention_mask: str
     attention_kernel: str
+    flash_kernel: str
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -7289,6 +7298,7 @@ class _KernelResult(Result):
     dynamic_quantization: float
     efficiency: float
     exponential_rate: Quantity[Any]
+    flash_kernel: str
     flop_energy: Quantity[Any]
     forward_core_share: float
     forward_core_time: Quantity[Any]

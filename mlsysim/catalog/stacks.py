@@ -117,6 +117,8 @@ class Stack(Entry):
     attention_kernel_share, elementwise_efficiency : Value, optional
         Rate of attention in a step over that of its kernel alone, and share of the memory bandwidth that element-wise
         code reaches.
+    flash_kernel : Choice, optional
+        Kernel that it means by flash attention.
     two_batch_hidden_share, hidden_traffic_cost, slice_cost : Value, optional
         Share of the exchanges that another micro-batch hides, slowdown of computing by hidden traffic over the time of
         that traffic, and increase of a step for each doubling of slices.
@@ -228,6 +230,7 @@ class Stack(Entry):
     step_flop_energy: EnergyPerOperation | None = None
     expert_product_ratio: Count | None = None
     attention_kernel_share: Count | None = None
+    flash_kernel: Choice | None = None
     elementwise_efficiency: Count | None = None
     two_batch_hidden_share: Count | None = None
     hidden_traffic_cost: Count | None = None

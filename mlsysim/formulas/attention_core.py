@@ -18,7 +18,20 @@ from mlsysim.symbols.hardware import X_exp, n_cc
 from mlsysim.symbols.iteration import F_16
 from mlsysim.symbols.mixers import a, a_r, d_h, w_pair
 from mlsysim.symbols.roofline import t_ab, t_af
-from mlsysim.symbols.step import attention_mask, eta_b, eta_f, f_mask, n_b, n_f, n_sc, r_s, s_att, tau_b, tau_f
+from mlsysim.symbols.step import (
+    attention_mask,
+    eta_b,
+    eta_f,
+    f_mask,
+    flash_kernel,
+    n_b,
+    n_f,
+    n_sc,
+    r_s,
+    s_att,
+    tau_b,
+    tau_f,
+)
 from mlsysim.symbols.training import b, t
 from mlsysim.symbols.workload import L, s
 
@@ -30,11 +43,15 @@ HOPPER, BLACKWELL = And(n_cc >= 9, n_cc < 10), And(n_cc >= 10, n_cc < 12)
 
 
 def _is(*names: str) -> Any:
-    return Or(*(Eq(attention_kernel, label(attention_kernel, name)) for name in names))
+    """The condition that one of these computes attention, by its name or as the kernel that flash stands for."""
+    of_stack = Or(*(Eq(flash_kernel, label(flash_kernel, name)) for name in names))
+    named = (Eq(attention_kernel, label(attention_kernel, name)) for name in names)
+    return Or(*named, And(Eq(attention_kernel, label(attention_kernel, "flash")), of_stack))
 
 
 #: Kernels that issue products warp by warp on every device, and those written for Hopper by hand.
-_WARPS, _BY_HAND = _is("fa2", "flash_te", "triton"), _is("fa3", "fa4")
+_WARPS = Or(_is("fa2", "triton"), Eq(attention_kernel, label(attention_kernel, "flash_te")))
+_BY_HAND = _is("fa3", "fa4")
 
 
 def _of_kernel(warps: float, by_hand: float, cudnn: float, blackwell: float, old: float, older: float) -> Any:
@@ -50,9 +67,10 @@ def _of_kernel(warps: float, by_hand: float, cudnn: float, blackwell: float, old
 
 
 _ASSUMED = (
-    "FlashAttention 2, Triton and Transformer Engine's flash issue products warp by warp; flash, fused and cudnn are "
-    "cuDNN's on Hopper and Blackwell, FlashAttention 2 before. On Hopper by the figures of FlashAttention 3 for heads "
-    "of 64 and 128; Blackwell set by hand between TensorRT-LLM's kernels and reports of FlashAttention 4; "
+    "FlashAttention 2, Triton and Transformer Engine's flash issue products warp by warp; flash is the kernel of the "
+    "software; fused and cudnn are cuDNN's on Hopper and Blackwell, FlashAttention 2 before. On Hopper by the figures "
+    "of FlashAttention 3 for heads of 64 and 128; Blackwell set by hand between TensorRT-LLM's kernels and reports of "
+    "FlashAttention 4; "
 )
 
 forward_share = Formula(

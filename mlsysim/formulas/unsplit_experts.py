@@ -67,7 +67,7 @@ from mlsysim.symbols.routing import gamma_m, n_exchanges, n_rank
 from mlsysim.symbols.step import eta_el, eta_mem, q_red, rho_el, rho_lin, t_cp, t_ep, t_tp, v_ff
 from mlsysim.symbols.trained import f_w, q_t
 from mlsysim.symbols.training import P_exp_r, Z, e, n_mb, n_tok, t
-from mlsysim.symbols.workload import E, L_moe, d_e, d_sh, gated, h_e, k, moe_interval
+from mlsysim.symbols.workload import E, L_moe, d_e, d_sh, expert_bias, gated, h_e, k, moe_interval
 
 LAYER = "One layer with experts, one micro-batch."
 FOLDING = Source("liu2025folding", "token dispatcher")
@@ -92,7 +92,7 @@ routed_traffic = Formula(
     convention="All passes; a token of the micro-batch, with all experts it goes to.",
     example=Example(
         {L_moe: 48, rho_el: 0, q_a: 2, v_ff: 3, k: 8, d_e: 768, t: 1, h_e: 2048,
-         sigma_e: 1, r_act: 0, q_c: 2, gated: 1},
+         sigma_e: 1, r_act: 0, q_c: 2, gated: 1, expert_bias: 0},
         "798720 byte/token",
         derived="3 * 2 * (3 * 8 * 768 + 7 * 8 * 2048)",
     ),

@@ -105,6 +105,7 @@ class KernelModel(PerformanceModel):
         "bidirectional",
         "attention_mask",
         "attention_kernel",
+        "flash_kernel",
     )
     defaults = {
         "product_groups": 1,
@@ -122,6 +123,7 @@ class KernelModel(PerformanceModel):
         "bidirectional": False,
         "attention_mask": "causal",
         "attention_kernel": "flash",
+        "flash_kernel": "cudnn",
     }
     common = ("weight_dtype", "efficiency")
     headline = (

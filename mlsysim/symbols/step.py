@@ -117,6 +117,13 @@ eta_attn = variable(
     "Rate of the attention kernel over that of the products.",
     between(0, 1, open_lower=True),
 )
+flash_kernel = variable(
+    "flash_kernel",
+    r"\mathrm{flash}",
+    "",
+    "Kernel that a software means by attention_kernel=flash.",
+    choice("cudnn", "fa2", "fa3", "fa4", "triton"),
+)
 x_a = variable(
     "attention_kernel_share",
     r"x_{\mathrm{ker}}",

@@ -316,6 +316,22 @@ def test_attention_of_a_packed_batch_sees_documents():
     assert cut.step_time == eager.step_time, "eager attention computes every score"
 
 
+@pytest.mark.parametrize(("stack", "own"), [("torchtitan_H100", "fa2"), ("MPT_H100", "triton")])
+def test_flash_is_the_kernel_of_the_software(stack, own):
+    scores = {
+        kernel: seconds(
+            STEP.solve(**DENSE, fleet_size=8, batch_size=8, stack=stack, attention_kernel=kernel), "step_score_time"
+        )
+        for kernel in ("flash", own, "cudnn")
+    }
+    assert scores["flash"] == scores[own] > 1.3 * scores["cudnn"]
+    plain = STEP.solve(**DENSE, fleet_size=8, batch_size=8)
+    assert (
+        plain.step_score_time
+        == STEP.solve(**DENSE, fleet_size=8, batch_size=8, attention_kernel="cudnn").step_score_time
+    )
+
+
 def test_frozen_weights_are_not_gathered_after_an_update():
     shares = [STEP.solve(**DENSE, fleet_size=8, batch_size=8, zero_stage=1, trainable_fraction=f) for f in (1, 0.01)]
     all_, few = (seconds(found, "dp_traffic_bytes") for found in shares)
