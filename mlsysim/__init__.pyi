@@ -7201,6 +7201,8 @@ class _KernelInputs(TypedDict, total=False):
     product_rows: float | str | Quantity[Any]
     product_columns: float | str | Quantity[Any]
     product_inner: float | str | Quantity[Any]
+    product_groups: float | str | Quantity[Any]
+    group_imbalance: float | str | Quantity[Any]
     precision: str
     weight_dtype: str
     compute_dtype: str
@@ -7255,6 +7257,8 @@ class _KernelResult(Result):
     forward_core_share: float
     forward_core_time: Quantity[Any]
     forward_exponentials: float
+    group_imbalance: float
+    groups_with_rows: float
     head_dim: float
     heads: float
     hidden_bytes: Quantity[Any]
@@ -7263,6 +7267,7 @@ class _KernelResult(Result):
     kernel_flops: Quantity[Any]
     kernel_rate: Quantity[Any]
     kernel_time: Quantity[Any]
+    largest_group_tiles: float
     launch_time: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_efficiency: float
@@ -7273,16 +7278,19 @@ class _KernelResult(Result):
     precision: str
     product_bytes: Quantity[Any]
     product_columns: float
+    product_groups: float
     product_inner: float
     product_input_bytes: Quantity[Any]
     product_rows: float
     quantization_time: Quantity[Any]
     ridge_point: Quantity[Any]
+    row_tiles: float
     scored_pair_flops: Quantity[Any]
     scores_per_token: Quantity[Any]
     scores_share: float
     seq_len: Quantity[Any]
     short_sequence_factor: float
+    smallest_group_tiles: float
     tdp: Quantity[Any]
     tile_efficiency: float
     weight_bytes: Quantity[Any]
@@ -7760,6 +7768,7 @@ class _Stacks(_catalog.Group):
     cuBLAS_A100: _catalog.Stack
     cuBLAS_H100: _catalog.Stack
     cuBLAS_B200: _catalog.Stack
+    PyTorch_grouped_H200: _catalog.Stack
     NCCL_A100: _catalog.Stack
     NCCL_H100: _catalog.Stack
     NCCL_B200: _catalog.Stack
