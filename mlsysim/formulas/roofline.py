@@ -16,9 +16,9 @@ from mlsysim.symbols.costs import tdp
 from mlsysim.symbols.formats import q_in, q_w
 from mlsysim.symbols.hardware import B_mem, F, eta
 from mlsysim.symbols.roofline import (
+    I_0,
     E_got,
     E_k,
-    I_0,
     I_k,
     N_r,
     O_k,
