@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Piecewise, ceiling, sqrt
+from sympy import Piecewise, Rational, ceiling, sqrt
 
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, flop, label, when
 from mlsysim.symbols.costs import tdp
@@ -184,14 +184,16 @@ tile_loss = Formula(
 
 power_ceiling = Formula(
     eta_max,
-    eta / (1 + e_flop * F / tdp),
+    eta / (1 + e_flop * F * when(q_in < byte, Rational(1, 2), 1) / tdp),
     title="Ceiling by power",
     source=ENERGY,
     assumes="Peak rates are those of a clock that the power of the board does not allow: the time of an operation is "
-    "that of the peak and that of its energy. One energy serves all devices and formats; a ceiling of one's own is "
-    "no energy and an efficiency.",
+    "that of the peak and that of its energy. One energy serves all devices and formats of 8 bit and more, and half of "
+    "it those of 4 bit; a ceiling of one's own is no energy and an efficiency.",
     accuracy=LEFT_OUT,
-    example=Example({eta: 1, e_flop: 0.2, F: 989, tdp: 700}, "0.7797", derived="1 / (1 + 0.2e-12 * 989e12 / 700)"),
+    example=Example(
+        {eta: 1, e_flop: 0.2, F: 989, tdp: 700, q_in: 2}, "0.7797", derived="1 / (1 + 0.2e-12 * 989e12 / 700)"
+    ),
 )
 
 ridge = Formula(

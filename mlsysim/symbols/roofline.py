@@ -52,7 +52,13 @@ S_mp = variable(
     "Multiprocessors of one accelerator, which take the tiles of a product in waves.",
     integer(1),
 )
-e_flop = variable("flop_energy", "e_0", "pJ/FLOP", "Energy of one operation of a product.", nonnegative())
+e_flop = variable(
+    "flop_energy",
+    "e_0",
+    "pJ/FLOP",
+    "Energy of one operation of a product, at 8 bit and more; at 4 bit it is half.",
+    nonnegative(),
+)
 tau_launch = variable(
     "launch_time", r"\tau_{\mathrm{k}}", "µs", "Launch of a kernel, its fill and its drain.", nonnegative()
 )
