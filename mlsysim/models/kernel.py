@@ -78,27 +78,10 @@ class KernelModel(PerformanceModel):
         ),
         "stack": stack_slot(("memory_efficiency", "flop_energy", "launch_time", "quantization_time")),
     }
-    keywords = (
-        "product_rows",
-        "product_columns",
-        "product_inner",
-        "precision",
-        "weight_dtype",
-        "compute_dtype",
-        "activation_dtype",
-        "output_bytes",
-        "dynamic_quantization",
-        "efficiency",
-        "kernel_bytes",
-        "batch_size",
-        "seq_len",
-        "heads",
-        "head_dim",
-        "bidirectional",
-        "attention_mask",
-        "attention_kernel",
-    )
-    defaults = {
+    keywords = {
+        "product_rows": ...,
+        "product_columns": ...,
+        "product_inner": ...,
         "precision": "bf16",
         "weight_dtype": "as_precision",
         "compute_dtype": "as_precision",
@@ -106,13 +89,16 @@ class KernelModel(PerformanceModel):
         "output_bytes": 2,
         "dynamic_quantization": True,
         "efficiency": 1.0,
-        "exponential_rate": 0,
-        "compute_capability": 0,
+        "kernel_bytes": ...,
         "batch_size": 1,
+        "seq_len": ...,
+        "heads": ...,
+        "head_dim": ...,
         "bidirectional": False,
         "attention_mask": "causal",
         "attention_kernel": "flash",
     }
+    defaults = {"exponential_rate": 0, "compute_capability": 0}
     common = ("weight_dtype", "efficiency")
     headline = (
         "kernel_time",
