@@ -897,8 +897,10 @@ class _ServingInputs(TypedDict, total=False):
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
+    torus_axes: float | str | Quantity[Any]
     tdp: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
+    accelerators_per_segment: float | str | Quantity[Any]
     fabric_bandwidth: float | str | Quantity[Any]
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
@@ -955,6 +957,7 @@ class _ServingResult(Result):
     accelerators_per_pod: float
     accelerators_per_prefill_worker: float
     accelerators_per_replica: float
+    accelerators_per_segment: float
     acceptance_rate: float
     activation_time: Quantity[Any]
     active_experts_per_token: float
@@ -1565,6 +1568,7 @@ class _ServingResult(Result):
     tokens_per_rank: Quantity[Any]
     tokens_per_second: Quantity[Any]
     tokens_per_second_per_accelerator: Quantity[Any]
+    torus_axes: float
     total_cost: Quantity[Any]
     touched_expert_weights: float
     touched_lora_parameters: float
@@ -2115,7 +2119,9 @@ class _IterationInputs(TypedDict, total=False):
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
+    torus_axes: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
+    accelerators_per_segment: float | str | Quantity[Any]
     fabric_bandwidth: float | str | Quantity[Any]
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
@@ -2164,6 +2170,7 @@ class _IterationInputs(TypedDict, total=False):
 class _IterationResult(Result):
     accelerators_per_node: float
     accelerators_per_pod: float
+    accelerators_per_segment: float
     activation_time: Quantity[Any]
     active_experts_per_token: float
     adapted_attention_edges: float
@@ -2503,6 +2510,7 @@ class _IterationResult(Result):
     switch_reduces: float
     tied_embeddings: float
     tokens_per_rank: Quantity[Any]
+    torus_axes: float
     touched_expert_weights: float
     touched_lora_parameters: float
     tp_all_reduce_time: Quantity[Any]
@@ -2571,8 +2579,10 @@ class _MoERoutingInputs(TypedDict, total=False):
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
+    accelerators_per_segment: float | str | Quantity[Any]
     node_bandwidth: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
+    torus_axes: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
     fleet_size: float | str | Quantity[Any]
     fabric_efficiency: float | str | Quantity[Any]
@@ -2582,6 +2592,7 @@ class _MoERoutingInputs(TypedDict, total=False):
 class _MoERoutingResult(Result):
     accelerators_per_node: float
     accelerators_per_pod: float
+    accelerators_per_segment: float
     activation_checkpointing: str
     active_experts_per_token: float
     active_parameter_multiplier: float
@@ -2648,6 +2659,7 @@ class _MoERoutingResult(Result):
     step_dispatch_bytes: Quantity[Any]
     token_dispatch_bytes: Quantity[Any]
     tokens_per_rank: Quantity[Any]
+    torus_axes: float
 class MoERoutingModel(_MoERoutingModel):
     def solve(self, model: str | _catalog.SparseTransformerWorkload = ..., fleet: str | _catalog.Fleet = ..., **inputs: Unpack[_MoERoutingInputs]) -> _MoERoutingResult: ...  # type: ignore[override]
     def function(self, outputs: Any, *entries: Any, check: bool = ..., **inputs: Any) -> _PureFunction: ...  # type: ignore[override]
@@ -2831,9 +2843,11 @@ class _DistributedInputs(TypedDict, total=False):
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
+    torus_axes: float | str | Quantity[Any]
     tdp: float | str | Quantity[Any]
     fleet_size: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
+    accelerators_per_segment: float | str | Quantity[Any]
     fabric_bandwidth: float | str | Quantity[Any]
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
@@ -2880,6 +2894,7 @@ class _DistributedResult(Result):
     accelerators: float
     accelerators_per_node: float
     accelerators_per_pod: float
+    accelerators_per_segment: float
     activation_checkpointing: str
     activation_dtype: str
     activation_offload: float
@@ -3440,6 +3455,7 @@ class _DistributedResult(Result):
     tokens_per_rank: Quantity[Any]
     tokens_per_second: Quantity[Any]
     tokens_per_second_per_accelerator: Quantity[Any]
+    torus_axes: float
     total_memory: Quantity[Any]
     tp_all_reduce_time: Quantity[Any]
     tp_bandwidth: Quantity[Any]
@@ -3681,9 +3697,11 @@ class _ExpertParallelInputs(TypedDict, total=False):
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
+    torus_axes: float | str | Quantity[Any]
     tdp: float | str | Quantity[Any]
     fleet_size: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
+    accelerators_per_segment: float | str | Quantity[Any]
     fabric_bandwidth: float | str | Quantity[Any]
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
@@ -3732,6 +3750,7 @@ class _ExpertParallelResult(Result):
     accelerators: float
     accelerators_per_node: float
     accelerators_per_pod: float
+    accelerators_per_segment: float
     accumulated_weights: Quantity[Any]
     activation_checkpointing: str
     activation_dtype: str
@@ -4341,6 +4360,7 @@ class _ExpertParallelResult(Result):
     tokens_per_rank: Quantity[Any]
     tokens_per_second: Quantity[Any]
     tokens_per_second_per_accelerator: Quantity[Any]
+    torus_axes: float
     total_memory: Quantity[Any]
     tp_all_reduce_time: Quantity[Any]
     tp_bandwidth: Quantity[Any]
@@ -4667,10 +4687,12 @@ class _EconomicsInputs(TypedDict, total=False):
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
+    torus_axes: float | str | Quantity[Any]
     tdp: float | str | Quantity[Any]
     price: float | str | Quantity[Any]
     fleet_size: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
+    accelerators_per_segment: float | str | Quantity[Any]
     fabric_bandwidth: float | str | Quantity[Any]
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
@@ -4750,6 +4772,7 @@ class _EconomicsResult(Result):
     accelerators_per_pod: float
     accelerators_per_prefill_worker: float
     accelerators_per_replica: float
+    accelerators_per_segment: float
     acceptance_rate: float
     activation_checkpointing: str
     activation_dtype: str
@@ -5789,6 +5812,7 @@ class _EconomicsResult(Result):
     tokens_per_rank: Quantity[Any]
     tokens_per_second: Quantity[Any]
     tokens_per_second_per_accelerator: Quantity[Any]
+    torus_axes: float
     total_cost: Quantity[Any]
     total_memory: Quantity[Any]
     touched_expert_weights: float
@@ -6131,6 +6155,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
+    torus_axes: float | str | Quantity[Any]
     unified: bool | str
     memory_capacity: float | str | Quantity[Any]
     driver_memory: float | str | Quantity[Any]
@@ -6139,6 +6164,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     remote_price: float | str | Quantity[Any]
     fleet_size: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
+    accelerators_per_segment: float | str | Quantity[Any]
     fabric_bandwidth: float | str | Quantity[Any]
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
@@ -6215,6 +6241,7 @@ class _MemoryExpansionResult(Result):
     accelerators_per_pod: float
     accelerators_per_prefill_worker: float
     accelerators_per_replica: float
+    accelerators_per_segment: float
     acceptance_rate: float
     activation_checkpointing: str
     activation_dtype: str
@@ -7144,6 +7171,7 @@ class _MemoryExpansionResult(Result):
     tokens_per_second: Quantity[Any]
     tokens_per_second_per_accelerator: Quantity[Any]
     tokens_per_second_per_dollar: Quantity[Any]
+    torus_axes: float
     tp_all_reduce_time: Quantity[Any]
     tp_bandwidth: Quantity[Any]
     tp_chunk_latency: Quantity[Any]
@@ -7364,7 +7392,9 @@ class _CollectiveInputs(TypedDict, total=False):
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
+    torus_axes: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
+    accelerators_per_segment: float | str | Quantity[Any]
     fabric_bandwidth: float | str | Quantity[Any]
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
@@ -7386,6 +7416,7 @@ class _CollectiveInputs(TypedDict, total=False):
 class _CollectiveResult(Result):
     accelerators_per_node: float
     accelerators_per_pod: float
+    accelerators_per_segment: float
     active_experts_per_token: float
     all_to_all_start: Quantity[Any]
     all_to_all_step: Quantity[Any]
@@ -7436,6 +7467,7 @@ class _CollectiveResult(Result):
     switch_reduces: float
     switch_time: Quantity[Any]
     tokens_per_rank: Quantity[Any]
+    torus_axes: float
     tree_time: Quantity[Any]
     wire_time: Quantity[Any]
 class CollectiveModel(_CollectiveModel):

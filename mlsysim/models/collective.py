@@ -80,28 +80,20 @@ class CollectiveModel(PerformanceModel):
         ),
     }
     common = ("congestion_factor",)
-    keywords = (
-        "collective_ranks",
-        "message_bytes",
-        "rank_stride",
-        "tokens_per_rank",
-        "hidden_dim",
-        "active_experts_per_token",
-        "node_limit",
-        "precision",
-        "dispatch_dtype",
-        "combine_dtype",
-        "congestion_factor",
-    )
-    defaults = {
+    keywords = {
+        "collective_ranks": ...,
+        "message_bytes": ...,
         "rank_stride": 1,
+        "tokens_per_rank": ...,
+        "hidden_dim": ...,
+        "active_experts_per_token": ...,
         "node_limit": 0,
         "precision": "bf16",
         "dispatch_dtype": "as_precision",
         "combine_dtype": "as_precision",
         "congestion_factor": 1.0,
-        **PLACED,
     }
+    defaults = PLACED
     requirements = (
         SEGMENT,
         *fills_nodes(n_c, n_c * delta_c, "times {rank_stride} "),

@@ -75,32 +75,15 @@ _PARTS = (
     "host_time",
     "iteration_bottleneck",
 )
-#: What every model of an engine takes where nothing else is said.
-ENGINE_DEFAULTS = {
+#: Number formats of an engine.
+FORMATS = {
     "precision": "bf16",
     "weight_dtype": "as_precision",
     "compute_dtype": "as_precision",
     "kv_cache_dtype": "as_precision",
-    "dispatch_dtype": "as_precision",
-    "combine_dtype": "as_precision",
-    "tp_size": 1,
-    "pp_size": 1,
-    "ep_size": 1,
-    "dp_attention_size": 1,
-    "two_batch_overlap": False,
-    "num_redundant_experts": 0,
-    "routing_imbalance_factor": 1.0,
-    "node_limit": 0,
-    "num_loras": 0,
-    "lora_rank": 16,
-    "lora_target_modules": "all_linear",
-    "lora_zipf": 0.0,
-    "max_loras": 0,
-    "lora_layer_tax": 0.0,
-    "prefix_hit_rate": 0.0,
-    "num_speculative_tokens": 0,
-    "attention_mask": "causal",
-    "congestion_factor": 1.0,
+}
+#: What entries leave out of what an engine asks of them.
+ENGINE_DEFAULTS = {
     "driver_memory": 0,
     **PLACED,
     **OPTIONAL_PASS_SHAPE,
@@ -110,7 +93,14 @@ ENGINE_DEFAULTS = {
     **CHECKPOINT_DEFAULTS,
 }
 #: Adapters that requests ask for.
-ADAPTERS = ("num_loras", "lora_rank", "lora_target_modules", "lora_zipf", "max_loras", "lora_layer_tax")
+ADAPTERS = {
+    "num_loras": 0,
+    "lora_rank": 16,
+    "lora_target_modules": "all_linear",
+    "lora_zipf": 0.0,
+    "max_loras": 0,
+    "lora_layer_tax": 0.0,
+}
 #: What a reader must know where not all adapters are held, or their memory leaves none.
 ADAPTER_CAVEATS = (
     Caveat(
@@ -125,18 +115,18 @@ ADAPTER_CAVEATS = (
 )
 ENGINE_CAVEATS = (*ADAPTER_CAVEATS, BEYOND_NODE)
 #: How an engine stands on accelerators, and how its experts exchange.
-LAYOUT = (
-    "tp_size",
-    "pp_size",
-    "ep_size",
-    "dp_attention_size",
-    "two_batch_overlap",
-    "num_redundant_experts",
-    "routing_imbalance_factor",
-    "node_limit",
-    "dispatch_dtype",
-    "combine_dtype",
-)
+LAYOUT = {
+    "tp_size": 1,
+    "pp_size": 1,
+    "ep_size": 1,
+    "dp_attention_size": 1,
+    "two_batch_overlap": False,
+    "num_redundant_experts": 0,
+    "routing_imbalance_factor": 1.0,
+    "node_limit": 0,
+    "dispatch_dtype": "as_precision",
+    "combine_dtype": "as_precision",
+}
 
 
 EFFECTIVE_WITH = {
@@ -284,38 +274,25 @@ class IterationModel(PerformanceModel):
         ),
     }
     common = ("pp_size", "ep_size", "prompts", "seq_len")
-    keywords = (
-        "precision",
-        "weight_dtype",
-        "compute_dtype",
-        "kv_cache_dtype",
-        *LAYOUT,
-        "decode_requests",
-        "context_tokens",
-        "prompts",
-        "seq_len",
-        "prefix_hit_rate",
-        "num_speculative_tokens",
-        *ADAPTERS,
-        "output_tokens",
-        "max_batch_size",
-        "max_num_batched_tokens",
-        "sent_one_by_one",
-        "attention_mask",
-        "congestion_factor",
-        "images",
-    )
-    defaults = {
-        **ENGINE_DEFAULTS,
+    keywords = {
+        **FORMATS,
+        **LAYOUT,
         "decode_requests": 0.0,
         "context_tokens": 0.0,
         "prompts": 0.0,
         "seq_len": 2048,
+        "prefix_hit_rate": 0.0,
+        "num_speculative_tokens": 0,
+        **ADAPTERS,
         "output_tokens": 128,
         "max_batch_size": 4096,
         "max_num_batched_tokens": 8192,
         "sent_one_by_one": False,
+        "attention_mask": "causal",
+        "congestion_factor": 1.0,
+        "images": 0,
     }
+    defaults = ENGINE_DEFAULTS
     room = (
         Room(
             "kv_cache_tokens",

@@ -84,30 +84,10 @@ class KernelModel(PerformanceModel):
         ),
         "stack": stack_slot(("memory_efficiency", "flop_energy", "launch_time", "quantization_time")),
     }
-    keywords = (
-        "product_rows",
-        "product_columns",
-        "product_inner",
-        "product_groups",
-        "group_imbalance",
-        "precision",
-        "weight_dtype",
-        "compute_dtype",
-        "activation_dtype",
-        "output_bytes",
-        "dynamic_quantization",
-        "efficiency",
-        "kernel_bytes",
-        "batch_size",
-        "seq_len",
-        "heads",
-        "head_dim",
-        "bidirectional",
-        "attention_mask",
-        "attention_kernel",
-        "flash_kernel",
-    )
-    defaults = {
+    keywords = {
+        "product_rows": ...,
+        "product_columns": ...,
+        "product_inner": ...,
         "product_groups": 1,
         "group_imbalance": 1,
         "precision": "bf16",
@@ -117,14 +97,17 @@ class KernelModel(PerformanceModel):
         "output_bytes": 2,
         "dynamic_quantization": True,
         "efficiency": 1.0,
-        "exponential_rate": 0,
-        "compute_capability": 0,
+        "kernel_bytes": ...,
         "batch_size": 1,
+        "seq_len": ...,
+        "heads": ...,
+        "head_dim": ...,
         "bidirectional": False,
         "attention_mask": "causal",
         "attention_kernel": "flash",
         "flash_kernel": "cudnn",
     }
+    defaults = {"exponential_rate": 0, "compute_capability": 0}
     common = ("weight_dtype", "efficiency")
     headline = (
         "kernel_time",

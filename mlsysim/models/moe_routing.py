@@ -120,35 +120,24 @@ class MoERoutingModel(PerformanceModel):
         ),
         "stack": stack_slot(("fabric_efficiency", "exchange_link_efficiency", "exchange_latency")),
     }
-    keywords = (
-        "batch_size",
-        "seq_len",
-        "precision",
-        "dispatch_dtype",
-        "combine_dtype",
-        "ep_size",
-        "routing_imbalance_factor",
-        "capacity_factor",
-        "pad_to_capacity",
-        "node_limit",
-        "congestion_factor",
-        "activation_checkpointing",
-    )
-    defaults = {
+    keywords = {
+        "batch_size": ...,
         "seq_len": 2048,
         "precision": "fp16",
         "dispatch_dtype": "as_precision",
         "combine_dtype": "as_precision",
         "ep_size": 1,
         **ROUTED,
+        "node_limit": 0,
+        "congestion_factor": 1.0,
         "activation_checkpointing": "selective",
+    }
+    defaults = {
         "oversubscription": 1,
         "accelerators_per_segment": 0,
         "direct_mesh": 0,
         "torus_axes": 0,
         "accelerators_per_pod": 0,
-        "node_limit": 0,
-        "congestion_factor": 1.0,
         "expert_bias": False,
         "expert_input_dim": 0,
     }
