@@ -70,7 +70,7 @@ def test_the_committed_folder_is_up_to_date():
 def test_committed_pages_are_up_to_date(pages):
     """A few topics in a quick run, which takes all other pages as they are committed."""
     whole = read_book()
-    for each in sampled(whole.topics, lambda each: each.name):
+    for each in sampled(whole.topics, lambda each: each.name, one_in=16):
         assert pages[f"{each.name}.md"].endswith(topic_page(whole, each)), "run `mlsysim book`"
         assert pages[f"{each.name}.tex"].endswith(equations(each)), "run `mlsysim book`"
 
