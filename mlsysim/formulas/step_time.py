@@ -714,8 +714,8 @@ longest_part = Formula(
     source=Source("williams2009"),
     variant="per_operator",
     example=Example(
-        {M_usable: 80, M: 60, T_max: 860, n_mb: 4, T_host: 0, t_stage_host: 210, t_dev: 200, T_lin: 720, T_attn: 80, T_head: 20,
-         T_el: 40, T_tp: 288, T_ep: 204, T_cp: 24, T_bub: 850, T_pp: 10, T_dp: 130},
+        {M_usable: 80, M: 60, T_max: 860, n_mb: 4, T_host: 0, t_stage_host: 210, t_dev: 200, T_lin: 720, T_attn: 80,
+         T_head: 20, T_el: 40, T_tp: 288, T_ep: 204, T_cp: 24, T_bub: 850, T_pp: 10, T_dp: 130},
         "Pipeline",
         derived="60 <= 80 and 0 <= 0 and 720 + 80 + 20 < 860 and 850 + 10 >= 860",
     ),

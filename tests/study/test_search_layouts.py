@@ -103,7 +103,10 @@ MANY = {
 
 @pytest.mark.parametrize(
     "goal",
-    [{"maximize": "tokens_per_second_per_accelerator"}, pytest.param({"minimize": "step_time"}, marks=pytest.mark.long)],
+    [
+        {"maximize": "tokens_per_second_per_accelerator"},
+        pytest.param({"minimize": "step_time"}, marks=pytest.mark.long),
+    ],
 )
 def test_bounds_beside_hidden_traffic_are_those_of_every_point(monkeypatch, goal):
     monkeypatch.setattr(module, "AT_ONCE", 0)
