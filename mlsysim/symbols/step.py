@@ -112,7 +112,8 @@ eta_el = variable(
     "elementwise_efficiency",
     r"\eta_{\mathrm{el}}",
     N_COUNT,
-    "Share of the memory bandwidth that element-wise code of a training step reaches.",
+    "Share of the memory bandwidth that element-wise code of a training step reaches; memory_efficiency where that "
+    "alone is given.",
     between(0, 1, open_lower=True),
 )
 eta_mem = variable(
