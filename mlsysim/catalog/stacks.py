@@ -116,7 +116,7 @@ class Stack(Entry):
         products of routed experts over that of dense ones (``expert_efficiency`` is a share of the peak in serving).
     attention_kernel_share, elementwise_efficiency : Value, optional
         Rate of attention in a step over that of its kernel alone, and share of the memory bandwidth that element-wise
-        code reaches.
+        code reaches; ``memory_efficiency`` where that alone is given.
     flash_kernel : Choice, optional
         Kernel that it means by flash attention.
     two_batch_hidden_share, hidden_traffic_cost, slice_cost : Value, optional
@@ -297,8 +297,13 @@ class Stack(Entry):
     pool_share: Count | None = None
 
     def value_of(self, name: str, precision: str) -> Value | None:
-        """See :meth:`Entry.value_of`; a table gives the share of the format that is as wide, or next to it."""
+        """See :meth:`Entry.value_of`; a table gives the share of the format that is as wide, or next to it.
+
+        Element-wise code reaches what long reads do where nothing else is said.
+        """
         found = getattr(self, name, None)
+        if found is None and name == "elementwise_efficiency":
+            return self.memory_efficiency
         if found is None and any(getattr(self, each) is not None for each in self.gives_way.get(name, ())):
             return _given_itself(name)
         if not isinstance(found, Mapping):

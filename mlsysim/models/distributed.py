@@ -137,7 +137,7 @@ class DistributedModel(PerformanceModel):
     effective_with = TrainingMemoryModel.effective_with
     variants = {"per_operator": DISTRIBUTED}
     uncrossed = UNCROSSED
-    follows = {"power_limit": "tdp"}
+    follows = {"power_limit": "tdp", "elementwise_efficiency": "memory_efficiency"}
     slots = {
         "model": Slot(
             TransformerWorkload,

@@ -135,7 +135,8 @@ eta_el = variable(
     "elementwise_efficiency",
     r"\eta_{\mathrm{el}}",
     N_COUNT,
-    "Share of the memory bandwidth that element-wise code of a training step reaches.",
+    "Share of the memory bandwidth that element-wise code of a training step reaches; memory_efficiency where that "
+    "alone is given.",
     between(0, 1, open_lower=True),
 )
 eta_mem = variable(
@@ -419,7 +420,10 @@ V_dp = variable(
 T_dpt = variable(
     "dp_traffic_time", r"T_{\mathrm{dp,all}}", MS, "Data-parallel traffic of a step, hidden or not.", nonnegative()
 )
-T_dp = variable("dp_time", r"T_{\mathrm{dp}}", MS, "Data-parallel traffic left exposed in a step.", nonnegative())
+T_dp = variable(
+    "dp_time", r"T_{\mathrm{dp}}", MS, "Data-parallel traffic left exposed in a step, and what the rest costs.",
+    nonnegative(),
+)  # fmt: skip
 T_opt = variable(
     "optimizer_time", r"T_{\mathrm{opt}}", MS, "Update of weights and optimizer state in a step.", nonnegative()
 )

@@ -462,6 +462,32 @@ def test_products_slow_down_with_the_power_and_an_efficiency_wins_over_it():
     assert rates == pytest.approx([*law, 0.5, 0.5, 0.6], rel=1e-12)
 
 
+def test_constants_of_before_are_answered_as_before():
+    """Pins are of the release before the laws of power, exponentials and hidden traffic."""
+    before = {
+        "efficiency": 0.6, "attention_efficiency": 0.5, "memory_efficiency": 0.8, "eight_bit_efficiency": 0.74,
+        "tp_overlap": 0, "pipeline_split": "balanced", "layer_operations": 103, "expert_operations": 12,
+        "host_operation_time": 0, "expert_product_ratio": 1, "hidden_traffic_cost": 0, "two_batch_hidden_share": 1,
+    }  # fmt: skip
+    dense = {"model": "Llama3_8B", "fleet": "SuperPOD_H100", "fleet_size": 256, "batch_size": 1024, "seq_len": 8192,
+             "zero_stage": 3, "tp_size": 2, "gradient_accumulation_steps": 4, "activation_checkpointing": "selective",
+             "precision": "bf16"}  # fmt: skip
+    sparse = {"model": "Qwen3_235B_A22B", "hardware": "H100", "fleet_size": 256, "batch_size": 1024, "seq_len": 4096,
+              "precision": "bf16", "zero_stage": 2, "ep_size": 32, "gradient_accumulation_steps": 4,
+              "fabric_bandwidth": "50 GB/s", "fabric_latency": "10 us", "two_batch_overlap": True}  # fmt: skip
+    times = [seconds(STEP.solve(**run, **before), "step_time") for run in (dense, sparse)]
+    assert times == pytest.approx([4.1371637123085785, 6.758840733170285], rel=1e-12)
+
+
+def test_element_wise_code_reaches_what_is_said_of_memory_alone():
+    run = {**DENSE, "fleet_size": 8, "batch_size": 8}
+    shares = [STEP.solve(**run, **given).canonical("elementwise_efficiency") for given in (
+        {}, {"memory_efficiency": 0.7}, {"memory_efficiency": 0.7, "elementwise_efficiency": 0.5},
+        {"stack": "TensorRT_LLM_H100"}, {"stack": "MaxText_TPU_v4"},
+    )]  # fmt: skip
+    assert shares == [0.6, 0.7, 0.5, 0.85, 0.8]
+
+
 @pytest.mark.parametrize(
     ("bad", "message"),
     [

@@ -81,6 +81,8 @@ class Basis:
 
     def _origin(self, name: str) -> str:
         result, origin = self.result, self.result.origin(name)
+        if result.model.follows.get(name) in result and origin == f"derived: {result.model.follows[name]}":
+            return self._origin(result.model.follows[name])
         value = origin.origin if isinstance(origin, FromRecipe) else origin
         if not isinstance(value, Sourced) or (isinstance(origin, FromRecipe) and not origin.entry):
             return "recipe" if isinstance(origin, FromRecipe) else str(origin)
