@@ -23,6 +23,7 @@ from mlsysim.catalog.entries import (
     _in,
 )
 from mlsysim.catalog.value import Choice, Value
+from mlsysim.errors import InputError
 from mlsysim.formats import BITS
 
 Tokens = Annotated[Value, _in("token")]
@@ -73,6 +74,8 @@ class Stack(Entry):
         The engine that it is a version of. Of several that know a device, ``engine=`` takes the newest.
     expert_models : tuple of TransformerWorkload
         Models that its constants of experts rest on; they do not carry over to experts of another shape.
+    unsettled : str, optional
+        Why no efficiency is known of it: then that must be given.
     efficiency : Value or dict of Value, optional
         Share of the peak rate that products reach, or one by number format (:data:`mlsysim.formats.NUMBER_FORMATS`).
     expert_efficiency : Value or dict of Value, optional
@@ -202,6 +205,7 @@ class Stack(Entry):
     devices: tuple[Accelerator, ...] = ()
     engine: Engine | None = None
     expert_models: tuple[TransformerWorkload, ...] = ()
+    unsettled: str = ""
     efficiency: Share | None = None
     expert_efficiency: Share | None = None
     weight_only_expert_efficiency: Count | None = None
@@ -300,7 +304,16 @@ class Stack(Entry):
         """See :meth:`Entry.value_of`; a table gives the share of the format that is as wide, or next to it.
 
         Element-wise code reaches what long reads do where nothing else is said.
+
+        Raises
+        ------
+        InputError
+            If no efficiency is known of it.
         """
+        if name == "efficiency" and self.unsettled:
+            raise InputError(
+                "stack", self.key or self.name, f"has no efficiency: {self.unsettled}", "give efficiency=..."
+            )
         found = getattr(self, name, None)
         if found is None and name == "elementwise_efficiency":
             return self.memory_efficiency

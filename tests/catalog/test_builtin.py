@@ -93,6 +93,7 @@ def test_constants_of_stacks_are_calibrated_or_say_what_else_they_are():
         "Stacks.Ideal",
         "Stacks.DeepSeek_H800",
         "Stacks.RCCL_MI300X",
+        "Stacks.Neuron_Trn1",
         "Stacks.SGLang_2025",
         "Stacks.torchtitan_A100",
         "Stacks.unsloth",

@@ -332,6 +332,13 @@ def test_flash_is_the_kernel_of_the_software(stack, own):
     )
 
 
+def test_a_stack_without_an_efficiency_says_why():
+    trainium = {**DENSE, "hardware": "Trainium1", "stack": "Neuron_Trn1", "fleet_size": 32, "batch_size": 64}
+    with pytest.raises(InputError, match=r"stack='Neuron_Trn1': has no efficiency: .* 0.28 .* 0.45.*efficiency="):
+        STEP.solve(**trainium)
+    assert STEP.solve(**trainium, efficiency=0.4).feasible in (True, False)
+
+
 def test_frozen_weights_are_not_gathered_after_an_update():
     shares = [STEP.solve(**DENSE, fleet_size=8, batch_size=8, zero_stage=1, trainable_fraction=f) for f in (1, 0.01)]
     all_, few = (seconds(found, "dp_traffic_bytes") for found in shares)
