@@ -54,11 +54,19 @@ _WARPS = Or(_is("fa2", "triton"), Eq(attention_kernel, label(attention_kernel, "
 _BY_HAND = _is("fa3", "fa4")
 
 
-def _of_kernel(warps: float, by_hand: float, cudnn: float, blackwell: float, old: float, older: float) -> Any:
+def _wide(share: float, otherwise: float) -> Any:
+    """A share of heads too wide for the registers of a kernel, and of others."""
+    return when(d_h > 192, share, otherwise)
+
+
+def _of_kernel(
+    triton: float, warps: Any, by_hand: float, cudnn: Any, blackwell: float, old: float, older: float
+) -> Any:
     """A constant of a kernel by its device: on Hopper, on Blackwell, warp by warp there, and on devices before."""
     return Piecewise(
         (old, And(BLACKWELL, _WARPS)),
         (blackwell, BLACKWELL),
+        (triton, And(HOPPER, _is("triton"))),
         (warps, And(HOPPER, _WARPS)),
         (by_hand, And(HOPPER, _BY_HAND)),
         (cudnn, HOPPER),
@@ -69,13 +77,14 @@ def _of_kernel(warps: float, by_hand: float, cudnn: float, blackwell: float, old
 _ASSUMED = (
     "FlashAttention 2, Triton and Transformer Engine's flash issue products warp by warp; flash is the kernel of the "
     "software; fused and cudnn are cuDNN's on Hopper and Blackwell, FlashAttention 2 before. On Hopper by the figures "
-    "of FlashAttention 3 for heads of 64 and 128; Blackwell set by hand between TensorRT-LLM's kernels and reports of "
+    "of FlashAttention 3 for heads of 64, 128 and, forward, 256; Blackwell set by hand between TensorRT-LLM's kernels "
+    "and reports of "
     "FlashAttention 4; "
 )
 
 forward_share = Formula(
     eta_f,
-    _of_kernel(0.436, 0.941, 1.0, 1.0, 0.19, 0.72),
+    _of_kernel(0.408, _wide(0.363, 0.436), 0.941, _wide(0.731, 1.0), 1.0, 0.19, 0.72),
     title="Share of the peak that products of attention reach forward",
     source=FIGURES,
     assumes=_ASSUMED + "warps there reach what they do on Hopper.",
@@ -85,7 +94,7 @@ forward_share = Formula(
 
 backward_share = Formula(
     eta_b,
-    _of_kernel(0.364, 0.694, 0.645, 0.70, 0.16, 0.60),
+    _of_kernel(0.364, 0.364, 0.694, 0.645, 0.70, 0.16, 0.60),
     title="Share of the peak that products of attention reach backward",
     source=FIGURES,
     assumes=_ASSUMED + "before Hopper assumed.",
@@ -95,7 +104,7 @@ backward_share = Formula(
 
 forward_exponentials = Formula(
     n_f,
-    _of_kernel(0.73, 0.89, 1.27, 1.0, 0.73, 0.95),
+    _of_kernel(0.05, 0.73, 0.89, 1.27, 1.0, 0.73, 0.95),
     title="Exponentials per score, forward",
     source=FIGURES,
     assumes=_ASSUMED + "what is no product counts as exponentials.",
@@ -105,7 +114,7 @@ forward_exponentials = Formula(
 
 backward_exponentials = Formula(
     n_b,
-    _of_kernel(1.57, 1.55, 1.76, 1.6, 1.57, 1.3),
+    _of_kernel(1.57, 1.57, 1.55, 1.76, 1.6, 1.57, 1.3),
     title="Exponentials per score, backward",
     source=FIGURES,
     assumes=_ASSUMED + "what is no product counts as exponentials.",

@@ -18,7 +18,8 @@ _IMBALANCE = Requirement(gamma_k, gamma_k <= E_k, "must be at most {product_grou
 class KernelModel(PerformanceModel):
     """How long does a kernel take?
 
-    A matrix product below the ceilings of arithmetic, power and memory, in whole tiles and whole waves.
+    A matrix product below the ceilings of arithmetic, power and memory, in whole tiles and whole waves; or those of a
+    batch or of experts in one launch.
     """
 
     command = "kernel"

@@ -64,6 +64,7 @@ def test_products(shape, hardware, precision, law, measured, off):
         ("H100", "fp8", 0.64),
         ("B200", "bf16", 0.69),
         ("B200", "fp8", 0.53),
+        ("B200", "nvfp4", 0.53),
     ],
 )
 def test_the_ceiling_follows_from_power(hardware, precision, ceiling):
