@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from validation.calibrate_steps import BY_NAME, CALIBRATED
+from validation.calibrate_steps import BY_NAME
 from validation.published_steps import DENSE, experts_left_out, speed_errors, spread
-from validation.step_rows import name, seconds, speed_error, stack_of
+from validation.step_rows import CALIBRATED, name, seconds, speed_error, stack_of
 from validation.training_steps import FAMILIES, SAMPLE, WHOLE, drawn, errors, orders, rows, spreads, worse
 
 SINGLE = [(stack, rows[0]) for stack, values in CALIBRATED.items() for _, rows, *_ in values if len(rows) == 1]

@@ -13,7 +13,7 @@ import numpy as np
 from validation.checks import Check, Group, Spread, spread
 from validation.published_steps import DENSE as DENSE_ROWS
 from validation.published_steps import SPARSE, ours
-from validation.step_rows import PLACES, published, stack_of
+from validation.step_rows import PLACES, ROWS, arguments, published, stack_of
 
 from mlsysim import DistributedModel, Stacks
 
@@ -68,29 +68,38 @@ class Row:
     Attributes
     ----------
     group : str
-        Its set.
+        Its set, or its group of ``steps.json``.
     case : str
         Its name there.
     device : str
         Catalog key, or a name of ``PLACES``.
     seconds : float
         The step.
-    arguments : dict
-        Of ``DistributedModel.solve``, without the stack.
+    calls : tuple of dict
+        Arguments of ``DistributedModel.solve``, without the stack; the step is the mean of several.
+    stack : str
+        The entry of the catalog for its software on its device.
     """
 
     group: str
     case: str
     device: str
     seconds: float
-    arguments: dict[str, Any]
+    calls: tuple[dict[str, Any], ...]
+    stack: str
 
     @property
-    def stack(self) -> str:
-        """The entry of the catalog for its software on its device."""
-        name = f"{SETS[self.group][1]}_{self.device}"
-        late = f"{name}_26_06"
-        return late if self.case >= GRAPHS and late in dir(Stacks) and self.group.startswith("bridge") else name
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of its first call."""
+        return self.calls[0]
+
+    @property
+    def family(self) -> str:
+        """Its family."""
+        if self.group in SETS:
+            return SETS[self.group][0]
+        return next(name for name, (groups, experts) in OLDER.items() if (self.group, self.experts) in
+                    [(group, experts) for group in groups])  # fmt: skip
 
     @property
     def model(self) -> str:
@@ -101,12 +110,24 @@ class Row:
     @property
     def experts(self) -> bool:
         """Whether it has experts."""
-        return "moe" in self.group or "zoo" in self.group
+        return "moe" in self.group or "zoo" in self.group or self.arguments.get("experts", 1) > 1
+
+    @property
+    def left_out(self) -> str:
+        """What is left out of a calibration with it: its model by its stack."""
+        return f"{self.model} by {self.stack}"
 
     def step(self, by_stack: bool = True, **given: Any) -> float:
         """Our step in seconds, by its stack or by defaults, with other values where they are given."""
-        stack = self.stack if by_stack else "Generic"
-        return STEP.solve(**{**self.arguments, "stack": stack, **given}).canonical("step_time")
+        values = {"stack": self.stack if by_stack else "Generic", **given}
+        return sum(STEP.solve(**{**call, **values}).canonical("step_time") for call in self.calls) / len(self.calls)
+
+
+def _stack(group: str, case: str, device: str) -> str:
+    """The entry of the catalog for the software of a set on a device, and for its age where that has one."""
+    name = f"{SETS[group][1]}_{device}"
+    late = f"{name}_26_06"
+    return late if group.startswith("bridge") and case >= GRAPHS and late in dir(Stacks) else name
 
 
 def _asked(group: str, device: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -119,6 +140,9 @@ def _asked(group: str, device: str, given: dict[str, Any]) -> dict[str, Any]:
     if "zoo" in group:
         # Their table has a column of dispatchers: an all-to-all with 32 stages, DeepEP and HybridEP elsewhere.
         found["dispatcher"] = "all_to_all" if given["pp_size"] == 32 else "fused"
+    elif device == "H100" and given.get("model") == "Qwen3_30B_A3B":
+        # Its recipe names HybridEP (scripts/performance/configs/qwen), those of larger models there an all-to-all.
+        found["dispatcher"] = "fused"
     return found
 
 
@@ -136,11 +160,21 @@ def rows(whole: bool = False) -> tuple[Row, ...]:
     else:
         tables = {name: (each["common"], each["rows"]) for name, each in SAMPLE["sets"].items()}
     return tuple(
-        Row(group, case, device, seconds, _asked(group, device, {**common, **given}))
+        Row(group, case, device, seconds, (_asked(group, device, {**common, **given}),), _stack(group, case, device))
         for group in SETS
         for common, own in [tables[group]]
         for case, device, seconds, given in own
     )
+
+
+@cache
+def older() -> tuple[Row, ...]:
+    """Rows of ``steps.json``, but two of expert parallelism that did not pay."""
+    groups = {group for own, _ in OLDER.values() for group in own}
+    return tuple(
+        Row(row["group"], row["name"], row["dev"], published(row), tuple(arguments(row)), stack_of(row))
+        for row in ROWS if row["group"] in groups
+    )  # fmt: skip
 
 
 def _hash(*words: Any) -> str:
@@ -161,6 +195,23 @@ def drawn() -> dict[str, Any]:
             picked = [row for key in sorted(whole, key=lambda key: _hash(name, *key))[:count] for row in grouped[key]]
         found[name] = {"source": table["source"], "common": table["common_arguments"], "rows": picked}
     return found
+
+
+def write(**found: Any) -> None:
+    """Write the sample with other parts, a line a row."""
+    parts = {**SAMPLE, **found}
+    sets = [
+        f'  {json.dumps(name)}: {{"source": {json.dumps(each["source"])},\n   "common": {json.dumps(each["common"])},\n'
+        '   "rows": [\n' + ",\n".join(f"    {json.dumps(row)}" for row in each["rows"]) + "]}"
+        for name, each in parts.pop("sets").items()
+    ]
+    parts = {
+        name: ",\n".join(f"  {json.dumps(key)}: {json.dumps(each)}" for key, each in part.items())
+        for name, part in parts.items()
+    }
+    parts["sets"] = ",\n".join(sets)
+    text = ",\n".join(f' "{name}": {{\n{part}}}' for name, part in parts.items())
+    Path(__file__).with_suffix(".json").write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
 
 
 #: What layouts of vTrain have in common within a group.
@@ -256,7 +307,6 @@ FURTHEST = 0.2
 IMAGES = "two containers of one layout are 1.8 times apart"
 TRACE = "one container of this layout is a third faster than the others of its table"
 NODES_OF_EIGHT = "exchanges of 32 ranks over nodes of eight"
-LAUNCHED = "its recipe names a fused dispatcher on H100, where the stack has an all-to-all, as other models there have"
 EDITION = "an edition with graphs of whole iterations on a device that its stack was not calibrated on"
 ONE_EXPERT = "a token has one expert, whose products are as fast as dense ones; the stack has the half of eight"
 HELD_UP = "four and eight tensor-parallel ranks of one host are slower by up to a quarter, which is not in the law"
@@ -265,7 +315,7 @@ HELD_UP = "four and eight tensor-parallel ranks of one host are slower by up to 
 def why(row: Row) -> str:
     """Reason of a row that is further off; empty where none is known."""
     if row.model == "Qwen3_30B_A3B" and row.device == "H100":
-        return IMAGES if row.arguments["pp_size"] == 2 else LAUNCHED
+        return IMAGES
     if row.model == "Qwen3_30B_A3B" and row.device == "B300":
         return EDITION
     if row.model == "DeepSeek_V3" and row.device == "B200" and row.arguments["ep_size"] == 32:
