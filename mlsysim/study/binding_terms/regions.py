@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-#: Characters of a cell of a table.
-ROOM = 46
-
 
 @dataclass(frozen=True)
 class Interval:
