@@ -177,6 +177,7 @@ class TestVariant:
         assert found.canonical("step_time") == STEP.solve(recipe=self.RUN).canonical("step_time")
         assert not any("was run" in note for note in STEP.solve(recipe=self.RUN).notes)
 
+    @pytest.mark.long
     def test_grids_and_searches_take_it_too(self):
         model = ExpertParallelModel()
         grid = model.sweep(recipe=self.RUN, ep_size=[32, 64])
