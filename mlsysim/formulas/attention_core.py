@@ -30,7 +30,8 @@ HOPPER, BLACKWELL = And(n_cc >= 9, n_cc < 10), And(n_cc >= 10, n_cc < 12)
 
 
 def _is(*names: str) -> Any:
-    return Or(*(Eq(attention_kernel, label(attention_kernel, name)) for name in names))
+    either: Any = [Eq(attention_kernel, label(attention_kernel, name)) for name in names]
+    return Or(*either)
 
 
 #: Kernels that issue products warp by warp on every device, and those written for Hopper by hand.
