@@ -32,6 +32,24 @@ def json_text(data: Any, indent: int | None = 2, *, sort_keys: bool = False) -> 
     return UNSEEN.sub(lambda character: json.dumps(character[0])[1:-1], text)
 
 
+class JsonAnswer:
+    """Answer that is plain data, and JSON."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        raise NotImplementedError
+
+    def to_json(self, indent: int | None = 2) -> str:
+        """:meth:`to_dict` as JSON; an infinite value is ``"value": null, "infinite": "positive"``.
+
+        Parameters
+        ----------
+        indent : int, optional
+            As of :func:`json.dumps`.
+        """
+        return json_text(self.to_dict(), indent)
+
+
 def _finite(data: Any) -> Any:
     if isinstance(data, Mapping):
         found: dict[str, Any] = {}

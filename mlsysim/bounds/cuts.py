@@ -25,8 +25,6 @@ import numpy as np
 #: What became of a box: its bound is no better than the answer, a condition fails all over it, every point of it was
 #: evaluated, or it was left when the time was over. Smaller bytes are axes.
 BOUND, INFEASIBLE, EVALUATED, OPEN = 255, 254, 253, 252
-#: Most axes of a grid whose boxes are kept.
-AXES = OPEN
 
 
 class TreeError(ValueError):

@@ -35,8 +35,8 @@ class Shown:
         Boxes of each way in which it was shown that a box holds nothing better.
     halved : int
         Boxes that had to be halved.
-    bounded, evaluated : int
-        Boxes bounded and points evaluated.
+    evaluated : int
+        Points evaluated.
     feasible, infeasible : int
         Points that were found to meet the conditions, and points that are known not to.
     missed : list of tuple
@@ -47,7 +47,6 @@ class Shown:
 
     by: dict[str, int] = field(default_factory=dict)
     halved: int = 0
-    bounded: int = 0
     evaluated: int = 0
     feasible: int = 0
     infeasible: int = 0
@@ -151,7 +150,6 @@ class Recheck:
 
     def _bounded(self, low: np.ndarray, high: np.ndarray, claim: Claim, shown: Shown) -> tuple[np.ndarray, np.ndarray]:
         """Lower bounds of every box, and of which they do not show that they hold nothing against the claim."""
-        shown.bounded += low.shape[1]
         with np.errstate(all="ignore"):
             ranges = Ranges(self._plans, low, high)
             bound = self._lower(ranges, low.shape[1])
@@ -176,7 +174,6 @@ class Recheck:
         place, count = np.arange(len(boxes)), len(boxes)
         lows, highs = np.tile(low[:, boxes], 2), np.tile(high[:, boxes], 2)
         highs[axes, place], lows[axes, place + count] = middle, middle + 1
-        shown.bounded += 2 * count
         with np.errstate(all="ignore"):
             ranges = Ranges(self._plans, lows, highs)
             near = claim.nearness(self._lower(ranges, 2 * count))

@@ -23,6 +23,7 @@ from mlsysim.catalog.entries import (
     _in,
 )
 from mlsysim.catalog.value import Choice, Value
+from mlsysim.errors import InputError
 from mlsysim.formats import BITS
 
 Tokens = Annotated[Value, _in("token")]
@@ -73,6 +74,8 @@ class Stack(Entry):
         The engine that it is a version of. Of several that know a device, ``engine=`` takes the newest.
     expert_models : tuple of TransformerWorkload
         Models that its constants of experts rest on; they do not carry over to experts of another shape.
+    unsettled : str, optional
+        Why no efficiency is known of it: then that must be given.
     efficiency : Value or dict of Value, optional
         Share of the peak rate that products reach, or one by number format (:data:`mlsysim.formats.NUMBER_FORMATS`).
     expert_efficiency : Value or dict of Value, optional
@@ -117,6 +120,8 @@ class Stack(Entry):
     attention_kernel_share, elementwise_efficiency : Value, optional
         Rate of attention in a step over that of its kernel alone, and share of the memory bandwidth that element-wise
         code reaches; ``memory_efficiency`` where that alone is given.
+    flash_kernel : Choice, optional
+        Kernel that it means by flash attention.
     two_batch_hidden_share, hidden_traffic_cost, slice_cost : Value, optional
         Share of the exchanges that another micro-batch hides, slowdown of computing by hidden traffic over the time of
         that traffic, and increase of a step for each doubling of slices.
@@ -200,6 +205,7 @@ class Stack(Entry):
     devices: tuple[Accelerator, ...] = ()
     engine: Engine | None = None
     expert_models: tuple[TransformerWorkload, ...] = ()
+    unsettled: str = ""
     efficiency: Share | None = None
     expert_efficiency: Share | None = None
     weight_only_expert_efficiency: Count | None = None
@@ -228,6 +234,7 @@ class Stack(Entry):
     step_flop_energy: EnergyPerOperation | None = None
     expert_product_ratio: Count | None = None
     attention_kernel_share: Count | None = None
+    flash_kernel: Choice | None = None
     elementwise_efficiency: Count | None = None
     two_batch_hidden_share: Count | None = None
     hidden_traffic_cost: Count | None = None
@@ -297,7 +304,16 @@ class Stack(Entry):
         """See :meth:`Entry.value_of`; a table gives the share of the format that is as wide, or next to it.
 
         Element-wise code reaches what long reads do where nothing else is said.
+
+        Raises
+        ------
+        InputError
+            If no efficiency is known of it.
         """
+        if name == "efficiency" and self.unsettled:
+            raise InputError(
+                "stack", self.key or self.name, f"has no efficiency: {self.unsettled}", "give efficiency=..."
+            )
         found = getattr(self, name, None)
         if found is None and name == "elementwise_efficiency":
             return self.memory_efficiency

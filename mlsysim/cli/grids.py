@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,11 +18,10 @@ from mlsysim.cli.exits import Exit
 from mlsysim.cli.files import replaced, written
 from mlsysim.cli.foot import print_basis, with_basis
 from mlsysim.cli.summary import accepted, as_records, cell_text, print_sweep, write_csv
-from mlsysim.cli.words import as_choices, or_first, shelf_of
+from mlsysim.cli.words import as_choices, in_options, or_first, shelf_of
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.extras import require
 from mlsysim.inputs.recipe import as_run
-from mlsysim.inputs.spellings import option_name
 from mlsysim.models import PerformanceModel
 from mlsysim.models.registry import words_for
 from mlsysim.study.results.basis import Basis, at_point, of_result
@@ -35,6 +33,17 @@ PANELS = 6
 OPTIONS = ("minimize", "maximize", "subject_to", "top", "method", "time_limit", "checkpoint", "certificate",
            "outputs", "refused", "output", "plot")  # fmt: skip
 VERBS = "sweep", "search", "pareto"
+_in_words = partial(
+    in_options,
+    OPTIONS,
+    ("refused", "method"),
+    {
+        r"^store=": "--output ",
+        r"\b(minimize|maximize)=\.\.\.": r"--\1 ...",
+        r"\bstore='([\w.]+)'": r"--output \1",
+        rf"\b({'|'.join(VERBS)})\(\)": r"mlsysim \1",
+    },
+)
 
 
 @contextmanager
@@ -52,23 +61,7 @@ def _resumable(file: Path | None) -> Iterator[None]:
         raise
 
 
-@contextmanager
-def _as_typed() -> Iterator[None]:
-    """Put the errors of the library in the words of the command line."""
-    try:
-        yield
-    except MlsysimError as error:
-        message = re.sub(rf"^({'|'.join(OPTIONS)})=", lambda m: f"{option_name(m[1])} ", str(error))
-        message = re.sub(r"^store=", "--output ", message)
-        message = re.sub(r"\b(minimize|maximize)=\.\.\.", r"--\1 ...", message)
-        message = as_choices(message, ("refused", "method", "variant"))
-        message = re.sub(r"\bstore='([\w.]+)'", r"--output \1", message)
-        message = re.sub(r"\bvariant=(?=[\w ]+ does$)", "--variant ", message)
-        message = re.sub(rf"\b({'|'.join(VERBS)})\(\)", r"mlsysim \1", message)
-        raise MlsysimError(message) from None
-
-
-@_as_typed()
+@_in_words()
 def sweep(
     kind: type[PerformanceModel],
     words: Sequence[str],
@@ -127,7 +120,7 @@ def sweep(
         written(*made)
 
 
-@_as_typed()
+@_in_words()
 def search(
     kind: type[PerformanceModel],
     words: Sequence[str],
@@ -153,7 +146,7 @@ def search(
     _answer(designs, basis, as_json, strict, files=(certificate, plot if len(designs) else None))
 
 
-@_as_typed()
+@_in_words()
 def pareto(
     kind: type[PerformanceModel],
     words: Sequence[str],

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from mlsysim.catalog import Catalog, builtin, load_catalog
@@ -89,6 +90,31 @@ def _takes(model: PerformanceModel, arguments: Mapping[str, Any]) -> bool:
     except MlsysimError:
         return False
     return True
+
+
+@contextmanager
+def in_options(
+    options: Iterable[str], choices: Sequence[str] = (), said: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[None]:
+    """Put the errors of the library in the words of a command.
+
+    Parameters
+    ----------
+    options : iterable of str
+        Arguments that an error begins with; the option of each has its name.
+    choices : sequence of str
+        Arguments beside the variant whose words are named in errors.
+    said : mapping
+        Further patterns, and what stands in the place of each.
+    """
+    try:
+        yield
+    except MlsysimError as error:
+        message = re.sub(rf"^({'|'.join(options)})=", lambda m: f"{option_name(m[1])} ", str(error))
+        for pattern, words in said.items():
+            message = re.sub(pattern, words, message)
+        message = re.sub(r"\bvariant=(?=[\w ]+ (?:does|has \w+)$)", "--variant ", message)
+        raise MlsysimError(as_choices(message, ("variant", *choices))) from None
 
 
 def as_options(message: str, arguments: Iterable[str]) -> str:

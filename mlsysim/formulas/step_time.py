@@ -125,7 +125,7 @@ from mlsysim.symbols.training import (
     q_g,
     t,
 )
-from mlsysim.symbols.workload import L, L_moe, L_mtp, d_e, d_ff, d_sh, gated, h, h_e, k, s
+from mlsysim.symbols.workload import L, L_moe, L_mtp, d_e, d_ff, d_sh, expert_bias, gated, h, h_e, k, s
 
 MEGATRON = Source("shoeybi2019", "section 3")
 COUNTED = "The counts are taken from kernels by hand; no profile was matched."
@@ -255,7 +255,7 @@ inner_width = Formula(
 )
 
 #: Widths that move for what a token's experts get and that pass through their gates, on the rank of the experts.
-_permuted, _routed = 7 * k * h_e / sigma_e, k * d_e
+_permuted, _routed = (7 + Rational(32, 3) * expert_bias) * k * h_e / sigma_e, k * d_e
 
 
 def _gates(width: Any) -> Any:
@@ -283,7 +283,8 @@ elementwise_traffic = Formula(
     source=Source("dao2022", "section 3.1"),
     assumes="With experts, more vectors of the width for each that a token is sent to: seven on the hot rank, and "
     "where their permutation is not fused eleven and a half on every rank, to sort, weigh and add up its own "
-    "(torchtitan's operations, counted).",
+    "(torchtitan's operations, counted). A bias behind an expert is weighed in fp32, added, joined and cast: fourteen "
+    "vectors forward and eighteen backward (Megatron's operations, counted).",
     accuracy=COUNTED,
     example=Example(
         {
@@ -301,6 +302,7 @@ elementwise_traffic = Formula(
             gamma_r: 1,
             gamma_m: 1,
             sigma_e: 1,
+            expert_bias: 0,
         },
         "52224 byte/token",
         derived="2 * (15 * 8192 / 8 + 3 * 28672 / 8)",

@@ -23,7 +23,6 @@ from mlsysim.inputs.plan import Plan, Plans
 from mlsysim.inputs.recipe import FromRecipe, Given, Origin, along_axis, given_by, name_of, recipe_argument
 from mlsysim.inputs.refusal import (
     Reason,
-    first_reason,
     gap,
     mask_of,
     met,
@@ -167,10 +166,6 @@ class Binding:
             If one is.
         """
         refuse(self.reasons, self.system, self.numbers)
-
-    def allows(self, values: Mapping[str, Any]) -> bool:
-        """Tell whether one point with other canonical values of the same inputs would be allowed."""
-        return not first_reason(self.reasons, self.system, values)
 
 
 def bind(model: DeclaredModel, arguments: Mapping[str, Any]) -> Binding:

@@ -44,7 +44,7 @@ def check_kinds(model: type[DeclaredModel]) -> None:
             raise _wrong(model, f"slots[{name!r}]", slot, "a Slot")
         _check_texts(model, f"slots[{name!r}].provides", slot.gives)
     _check_texts(model, "headline", model.headline)
-    _check_texts(model, "keywords", model.keywords)
+    _check_texts(model, "keywords", tuple(model.keywords) if isinstance(model.keywords, Mapping) else model.keywords)
     _check_texts(model, "common", model.common)
     for name, parts in model.parts.items():
         _check_texts(model, f"parts[{name!r}]", parts)

@@ -167,11 +167,11 @@ class DeclaredModel:
         For each name a :class:`Variant`, or only its formulas.
     slots : dict
         Arguments that take catalog entries.
-    keywords : tuple of str
-        Inputs a user types, in the order of the signature. Inputs of the formulas that no catalog entry gives and
-        that are not listed come behind.
+    keywords : tuple of str or dict
+        Inputs a user types, in the order of the signature; in a dict each with its default, or ``...`` for none. Inputs
+        of the formulas that no catalog entry gives and that are not listed come behind.
     defaults : dict
-        For each keyword that may be left out, its value in its unit.
+        For each other input that may be left out, its value in its unit.
     requirements : tuple of Requirement
         Conditions on the inputs.
     common : tuple of str
@@ -221,7 +221,7 @@ class DeclaredModel:
     answer: ClassVar[str] = ""
     variants: ClassVar[Mapping[str, Variant | tuple[Formula, ...]]] = {}
     slots: ClassVar[dict[str, Slot]] = {}
-    keywords: ClassVar[tuple[str, ...]] = ()
+    keywords: ClassVar[tuple[str, ...] | Mapping[str, Any]] = ()
     _keywords_follow: ClassVar[bool] = True
     better: ClassVar[Better | None] = None
     engine: ClassVar[str] = ""
@@ -285,6 +285,8 @@ class DeclaredModel:
         check_kinds(cls)
         provided = [name for slot in cls.slots.values() for name in slot.gives]
         cls._keywords_follow = cls._keywords_follow and "keywords" not in vars(cls)
+        if isinstance(cls.keywords, Mapping):
+            cls.defaults = {**cls.defaults, **{name: value for name, value in cls.keywords.items() if value is not ...}}
         listed = () if cls._keywords_follow else cls.keywords
         used = {name for variant in cls.variants for name in _uses(cls, variant)}.difference(provided, listed)
         cls.keywords = (*listed, *sorted(used, key=declaration_order().__getitem__))

@@ -163,29 +163,13 @@ class EconomicsModel(PerformanceModel):
         "electricity_price",
         "amortization",
     )
-    keywords = tuple(
-        dict.fromkeys(
-            (
-                *DistributedModel.keywords,
-                *ServingCapacityModel.keywords,
-                *ServingModel.keywords,
-                "accelerators",
-                "duration",
-                "busy_share",
-                "run_tokens",
-                "rental_price",
-                "idle_power_fraction",
-                "host_power_fraction",
-                "pue",
-                "grid_carbon",
-                "electricity_price",
-                "infrastructure_fraction",
-                "amortization",
-                "maintenance_rate",
-            )
-        )
-    )
-    defaults = {
+    keywords = {
+        **dict.fromkeys((*DistributedModel.keywords, *ServingCapacityModel.keywords, *ServingModel.keywords), ...),
+        "accelerators": ...,
+        "duration": 365,
+        "busy_share": 1.0,
+        "run_tokens": ...,
+        "rental_price": ...,
         "idle_power_fraction": 0.3,
         "host_power_fraction": 0.0,
         "pue": 1.2,
@@ -194,6 +178,4 @@ class EconomicsModel(PerformanceModel):
         "infrastructure_fraction": 0.5,
         "amortization": 4 * 365,
         "maintenance_rate": 0.05 / 365,
-        "duration": 365,
-        "busy_share": 1.0,
     }

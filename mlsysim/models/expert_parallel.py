@@ -109,8 +109,8 @@ class ExpertParallelModel(PerformanceModel):
         **_STEP.slots,
         "stack": stack_slot((*_STEP.slots["stack"].provides, "count_sync_time", "remap_bandwidth")),
     }
-    keywords = (*_STEP.keywords, "fsdp_prefetch")
-    defaults = {**_STEP.defaults, "fsdp_prefetch": "released"}
+    keywords = {**dict.fromkeys(_STEP.keywords, ...), "fsdp_prefetch": "released"}
+    defaults = _STEP.defaults
     requirements = _STEP.requirements
     parts = {"step_time": STEP_PARTS, "total_memory": POOLS}
     common = ("batch_size", "seq_len", "precision", "tp_size", "pp_size", "zero_stage", "activation_checkpointing")

@@ -18,11 +18,16 @@ from mlsysim.models.shape import (
     COUNTED_SERVED,
     DECODES,
     DRIVEN,
+    FABRIC,
     LATENT_ADAPTERS,
+    LINKS,
     NO_SOURCES,
     NO_WINDOW,
+    NODE,
     OPTIONAL_PASS_SHAPE,
     PASS_SHAPE,
+    PLACED,
+    SEGMENT,
     SHAPE_REQUIREMENTS,
     SHARED_KV_HEADS,
     SHARED_MIXERS,
@@ -35,11 +40,11 @@ from mlsysim.models.shape import (
     WINDOW,
     WINDOW_REQUIREMENTS,
     divides,
+    fills_nodes,
     prefill_caveats,
 )
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Mod, Requirement
-from mlsysim.symbols.hardware import n_node
 from mlsysim.symbols.iteration import E_red, M_kv, d_a, n_dec, n_kv, n_pro
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.lora import G_lo, K_lo, M_lo, N_lo
@@ -50,8 +55,6 @@ from mlsysim.symbols.training import e, p, t
 from mlsysim.symbols.workload import E, L, L_moe, d_e, d_ff, d_sh, s
 
 _DEVICE = ("memory_bandwidth", "peak_flops", "attention_peak_flops", "memory_capacity", "driver_memory")
-_LINKS = ("node_bandwidth", "switch_reduces", "direct_mesh")
-_FABRIC = ("fabric_bandwidth", "fabric_latency", "oversubscription", "accelerators_per_pod")
 _HELD = (
     mixers.mixer_matrices,
     continuous_batching.stored_weights,
@@ -72,37 +75,17 @@ _PARTS = (
     "host_time",
     "iteration_bottleneck",
 )
-#: What every model of an engine takes where nothing else is said.
-ENGINE_DEFAULTS = {
+#: Number formats of an engine.
+FORMATS = {
     "precision": "bf16",
     "weight_dtype": "as_precision",
     "compute_dtype": "as_precision",
     "kv_cache_dtype": "as_precision",
-    "dispatch_dtype": "as_precision",
-    "combine_dtype": "as_precision",
-    "tp_size": 1,
-    "pp_size": 1,
-    "ep_size": 1,
-    "dp_attention_size": 1,
-    "two_batch_overlap": False,
-    "num_redundant_experts": 0,
-    "routing_imbalance_factor": 1.0,
-    "node_limit": 0,
-    "num_loras": 0,
-    "lora_rank": 16,
-    "lora_target_modules": "all_linear",
-    "lora_zipf": 0.0,
-    "max_loras": 0,
-    "lora_layer_tax": 0.0,
-    "prefix_hit_rate": 0.0,
-    "num_speculative_tokens": 0,
-    "attention_mask": "causal",
-    "congestion_factor": 1.0,
-    "accelerators_per_node": 8,
+}
+#: What entries leave out of what an engine asks of them.
+ENGINE_DEFAULTS = {
     "driver_memory": 0,
-    "accelerators_per_pod": 0,
-    "switch_reduces": 0.0,
-    "direct_mesh": 0,
+    **PLACED,
     **OPTIONAL_PASS_SHAPE,
     **NO_WINDOW,
     **NO_SOURCES,
@@ -110,7 +93,14 @@ ENGINE_DEFAULTS = {
     **CHECKPOINT_DEFAULTS,
 }
 #: Adapters that requests ask for.
-ADAPTERS = ("num_loras", "lora_rank", "lora_target_modules", "lora_zipf", "max_loras", "lora_layer_tax")
+ADAPTERS = {
+    "num_loras": 0,
+    "lora_rank": 16,
+    "lora_target_modules": "all_linear",
+    "lora_zipf": 0.0,
+    "max_loras": 0,
+    "lora_layer_tax": 0.0,
+}
 #: What a reader must know where not all adapters are held, or their memory leaves none.
 ADAPTER_CAVEATS = (
     Caveat(
@@ -125,18 +115,18 @@ ADAPTER_CAVEATS = (
 )
 ENGINE_CAVEATS = (*ADAPTER_CAVEATS, BEYOND_NODE)
 #: How an engine stands on accelerators, and how its experts exchange.
-LAYOUT = (
-    "tp_size",
-    "pp_size",
-    "ep_size",
-    "dp_attention_size",
-    "two_batch_overlap",
-    "num_redundant_experts",
-    "routing_imbalance_factor",
-    "node_limit",
-    "dispatch_dtype",
-    "combine_dtype",
-)
+LAYOUT = {
+    "tp_size": 1,
+    "pp_size": 1,
+    "ep_size": 1,
+    "dp_attention_size": 1,
+    "two_batch_overlap": False,
+    "num_redundant_experts": 0,
+    "routing_imbalance_factor": 1.0,
+    "node_limit": 0,
+    "dispatch_dtype": "as_precision",
+    "combine_dtype": "as_precision",
+}
 
 
 EFFECTIVE_WITH = {
@@ -236,11 +226,11 @@ class IterationModel(PerformanceModel):
         ),
         "hardware": Slot(
             Accelerator,
-            (*_DEVICE, *_LINKS),
+            (*_DEVICE, *LINKS),
         ),
-        "node": Slot(Node, (*_DEVICE, *_LINKS, "accelerators_per_node")),
-        "fleet": Slot(Fleet, (*_DEVICE, *_LINKS, "accelerators_per_node", *_FABRIC)),
-        "fabric": Slot(Fabric, _FABRIC, default="InfiniBand_NDR"),
+        "node": Slot(Node, (*_DEVICE, *LINKS, *NODE)),
+        "fleet": Slot(Fleet, (*_DEVICE, *LINKS, *NODE, *FABRIC)),
+        "fabric": Slot(Fabric, FABRIC, default="InfiniBand_NDR"),
         "stack": stack_slot(
             (
                 "efficiency",
@@ -284,38 +274,25 @@ class IterationModel(PerformanceModel):
         ),
     }
     common = ("pp_size", "ep_size", "prompts", "seq_len")
-    keywords = (
-        "precision",
-        "weight_dtype",
-        "compute_dtype",
-        "kv_cache_dtype",
-        *LAYOUT,
-        "decode_requests",
-        "context_tokens",
-        "prompts",
-        "seq_len",
-        "prefix_hit_rate",
-        "num_speculative_tokens",
-        *ADAPTERS,
-        "output_tokens",
-        "max_batch_size",
-        "max_num_batched_tokens",
-        "sent_one_by_one",
-        "attention_mask",
-        "congestion_factor",
-        "images",
-    )
-    defaults = {
-        **ENGINE_DEFAULTS,
+    keywords = {
+        **FORMATS,
+        **LAYOUT,
         "decode_requests": 0.0,
         "context_tokens": 0.0,
         "prompts": 0.0,
         "seq_len": 2048,
+        "prefix_hit_rate": 0.0,
+        "num_speculative_tokens": 0,
+        **ADAPTERS,
         "output_tokens": 128,
         "max_batch_size": 4096,
         "max_num_batched_tokens": 8192,
         "sent_one_by_one": False,
+        "attention_mask": "causal",
+        "congestion_factor": 1.0,
+        "images": 0,
     }
+    defaults = ENGINE_DEFAULTS
     room = (
         Room(
             "kv_cache_tokens",
@@ -353,9 +330,8 @@ class IterationModel(PerformanceModel):
             "must divide {tp_size} times {dp_attention_size}, and {tp_size} or be a multiple of it",
         ),
         Requirement(e, Eq(Mod(E + E_red, e), 0), "must divide {experts} and {num_redundant_experts} together"),
-        Requirement(
-            e, (e <= n_node) | Eq(Mod(e, n_node), 0), "must be at most {accelerators_per_node} or a multiple of it"
-        ),
+        SEGMENT,
+        *fills_nodes(e, e),
         Requirement(E_red, Eq(E_red, 0) | (L_moe > 0), "must be 0 where {moe_layers}"),
         Requirement(E_red, E_red <= E, "must be at most {experts}"),
         Requirement(
@@ -363,9 +339,7 @@ class IterationModel(PerformanceModel):
             Eq(two, 0) | ((e > t) & (d_a > 1)),
             "must be False where no experts are exchanged ({ep_size} over {tp_size}, {dp_attention_size})",
         ),
-        Requirement(
-            t, (t <= n_node) | Eq(Mod(t, n_node), 0), "must be at most {accelerators_per_node} or a multiple of it"
-        ),
+        *fills_nodes(t, t),
         LATENT_ADAPTERS,
         *SHAPE_REQUIREMENTS,
         *WINDOW_REQUIREMENTS,

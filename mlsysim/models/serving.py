@@ -28,7 +28,7 @@ from mlsysim.inputs.declaration import Alone, Caveat, Foundation, Room
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel, Verb
-from mlsysim.models.iteration import ADAPTERS, ENGINE_CAVEATS, ENGINE_DEFAULTS, LAYOUT, IterationModel
+from mlsysim.models.iteration import ADAPTERS, ENGINE_CAVEATS, ENGINE_DEFAULTS, FORMATS, LAYOUT, IterationModel
 from mlsysim.models.shape import DECODES, UNCROSSED, prefill_caveats
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Requirement, request, token, when
@@ -132,14 +132,14 @@ FRONTEND = ("frontend_time", "frontend_token_time")
 #: Settings of an engine, of which its stack says the defaults.
 FLAGS = ("max_num_seqs", "max_num_batched_tokens", "whole_prompts")
 #: A cache of prefixes of a given size, and who asks for them.
-PREFIXES = ("prefix_cache_memory", "num_prefixes", "prefix_len", "prefix_zipf")
+PREFIXES = {"prefix_cache_memory": 0.0, "num_prefixes": 1000, "prefix_len": 512, "prefix_zipf": 1.0}
 _PREFILL_LAYOUT = {t: t_pre, p: p_pre, e: e_pre, d_a: d_pre}
-_POOLS = (
-    "prefill_workers",
-    "decode_workers",
-    "kv_transfer_bandwidth",
-    *(size.name for size in _PREFILL_LAYOUT.values()),
-)
+_POOLS = {
+    "prefill_workers": 1,
+    "decode_workers": 1,
+    "kv_transfer_bandwidth": 50,
+    **{size.name: 0 for size in _PREFILL_LAYOUT.values()},
+}
 #: Laws of chunked prefill know no stages.
 _BUDGET = (
     Requirement(C_b, C_b / token >= B_seq / request, "must be at least {max_num_seqs}, as in vLLM"),
@@ -370,53 +370,10 @@ class ServingModel(PerformanceModel):
         "traffic": Slot(Traffic, TRAFFIC, optional=True),
         "rent": Slot(Rent, ("rental_price",), optional=True, strict=True),
     }
-    keywords = (
-        "request_rate",
-        "concurrency",
-        "num_rounds",
-        "isl",
-        "osl",
-        "ttft_slo",
-        "tpot_slo",
-        "e2e_slo",
-        "slo_quantile",
-        "num_replicas",
-        *LAYOUT,
-        "max_num_seqs",
-        "max_num_batched_tokens",
-        "whole_prompts",
-        "precision",
-        "weight_dtype",
-        "compute_dtype",
-        "kv_cache_dtype",
-        "prefix_hit_rate",
-        *PREFIXES,
-        *ADAPTERS,
-        "num_speculative_tokens",
-        "acceptance_rate",
-        "draft_cost",
-        *_POOLS,
-        "isl_cv",
-        "osl_cv",
-        "burstiness",
-        "poll_interval",
-        "batch_wait",
-        "kv_page_size",
-        "attention_mask",
-        "congestion_factor",
-        "images",
-        "duration",
-        "idle_power_fraction",
-        "host_power_fraction",
-        "pue",
-    )
-    defaults = {
-        **ENGINE_DEFAULTS,
+    keywords = {
         "request_rate": 0.0,
         "concurrency": 0.0,
         "num_rounds": 0,
-        "poll_interval": 0.0,
-        "batch_wait": 0.0,
         "isl": 2048,
         "osl": 128,
         "ttft_slo": 0.0,
@@ -424,28 +381,33 @@ class ServingModel(PerformanceModel):
         "e2e_slo": 0.0,
         "slo_quantile": 0.9,
         "num_replicas": 0,
+        **LAYOUT,
         "max_num_seqs": 256,
-        "prefix_cache_memory": 0.0,
-        "num_prefixes": 1000,
-        "prefix_len": 512,
-        "prefix_zipf": 1.0,
         "max_num_batched_tokens": 8192,
         "whole_prompts": False,
+        **FORMATS,
+        "prefix_hit_rate": 0.0,
+        **PREFIXES,
+        **ADAPTERS,
+        "num_speculative_tokens": 0,
         "acceptance_rate": 0.0,
         "draft_cost": 0.0,
-        "prefill_workers": 1,
-        "decode_workers": 1,
-        "kv_transfer_bandwidth": 50,
-        **{size.name: 0 for size in _PREFILL_LAYOUT.values()},
+        **_POOLS,
         "isl_cv": 0.0,
         "osl_cv": 0.0,
         "burstiness": 1.0,
+        "poll_interval": 0.0,
+        "batch_wait": 0.0,
         "kv_page_size": 16,
+        "attention_mask": "causal",
+        "congestion_factor": 1.0,
+        "images": 0,
         "duration": 365,
         "idle_power_fraction": 0.3,
         "host_power_fraction": 0.0,
         "pue": 1.2,
     }
+    defaults = ENGINE_DEFAULTS
     requirements = (
         *IterationModel.requirements,
         DECODES,

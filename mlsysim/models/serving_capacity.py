@@ -158,23 +158,9 @@ class ServingCapacityModel(PerformanceModel):
             )
         ),
     }
-    keywords = (
-        "qps",
-        "target_p99_latency_ms",
-        "seq_len",
-        "output_tokens",
-        "max_batch_size",
-        "precision",
-        "weight_dtype",
-        "compute_dtype",
-        "kv_cache_dtype",
-        "max_replicas",
-        "service_time_cv",
-        "kv_page_size",
-        "attention_mask",
-        "images",
-    )
-    defaults = {
+    keywords = {
+        "qps": ...,
+        "target_p99_latency_ms": ...,
         "seq_len": 2048,
         "output_tokens": 128,
         "max_batch_size": 32,
@@ -186,6 +172,9 @@ class ServingCapacityModel(PerformanceModel):
         "service_time_cv": 1.0,
         "kv_page_size": 16,
         "attention_mask": "causal",
+        "images": 0,
+    }
+    defaults = {
         "gated": False,
         "shared_ffn_dim": 0,
         "driver_memory": 0,

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from sympy import And, Eq, Ne, true
+from sympy import And, Eq, Ne, false, true
 
 from mlsysim.formats import WEIGHT_PARTS
 from mlsysim.formulas import mixers, parameter_counts, sources, transformer_flops
+from mlsysim.formulas.collectives import takes_whole_nodes
 from mlsysim.inputs.declaration import Caveat
 from mlsysim.inputs.slot import Counted
 from mlsysim.symbolic import Max, Mod, Requirement, label, variable_of, when
-from mlsysim.symbols.hardware import M_cap, n_fleet, n_node
+from mlsysim.symbols.hardware import M_cap, n_fleet, n_node, n_seg
 from mlsysim.symbols.iteration import M_drv, d_a
 from mlsysim.symbols.lora import N_lo
 from mlsysim.symbols.mixers import (
@@ -152,7 +154,6 @@ SOURCES = ("source_tokens", "image_patches", "source_token_flops", "source_pair_
 
 #: Inputs that say what a recurrent mixer keeps for the backward pass.
 SAVED = ("state_matrix_width",)
-SAVED_DEFAULTS: dict[str, Any] = dict.fromkeys(SAVED, 0)
 
 #: Inputs that the state of a request is counted from beside them.
 STATE = ("state_element_bytes",)
@@ -160,82 +161,29 @@ STATE = ("state_element_bytes",)
 #: Inputs that say how its checkpoint stores weights, keys and values.
 CHECKPOINT = (*WEIGHT_PARTS, "kv_cache_dtype")
 
+#: What every model says of itself, and what the others have of the rest where they say nothing: none of most.
+_STATED = (
+    "layers", "hidden_dim", "heads", "kv_heads", "head_dim", "vocab_size", "ffn_dim", "gated", "experts",
+    "active_experts_per_token", "moe_layers", "expert_ffn_dim", "shared_ffn_dim", "router_bias",
+)  # fmt: skip
+_USUAL = {"norm_scale": True, "block_norms": 2, "value_projections": True}
+
+
+def _none(names: Iterable[str]) -> dict[str, Any]:
+    """Nothing of some inputs: False of a flag, else 0."""
+    return {name: False if variable_of(name).domain.is_flag else 0 for name in names}
+
+
 #: What a model has that says nothing of it.
-OPTIONAL_SHAPE: dict[str, Any] = {
-    "embedding_dim": 0,
-    "tied_embeddings": False,
-    "lookup_parameters": 0,
-    "learned_positions": 0,
-    "qkv_bias": False,
-    "attention_output_bias": False,
-    "mlp_bias": False,
-    "norm_bias": False,
-    "norm_scale": True,
-    "qk_norm": False,
-    "q_lora_rank": 0,
-    "kv_lora_rank": 0,
-    "qk_nope_head_dim": 0,
-    "qk_rope_head_dim": 0,
-    "v_head_dim": 0,
-    "attention_sinks": False,
-    "gate_width": 0,
-    "block_norms": 2,
-    "sandwich_norm": False,
-    "expert_bias": False,
-    "expert_input_dim": 0,
-    "mtp_layers": 0,
-    "sliding_layers": 0,
-    "sliding_heads": 0,
-    "sliding_kv_heads": 0,
-    "sliding_head_dim": 0,
-    "sliding_v_head_dim": 0,
-    "value_projections": True,
-    "shared_cache_layers": 0,
-    "sliding_shared_layers": 0,
-    "mixerless_layers": 0,
-    "blockless_layers": 0,
-    "state_layers": 0,
-    "parallel_layers": 0,
-    "state_key_heads": 0,
-    "state_key_dim": 0,
-    "state_heads": 0,
-    "state_value_dim": 0,
-    "state_gates": 0,
-    "state_scalars": 0,
-    "conv_channels": 0,
-    "conv_kernel": 0,
-    "state_matrices": 0,
-    "state_vectors": 0,
-    "index_layers": 0,
-    "index_heads": 0,
-    "index_head_dim": 0,
-    "compressed_layers": 0,
-    "heavily_compressed_layers": 0,
-    "index_compression": 0,
-    "heavy_compression": 0,
-    "o_lora_rank": 0,
-    "o_groups": 0,
-    "further_matrices": 0,
-    "further_vectors": 0,
-    "reused_parameters": 0,
-    "cross_layers": 0,
-    "source_hidden_dim": 0,
-    "source_parameters": 0,
-}
+OPTIONAL_SHAPE = {**_none(name for name in SHAPE if name not in _STATED), **_USUAL}
 #: The same of what a pass is counted from.
 OPTIONAL_PASS_SHAPE = {name: value for name, value in OPTIONAL_SHAPE.items() if name in PASS_SHAPE}
 #: Attention that reaches as far as the sequence, and no recurrent mixer.
-NO_WINDOW: dict[str, Any] = {
-    "sliding_window": 0,
-    "chunked_attention": False,
-    "index_topk": 0,
-    "state_operations": 0,
-    "state_chunk": 0,
-    "delta_rule": False,
-    "bidirectional": False,
-}
+NO_WINDOW = _none(WINDOW)
 #: Requests of text alone.
-NO_SOURCES: dict[str, Any] = {**dict.fromkeys(SOURCES, 0), "images": 0}
+NO_SOURCES = _none((*SOURCES, "images"))
+#: A mixer that keeps nothing.
+SAVED_DEFAULTS = _none(SAVED)
 #: States are kept in fp32 unless an engine says otherwise.
 STATE_DEFAULTS: dict[str, Any] = {"state_element_bytes": 4}
 #: Weights are stored as weight_dtype says.
@@ -434,6 +382,62 @@ def _uncrossed(wanted: str, fabric: bool) -> tuple[Requirement, ...]:
     return (Requirement(n_fleet, Eq(n_fleet, 1), text), Requirement(t, Eq(engine, 1), text))
 
 
+SEGMENT = Requirement(n_seg, n_seg <= n_node, "must be at most {accelerators_per_node}")
+
+
+def fills_nodes(blamed: Any, ranks: Any, words: str = "") -> tuple[Requirement, ...]:
+    """That ranks fill a part of a node, or whole nodes or segments; words stand between the one blamed and that."""
+    kept = takes_whole_nodes(ranks)
+    text = f"{words}must be at most {{accelerators_per_node}} or a multiple of it"
+    return (
+        Requirement(blamed, kept | (n_seg > 0), text),
+        Requirement(
+            blamed,
+            kept | (n_seg <= 0) | Eq(Mod(ranks, Max(1, n_seg)), 0),
+            f"{text}, or of {{accelerators_per_segment}}",
+        ),
+    )
+
+
+def divides_nodes(
+    blamed: Any, ranks: Any, run: Any, free: Any = false, words: str = "", why: str = ""
+) -> tuple[Requirement, ...]:
+    """That ranks divide the nodes or segments that a run fills, or are a multiple of them, but where they are free."""
+    whole = takes_whole_nodes(run) | (n_seg <= 0)
+    return tuple(
+        Requirement(
+            blamed,
+            free | other | Eq(Mod(size, ranks), 0) | Eq(Mod(ranks, size), 0),
+            f"{words}must divide {{{name}}} or be a multiple of it{why}",
+        )
+        for other, size, name in (
+            (~whole, n_node, "accelerators_per_node"),
+            (whole, Max(1, n_seg), "accelerators_per_segment"),
+        )
+    )
+
+
+#: What devices say of the links among them, nodes of their size, and fabrics of themselves; and what holds elsewhere.
+LINKS = ("node_bandwidth", "switch_reduces", "direct_mesh", "torus_axes")
+NODE = ("accelerators_per_node", "accelerators_per_segment")
+FABRIC = (
+    "fabric_bandwidth",
+    "fabric_latency",
+    "oversubscription",
+    "accelerators_per_pod",
+    "low_latency_bandwidth",
+    "bulk_start",
+)
+PLACED = {
+    "accelerators_per_node": 8,
+    "accelerators_per_segment": 0,
+    "accelerators_per_pod": 0,
+    "low_latency_bandwidth": 0.0,
+    "bulk_start": 0.0,
+    "switch_reduces": 0.0,
+    "direct_mesh": 0,
+    "torus_axes": 0,
+}
 #: Links whose speed is not asked for in layouts that use none.
 UNCROSSED = {
     name: _uncrossed(name, name.startswith("fabric"))

@@ -171,11 +171,11 @@ COUNTED_STATES = Requirement(
 )
 #: What is trained unless a call says otherwise.
 FINETUNING: dict[str, Any] = {
+    "master_weights": True,
     "finetuning": "full",
     "lora_rank": 16,
     "lora_target_modules": "all_linear",
     "adapter_dtype": "as_precision",
-    "master_weights": True,
 }
 #: What adapters ask of the rest.
 ADAPTER_REQUIREMENTS = (
@@ -375,54 +375,8 @@ class TrainingMemoryModel(PerformanceModel):
         "stack": stack_slot(MEMORY),
         **RECIPE,
     }
-    keywords = (
-        "batch_size",
-        "seq_len",
-        "precision",
-        "weight_dtype",
-        "compute_dtype",
-        "activation_dtype",
-        "saved_dtype",
-        "gradient_dtype",
-        "optimizer",
-        "master_weights",
-        "finetuning",
-        "lora_rank",
-        "lora_target_modules",
-        "adapter_dtype",
-        "activation_checkpointing",
-        "zero_stage",
-        "dp_size",
-        "tp_size",
-        "pp_size",
-        "cp_size",
-        "ep_size",
-        "etp_size",
-        "dp_replicate_size",
-        "gradient_accumulation_steps",
-        "trainable_fraction",
-        "communication_buffer_fraction",
-        "sequence_parallel",
-        "interleaved_stages",
-        "pipeline_schedule",
-        "two_batch_overlap",
-        "attention_kernel",
-        "elementwise_kernels",
-        "selective_policy",
-        "recompute_layernorm",
-        "recompute_mla_up_proj",
-        "recompute_activation_func",
-        "dropout_mask_bytes",
-        "routing_imbalance_factor",
-        "capacity_factor",
-        "pad_to_capacity",
-        "routing_weights",
-        "expert_row_padding",
-        "gathered_layers",
-        "reserved_memory",
-        *LIVE,
-    )
-    defaults = {
+    keywords = {
+        "batch_size": ...,
         "seq_len": 2048,
         "precision": "fp16",
         "weight_dtype": "as_precision",
@@ -460,12 +414,9 @@ class TrainingMemoryModel(PerformanceModel):
         "expert_row_padding": 0,
         "gathered_layers": 2,
         "reserved_memory": 0.0,
-        "driver_memory": 0,
         **LIVE,
-        **OPTIONAL_SHAPE,
-        "state_chunk": 0,
-        **SAVED_DEFAULTS,
     }
+    defaults = {"driver_memory": 0, **OPTIONAL_SHAPE, "state_chunk": 0, **SAVED_DEFAULTS}
     requirements = (
         divides(t, a),
         divides(e, E, " (1 for a dense model)"),

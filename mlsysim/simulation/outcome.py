@@ -18,7 +18,7 @@ from mlsysim.errors import MlsysimError, StoreError, UnknownNameError
 from mlsysim.files import replacing
 from mlsysim.inputs.binding import Binding
 from mlsysim.inputs.declaration import DeclaredModel
-from mlsysim.jsontext import json_text
+from mlsysim.jsontext import JsonAnswer
 from mlsysim.simulation.load import Load
 from mlsysim.simulation.run import Run
 from mlsysim.study.results.result import Result
@@ -142,7 +142,7 @@ class Table(NamedTuple):
         return self.finish - self.arrival
 
 
-class Simulation:
+class Simulation(JsonAnswer):
     """Requests that were served one by one.
 
     Means, quantiles and rates are attributes, as they are of a result: ``found.ttft_p99``, ``found["tpot_mean"]``.
@@ -420,20 +420,6 @@ class Simulation:
         law = None if theirs is None else float(units.from_canonical(theirs, unit))
         found = {"value": value, "unit": "" if unit == "count" else unit, "standard_error": error, "law": law}
         return {key: None if isinstance(each, float) and isnan(each) else each for key, each in found.items()}
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """:meth:`to_dict` as JSON.
-
-        Parameters
-        ----------
-        indent : int, optional
-            As of :func:`json.dumps`.
-
-        Returns
-        -------
-        str
-        """
-        return json_text(self.to_dict(), indent)
 
     def text(self) -> str:
         """The values with their standard errors, and those of the law beside them.

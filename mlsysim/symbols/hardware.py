@@ -68,6 +68,13 @@ n_node = variable(
     "Accelerators that share the fast links of a node.",
     integer(1),
 )
+n_seg = variable(
+    "accelerators_per_segment",
+    r"n_{\mathrm{seg}}",
+    "count",
+    "Accelerators that a run takes of each node where nodes do not divide it, as 64 of 72; 0 where runs take all.",
+    integer(0),
+)
 n_fleet = variable("fleet_size", r"N", "count", "Accelerators of the fleet.", integer(1))
 beta_node = variable(
     "node_bandwidth",

@@ -166,7 +166,7 @@ eta_8 = variable(
     "eight_bit_efficiency",
     r"\eta_8",
     N_COUNT,
-    "Share of the peak that products reach at 8 bit over that at 16 bit.",
+    "Share of the peak that products reach at 8 and 4 bit over that at 16 bit.",
     between(0, 1, open_lower=True),
 )
 e_step = variable(

@@ -63,6 +63,22 @@ s_reach = variable(
     positive(),
     not_above=s,
 )
+s_doc = variable(
+    "document_len",
+    r"s_{\mathrm{doc}}",
+    "token",
+    "Length of the document that a token of a packed sequence stands in, mean over tokens; 0 where a sequence is one.",
+    nonnegative(),
+    label="Document length",
+)
+s_att = variable(
+    "attended_len",
+    r"\hat{s}_{\mathrm{att}}",
+    "token",
+    "Tokens that attention is computed over: those of a sequence, or of the documents that are packed into it.",
+    positive(),
+    label="Attended length",
+)
 w_attn = variable(
     "score_flops", r"w_{\mathrm{attn}}", "FLOP/token", "Forward arithmetic of the core of attention, all layers.",
     nonnegative(),
@@ -100,6 +116,13 @@ eta_attn = variable(
     N_COUNT,
     "Rate of the attention kernel over that of the products.",
     between(0, 1, open_lower=True),
+)
+flash_kernel = variable(
+    "flash_kernel",
+    r"\mathrm{flash}",
+    "",
+    "Kernel that a software means by attention_kernel=flash.",
+    choice("cudnn", "fa2", "fa3", "fa4", "triton"),
 )
 x_a = variable(
     "attention_kernel_share",

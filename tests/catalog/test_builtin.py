@@ -92,6 +92,8 @@ def test_constants_of_stacks_are_calibrated_or_say_what_else_they_are():
     assert calibrated == stacks.keys() - {
         "Stacks.Ideal",
         "Stacks.DeepSeek_H800",
+        "Stacks.RCCL_MI300X",
+        "Stacks.Neuron_Trn1",
         "Stacks.SGLang_2025",
         "Stacks.torchtitan_A100",
         "Stacks.unsloth",
@@ -429,7 +431,7 @@ class TestEveryNode:
 SIZES = {
     "Research_256": 256, "SuperPOD_A100": 160, "SuperPOD_H100": 256, "SuperPOD_GB200": 576, "Llama3_16K": 16_384,
     "Meta_24K": 24_576,
-    "DeepSeek_H800_2048": 2_048,
+    "DeepSeek_H800_2048": 2_048, "A3_Mega_16": 16,
 }  # fmt: skip
 
 

@@ -34,6 +34,7 @@ VERBS = (
 )  # fmt: skip
 
 
+@pytest.mark.long(quick=2)
 @pytest.mark.parametrize("words", VERBS, ids=[" ".join(words[:1]) + f"-{place}" for place, words in enumerate(VERBS)])
 def test_every_verb_ends_with_what_its_answer_rests_on(run, words):
     done = run(*words)

@@ -304,6 +304,41 @@ def test_ranks_that_share_a_key_head_send_it_each():
     assert traffic(4) == pytest.approx(2 * traffic(8), rel=1e-3)
 
 
+def test_attention_of_a_packed_batch_sees_documents():
+    run = {**DENSE, "fleet_size": 8, "seq_len": 8192}
+    whole, packed = (STEP.solve(**run, batch_size=8, document_len=each) for each in (None, 512))
+    apart = STEP.solve(**run | {"seq_len": 512}, batch_size=8 * 16)
+    same = ("scored_pair_flops", "short_sequence_factor", "model_flops", "step_score_time", "step_time")
+    assert [seconds(packed, name) for name in same] == pytest.approx([seconds(apart, name) for name in same])
+    assert packed.step_score_time < 0.15 * whole.step_score_time
+    assert (packed.total_memory, packed.step_product_time) == (whole.total_memory, whole.step_product_time)
+    eager, cut = (STEP.solve(**run, batch_size=8, attention_kernel="eager", document_len=each) for each in (0, 512))
+    assert cut.step_time == eager.step_time, "eager attention computes every score"
+
+
+@pytest.mark.parametrize(("stack", "own"), [("torchtitan_H100", "fa2"), ("MPT_H100", "triton")])
+def test_flash_is_the_kernel_of_the_software(stack, own):
+    scores = {
+        kernel: seconds(
+            STEP.solve(**DENSE, fleet_size=8, batch_size=8, stack=stack, attention_kernel=kernel), "step_score_time"
+        )
+        for kernel in ("flash", own, "cudnn")
+    }
+    assert scores["flash"] == scores[own] > 1.3 * scores["cudnn"]
+    plain = STEP.solve(**DENSE, fleet_size=8, batch_size=8)
+    assert (
+        plain.step_score_time
+        == STEP.solve(**DENSE, fleet_size=8, batch_size=8, attention_kernel="cudnn").step_score_time
+    )
+
+
+def test_a_stack_without_an_efficiency_says_why():
+    trainium = {**DENSE, "hardware": "Trainium1", "stack": "Neuron_Trn1", "fleet_size": 32, "batch_size": 64}
+    with pytest.raises(InputError, match=r"stack='Neuron_Trn1': has no efficiency: .* 0.28 .* 0.45.*efficiency="):
+        STEP.solve(**trainium)
+    assert STEP.solve(**trainium, efficiency=0.4).feasible in (True, False)
+
+
 def test_frozen_weights_are_not_gathered_after_an_update():
     shares = [STEP.solve(**DENSE, fleet_size=8, batch_size=8, zero_stage=1, trainable_fraction=f) for f in (1, 0.01)]
     all_, few = (seconds(found, "dp_traffic_bytes") for found in shares)
@@ -341,6 +376,9 @@ def test_utilization_counts_what_the_convention_says():
         ({"gradient_accumulation_steps": 3}, "batch_size=8: must fill gradient_accumulation_steps=3"),
         ({"cp_size": 2, "seq_len": 4095}, "seq_len=4095: must be a multiple of cp_size=2"),
         ({"tp_size": 3}, "tp_size=3: must divide heads=32"),
+        ({"document_len": 4097}, "document_len=4097: must be between 1 and seq_len=4096, or 0 where a sequence is one"),
+        ({"document_len": 0.5}, "document_len=0.5: must be between 1 and seq_len=4096"),
+        ({"document_len": -1}, "document_len=-1: must be a finite number >= 0"),
         ({"fleet_size": 12, "batch_size": 12}, "fleet_size=12: must be at most accelerators_per_node=8 or a multiple"),
         ({"fleet_size": 24, "batch_size": 24, "accelerators_per_node": 6, "tp_size": 4}, "tp_size=4: must divide acce"),
         (

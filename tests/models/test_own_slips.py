@@ -44,6 +44,8 @@ def declared(**attributes):
         ({"defaults": {"slip_share": 3}}, "Mine.defaults: slip_share=3: must be a finite number >= 0 and <= 1"),
         ({"defaults": {"slip_share": [3]}}, "Mine.defaults: slip_share=[3]"),
         ({"variants": {"v": Variant((f,), defaults={"slip_share": 3})}}, "Mine.variants['v'].defaults: slip_share=3"),
+        ({"keywords": {"slip_share": 3}}, "Mine.defaults: slip_share=3: must be a finite number >= 0 and <= 1"),
+        ({"keywords": {3: 3}}, "Mine.keywords: must be a tuple of names"),
         ({"example": {"nope": 3}}, "Mine.example: unknown argument of Mine 'nope'"),
         ({"example": {"variant": "w"}}, "Mine.example: unknown variant 'w'"),
         ({"example": 3}, "Mine.example: must be a mapping from names"),
@@ -70,6 +72,13 @@ def test_a_requirement_on_what_is_computed_is_refused(attributes):
     said = "Mine, variant 'v': the requirement 'slip_answer must be small' is on slip_answer, which the formulas "
     with pytest.raises(ModelError, match=f"{said}compute; requirements are conditions on inputs"):
         declared(**attributes)
+
+
+def test_keywords_may_stand_beside_their_defaults():
+    model = declared(keywords={"slip_amount": ..., "slip_share": 0.25}, defaults={"slip_amount": 3})
+    assert model.keywords == ("slip_amount", "slip_share")
+    assert model.defaults == {"slip_amount": 3, "slip_share": 0.25}
+    assert model().solve().slip_answer == Q_(2.25, "GB")
 
 
 def test_a_requirement_on_an_output_is_refused_where_keywords_are_named_too():
@@ -196,6 +205,7 @@ class TestExtended:
 
     given: ClassVar = {"model": "Llama3_8B", "hardware": "H100"}
 
+    @pytest.mark.long(quick=1)
     @pytest.mark.parametrize(
         ("model", "given"), [(OwnMemoryModel(), {"batch_size": 8}), (OwnServingModel("reserved"), {"request_rate": 1})]
     )

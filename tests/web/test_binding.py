@@ -83,6 +83,7 @@ def asked(model, variant, typed):
     return found.values, ""
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("kind", rest_long(every_model(), quick=2), ids=lambda kind: kind.__name__)
 def test_what_is_typed_is_read_and_refused_as_python_does(kind, functions, tmp_path):
     printed = PrintedModel(kind, functions)
@@ -113,6 +114,7 @@ def test_what_is_typed_is_read_and_refused_as_python_does(kind, functions, tmp_p
     assert accepted > len(jobs) / 20
 
 
+@pytest.mark.long(quick=2)
 @pytest.mark.parametrize(
     ("kind", "variant", "changed"),
     [
@@ -227,6 +229,7 @@ console.log(JSON.stringify(jobs.map(([variant, typed]) => {
 """
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("kind", rest_long(every_model(), quick=4), ids=lambda kind: kind.__name__)
 def test_a_page_says_on_what_its_answer_rests_as_the_command_line_does(kind, functions, tmp_path):
     printed = PrintedModel(kind, functions)

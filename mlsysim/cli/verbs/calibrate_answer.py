@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +10,9 @@ from mlsysim.catalog import Catalog
 from mlsysim.cli import axes
 from mlsysim.cli.foot import print_basis, with_basis
 from mlsysim.cli.ignored import IGNORED
-from mlsysim.cli.words import as_choices, shelf_of
-from mlsysim.errors import InputError, MlsysimError, printable
+from mlsysim.cli.words import in_options, shelf_of
+from mlsysim.errors import InputError, printable
 from mlsysim.inputs.recipe import as_run
-from mlsysim.inputs.spellings import option_name
 from mlsysim.models import PerformanceModel
 from mlsysim.study.calibration.calibration import Calibration
 from mlsysim.study.calibration.residuals import Residuals
@@ -24,6 +22,11 @@ from mlsysim.study.calibration.table import Table, read_table
 OPTIONS = ("free", "outputs", "ignore", "space", "save", "name", "source")
 
 
+@in_options(
+    OPTIONS,
+    ("space",),
+    {r"\b(ignore|outputs)=\['(\w+)'\]": r"--\1 \2", r"^observations=": ""},
+)
 def answer(
     kind: type[PerformanceModel],
     words: Sequence[str],
@@ -42,32 +45,27 @@ def answer(
     as_json: bool,
 ) -> None:
     """Print what the measurements say, predict other rows, and save the values."""
-    try:
-        if (save is None) != (not name):
-            raise InputError(
-                "save", str(save or ""), "a stack is saved under a name", "--save own.toml --name Ours_H100"
-            )
-        shelf = shelf_of(catalog)
-        held = axes.arguments(kind, words, shelf)
-        model = as_run(kind.asked(variant), held)
-        carried = _names(",".join(IGNORED.get()))
-        found = model.calibrate(
-            _names(free),
-            _read(kind, table, shelf),
-            outputs=_names(outputs) or None,
-            ignore=[each for each in carried if each in _columns(table)],
-            space=space,
-            **held,
-        )
-        _ = found.leave_one_out
-        others = None
-        if predict is not None:
-            ignored = [each for each in carried if each in _columns(predict)]
-            others = found.predict(_read(kind, predict, shelf), ignore=ignored)
-        if save is not None:
-            found.save(save, name, source=source)
-    except MlsysimError as error:
-        raise MlsysimError(_as_typed(str(error))) from None
+    if (save is None) != (not name):
+        raise InputError("save", str(save or ""), "a stack is saved under a name", "--save own.toml --name Ours_H100")
+    shelf = shelf_of(catalog)
+    held = axes.arguments(kind, words, shelf)
+    model = as_run(kind.asked(variant), held)
+    carried = _names(",".join(IGNORED.get()))
+    found = model.calibrate(
+        _names(free),
+        _read(kind, table, shelf),
+        outputs=_names(outputs) or None,
+        ignore=[each for each in carried if each in _columns(table)],
+        space=space,
+        **held,
+    )
+    _ = found.leave_one_out
+    others = None
+    if predict is not None:
+        ignored = [each for each in carried if each in _columns(predict)]
+        others = found.predict(_read(kind, predict, shelf), ignore=ignored)
+    if save is not None:
+        found.save(save, name, source=source)
     _show(found, others, rows, as_json)
     if save is not None and not as_json:
         print(printable(f"Written: {save}. Use it: --catalog {save} --stack {name}"))
@@ -105,12 +103,3 @@ def _read(kind: type[PerformanceModel], file: Path, shelf: Catalog) -> Table:
             column = replace(column, cells=tuple(cells))
         columns.append(column)
     return replace(table, columns=tuple(columns))
-
-
-def _as_typed(message: str) -> str:
-    """An error in the words of the command line."""
-    message = re.sub(rf"^({'|'.join(OPTIONS)})=", lambda m: f"{option_name(m[1])} ", message)
-    message = re.sub(r"\b(ignore|outputs)=\['(\w+)'\]", r"--\1 \2", message)
-    message = re.sub(r"^observations=", "", message)
-    message = re.sub(r"\bvariant=(?=[\w ]+ does$)", "--variant ", message)
-    return as_choices(message, ("space", "variant"))

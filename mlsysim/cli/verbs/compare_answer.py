@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from mlsysim.cli import axes, grids
 from mlsysim.cli.foot import print_basis
-from mlsysim.cli.words import as_choices, shelf_of
-from mlsysim.errors import InputError, MlsysimError
+from mlsysim.cli.words import in_options, shelf_of
+from mlsysim.errors import InputError
 from mlsysim.inputs.recipe import as_run
 from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
@@ -18,6 +17,7 @@ from mlsysim.study.results.basis import arguments_at, of_result
 from mlsysim.study.results.comparison import compare
 
 
+@in_options(["output"])
 def answer(
     kind: type[PerformanceModel],
     words: Sequence[str],
@@ -31,15 +31,11 @@ def answer(
     """Print two answers side by side."""
     if plot is not None:
         grids.drawable(plot)
-    try:
-        given = axes.arguments(kind, words, shelf_of(catalog))
-        variants = [name.strip() for name in variant.split(",")] if variant else [None]
-        points = _two(given, variants)
-        first, second = (as_run(kind.asked(name), point).solve(**point) for name, point in points)
-        found = compare(first, second, output)
-    except MlsysimError as error:
-        message = re.sub(r"^output=", "--output ", str(error))
-        raise MlsysimError(as_choices(message, ("variant",))) from None
+    given = axes.arguments(kind, words, shelf_of(catalog))
+    variants = [name.strip() for name in variant.split(",")] if variant else [None]
+    points = _two(given, variants)
+    first, second = (as_run(kind.asked(name), point).solve(**point) for name, point in points)
+    found = compare(first, second, output)
     bases = [of_result(each, [found.output]) for each in (first, second)]
     if as_json:
         both = {name: basis.to_dict() for name, basis in zip(("first", "second"), bases, strict=True)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -14,8 +13,8 @@ from mlsysim import show
 from mlsysim.cli import axes, grids
 from mlsysim.cli.foot import print_answer, print_basis, with_basis
 from mlsysim.cli.summary import cell_text
-from mlsysim.cli.words import as_choices, shelf_of
-from mlsysim.errors import InputError, MlsysimError
+from mlsysim.cli.words import in_options, shelf_of
+from mlsysim.errors import InputError
 from mlsysim.inputs.recipe import as_run
 from mlsysim.models import PerformanceModel
 from mlsysim.study.results.basis import Basis, at_point
@@ -24,6 +23,7 @@ from mlsysim.study.results.basis import Basis, at_point
 COLUMNS = 8
 
 
+@in_options(["change", "plot"])
 def answer(
     kind: type[PerformanceModel],
     words: Sequence[str],
@@ -38,22 +38,18 @@ def answer(
     **options: bool,
 ) -> None:
     """Print a table of sensitivities, or which term binds where."""
-    try:
-        words = [*filter(None, [output]), *words]
-        named = words[0].replace("-", "_") if words and "=" not in words[0] else ""
-        given = axes.arguments(kind, words[1:] if named else words, shelf_of(catalog))
-        if plot is not None:
-            grids.drawable(plot)
-        model = as_run(kind.asked(variant), given)
-        long = axes.swept(given, 0)
-        if regimes:
-            found: Any = _regimes(model, named, long, given)
-        else:
-            found = model.sensitivity(named or model.answer or model.headline[0], **options, **given)
-        _show(found, at_point(model, given, [named]), change, plot, as_json)
-    except MlsysimError as error:
-        message = re.sub(r"^(change|plot)=", r"--\1 ", str(error))
-        raise MlsysimError(as_choices(message, ("variant",))) from None
+    words = [*filter(None, [output]), *words]
+    named = words[0].replace("-", "_") if words and "=" not in words[0] else ""
+    given = axes.arguments(kind, words[1:] if named else words, shelf_of(catalog))
+    if plot is not None:
+        grids.drawable(plot)
+    model = as_run(kind.asked(variant), given)
+    long = axes.swept(given, 0)
+    if regimes:
+        found: Any = _regimes(model, named, long, given)
+    else:
+        found = model.sensitivity(named or model.answer or model.headline[0], **options, **given)
+    _show(found, at_point(model, given, [named]), change, plot, as_json)
 
 
 def _regimes(model: PerformanceModel, output: str, long: Sequence[str], given: dict[str, Any]) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,16 +9,18 @@ from typing import Any
 from mlsysim.cli import axes, output
 from mlsysim.cli.files import replaced, written
 from mlsysim.cli.foot import print_basis, with_basis
-from mlsysim.cli.words import as_choices, shelf_of
+from mlsysim.cli.words import in_options, shelf_of
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.models import PerformanceModel
 from mlsysim.models.base import OWN_VERBS
 from mlsysim.study.results.basis import at_point
 
 #: Options that a message names as arguments.
-_OPTIONS = "requests|seed|num_rounds|turns|think_time|warm_up|trace|arrival_unit|session|priority"
+_OPTIONS = ("requests", "seed", "num_rounds", "turns", "think_time", "warm_up", "trace", "arrival_unit", "session",
+            "priority")  # fmt: skip
 
 
+@in_options(_OPTIONS, said={r"^(--[\w-]+) '(.*?)':": r"\1 \2:"})
 def answer(
     kind: type[PerformanceModel],
     words: Sequence[str],
@@ -35,16 +36,12 @@ def answer(
     if not hasattr(kind, verb):
         raise MlsysimError(f"{kind.command}: has no requests that come one by one; ask serve")
     known = {name: value for name, value in options.items() if value is not None}
-    try:
-        given = axes.arguments(kind, words, shelf_of(catalog))
-        if several := axes.swept(given):
-            raise InputError(several[0], given[several[0]], "a simulation takes one value of each argument")
-        found = getattr(kind.asked(variant), verb)(**{**known, **given})
-        basis = at_point(found.model, found.arguments, ("tpot_mean",))
-        text = with_basis(found.to_dict(), basis) if as_json else found.text()
-    except MlsysimError as error:
-        named = re.sub(rf"^({_OPTIONS})='?(.*?)'?:", lambda m: f"--{m[1].replace('_', '-')} {m[2]}:", str(error))
-        raise MlsysimError(as_choices(named, ("variant",))) from None
+    given = axes.arguments(kind, words, shelf_of(catalog))
+    if several := axes.swept(given):
+        raise InputError(several[0], given[several[0]], "a simulation takes one value of each argument")
+    found = getattr(kind.asked(variant), verb)(**{**known, **given})
+    basis = at_point(found.model, found.arguments, ("tpot_mean",))
+    text = with_basis(found.to_dict(), basis) if as_json else found.text()
     if csv is not None:
         with replaced(csv) as beside:
             found.to_csv(beside)

@@ -13,8 +13,8 @@ from mlsysim.cli import axes, output
 from mlsysim.cli.exits import Exit
 from mlsysim.cli.foot import print_basis, with_basis
 from mlsysim.cli.summary import print_sweep
-from mlsysim.cli.words import as_choices, shelf_of
-from mlsysim.errors import InputError, MlsysimError, quoted
+from mlsysim.cli.words import as_choices, in_options, shelf_of
+from mlsysim.errors import InputError, quoted
 from mlsysim.inputs.recipe import as_run
 from mlsysim.models import PerformanceModel
 from mlsysim.study.inverse.solution import Solution
@@ -40,14 +40,14 @@ def answer(
 ) -> None:
     """Print the value of one argument at which targets hold; on a grid a table of values."""
     name = unknown.replace("-", "_")
-    conditions: list[str] = []
-    try:
+    said = {r"^unknown=": "the argument asked for, "}
+    with in_options(["which", "subject_to"], ("which",), said):
         arguments, targets, conditions = _sorted(kind.asked(variant), words)
+        # A condition that was a word is a target.
+        said |= {rf"--subject-to (?={re.escape(quoted(word))}: )": "target " for word in conditions}
         given = axes.arguments(kind, arguments, shelf_of(catalog))
         model = as_run(kind.asked(variant), given)
         found = model.solve_for(name, subject_to=[*conditions, *(subject_to or ())], **options, **given, **targets)
-    except MlsysimError as error:
-        raise MlsysimError(_as_typed(str(error), conditions)) from None
     about = [*targets, *(name for each in conditions for name in re.findall(r"\w+", each))]
     if isinstance(found, Solution):
         basis = of_result(found.result, about) if found.result else at_point(model, given, about, free=[name])
@@ -67,16 +67,6 @@ def answer(
         missing = bool(found[name].isnull().any())
     if strict and missing:
         raise typer.Exit(Exit.INFEASIBLE)
-
-
-def _as_typed(message: str, conditions: Sequence[str]) -> str:
-    """An error of the library in the words of the command line; a condition that was a word is a target."""
-    for word in conditions:
-        message = message.replace(f"subject_to={quoted(word)}: ", f"target {quoted(word)}: ")
-    message = re.sub(r"^(which|subject_to)=", lambda m: f"--{m[1].replace('_', '-')} ", message)
-    message = re.sub(r"^unknown=", "the argument asked for, ", message)
-    message = re.sub(r"\bvariant=(?=[\w ]+ (?:does|has \w+)$)", "--variant ", message)
-    return as_choices(message, ("variant", "which"))
 
 
 def _sorted(model: PerformanceModel, words: Sequence[str]) -> tuple[list[str], dict[str, Any], list[str]]:

@@ -12,18 +12,24 @@ import xarray
 from mlsysim.catalog import Catalog
 from mlsysim.cli import axes, grids
 from mlsysim.cli.foot import print_answer, print_basis
-from mlsysim.cli.words import as_choices, shelf_of
-from mlsysim.errors import InputError, MlsysimError, UnknownNameError
+from mlsysim.cli.words import in_options, shelf_of
+from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs.recipe import as_run
 from mlsysim.models import PerformanceModel
 from mlsysim.study.results.basis import Basis, at_point
 from mlsysim.study.uncertainties.distributions import ARGUMENT, BY_NAME, Choice, Distribution, read
 
-#: Options of the command, and the arguments of the method that stand for them.
-OPTIONS = {"outputs": "output", "conditions": "probability", "samples": "samples", "seed": "seed",
-           "quantiles": "quantiles", "sobol": "sobol", "plot": "plot"}  # fmt: skip
 
-
+@in_options(
+    ("samples", "seed", "quantiles", "sobol", "plot"),
+    said={
+        r"^outputs=": "--output ",
+        r"^conditions=": "--probability ",
+        rf"^{ARGUMENT}\['(\w+)'\]=": r"\1=",
+        rf"^{ARGUMENT}=.*?: give the distribution.*": "no argument has a distribution; give one as in "
+        "'efficiency=uniform(0.3, 0.5)', or --ranges",
+    },
+)
 def answer(
     kind: type[PerformanceModel],
     words: Sequence[str],
@@ -39,31 +45,28 @@ def answer(
     **options: Any,
 ) -> None:
     """Print what the draws make of the outputs."""
-    try:
-        shelf = shelf_of(catalog)
-        typed, drawn = _sorted(kind, words, shelf)
-        given = axes.arguments(kind, typed, shelf)
-        if ranges and drawn:
-            raise InputError("ranges", True, "takes every range of the catalog; for one of them, NAME=catalog")
-        if plot is not None:
-            grids.drawable(plot)
-        model = as_run(kind.asked(variant), given)
-        levels: Any = quantiles.split(",")
-        first = model.answer if model.answer in model.headline else model.headline[0]
-        outputs = [name.strip() for name in output.split(",")] if output else [first]
-        found = model.uncertainty(
-            outputs,
-            distributions="catalog" if ranges else drawn,
-            conditions=list(probability or ()),
-            quantiles=levels,
-            **options,
-            **given,
-        )
-        fixed = {name: each.values[0] for name, each in drawn.items() if isinstance(each, Choice)}
-        basis = at_point(model, {**given, **fixed}, outputs, free=[name for name in drawn if name not in fixed])
-        _show(found, basis, as_json, plot)
-    except MlsysimError as error:
-        raise MlsysimError(_as_typed(str(error))) from None
+    shelf = shelf_of(catalog)
+    typed, drawn = _sorted(kind, words, shelf)
+    given = axes.arguments(kind, typed, shelf)
+    if ranges and drawn:
+        raise InputError("ranges", True, "takes every range of the catalog; for one of them, NAME=catalog")
+    if plot is not None:
+        grids.drawable(plot)
+    model = as_run(kind.asked(variant), given)
+    levels: Any = quantiles.split(",")
+    first = model.answer if model.answer in model.headline else model.headline[0]
+    outputs = [name.strip() for name in output.split(",")] if output else [first]
+    found = model.uncertainty(
+        outputs,
+        distributions="catalog" if ranges else drawn,
+        conditions=list(probability or ()),
+        quantiles=levels,
+        **options,
+        **given,
+    )
+    fixed = {name: each.values[0] for name, each in drawn.items() if isinstance(each, Choice)}
+    basis = at_point(model, {**given, **fixed}, outputs, free=[name for name in drawn if name not in fixed])
+    _show(found, basis, as_json, plot)
 
 
 def _sorted(
@@ -104,12 +107,3 @@ def _show(found: Any, basis: Basis | None, as_json: bool, plot: Path | None) -> 
     print_answer(found, basis, as_json)
     if plot is not None:
         grids.draw(plot, found.plot, as_json)
-
-
-def _as_typed(message: str) -> str:
-    """An error in the words of the command line."""
-    message = re.sub(rf"^{ARGUMENT}\['(\w+)'\]=", r"\1=", message)
-    message = re.sub(rf"^{ARGUMENT}=.*?: give the distribution.*", "no argument has a distribution; "
-                     "give one as in 'efficiency=uniform(0.3, 0.5)', or --ranges", message)  # fmt: skip
-    message = re.sub(rf"^({'|'.join(OPTIONS)})=", lambda m: f"--{OPTIONS[m[1]]} ", message)
-    return as_choices(message, ("variant",))

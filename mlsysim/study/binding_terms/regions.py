@@ -11,7 +11,7 @@ import numpy as np
 from mlsysim import formatting, show
 from mlsysim.errors import InputError
 from mlsysim.figures import drawn
-from mlsysim.jsontext import json_text
+from mlsysim.jsontext import JsonAnswer
 from mlsysim.study.binding_terms.boundaries import Boundary
 from mlsysim.symbolic import Variable
 from mlsysim.tracebacks import at_the_call
@@ -19,9 +19,6 @@ from mlsysim.tracebacks import at_the_call
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
-
-#: Characters of a cell of a table.
-ROOM = 46
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,7 @@ class Interval:
 
 
 @dataclass(eq=False, repr=False)
-class Regimes:
+class Regimes(JsonAnswer):
     """Binding term of every point.
 
     Attributes
@@ -123,10 +120,6 @@ class Regimes:
             "boundaries": [boundary.to_dict() for boundary in self.boundaries],
             **({"intervals": intervals} if intervals else {}),
         }
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """:meth:`to_dict` as JSON."""
-        return json_text(self.to_dict(), indent)
 
     @property
     def title(self) -> str:

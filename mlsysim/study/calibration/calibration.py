@@ -12,7 +12,7 @@ import numpy as np
 
 from mlsysim import formatting, show, units
 from mlsysim.inputs.declaration import DeclaredModel
-from mlsysim.jsontext import json_text
+from mlsysim.jsontext import JsonAnswer
 from mlsysim.study.calibration.entry import save
 from mlsysim.study.calibration.estimates import Estimates, LeaveOneOut, leave_one_out
 from mlsysim.study.calibration.measured import Measured, measured
@@ -34,7 +34,7 @@ MATTERS = 0.01
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Calibration(Estimates):
+class Calibration(Estimates, JsonAnswer):
     """Inputs of a model as measurements imply them; prints as a table.
 
     Attributes
@@ -279,10 +279,6 @@ class Calibration(Estimates):
             "rows": self.residuals.to_dict(),
             **({"without_each_row": self.leave_one_out.to_dict()} if "leave_one_out" in self.__dict__ else {}),
         }
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """:meth:`to_dict` as JSON."""
-        return json_text(self.to_dict(), indent)
 
     def __repr__(self) -> str:
         under = [part for line in self._lines() for part in textwrap.wrap(line, show.width(), subsequent_indent="  ")]

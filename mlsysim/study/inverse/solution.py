@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mlsysim import formatting, show, units
-from mlsysim.jsontext import json_text
+from mlsysim.jsontext import JsonAnswer
 from mlsysim.study.results.result import Result
 from mlsysim.symbolic import Variable
 
@@ -89,7 +89,7 @@ def nearest_of(
 
 
 @dataclass(eq=False, repr=False)
-class Solution:
+class Solution(JsonAnswer):
     """The value of one input at which targets hold; false where there is none.
 
     Attributes
@@ -238,10 +238,6 @@ class Solution:
             "where": list(self.where),
             "result": None if self.result is None else self.result.to_dict(),
         }
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """:meth:`to_dict` as JSON."""
-        return json_text(self.to_dict(), indent)
 
     def __bool__(self) -> bool:
         """Tell whether there is a value, also where it is zero."""

@@ -14,7 +14,7 @@ from mlsysim import formatting, show, units
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.figures import drawn
 from mlsysim.inputs.binding import GIVEN
-from mlsysim.jsontext import json_text
+from mlsysim.jsontext import JsonAnswer
 from mlsysim.study.results.decomposition import Cause, Decomposition, Side
 from mlsysim.study.results.display import as_text, plain, presented
 from mlsysim.study.results.result import Result
@@ -81,7 +81,7 @@ class Term:
     second: Any = None
 
 
-class Comparison:
+class Comparison(JsonAnswer):
     """Two results side by side; prints as tables.
 
     Attributes
@@ -271,10 +271,6 @@ class Comparison:
             "terms": parts(self.terms),
             "causes": parts(self.causes),
         }
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """:meth:`to_dict` as JSON."""
-        return json_text(self.to_dict(), indent)
 
     @property
     def _title(self) -> str:

@@ -14,7 +14,7 @@ from mlsysim.inputs.binding import Binding
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.recipe import FromRecipe, Origin
 from mlsysim.inputs.recurring import Answer
-from mlsysim.jsontext import json_text
+from mlsysim.jsontext import JsonAnswer
 from mlsysim.references import Reference, bibliography, reference
 from mlsysim.study.results.display import INFINITE, as_text, endless, listed, plain, presented
 from mlsysim.study.results.infeasible import obstacle, shortfall
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mlsysim.study.results.explanation import Explanation
 
 
-class Result:
+class Result(JsonAnswer):
     """Answer of a model for one configuration.
 
     Every output, intermediate and input is an attribute: a pint quantity where it has a unit, a plain
@@ -314,10 +314,6 @@ class Result:
             },
             "outputs": {name: plain(variable_of(name), self._computed[name]) for name in self},
         }
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """:meth:`to_dict` as JSON; an infinite value is ``"value": null, "infinite": "positive"``."""
-        return json_text(self.to_dict(), indent)
 
     def _text(self, variable: Variable) -> str:
         return as_text(variable, self._values[variable.name])

@@ -15,7 +15,7 @@ from mlsysim import show
 from mlsysim.errors import InfeasibleError
 from mlsysim.figures import drawn
 from mlsysim.inputs.expressions import Expression
-from mlsysim.jsontext import json_text
+from mlsysim.jsontext import JsonAnswer
 from mlsysim.study.results.result import Result
 from mlsysim.study.searches.certificate import Certificate, bracket
 from mlsysim.study.searches.columns import (
@@ -76,7 +76,7 @@ class Goal:
         return float(number(self.expression, canonical))
 
 
-class Designs:
+class Designs(JsonAnswer):
     """Designs in order, best first; prints as a table.
 
     Attributes
@@ -261,10 +261,6 @@ class Designs:
             "misses": [miss.to_dict() for miss in self.misses],
             "certificate": asdict(self.certificate),
         }
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """:meth:`to_dict` as JSON; an infinite value is ``"value": null, "infinite": "positive"``."""
-        return json_text(self.to_dict(), indent)
 
     def text(self, width: int | None = None) -> str:
         """The table, what is near its limit, and the certificate.

@@ -13,7 +13,7 @@ from mlsysim import formatting, show, units
 from mlsysim.errors import UnknownNameError
 from mlsysim.figures import drawn
 from mlsysim.inputs.declaration import DeclaredModel
-from mlsysim.jsontext import json_text
+from mlsysim.jsontext import JsonAnswer
 from mlsysim.study.results.display import amounts, as_text
 from mlsysim.study.uncertainties import statistics
 from mlsysim.study.uncertainties.draws import Uncertain, conditions_of, evaluated, shares_that_hold
@@ -86,7 +86,7 @@ class Spread:
         }
 
 
-class Uncertainty:
+class Uncertainty(JsonAnswer):
     """Uncertainty of outputs at one point; prints as tables.
 
     Attributes
@@ -232,10 +232,6 @@ class Uncertainty:
         if self.sobol:
             found["sobol"] = {name: each.to_dict() for name, each in self.sobol.items()}
         return found
-
-    def to_json(self, indent: int | None = 2) -> str:
-        """:meth:`to_dict` as JSON."""
-        return json_text(self.to_dict(), indent)
 
     def __repr__(self) -> str:
         tables = [line for table in self._tables() for line in ("", show.fitted(*table))]
