@@ -38,13 +38,15 @@ def expected():
     )
 
 
-def test_what_answers_a_question_comes_first_and_is_an_output():
+def test_what_answers_a_question_comes_first_wherever_it_is_an_output():
+    without = set()
     for model in every_model():
-        assert all(
-            model.answer in model(variant).headline
-            for variant in model.variants
-            if not variant.endswith(("serving", "serving_estimate")) or model.__name__ != "MemoryExpansionModel"
-        )
+        for asked in map(model, model.variants):
+            if model.answer not in asked.system:
+                without.add((model.command, asked.variant.rpartition("_")[2]))
+            else:
+                assert model.answer in asked.headline
+    assert without == {("offload", "serving"), ("offload", "estimate"), ("kernel", "attention")}
 
 
 @pytest.mark.long
