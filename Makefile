@@ -26,7 +26,7 @@ test: $(VENV)/.test
 # Pages in a browser, which is installed where there is none; fails where none opens them.
 site-test: $(VENV)/.test
 	PYTHONPATH=tests $(BIN)/python -m web.chromium
-	$(TESTS) --long --browser $(PAGES)
+	$(TESTS) --only-long --browser $(PAGES)
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
@@ -48,10 +48,10 @@ docs: $(VENV)/.docs
 validation: $(VENV)/.long
 	$(BIN)/python tests/validation/report.py
 
-# What a change must pass in half an hour: no test twice, and of the long ones one in ten; `make check` has them all.
+# What a change must pass in half an hour: no test twice, and of the long ones one in twenty; `make check` has them all.
 ci: lint types contracts test site-test
 	$(BIN)/mlsysim book --check
-	$(TESTS) --only-long --share 10 --ignore=tests/benchmarks $(PAGES:%=--ignore=%)
+	$(TESTS) --only-long --share 20 --ignore=tests/benchmarks $(PAGES:%=--ignore=%)
 
 # Every test, and the quick ones once more as an old processor runs them, whose last digits are others.
 check: lint types contracts

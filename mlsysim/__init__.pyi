@@ -897,12 +897,16 @@ class _ServingInputs(TypedDict, total=False):
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
+    torus_axes: float | str | Quantity[Any]
     tdp: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
+    accelerators_per_segment: float | str | Quantity[Any]
     fabric_bandwidth: float | str | Quantity[Any]
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
+    low_latency_bandwidth: float | str | Quantity[Any]
+    bulk_start: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
     expert_efficiency: float | str | Quantity[Any]
     weight_only_expert_efficiency: float | str | Quantity[Any]
@@ -953,6 +957,7 @@ class _ServingResult(Result):
     accelerators_per_pod: float
     accelerators_per_prefill_worker: float
     accelerators_per_replica: float
+    accelerators_per_segment: float
     acceptance_rate: float
     activation_time: Quantity[Any]
     active_experts_per_token: float
@@ -987,6 +992,7 @@ class _ServingResult(Result):
     between_stopping_prompts: float
     bidirectional: float
     blockless_layers: float
+    bulk_start: Quantity[Any]
     bunch_size: Quantity[Any]
     burst_prompts: float
     burst_stall: Quantity[Any]
@@ -1314,6 +1320,7 @@ class _ServingResult(Result):
     lora_time: Quantity[Any]
     lora_zipf: float
     lost_bunch_share: float
+    low_latency_bandwidth: Quantity[Any]
     matched_goodput_per_accelerator: Quantity[Any]
     max_loras: float
     max_num_batched_tokens: Quantity[Any]
@@ -1561,6 +1568,7 @@ class _ServingResult(Result):
     tokens_per_rank: Quantity[Any]
     tokens_per_second: Quantity[Any]
     tokens_per_second_per_accelerator: Quantity[Any]
+    torus_axes: float
     total_cost: Quantity[Any]
     touched_expert_weights: float
     touched_lora_parameters: float
@@ -2111,11 +2119,15 @@ class _IterationInputs(TypedDict, total=False):
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
+    torus_axes: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
+    accelerators_per_segment: float | str | Quantity[Any]
     fabric_bandwidth: float | str | Quantity[Any]
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
+    low_latency_bandwidth: float | str | Quantity[Any]
+    bulk_start: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
     expert_efficiency: float | str | Quantity[Any]
     weight_only_expert_efficiency: float | str | Quantity[Any]
@@ -2158,6 +2170,7 @@ class _IterationInputs(TypedDict, total=False):
 class _IterationResult(Result):
     accelerators_per_node: float
     accelerators_per_pod: float
+    accelerators_per_segment: float
     activation_time: Quantity[Any]
     active_experts_per_token: float
     adapted_attention_edges: float
@@ -2174,6 +2187,7 @@ class _IterationResult(Result):
     attention_sinks: float
     bidirectional: float
     blockless_layers: float
+    bulk_start: Quantity[Any]
     busy_stages: float
     c10_lora_log_rank: float
     c10_loras: float
@@ -2363,6 +2377,7 @@ class _IterationResult(Result):
     lora_target_modules: str
     lora_time: Quantity[Any]
     lora_zipf: float
+    low_latency_bandwidth: Quantity[Any]
     max_batch_size: Quantity[Any]
     max_loras: float
     max_num_batched_tokens: Quantity[Any]
@@ -2495,6 +2510,7 @@ class _IterationResult(Result):
     switch_reduces: float
     tied_embeddings: float
     tokens_per_rank: Quantity[Any]
+    torus_axes: float
     touched_expert_weights: float
     touched_lora_parameters: float
     tp_all_reduce_time: Quantity[Any]
@@ -2563,8 +2579,10 @@ class _MoERoutingInputs(TypedDict, total=False):
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
+    accelerators_per_segment: float | str | Quantity[Any]
     node_bandwidth: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
+    torus_axes: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
     fleet_size: float | str | Quantity[Any]
     fabric_efficiency: float | str | Quantity[Any]
@@ -2574,6 +2592,7 @@ class _MoERoutingInputs(TypedDict, total=False):
 class _MoERoutingResult(Result):
     accelerators_per_node: float
     accelerators_per_pod: float
+    accelerators_per_segment: float
     activation_checkpointing: str
     active_experts_per_token: float
     active_parameter_multiplier: float
@@ -2640,6 +2659,7 @@ class _MoERoutingResult(Result):
     step_dispatch_bytes: Quantity[Any]
     token_dispatch_bytes: Quantity[Any]
     tokens_per_rank: Quantity[Any]
+    torus_axes: float
 class MoERoutingModel(_MoERoutingModel):
     def solve(self, model: str | _catalog.SparseTransformerWorkload = ..., fleet: str | _catalog.Fleet = ..., **inputs: Unpack[_MoERoutingInputs]) -> _MoERoutingResult: ...  # type: ignore[override]
     def function(self, outputs: Any, *entries: Any, check: bool = ..., **inputs: Any) -> _PureFunction: ...  # type: ignore[override]
@@ -2718,6 +2738,7 @@ class _DistributedInputs(TypedDict, total=False):
     dispatch_dtype: str
     combine_dtype: str
     attention_mask: str
+    document_len: float | str | Quantity[Any]
     flop_convention: str
     node_limit: float | str | Quantity[Any]
     congestion_factor: float | str | Quantity[Any]
@@ -2822,18 +2843,23 @@ class _DistributedInputs(TypedDict, total=False):
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
+    torus_axes: float | str | Quantity[Any]
     tdp: float | str | Quantity[Any]
     fleet_size: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
+    accelerators_per_segment: float | str | Quantity[Any]
     fabric_bandwidth: float | str | Quantity[Any]
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
+    low_latency_bandwidth: float | str | Quantity[Any]
+    bulk_start: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
     step_flop_energy: float | str | Quantity[Any]
     expert_product_ratio: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
     attention_kernel_share: float | str | Quantity[Any]
+    flash_kernel: str
     memory_efficiency: float | str | Quantity[Any]
     elementwise_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
@@ -2868,6 +2894,7 @@ class _DistributedResult(Result):
     accelerators: float
     accelerators_per_node: float
     accelerators_per_pod: float
+    accelerators_per_segment: float
     activation_checkpointing: str
     activation_dtype: str
     activation_offload: float
@@ -2886,6 +2913,7 @@ class _DistributedResult(Result):
     adapter_weights: Quantity[Any]
     all_to_all_operations: float
     alternate_matmul_activation: Quantity[Any]
+    attended_len: Quantity[Any]
     attention_activation: Quantity[Any]
     attention_core_activation: Quantity[Any]
     attention_edges_per_rank: float
@@ -2918,6 +2946,7 @@ class _DistributedResult(Result):
     blockless_layers: float
     bubble_fraction: float
     bubble_time: Quantity[Any]
+    bulk_start: Quantity[Any]
     busy_share: float
     capacity_factor: float
     captured_share: float
@@ -2972,6 +3001,7 @@ class _DistributedResult(Result):
     dispatch_link_bytes: Quantity[Any]
     dispatch_time: Quantity[Any]
     dispatcher: str
+    document_len: Quantity[Any]
     dp_all_reduce_time: Quantity[Any]
     dp_bandwidth: Quantity[Any]
     dp_chunk_latency: Quantity[Any]
@@ -3089,6 +3119,7 @@ class _DistributedResult(Result):
     first_rank_memory: Quantity[Any]
     fit: str
     fit_probability: float
+    flash_kernel: str
     fleet_size: float
     flop_convention: str
     forward_core_share: float
@@ -3206,6 +3237,7 @@ class _DistributedResult(Result):
     loss_kernel: str
     loss_memory: Quantity[Any]
     loss_time: Quantity[Any]
+    low_latency_bandwidth: Quantity[Any]
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
@@ -3423,6 +3455,7 @@ class _DistributedResult(Result):
     tokens_per_rank: Quantity[Any]
     tokens_per_second: Quantity[Any]
     tokens_per_second_per_accelerator: Quantity[Any]
+    torus_axes: float
     total_memory: Quantity[Any]
     tp_all_reduce_time: Quantity[Any]
     tp_bandwidth: Quantity[Any]
@@ -3558,6 +3591,7 @@ class _ExpertParallelInputs(TypedDict, total=False):
     dispatch_dtype: str
     combine_dtype: str
     attention_mask: str
+    document_len: float | str | Quantity[Any]
     flop_convention: str
     node_limit: float | str | Quantity[Any]
     congestion_factor: float | str | Quantity[Any]
@@ -3663,18 +3697,23 @@ class _ExpertParallelInputs(TypedDict, total=False):
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
+    torus_axes: float | str | Quantity[Any]
     tdp: float | str | Quantity[Any]
     fleet_size: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
+    accelerators_per_segment: float | str | Quantity[Any]
     fabric_bandwidth: float | str | Quantity[Any]
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
+    low_latency_bandwidth: float | str | Quantity[Any]
+    bulk_start: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
     step_flop_energy: float | str | Quantity[Any]
     expert_product_ratio: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
     attention_kernel_share: float | str | Quantity[Any]
+    flash_kernel: str
     memory_efficiency: float | str | Quantity[Any]
     elementwise_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
@@ -3711,6 +3750,7 @@ class _ExpertParallelResult(Result):
     accelerators: float
     accelerators_per_node: float
     accelerators_per_pod: float
+    accelerators_per_segment: float
     accumulated_weights: Quantity[Any]
     activation_checkpointing: str
     activation_dtype: str
@@ -3733,6 +3773,7 @@ class _ExpertParallelResult(Result):
     all_to_all_operations: float
     allocator_retries: bool
     alternate_matmul_activation: Quantity[Any]
+    attended_len: Quantity[Any]
     attention_activation: Quantity[Any]
     attention_core_activation: Quantity[Any]
     attention_edges_per_rank: float
@@ -3774,6 +3815,7 @@ class _ExpertParallelResult(Result):
     break_even_tokens: Quantity[Any]
     bubble_fraction: float
     bubble_time: Quantity[Any]
+    bulk_start: Quantity[Any]
     busy_share: float
     capacity_factor: float
     captured_share: float
@@ -3831,6 +3873,7 @@ class _ExpertParallelResult(Result):
     dispatch_link_bytes: Quantity[Any]
     dispatch_time: Quantity[Any]
     dispatcher: str
+    document_len: Quantity[Any]
     dp_all_reduce_time: Quantity[Any]
     dp_bandwidth: Quantity[Any]
     dp_chunk_latency: Quantity[Any]
@@ -3955,6 +3998,7 @@ class _ExpertParallelResult(Result):
     fit_probability: float
     fixed_exchange_time: Quantity[Any]
     fixed_expert_time: Quantity[Any]
+    flash_kernel: str
     fleet_size: float
     flop_convention: str
     forward_core_share: float
@@ -4085,6 +4129,7 @@ class _ExpertParallelResult(Result):
     loss_memory: Quantity[Any]
     loss_pool: Quantity[Any]
     loss_time: Quantity[Any]
+    low_latency_bandwidth: Quantity[Any]
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
@@ -4315,6 +4360,7 @@ class _ExpertParallelResult(Result):
     tokens_per_rank: Quantity[Any]
     tokens_per_second: Quantity[Any]
     tokens_per_second_per_accelerator: Quantity[Any]
+    torus_axes: float
     total_memory: Quantity[Any]
     tp_all_reduce_time: Quantity[Any]
     tp_bandwidth: Quantity[Any]
@@ -4469,6 +4515,7 @@ class _EconomicsInputs(TypedDict, total=False):
     dispatch_dtype: str
     combine_dtype: str
     attention_mask: str
+    document_len: float | str | Quantity[Any]
     flop_convention: str
     node_limit: float | str | Quantity[Any]
     congestion_factor: float | str | Quantity[Any]
@@ -4640,19 +4687,24 @@ class _EconomicsInputs(TypedDict, total=False):
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
+    torus_axes: float | str | Quantity[Any]
     tdp: float | str | Quantity[Any]
     price: float | str | Quantity[Any]
     fleet_size: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
+    accelerators_per_segment: float | str | Quantity[Any]
     fabric_bandwidth: float | str | Quantity[Any]
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
+    low_latency_bandwidth: float | str | Quantity[Any]
+    bulk_start: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
     step_flop_energy: float | str | Quantity[Any]
     expert_product_ratio: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
     attention_kernel_share: float | str | Quantity[Any]
+    flash_kernel: str
     memory_efficiency: float | str | Quantity[Any]
     elementwise_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
@@ -4720,6 +4772,7 @@ class _EconomicsResult(Result):
     accelerators_per_pod: float
     accelerators_per_prefill_worker: float
     accelerators_per_replica: float
+    accelerators_per_segment: float
     acceptance_rate: float
     activation_checkpointing: str
     activation_dtype: str
@@ -4749,6 +4802,7 @@ class _EconomicsResult(Result):
     answers_ended: float
     arrival_noise: float
     arrival_scv: float
+    attended_len: Quantity[Any]
     attention_activation: Quantity[Any]
     attention_core_activation: Quantity[Any]
     attention_edges_per_rank: float
@@ -4795,6 +4849,7 @@ class _EconomicsResult(Result):
     bottleneck: str
     bubble_fraction: float
     bubble_time: Quantity[Any]
+    bulk_start: Quantity[Any]
     bunch_size: Quantity[Any]
     burst_prompts: float
     burst_stall: Quantity[Any]
@@ -4982,6 +5037,7 @@ class _EconomicsResult(Result):
     dispatch_tax: Quantity[Any]
     dispatch_time: Quantity[Any]
     dispatcher: str
+    document_len: Quantity[Any]
     double_prompt_time: Quantity[Any]
     dp_all_reduce_time: Quantity[Any]
     dp_attention_size: float
@@ -5145,6 +5201,7 @@ class _EconomicsResult(Result):
     fit: str
     fit_probability: float
     fitted_p99: Quantity[Any]
+    flash_kernel: str
     fleet_size: float
     flop_convention: str
     followed_probability: float
@@ -5343,6 +5400,7 @@ class _EconomicsResult(Result):
     loss_memory: Quantity[Any]
     loss_time: Quantity[Any]
     lost_bunch_share: float
+    low_latency_bandwidth: Quantity[Any]
     maintenance_cost: Quantity[Any]
     maintenance_rate: Quantity[Any]
     master_bytes: Quantity[Any]
@@ -5754,6 +5812,7 @@ class _EconomicsResult(Result):
     tokens_per_rank: Quantity[Any]
     tokens_per_second: Quantity[Any]
     tokens_per_second_per_accelerator: Quantity[Any]
+    torus_axes: float
     total_cost: Quantity[Any]
     total_memory: Quantity[Any]
     touched_expert_weights: float
@@ -5942,6 +6001,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     dispatch_dtype: str
     combine_dtype: str
     attention_mask: str
+    document_len: float | str | Quantity[Any]
     flop_convention: str
     node_limit: float | str | Quantity[Any]
     congestion_factor: float | str | Quantity[Any]
@@ -6095,6 +6155,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
+    torus_axes: float | str | Quantity[Any]
     unified: bool | str
     memory_capacity: float | str | Quantity[Any]
     driver_memory: float | str | Quantity[Any]
@@ -6103,15 +6164,19 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     remote_price: float | str | Quantity[Any]
     fleet_size: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
+    accelerators_per_segment: float | str | Quantity[Any]
     fabric_bandwidth: float | str | Quantity[Any]
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
+    low_latency_bandwidth: float | str | Quantity[Any]
+    bulk_start: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
     step_flop_energy: float | str | Quantity[Any]
     expert_product_ratio: float | str | Quantity[Any]
     attention_efficiency: float | str | Quantity[Any]
     attention_kernel_share: float | str | Quantity[Any]
+    flash_kernel: str
     memory_efficiency: float | str | Quantity[Any]
     elementwise_efficiency: float | str | Quantity[Any]
     scan_efficiency: float | str | Quantity[Any]
@@ -6176,6 +6241,7 @@ class _MemoryExpansionResult(Result):
     accelerators_per_pod: float
     accelerators_per_prefill_worker: float
     accelerators_per_replica: float
+    accelerators_per_segment: float
     acceptance_rate: float
     activation_checkpointing: str
     activation_dtype: str
@@ -6203,6 +6269,7 @@ class _MemoryExpansionResult(Result):
     answer_steps: float
     answers_ended: float
     arrival_scv: float
+    attended_len: Quantity[Any]
     attention_activation: Quantity[Any]
     attention_core_activation: Quantity[Any]
     attention_edges_per_rank: float
@@ -6246,6 +6313,7 @@ class _MemoryExpansionResult(Result):
     blocking_link_traffic: Quantity[Any]
     blockless_layers: float
     bubble_time: Quantity[Any]
+    bulk_start: Quantity[Any]
     bunch_size: Quantity[Any]
     burst_prompts: float
     burst_stall: Quantity[Any]
@@ -6416,6 +6484,7 @@ class _MemoryExpansionResult(Result):
     dispatch_link_bytes: Quantity[Any]
     dispatch_time: Quantity[Any]
     dispatcher: str
+    document_len: Quantity[Any]
     double_prompt_time: Quantity[Any]
     dp_all_reduce_time: Quantity[Any]
     dp_attention_size: float
@@ -6562,6 +6631,7 @@ class _MemoryExpansionResult(Result):
     first_token_law: float
     first_token_skewness: float
     first_token_variance: Quantity[Any]
+    flash_kernel: str
     fleet_size: float
     flop_convention: str
     followed_probability: float
@@ -6737,6 +6807,7 @@ class _MemoryExpansionResult(Result):
     loss_kernel: str
     loss_time: Quantity[Any]
     lost_bunch_share: float
+    low_latency_bandwidth: Quantity[Any]
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
@@ -7100,6 +7171,7 @@ class _MemoryExpansionResult(Result):
     tokens_per_second: Quantity[Any]
     tokens_per_second_per_accelerator: Quantity[Any]
     tokens_per_second_per_dollar: Quantity[Any]
+    torus_axes: float
     tp_all_reduce_time: Quantity[Any]
     tp_bandwidth: Quantity[Any]
     tp_chunk_latency: Quantity[Any]
@@ -7201,6 +7273,8 @@ class _KernelInputs(TypedDict, total=False):
     product_rows: float | str | Quantity[Any]
     product_columns: float | str | Quantity[Any]
     product_inner: float | str | Quantity[Any]
+    product_groups: float | str | Quantity[Any]
+    group_imbalance: float | str | Quantity[Any]
     precision: str
     weight_dtype: str
     compute_dtype: str
@@ -7216,6 +7290,7 @@ class _KernelInputs(TypedDict, total=False):
     bidirectional: bool | str
     attention_mask: str
     attention_kernel: str
+    flash_kernel: str
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
@@ -7251,10 +7326,13 @@ class _KernelResult(Result):
     dynamic_quantization: float
     efficiency: float
     exponential_rate: Quantity[Any]
+    flash_kernel: str
     flop_energy: Quantity[Any]
     forward_core_share: float
     forward_core_time: Quantity[Any]
     forward_exponentials: float
+    group_imbalance: float
+    groups_with_rows: float
     head_dim: float
     heads: float
     hidden_bytes: Quantity[Any]
@@ -7263,6 +7341,7 @@ class _KernelResult(Result):
     kernel_flops: Quantity[Any]
     kernel_rate: Quantity[Any]
     kernel_time: Quantity[Any]
+    largest_group_tiles: float
     launch_time: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_efficiency: float
@@ -7273,16 +7352,19 @@ class _KernelResult(Result):
     precision: str
     product_bytes: Quantity[Any]
     product_columns: float
+    product_groups: float
     product_inner: float
     product_input_bytes: Quantity[Any]
     product_rows: float
     quantization_time: Quantity[Any]
     ridge_point: Quantity[Any]
+    row_tiles: float
     scored_pair_flops: Quantity[Any]
     scores_per_token: Quantity[Any]
     scores_share: float
     seq_len: Quantity[Any]
     short_sequence_factor: float
+    smallest_group_tiles: float
     tdp: Quantity[Any]
     tile_efficiency: float
     weight_bytes: Quantity[Any]
@@ -7310,11 +7392,15 @@ class _CollectiveInputs(TypedDict, total=False):
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
+    torus_axes: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
+    accelerators_per_segment: float | str | Quantity[Any]
     fabric_bandwidth: float | str | Quantity[Any]
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
+    low_latency_bandwidth: float | str | Quantity[Any]
+    bulk_start: float | str | Quantity[Any]
     fleet_size: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
     fabric_efficiency: float | str | Quantity[Any]
@@ -7330,9 +7416,11 @@ class _CollectiveInputs(TypedDict, total=False):
 class _CollectiveResult(Result):
     accelerators_per_node: float
     accelerators_per_pod: float
+    accelerators_per_segment: float
     active_experts_per_token: float
     all_to_all_start: Quantity[Any]
     all_to_all_step: Quantity[Any]
+    bulk_start: Quantity[Any]
     bus_bandwidth: Quantity[Any]
     chunk_latency: Quantity[Any]
     collective_bandwidth: Quantity[Any]
@@ -7359,6 +7447,7 @@ class _CollectiveResult(Result):
     hidden_dim: float
     link_bytes: Quantity[Any]
     link_efficiency: float
+    low_latency_bandwidth: Quantity[Any]
     message_bytes: Quantity[Any]
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
@@ -7378,6 +7467,7 @@ class _CollectiveResult(Result):
     switch_reduces: float
     switch_time: Quantity[Any]
     tokens_per_rank: Quantity[Any]
+    torus_axes: float
     tree_time: Quantity[Any]
     wire_time: Quantity[Any]
 class CollectiveModel(_CollectiveModel):
@@ -7666,9 +7756,11 @@ class _SystemsNodes(_catalog.Group):
     AWS_trn2_48xlarge: _catalog.Node
     AWS_p4d_24xlarge: _catalog.Node
     AWS_p5_48xlarge: _catalog.Node
+    GCP_a3_megagpu_8g: _catalog.Node
     Grand_Teton_H100: _catalog.Node
 class _SystemsFabrics(_catalog.Group):
     Ethernet_100G_TCP: _catalog.Fabric
+    GPUDirect_TCPXO: _catalog.Fabric
     PCIe_4_x16: _catalog.Fabric
     PCIe_5_x16: _catalog.Fabric
     InfiniBand_HDR: _catalog.Fabric
@@ -7677,6 +7769,7 @@ class _SystemsFabrics(_catalog.Group):
     RoCE_400G: _catalog.Fabric
     Meta_RoCE_400G: _catalog.Fabric
 class _SystemsClusters(_catalog.Group):
+    A3_Mega_16: _catalog.Fleet
     Research_256: _catalog.Fleet
     SuperPOD_A100: _catalog.Fleet
     SuperPOD_H100: _catalog.Fleet
@@ -7750,6 +7843,7 @@ class _Stacks(_catalog.Group):
     MaxText_TPU_v5p: _catalog.Stack
     MaxText_TPU_v6e: _catalog.Stack
     MaxText_TPU7x: _catalog.Stack
+    Neuron_Trn1: _catalog.Stack
     PAX_A100: _catalog.Stack
     PAX_H100: _catalog.Stack
     Primus_MI300X: _catalog.Stack
@@ -7760,8 +7854,10 @@ class _Stacks(_catalog.Group):
     cuBLAS_A100: _catalog.Stack
     cuBLAS_H100: _catalog.Stack
     cuBLAS_B200: _catalog.Stack
+    PyTorch_grouped_H200: _catalog.Stack
     NCCL_A100: _catalog.Stack
     NCCL_H100: _catalog.Stack
+    RCCL_MI300X: _catalog.Stack
     NCCL_B200: _catalog.Stack
     DeepEP: _catalog.Stack
 Stacks: _Stacks

@@ -5,11 +5,12 @@ import os
 import pickle
 import signal
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from fuzz import drawn
+from fuzz import a_few, drawn, is_long
 from hypothesis import settings
 
 from mlsysim import book
@@ -58,7 +59,9 @@ def forgotten():
 
 @pytest.fixture(scope="session")
 def book_pages(tmp_path_factory):
-    """Every file of the formula book, printed once, by whichever worker asks first."""
+    """Every file of the formula book: printed once, by whichever worker asks first; in a quick run as committed."""
+    if not is_long():
+        return {path.name: path.read_text(encoding="utf-8") for path in (HERE.parent / "formulas").iterdir()}
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return book.pages()
     printed = tmp_path_factory.getbasetemp().parent / "book.pickle"
@@ -105,7 +108,7 @@ def pytest_configure(config):
 def pytest_report_header(config):
     if config.getoption("long"):
         return "every test, at full size"
-    return f"quick tests; those marked long and {', '.join(f'tests/{name}' for name in LONG_FOLDERS)} need --long"
+    return "quick tests, with a few of the parameters of each; --long has every test, see tests/README.md"
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -124,17 +127,20 @@ def pytest_collection():
     return found
 
 
+@pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(config, items):
+    """What is long, and the share that is asked for, of what ``-k`` and ``-m`` leave."""
     for item in items:
         if "browsed" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
-    if config.getoption("long") and not config.getoption("only_long"):
+    yield
+    only_long = config.getoption("only_long")
+    if config.getoption("long") and not only_long:
         return
-    share = config.getoption("share") if config.getoption("only_long") else 1
+    quick, share = _quick(items), config.getoption("share")
     asked = {True: [], False: []}
     for item in items:
-        in_share = drawn(item.nodeid, share)
-        asked[_is_long(item) == config.getoption("long") and in_share].append(item)
+        asked[drawn(item.nodeid, share) and item not in quick if only_long else item in quick].append(item)
     config.hook.pytest_deselected(items=asked[False])
     items[:] = asked[True]
 
@@ -160,6 +166,19 @@ def pytest_sessionfinish(session):
 
 
 def _is_long(item):
-    if item.path.suffix == ".ipynb":
-        return True
-    return item.path.parent.name in LONG_FOLDERS or item.get_closest_marker("long") is not None
+    """Whether all parameters of the test are long, or this one of them is."""
+    marked = any(not mark.kwargs for name in ("long", "browser") for mark in item.iter_markers(name))
+    return marked or item.path.suffix == ".ipynb" or item.path.parent.name in LONG_FOLDERS
+
+
+def _quick(items):
+    """Tests that are not long, with a few of their parameters: the first where the test says how many, else by hash."""
+    tests = defaultdict(list)
+    for item in items:
+        if not _is_long(item):
+            tests[item.nodeid.partition("[")[0]].append(item)
+    chosen = set()
+    for each in tests.values():
+        told = each[0].get_closest_marker("long")
+        chosen.update(each[: told.kwargs["quick"]] if told else a_few(each, name=lambda item: item.nodeid))
+    return chosen

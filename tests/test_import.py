@@ -62,6 +62,7 @@ str(result), str(result.explain()), result.to_json(), result.latex(), result._re
 """
 
 
+@pytest.mark.long
 def test_no_model_loads_pint():
     loaded = loaded_after("from mlsysim.models import every_model; every_model()")
     assert "sympy" in loaded

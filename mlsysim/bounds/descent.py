@@ -15,10 +15,10 @@ from mlsysim.bounds.points import Points
 
 #: Points that are drawn at first, points that are bettered at a time, and moves that are tried on each.
 DRAWN, STARTS, TRIED = 1 << 14, 16, 64
-#: Rounds over all moves at most, and rounds without a better value after which it ends.
-ROUNDS, IDLE = 6, 2
-#: A value is better if it is less by more than this share.
-BETTER = 1e-4
+#: Rounds over all moves at most.
+ROUNDS = 6
+#: Share by which a round must better the best value for another one: bounds rule out the rest in less time.
+BETTER = 1e-2
 
 #: What is to be small, at points (an index per axis in each column); infinite where one is not feasible.
 Value = Callable[[np.ndarray], np.ndarray]
@@ -45,14 +45,12 @@ def descend(evaluate: Points, sizes: tuple[int, ...], value: Value) -> None:
     order = np.argsort(values, kind="stable")[:STARTS]
     current, reached = drawn[:, order], values[order]
     moves = _moves([check.axes for check in evaluate.checks], [axis for axis, size in enumerate(sizes) if size > 1])
-    idle = 0
     for _ in range(ROUNDS):
         before = reached.min()
         for axes in random.permutation(len(moves)):
             current, reached = _moved(value, places, random, moves[axes], current, reached)
         better = reached.min() < before - BETTER * abs(before) if np.isfinite(before) else np.isfinite(reached.min())
-        idle = 0 if better else idle + 1
-        if idle == IDLE:
+        if not better:
             break
 
 

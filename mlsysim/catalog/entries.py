@@ -300,6 +300,9 @@ class Fabric(Entry):
     accelerators_per_pod : Value, optional
         Accelerators below the oversubscribed level, which have full bisection among them; those of a node where
         left out.
+    low_latency_bandwidth, bulk_start : Value, optional
+        Rate of an all-reduce by the protocol of short messages, and start of one by that of long ones, where a fabric
+        has two.
     """
 
     what: ClassVar[str] = "fabric"
@@ -308,6 +311,8 @@ class Fabric(Entry):
     latency: Seconds
     oversubscription: Count
     accelerators_per_pod: Count | None = None
+    low_latency_bandwidth: BytesPerSecond | None = None
+    bulk_start: Seconds | None = None
 
     def value_of(self, name: str, precision: str) -> Value | None:
         """See :meth:`Entry.value_of`; what its bandwidth and latency are called outside it."""
@@ -317,6 +322,8 @@ class Fabric(Entry):
 
 #: What programs get of a memory is not known of one that a call gives.
 DRIVER_GIVES_WAY: Mapping[str, tuple[str, ...]] = {"driver_memory": ("memory_capacity",)}
+#: Nor what runs take of a node of another size.
+NODE_GIVES_WAY = {**DRIVER_GIVES_WAY, "accelerators_per_segment": ("accelerators_per_node",)}
 
 
 class WithMemory(Entry):
@@ -380,11 +387,13 @@ class Accelerator(WithMemory):
     clock, exponentials_per_clock : Value, optional
         Clock of a multiprocessor under load, and exponentials that it computes in each; 16 where left out.
     compute_capability : Value, optional
-        How its products are programmed, as NVIDIA numbers it.
+        CUDA compute capability, by which kernels differ.
     switch_reduces : Value, optional
         Share of the links' rate at which the switches between its neighbours reduce; 0 where they do not.
     direct_mesh : Value, optional
         Devices that have a link of their own to each other, this one among them; 0 where switches join them.
+    torus_axes : Value, optional
+        Axes of the torus that its links make, two for each; 0 where they make none.
     tdp, price : Value, optional
         Power and price.
     """
@@ -404,6 +413,7 @@ class Accelerator(WithMemory):
     compute_capability: Count | None = None
     switch_reduces: Count | None = None
     direct_mesh: Count | None = None
+    torus_axes: Count | None = None
     tdp: Watts | None = None
     price: Dollars | None = None
 
@@ -955,6 +965,7 @@ OF_ACCELERATOR = (
     "compute_capability",
     "switch_reduces",
     "direct_mesh",
+    "torus_axes",
     "tdp",
     "price",
 )
@@ -1083,6 +1094,8 @@ class Node(Entry):
         What it holds.
     accelerators_per_node : Value
         How many it holds, which share its fast links.
+    accelerators_per_segment : Value, optional
+        How many of them a run takes that nodes do not divide.
     link_bandwidth : Value, optional
         Of one accelerator to the others of the node, one direction; where left out that of the accelerator, among as
         many as its links join.
@@ -1094,10 +1107,11 @@ class Node(Entry):
 
     what: ClassVar[str] = "node"
     by_precision: ClassVar[frozenset[str]] = Accelerator.by_precision
-    gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = DRIVER_GIVES_WAY
+    gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = NODE_GIVES_WAY
 
     accelerator: Accelerator
     accelerators_per_node: Count
+    accelerators_per_segment: Count | None = None
     link_bandwidth: BytesPerSecond | None = None
     nics: Count | None = None
     nic_bandwidth: BytesPerSecond | None = None
@@ -1133,7 +1147,7 @@ class Fleet(Entry):
 
     what: ClassVar[str] = "fleet"
     by_precision: ClassVar[frozenset[str]] = Accelerator.by_precision
-    gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = DRIVER_GIVES_WAY
+    gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = NODE_GIVES_WAY
 
     node: Node
     count: Count

@@ -38,7 +38,7 @@ _PROVENANCE = ("source", "date", "kind")
 #: Tables of a file, and those whose entries stand in no group.
 _FLAT: dict[str, type[Entry]] = {"Stacks": Stack, "Recipes": Recipe}
 _TABLES = ("Hardware", "Models", "Systems", *_FLAT)
-_FREE_TEXT = ("name", "description", "architecture", "variants")
+_FREE_TEXT = ("name", "description", "architecture", "variants", "unsettled")
 #: Header of an entry in a file of ours, or of a table in it.
 _HEADER = re.compile(rf"^\[((?:{'|'.join(_FLAT)}|\w+\.\w+)\.\w+)", re.MULTILINE)
 

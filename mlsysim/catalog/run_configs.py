@@ -454,6 +454,7 @@ def from_megatron_config(
             "ep_size": ep,
             "etp_size": etp,
             "token_dispatcher": dispatcher if dispatcher == "allgather" else None,
+            "dispatcher": {"alltoall": "all_to_all", "flex": "fused"}.get(dispatcher),
             "capacity_factor": capacity or None,
             "pad_to_capacity": flag("moe-pad-expert-input-to-capacity") or None,
             "routing_weights": "in_activation",

@@ -23,6 +23,7 @@ from mlsysim.catalog.entries import (
     _in,
 )
 from mlsysim.catalog.value import Choice, Value
+from mlsysim.errors import InputError
 from mlsysim.formats import BITS
 
 Tokens = Annotated[Value, _in("token")]
@@ -73,6 +74,8 @@ class Stack(Entry):
         The engine that it is a version of. Of several that know a device, ``engine=`` takes the newest.
     expert_models : tuple of TransformerWorkload
         Models that its constants of experts rest on; they do not carry over to experts of another shape.
+    unsettled : str, optional
+        Why no efficiency is known of it: then that must be given.
     efficiency : Value or dict of Value, optional
         Share of the peak rate that products reach, or one by number format (:data:`mlsysim.formats.NUMBER_FORMATS`).
     expert_efficiency : Value or dict of Value, optional
@@ -113,19 +116,21 @@ class Stack(Entry):
         Share of the peak rate that products reach at 8 bit over that at 16 bit.
     step_flop_energy, expert_product_ratio : Value, optional
         Energy of an operation in a training step, by which the power of a board holds products down, and rate of the
-        products of routed experts over that of the others.
+        products of routed experts over that of dense ones (``expert_efficiency`` is a share of the peak in serving).
     attention_kernel_share, elementwise_efficiency : Value, optional
         Rate of attention in a step over that of its kernel alone, and share of the memory bandwidth that element-wise
-        code reaches.
+        code reaches; ``memory_efficiency`` where that alone is given.
+    flash_kernel : Choice, optional
+        Kernel that it means by flash attention.
     two_batch_hidden_share, hidden_traffic_cost, slice_cost : Value, optional
-        Share of the exchanges that another micro-batch hides, what hidden traffic of weights adds over its own time,
-        and what each doubling of slices adds to a step.
+        Share of the exchanges that another micro-batch hides, slowdown of computing by hidden traffic over the time of
+        that traffic, and increase of a step for each doubling of slices.
     host_operation_time : Value, optional
         Time the host takes to launch one operation of a training step.
     layer_operations, moe_layer_operations, expert_operations : Value, optional
         Operations launched for a layer without experts, for one with experts beside these, and for one expert.
     dispatcher, all_to_all_operations : Choice and Value, optional
-        How tokens are sent to experts, and further operations where that is an all-to-all.
+        Launches of a dispatch to experts, and further operations where that is an all-to-all.
     grouped_experts : Value, optional
         Whether one kernel computes all experts of a rank.
     captured_share : Value, optional
@@ -180,10 +185,12 @@ class Stack(Entry):
 
     what: ClassVar[str] = "stack"
     by_precision: ClassVar[frozenset[str]] = frozenset({"efficiency", "expert_efficiency"})
-    gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "step_flop_energy": ("efficiency",),
-        "attention_kernel_share": ("attention_efficiency",),
+    #: Shares that a law says unless they are given, and what the law rests on; it needs all of it.
+    laws: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "efficiency": ("step_flop_energy", "power_limit"),
+        "attention_efficiency": ("attention_kernel_share", "exponential_rate"),
     }
+    gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = {law: (share,) for share, (law, _) in laws.items()}
     flags: ClassVar[frozenset[str]] = frozenset(
         {
             "grouped_experts",
@@ -198,6 +205,7 @@ class Stack(Entry):
     devices: tuple[Accelerator, ...] = ()
     engine: Engine | None = None
     expert_models: tuple[TransformerWorkload, ...] = ()
+    unsettled: str = ""
     efficiency: Share | None = None
     expert_efficiency: Share | None = None
     weight_only_expert_efficiency: Count | None = None
@@ -226,6 +234,7 @@ class Stack(Entry):
     step_flop_energy: EnergyPerOperation | None = None
     expert_product_ratio: Count | None = None
     attention_kernel_share: Count | None = None
+    flash_kernel: Choice | None = None
     elementwise_efficiency: Count | None = None
     two_batch_hidden_share: Count | None = None
     hidden_traffic_cost: Count | None = None
@@ -292,8 +301,22 @@ class Stack(Entry):
     pool_share: Count | None = None
 
     def value_of(self, name: str, precision: str) -> Value | None:
-        """See :meth:`Entry.value_of`; a table gives the share of the format that is as wide, or next to it."""
+        """See :meth:`Entry.value_of`; a table gives the share of the format that is as wide, or next to it.
+
+        Element-wise code reaches what long reads do where nothing else is said.
+
+        Raises
+        ------
+        InputError
+            If no efficiency is known of it.
+        """
+        if name == "efficiency" and self.unsettled:
+            raise InputError(
+                "stack", self.key or self.name, f"has no efficiency: {self.unsettled}", "give efficiency=..."
+            )
         found = getattr(self, name, None)
+        if found is None and name == "elementwise_efficiency":
+            return self.memory_efficiency
         if found is None and any(getattr(self, each) is not None for each in self.gives_way.get(name, ())):
             return _given_itself(name)
         if not isinstance(found, Mapping):

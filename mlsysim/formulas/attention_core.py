@@ -1,4 +1,4 @@
-"""Core of attention
+"""Core attention
 
 A score costs its products and an exponential, and exponentials have a peak of their own: sixteen a clock and
 multiprocessor. Kernels differ in the share of the peak that their products reach beside them, and in what they do for
@@ -18,7 +18,20 @@ from mlsysim.symbols.hardware import X_exp, n_cc
 from mlsysim.symbols.iteration import F_16
 from mlsysim.symbols.mixers import a, a_r, d_h, w_pair
 from mlsysim.symbols.roofline import t_ab, t_af
-from mlsysim.symbols.step import attention_mask, eta_b, eta_f, f_mask, n_b, n_f, n_sc, r_s, tau_b, tau_f
+from mlsysim.symbols.step import (
+    attention_mask,
+    eta_b,
+    eta_f,
+    f_mask,
+    flash_kernel,
+    n_b,
+    n_f,
+    n_sc,
+    r_s,
+    s_att,
+    tau_b,
+    tau_f,
+)
 from mlsysim.symbols.training import b, t
 from mlsysim.symbols.workload import L, s
 
@@ -30,18 +43,30 @@ HOPPER, BLACKWELL = And(n_cc >= 9, n_cc < 10), And(n_cc >= 10, n_cc < 12)
 
 
 def _is(*names: str) -> Any:
-    return Or(*(Eq(attention_kernel, label(attention_kernel, name)) for name in names))
+    """The condition that one of these computes attention, by its name or as the kernel that flash stands for."""
+    of_stack = Or(*(Eq(flash_kernel, label(flash_kernel, name)) for name in names))
+    named = (Eq(attention_kernel, label(attention_kernel, name)) for name in names)
+    return Or(*named, And(Eq(attention_kernel, label(attention_kernel, "flash")), of_stack))
 
 
 #: Kernels that issue products warp by warp on every device, and those written for Hopper by hand.
-_WARPS, _BY_HAND = _is("fa2", "flash_te", "triton"), _is("fa3", "fa4")
+_WARPS = Or(_is("fa2", "triton"), Eq(attention_kernel, label(attention_kernel, "flash_te")))
+_BY_HAND = _is("fa3", "fa4")
 
 
-def _of_kernel(warps: float, by_hand: float, cudnn: float, blackwell: float, old: float, older: float) -> Any:
-    """A number of a kernel by its device: on Hopper, on Blackwell, warp by warp there, and on devices before."""
+def _wide(share: float, otherwise: float) -> Any:
+    """A share of heads too wide for the registers of a kernel, and of others."""
+    return when(d_h > 192, share, otherwise)
+
+
+def _of_kernel(
+    triton: float, warps: Any, by_hand: float, cudnn: Any, blackwell: float, old: float, older: float
+) -> Any:
+    """A constant of a kernel by its device: on Hopper, on Blackwell, warp by warp there, and on devices before."""
     return Piecewise(
         (old, And(BLACKWELL, _WARPS)),
         (blackwell, BLACKWELL),
+        (triton, And(HOPPER, _is("triton"))),
         (warps, And(HOPPER, _WARPS)),
         (by_hand, And(HOPPER, _BY_HAND)),
         (cudnn, HOPPER),
@@ -50,15 +75,17 @@ def _of_kernel(warps: float, by_hand: float, cudnn: float, blackwell: float, old
 
 
 _ASSUMED = (
-    "FlashAttention 2, Triton and Transformer Engine's flash issue products warp by warp; flash, fused and cudnn are "
-    "cuDNN's on Hopper and Blackwell, FlashAttention 2 before. On Hopper by the figures of FlashAttention 3 for heads "
-    "of 64 and 128; Blackwell set by hand between TensorRT-LLM's kernels and reports of FlashAttention 4; "
+    "FlashAttention 2, Triton and Transformer Engine's flash issue products warp by warp; flash is the kernel of the "
+    "software; fused and cudnn are cuDNN's on Hopper and Blackwell, FlashAttention 2 before. On Hopper by the figures "
+    "of FlashAttention 3 for heads of 64, 128 and, forward, 256; Blackwell set by hand between TensorRT-LLM's kernels "
+    "and reports of "
+    "FlashAttention 4; "
 )
 
 forward_share = Formula(
     eta_f,
-    _of_kernel(0.436, 0.941, 1.0, 1.0, 0.19, 0.72),
-    title="Share of the peak of a kernel's products forward",
+    _of_kernel(0.408, _wide(0.363, 0.436), 0.941, _wide(0.731, 1.0), 1.0, 0.19, 0.72),
+    title="Share of the peak that products of attention reach forward",
     source=FIGURES,
     assumes=_ASSUMED + "warps there reach what they do on Hopper.",
     accuracy=ON_H200,
@@ -67,8 +94,8 @@ forward_share = Formula(
 
 backward_share = Formula(
     eta_b,
-    _of_kernel(0.364, 0.694, 0.645, 0.70, 0.16, 0.60),
-    title="Share of the peak of a kernel's products backward",
+    _of_kernel(0.364, 0.364, 0.694, 0.645, 0.70, 0.16, 0.60),
+    title="Share of the peak that products of attention reach backward",
     source=FIGURES,
     assumes=_ASSUMED + "before Hopper assumed.",
     accuracy=ON_H200,
@@ -77,8 +104,8 @@ backward_share = Formula(
 
 forward_exponentials = Formula(
     n_f,
-    _of_kernel(0.73, 0.89, 1.27, 1.0, 0.73, 0.95),
-    title="Exponentials of a kernel for a score, forward",
+    _of_kernel(0.05, 0.73, 0.89, 1.27, 1.0, 0.73, 0.95),
+    title="Exponentials per score, forward",
     source=FIGURES,
     assumes=_ASSUMED + "what is no product counts as exponentials.",
     accuracy=ON_H200,
@@ -87,36 +114,13 @@ forward_exponentials = Formula(
 
 backward_exponentials = Formula(
     n_b,
-    _of_kernel(1.57, 1.55, 1.76, 1.6, 1.57, 1.3),
-    title="Exponentials of a kernel for a score, backward",
+    _of_kernel(1.57, 1.57, 1.55, 1.76, 1.6, 1.57, 1.3),
+    title="Exponentials per score, backward",
     source=FIGURES,
     assumes=_ASSUMED + "what is no product counts as exponentials.",
     accuracy=ON_H200,
     no_example=TABLE,
 )
-
-short_sequences = Formula(
-    r_s,
-    1 + (150 + when(Eq(attention_mask, label(attention_mask, "causal")), when(n_cc >= 10, 500, 300))) * token / s,
-    title="What short sequences cost an attention kernel",
-    source=FIGURES,
-    assumes="As if a sequence were so many tokens longer: blocks that start and end, and those that a mask cuts.",
-    accuracy=ON_H200,
-    example=Example({attention_mask: "causal", n_cc: 9, s: 4096}, "1.1099", derived="1 + (150 + 300) / 4096"),
-)
-
-scores = Formula(
-    n_sc,
-    when(attention_flops > 0, w_pair * a_r * t * L / attention_flops) / token**2,
-    title="Scores of a token",
-    source=Source("dao2022", "section 3.1"),
-    variant="layers",
-    assumes="Arithmetic over pairs of tokens by that of one score, in the mean over heads of all layers.",
-    example=Example(
-        {w_pair: 2.147e9, a_r: 4, t: 8, L: 32, attention_flops: 524288}, "4193359 1/token",
-        derived="2.147e9 * 4 * 8 * 32 / 524288",
-    ),
-)  # fmt: skip
 
 
 def _core(share: Any, products: Any, exponentials: Any) -> Any:
@@ -126,7 +130,7 @@ def _core(share: Any, products: Any, exponentials: Any) -> Any:
 forward_core = Formula(
     tau_f,
     _core(eta_f, 1, n_f),
-    title="Core of attention of a token, forward",
+    title="Core attention per token, forward",
     source=FIGURES,
     accuracy=ON_H200,
     example=Example(
@@ -138,7 +142,7 @@ forward_core = Formula(
 backward_core = Formula(
     tau_b,
     _core(eta_b, 2.5, n_b),
-    title="Core of attention of a token, backward",
+    title="Core attention per token, backward",
     source=FIGURES,
     assumes="Five products of the forward pass's two: scores are computed again.",
     accuracy=ON_H200,
@@ -149,10 +153,40 @@ backward_core = Formula(
     ),
 )  # fmt: skip
 
+short_sequences, short_documents = (
+    Formula(
+        r_s,
+        1 + (150 + when(Eq(attention_mask, label(attention_mask, "causal")), when(n_cc >= 10, 500, 300))) * token / of,
+        title="Slowdown of attention over short sequences",
+        source=FIGURES,
+        variant=variant,
+        assumes="As if each were so many tokens longer: blocks that start and end, and those that a mask cuts.",
+        accuracy=ON_H200,
+        example=Example(
+            {attention_mask: "causal", n_cc: 9, of: 4096}, "1.1099", derived="1 + (150 + 300) / 4096"
+        ),
+    )
+    for of, variant in ((s, "kernel"), (s_att, "documents"))
+)  # fmt: skip
+
+scores = Formula(
+    n_sc,
+    when(attention_flops > 0, w_pair * a_r * t * L / attention_flops) / token**2,
+    title="Attention scores per token",
+    source=Source("dao2022", "section 3.1"),
+    variant="layers",
+    assumes="Arithmetic over pairs of tokens by that of one score, in the mean over heads of all layers.",
+    example=Example(
+        {w_pair: 2.147e9, a_r: 4, t: 8, L: 32, attention_flops: 524288}, "4193359 1/token",
+        derived="2.147e9 * 4 * 8 * 32 / 524288",
+    ),
+)  # fmt: skip
+
+
 kernel_scores = Formula(
     n_sc,
     a * f_mask * s / token**2,
-    title="Scores of a token in one layer",
+    title="Attention scores per token in one layer",
     source=Source("dao2022", "section 3.1"),
     variant="kernel",
     example=Example({a: 32, f_mask: 0.5, s: 4096}, "65536 1/token", derived="32 * 0.5 * 4096"),
@@ -161,17 +195,17 @@ kernel_scores = Formula(
 kernel_work = Formula(
     w_pair,
     4 * flop * d_h * n_sc,
-    title="Arithmetic of attention in one layer, per token",
+    title="Arithmetic of core attention per token in one layer",
     source=Source("dao2022", "section 3.1"),
     variant="kernel",
     example=Example({d_h: 128, n_sc: 65536}, "33554432 FLOP/token", derived="4 * 128 * 65536"),
 )
 
-kernel_passes = tuple(
+forward_time, backward_time = (
     Formula(
         whole,
         b * s * each,
-        title=f"Core of attention of some sequences, {way}",
+        title=f"Core attention of a batch in one layer, {way}",
         source=FIGURES,
         accuracy=ON_H200,
         example=Example({b: 4, s: 4096, each: 0.1}, "1.6384 ms", derived="4 * 4096 * 0.1 / 1e3"),
@@ -185,11 +219,10 @@ KERNEL = (
     backward_share,
     forward_exponentials,
     backward_exponentials,
-    short_sequences,
     forward_core,
     backward_core,
 )
 #: Of one kernel by itself, and of the layers of a step.
-ALONE = (*KERNEL, kernel_scores, kernel_work, *kernel_passes)
-STEP = (*KERNEL, scores)
-FORMULAS = (*KERNEL[:5], scores, *KERNEL[5:], kernel_scores, kernel_work, *kernel_passes)
+ALONE = (*KERNEL, short_sequences, kernel_scores, kernel_work, forward_time, backward_time)
+STEP = (*KERNEL, short_documents, scores)
+FORMULAS = (*KERNEL, short_sequences, short_documents, scores, *ALONE[len(KERNEL) + 1 :])

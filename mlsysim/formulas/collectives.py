@@ -10,10 +10,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, log, sqrt
+from sympy import And, Eq, Or, Piecewise, log, sqrt
 
-from mlsysim.symbolic import Example, Formula, Max, Min, Source, when
-from mlsysim.symbols.hardware import alpha, alpha_node, beta, beta_fabric, beta_node, n_node, oversubscription
+from mlsysim.symbolic import Example, Formula, Max, Min, Mod, Source, when
+from mlsysim.symbols.hardware import (
+    alpha,
+    alpha_node,
+    beta,
+    beta_fabric,
+    beta_node,
+    n_node,
+    n_seg,
+    oversubscription,
+)
 from mlsysim.symbols.network import (
     T_c,
     T_nvls,
@@ -25,18 +34,21 @@ from mlsysim.symbols.network import (
     beta_bus,
     beta_c,
     beta_l,
+    beta_ll,
     beta_near,
     beta_port,
     beta_x,
     delta_c,
     e_sw,
     eta_x,
+    n_ax,
     n_c,
     n_mesh,
     n_near,
     n_pod,
     t_wire,
     tau_aa,
+    tau_bulk,
     tau_ch,
     tau_coll,
     tau_sw,
@@ -52,7 +64,19 @@ RINGS = (
     "5.1% and 6.4% (docs/validation.md)."
 )
 EXCHANGES = "DeepEP on H800 and B200: median 5.2% on a configuration left out of the fit (docs/validation.md)."
-DERIVED = "Within a node " + RINGS + " Between nodes derived, against no published row."
+DERIVED = "Within a node " + RINGS + " Between nodes derived; RCCL over two to eight nodes: 7.8 to 13%."
+MESHES = (
+    "On a mesh a rank has one link to each of the others, and those to ranks of other groups are idle. A part of a "
+    "torus is as compact as can be and has one link for each axis; groups that reach through all of it have every link."
+)
+AMD = "RCCL on MI300X and MI325X in a node, 16 MiB to 8 GiB: within 5% at AMD's share of a link. No torus was measured."
+IN_ORDER = "Ranks fill nodes in order, or segments of them where they fill neither a part of one nor whole ones."
+TREES = (
+    "Two trees between nodes, a chain in each, whose links carry everything there and back; of two nodes each sends "
+    "half up and half down. What it reaches of a ring's bandwidth is that of NCCL's tuner, and not fitted. On a fabric "
+    "with a protocol of short messages the faster of both: that one, or the other after its start."
+)
+TWO_NODES = "31 all-reduces over two nodes on TCP, constants of the fabric calibrated there: median 4.6%, worst 15%."
 #: Channels that reduce in the switches, of those there are; and what a tree reaches of a ring's bandwidth.
 SWITCH_CHANNELS, TREE_SHARE = 15 / 16, 0.92
 
@@ -62,14 +86,25 @@ def all_to_all(ranks: Any, message: Any, bandwidth: Any, latency: Any) -> Any:
     return (ranks - 1) / ranks * message / bandwidth + (ranks - 1) * latency
 
 
+def takes_whole_nodes(ranks: Any) -> Any:
+    """Tell whether neighbouring ranks are a part of one node, or fill some of them."""
+    return Or(ranks <= n_node, Eq(Mod(ranks, n_node), 0))
+
+
 def near_ranks(ranks: Any, stride: Any) -> Any:
     """Ranks of a group in one node, where its neighbours stand ``stride`` ranks apart."""
-    return Min(ranks, Max(1, n_node / stride))
+    return Min(ranks, Max(1, when(Or(takes_whole_nodes(ranks * stride), n_seg <= 0), n_node, n_seg) / stride))
 
 
-def meshed(near: Any, links: Any) -> Any:
-    """Bandwidth among some devices of a node; in a mesh each has one link to each of the others."""
-    return links * when(n_mesh > 1, Max(1, near - 1) / Max(1, n_mesh - 1), 1)
+def meshed(near: Any, links: Any, span: Any) -> Any:
+    """Bandwidth among some devices of a node, whose ranks span so many of it.
+
+    In a mesh each has one link to each of the others. A part of a torus, as compact as can be, has one link to a side:
+    a corner of it has one for each axis. All of a torus has all links.
+    """
+    mesh = Max(1, near - 1) / Max(1, n_mesh - 1)
+    torus = Min(n_ax, Max(1, log(near) / log(2))) / (2 * Max(1, n_ax))
+    return links * Piecewise((mesh, n_mesh > 1), (torus, And(n_ax > 0, span < n_node)), (1, True))
 
 
 def step_rate(ranks: Any, stride: Any, port: Any = beta_x) -> Any:
@@ -116,17 +151,29 @@ def ring_pass(ranks: Any, message: Any, bandwidth: Any, steps: Any, chunk: Any) 
     return tau_coll + steps + pipelined((ranks - 1 / 2) / ranks * message / bandwidth, chunk)
 
 
+def two_protocols(ranks: Any, near: Any) -> Any:
+    """Tell whether an all-reduce leaves a node for a fabric where short messages have a protocol of their own."""
+    return And(ranks > near, beta_ll > 0)
+
+
 def ring_all_reduce(ranks: Any, near: Any, message: Any, bandwidth: Any, steps: Any, chunk: Any) -> Any:
     """All-reduce around a ring: two passes, with one more step between nodes in each."""
     further = when(ranks > near, 2 * Max(0, alpha - alpha_node))
-    return tau_coll + 2 * steps + further + pipelined((2 * ranks - 3 / 2) / ranks * message / bandwidth, chunk)
+    wire = (2 * ranks - 3 / 2) / ranks * message / bandwidth
+    usual = tau_coll + 2 * steps + further + pipelined(wire, chunk)
+    return when(two_protocols(ranks, near), tau_bulk + wire, usual)
 
 
-def tree_all_reduce(ranks: Any, near: Any, message: Any, bandwidth: Any, chunk: Any) -> Any:
-    """All-reduce over two trees between nodes, and a chain in each; of two nodes each sends half up and half down."""
+def tree_all_reduce(ranks: Any, near: Any, message: Any, bandwidth: Any, links: Any, chunk: Any) -> Any:
+    """All-reduce over two trees between nodes, and a chain in each; of two nodes each sends half up and half down.
+
+    A fabric may have a protocol of short messages, which start at once and travel slowly: the faster one is taken.
+    """
     passes = when(And(ranks > near, ranks <= 2 * near), 1, 2 / TREE_SHARE)
     steps = 2 * ((Max(1, near) - 1) * alpha_node + log(ranks / near) / log(2) * alpha)
-    return tau_coll + steps + pipelined(passes * message / bandwidth, chunk)
+    wire = message * Max(passes / bandwidth, 2 / (TREE_SHARE * links))
+    short, usual = steps + message / beta_ll, tau_coll + steps + pipelined(wire, chunk)
+    return when(two_protocols(ranks, near), Min(short, tau_bulk + wire), usual)
 
 
 def switch_all_reduce(ranks: Any, stride: Any, message: Any, otherwise: Any) -> Any:
@@ -172,18 +219,23 @@ ranks_in_node = Formula(
     near_ranks(n_c, delta_c),
     title="Ranks of a group in one node",
     source=Source(THAKUR, "section 2"),
-    assumes="Ranks fill nodes in order.",
-    example=Example({n_c: 64, n_node: 8, delta_c: 2}, "4", derived="min(64, max(1, 8 / 2))"),
+    assumes=IN_ORDER,
+    example=Example({n_c: 64, n_node: 8, n_seg: 0, delta_c: 2}, "4", derived="min(64, max(1, 8 / 2))"),
 )
 
 group_links = Formula(
     beta_near,
-    meshed(n_near, beta_l),
+    meshed(n_near, beta_l, n_near * delta_c),
     title="Bandwidth of a group's links in one node",
     source=NCCL,
     variant="ring",
-    assumes="On a mesh a rank has one link to each of the others, and those to ranks of other groups are idle.",
-    example=Example({n_near: 4, n_mesh: 8, beta_l: 387}, "165.857 GB/s", derived="387 * (4 - 1) / (8 - 1)"),
+    assumes=MESHES,
+    accuracy=AMD,
+    example=Example(
+        {n_near: 4, delta_c: 1, n_node: 8, n_mesh: 8, n_ax: 0, beta_l: 387},
+        "165.857 GB/s",
+        derived="387 * (4 - 1) / (8 - 1)",
+    ),
 )
 
 ports = Formula(
@@ -261,11 +313,12 @@ ring_reduction = Formula(
     sent(n_c, V_c, ring_all_reduce(n_c, n_near, V_c, beta_c, alpha_c, tau_ch)),
     title="All-reduce around a ring",
     source=Source(THAKUR, "section 4.5"),
-    assumes="A reduce-scatter and an all-gather, with one more step between nodes in each.",
+    assumes="A reduce-scatter and an all-gather, with one more step between nodes in each. Long messages alone, where "
+    "short ones have a protocol of their own between nodes.",
     accuracy=DERIVED,
     example=Example(
         {n_c: 8, n_near: 8, V_c: 256, beta_c: 387, alpha_c: 6.16, tau_coll: 4.3, tau_ch: 4.3, alpha: 14,
-         alpha_node: 0.88},
+         alpha_node: 0.88, beta_ll: 0, tau_bulk: 0},
         "1.31713 ms",
         derived="0.0043 + 2 * 0.00616 + 14.5 / 8 * 256 / 387 + sqrt(2 * 0.0043 * 14.5 / 8 * 256 / 387)",
     ),
@@ -273,19 +326,19 @@ ring_reduction = Formula(
 
 tree_reduction = Formula(
     T_tree,
-    sent(n_c, V_c, tree_all_reduce(n_c, n_near, V_c, beta_c, tau_ch)),
+    sent(n_c, V_c, tree_all_reduce(n_c, n_near, V_c, beta_c, beta_near, tau_ch)),
     title="All-reduce over trees",
     source=NCCL,
-    assumes="Two trees between nodes, a chain in each. What it reaches of a ring's bandwidth is that of NCCL's tuner, "
-    "and not fitted.",
-    accuracy="Derived, against no published row.",
+    assumes=TREES,
+    accuracy=TWO_NODES,
     example=Example(
-        {n_c: 64, n_near: 8, V_c: 256, beta_c: 354, tau_coll: 4.3, tau_ch: 18.3, alpha: 14, alpha_node: 0.88},
+        {n_c: 64, n_near: 8, V_c: 256, beta_c: 354, beta_near: 387, tau_coll: 4.3, tau_ch: 18.3, alpha: 14,
+         alpha_node: 0.88, beta_ll: 0, tau_bulk: 0},
         "1.91259 ms",
         derived="0.0043 + 2 * (7 * 0.00088 + 3 * 0.014) + 2 * 256 / (0.92 * 354) + sqrt(2 * 0.0183 * 2 * 256 / "
         "(0.92 * 354))",
     ),
-)
+)  # fmt: skip
 
 switch_reduction = Formula(
     T_nvls,

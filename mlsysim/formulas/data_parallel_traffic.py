@@ -146,7 +146,7 @@ backward_free = Formula(
 )
 
 
-#: What hiding saves of the time of traffic: from ZeRO-2 it takes multiprocessors, memory and power of the computing.
+#: Share of the traffic's time that hiding saves: from ZeRO-2 it takes multiprocessors, memory and power.
 SAVED = 1 - when(Z >= 2, chi)
 
 
@@ -193,7 +193,7 @@ exposed_gather = Formula(
 hidden_per_layer = Formula(
     t_hide,
     SAVED * phi_dp * t_bwd / ell,
-    title="Time that hiding saves beside a layer, at most",
+    title="Most time that hiding saves beside a layer",
     source=OVERLAP,
     example=Example({phi_dp: 0.5, t_bwd: 300, ell: 40, Z: 3, chi: 0.5}, "1.875 ms", derived="0.5 * 0.5 * 300 / 40"),
 )

@@ -62,7 +62,7 @@ def hidden() -> Any:
 
 
 def _rest(name: str, beside: Any) -> Any:
-    """What of an exchange is left beside a part of another micro-batch, which hides a share of it at most."""
+    """Exposed rest of an exchange beside a part of another micro-batch, which hides a share of it at most."""
     return Max((1 - phi_two) * t_x[name], t_x[name] - beside)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from mlsysim.formulas.collectives import DEEPEP, EXCHANGES, meshed
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, token, when
 from mlsysim.symbols.formats import q_comb, q_disp
-from mlsysim.symbols.hardware import beta_node
+from mlsysim.symbols.hardware import beta_node, n_node
 from mlsysim.symbols.network import (
     T_c,
     X_l,
@@ -21,9 +21,11 @@ from mlsysim.symbols.network import (
     beta_a,
     beta_near,
     beta_port,
+    delta_c,
     eta_a,
     m_N,
     m_R,
+    n_ax,
     n_c,
     n_mesh,
     n_near,
@@ -56,11 +58,15 @@ exchange_links_reached = Formula(
 
 exchange_links = Formula(
     beta_near,
-    meshed(n_near, beta_a),
+    meshed(n_near, beta_a, n_near * delta_c),
     title="Bandwidth of a group's links in one node, for an exchange of experts",
     source=DEEPEP,
     variant="normal",
-    example=Example({n_near: 4, n_mesh: 8, beta_a: 134}, "57.4286 GB/s", derived="134 * (4 - 1) / (8 - 1)"),
+    example=Example(
+        {n_near: 4, delta_c: 1, n_node: 8, n_mesh: 8, n_ax: 0, beta_a: 134},
+        "57.4286 GB/s",
+        derived="134 * (4 - 1) / (8 - 1)",
+    ),
 )
 
 reachable = Formula(

@@ -130,7 +130,7 @@ from mlsysim.symbols.mixers import (
 from mlsysim.symbols.parameters import P_attn
 from mlsysim.symbols.serving import kv_token
 from mlsysim.symbols.sources import L_x, P_xs, bidirectional, h_src, kappa_x, s_all, w_x
-from mlsysim.symbols.step import f_mask, s_reach, w_attn
+from mlsysim.symbols.step import f_mask, s_att, s_doc, s_reach, w_attn
 from mlsysim.symbols.trained import K_attn, R_ad, R_attn, U_attn, lora_targets
 from mlsysim.symbols.training import P_attn_r, a_kv_r, c_cp, m, t
 from mlsysim.symbols.workload import L, L_mtp, h, norm_bias, q, s
@@ -1058,45 +1058,6 @@ window_reach = Formula(
     example=Example({window: 4096, s: 8192}, "4096 token", derived="min(4096, 8192)"),
 )
 
-_full = floor(s / s_reach)
-#: Pairs of tokens in the same chunk: full ones, and the rest.
-_chunks = _full * s_reach**2 + (s - _full * s_reach) ** 2
-
-
-def _in_reach(tokens: Any) -> Any:
-    """Tokens that one attends to at so many in reach, mean over a sequence: its first tokens see fewer."""
-    return tokens * (1 - (1 - f_mask) * tokens / s)
-
-
-def _picked(of: Any) -> Any:
-    """Tokens or entries that an indexer picks among so many at the end, mean over a sequence."""
-    return Min(k_ix, of) * (1 - (1 - f_mask) * Min(1, k_ix / of))
-
-
-_one = Max(0, attention_flops - w_win) / Max(1, L_all)
-
-pair_work = Formula(
-    w_pair,
-    Max(0, attention_flops - w_win)
-    * when(PICKS_TOKENS, _picked(s), f_mask * s)
-    + L_mtp * _one * f_mask * s
-    + w_win * when(chunked > 0, f_mask * _chunks / s, _in_reach(s_reach))
-    + w_ix * f_mask * s / Max(1, m_ix)
-    + ENTRY_WORK * (y_sp * _picked(s / Max(1, m_ix)) + y_hc * f_mask * s / Max(1, m_hc)),
-    title="Arithmetic of attention over pairs of tokens, per token",
-    source=Source("kaplan2020", "table 1"),
-    assumes="A window of w leaves s w - w^2/2 pairs of a causal sequence of s tokens: its first tokens see fewer; so "
-    "do the tokens that an indexer picks, which itself scores all. Chunks are whole squares or triangles, the last one "
-    "smaller. Layers for predicting further tokens reach back to the first one. Of compressed entries there is one for "
-    "so many tokens before; those of a window that is not full are left out.",
-    example=Example(
-        {chunked: 0, f_mask: 0.5, attention_flops: 524288, w_win: 262144, s: 8192, L_mtp: 0, s_reach: 1024, k_ix: 0,
-         w_ix: 0, L_all: 16, a: 32, **UNCOMPRESSED},
-        "1.3254 GFLOP/token",
-        derived="524288 / 32 * (16 * 8192 / 2 + 16 * (8192 * 1024 - 1024**2 / 2) / 8192) / 1e9",
-    ),
-)  # fmt: skip
-
 score_work = Formula(
     w_attn,
     w_pair + w_scan,
@@ -1209,6 +1170,63 @@ picked_entry_width = _entries(
     "15360",
 )
 read_entry_width = _entries(y_hc, L_hc * d_h, "Numbers of an entry in layers that read all", _heavily, "15872")
+
+attended_tokens = Formula(
+    s_att,
+    when(Or(s_doc <= 0, _kernel("eager"), _kernel("unfused")), s, s_doc),
+    title="Tokens that attention is computed over",
+    source=Source("krell2021"),
+    assumes="Of a packed sequence a kernel skips what lies between documents, all but those that compute every score. "
+    "A document is the mean over tokens, whose pairs are those of all documents: lengths squared over lengths.",
+    example=Example({attention_kernel: "flash", s_doc: 512, s: 4096}, "512 token", derived="512"),
+)
+
+
+def _in_reach(tokens: Any, of: Any) -> Any:
+    """Tokens that one attends to at so many in reach, mean over a sequence: its first tokens see fewer."""
+    return tokens * (1 - (1 - f_mask) * Min(1, tokens / of))
+
+
+def _picked(of: Any) -> Any:
+    """Tokens or entries that an indexer picks among so many at the end, mean over a sequence."""
+    return Min(k_ix, of) * (1 - (1 - f_mask) * Min(1, k_ix / of))
+
+
+def _pairs(of: Any, near: Any) -> Any:
+    """Work per token over the pairs of so many tokens, and of those in reach of a layer with a window."""
+    others = Max(0, attention_flops - w_win)
+    full = floor(of / near)
+    # Pairs of tokens in the same chunk: full ones, and the rest.
+    chunks = full * near**2 + (of - full * near) ** 2
+    return (
+        others * when(PICKS_TOKENS, _picked(of), f_mask * of)
+        + L_mtp * others / Max(1, L_all) * f_mask * of
+        + w_win * when(chunked > 0, f_mask * chunks / of, _in_reach(near, of))
+        + w_ix * f_mask * of / Max(1, m_ix)
+        + ENTRY_WORK * (y_sp * _picked(of / Max(1, m_ix)) + y_hc * f_mask * of / Max(1, m_hc))
+    )
+
+
+pair_work, document_pair_work = (
+    Formula(
+        w_pair,
+        _pairs(of, near),
+        title="Arithmetic of attention over pairs of tokens, per token",
+        source=Source("kaplan2020", "table 1"),
+        variant=variant,
+        assumes="A window of w leaves s w - w^2/2 pairs of a causal sequence of s tokens: its first tokens see fewer; "
+        "so do the tokens that an indexer picks, which itself scores all. Chunks are whole squares or triangles, the "
+        "last one smaller. Layers for predicting further tokens reach back to the first one. Of compressed entries "
+        "there is one for so many tokens before; those of a window that is not full are left out.",
+        example=Example(
+            {chunked: 0, f_mask: 0.5, attention_flops: 524288, w_win: 262144, of: 8192, L_mtp: 0, s_reach: 1024,
+             k_ix: 0, w_ix: 0, L_all: 16, a: 32, **UNCOMPRESSED},
+            "1.3254 GFLOP/token",
+            derived="524288 / 32 * (16 * 8192 / 2 + 16 * (8192 * 1024 - 1024**2 / 2) / 8192) / 1e9",
+        ),
+    )
+    for of, near, variant in ((s, s_reach, "sequence"), (s_att, Min(s_reach, s_att), "documents"))
+)  # fmt: skip
 entry_key_width = _entries(
     y_ek, when(m_ix > 0, L_ix * d_ix), "Numbers of the keys of an entry", {m_ix: 4, L_ix: 30, d_ix: 128}, "3840"
 )
@@ -1528,17 +1546,18 @@ COMPUTED = (
     indexer_work,
     scan_work,
     window_reach,
-    pair_work,
     score_work,
     picked_entry_width,
     read_entry_width,
+    pair_work,
 )
 #: What they compute in decoding.
 DECODED = (near_decode_work, decode_attention_work)
 #: What layers that attend to a source compute, and keep of it.
 CROSSED = (cross_work, source_cache)
-#: What a training step needs beside that.
+#: What a training step needs beside that, and where documents are packed into a sequence.
 TRAINED = (key_value_width, repeated_elements, expanding_elements, product_widths, *COMPUTED)
+PACKED = (*TRAINED[:-1], attended_tokens, document_pair_work)
 #: What a request keeps.
 CACHED = (
     state_bytes,
@@ -1560,6 +1579,8 @@ FORMULAS = (
     product_widths,
     *ADAPTED,
     *COMPUTED,
+    attended_tokens,
+    document_pair_work,
     *DECODED,
     *CROSSED,
     kv_bytes_by_width,

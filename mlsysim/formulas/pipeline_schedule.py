@@ -20,7 +20,7 @@ from mlsysim.symbols.activations import schedule, sigma, v_chunks
 from mlsysim.symbols.formats import q_a
 from mlsysim.symbols.hardware import alpha, alpha_node, n_fleet, n_node, oversubscription
 from mlsysim.symbols.layers import ell_rest, ell_s, on_last, phi_fill, t_dev, t_host
-from mlsysim.symbols.network import beta_l, beta_x, n_mesh, n_pod
+from mlsysim.symbols.network import beta_l, beta_x, n_ax, n_mesh, n_pod
 from mlsysim.symbols.step import T_bub, T_pp, bubble, rho_lin, t_mb, t_send, t_slow
 from mlsysim.symbols.trained import f_w
 from mlsysim.symbols.training import n_mb, n_tok, p
@@ -34,7 +34,7 @@ def handed_on(message: Any, accelerators: Any) -> Any:
     """Time to send a message to the next stage, where stages are the outermost of so many ranks."""
     return when(
         accelerators <= n_node,
-        message / meshed(2, beta_l) + alpha_node,
+        message / meshed(2, beta_l, 2) + alpha_node,
         message / step_rate(p, accelerators / p) + alpha,
     )
 
@@ -101,8 +101,8 @@ send_time = Formula(
     variant="step",
     assumes="Stages are the outermost ranks, so they stand in different nodes where there are several.",
     example=Example(
-        {n_fleet: 16384, n_node: 8, n_pod: 0, oversubscription: 1, n_mesh: 0, p: 16, q_a: 2, h: 16384, n_tok: 8192,
-         sigma: 8, beta_l: 450, alpha_node: 1, beta_x: 50, alpha: 5},
+        {n_fleet: 16384, n_node: 8, n_pod: 0, oversubscription: 1, n_mesh: 0, n_ax: 0, p: 16, q_a: 2, h: 16384,
+         n_tok: 8192, sigma: 8, beta_l: 450, alpha_node: 1, beta_x: 50, alpha: 5},
         "0.67609 ms",
         derived="2 * 16384 * 8192 / 8 / 50e9 * 1e3 + 0.005",
     ),

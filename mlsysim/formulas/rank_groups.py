@@ -14,9 +14,14 @@ from sympy import And, Or
 
 from mlsysim.formulas import optimizer_states, rank_parameters, trained_parameters
 from mlsysim.formulas.collectives import (
+    AMD,
     DERIVED,
     EXCHANGES,
+    IN_ORDER,
+    MESHES,
     NCCL,
+    TREES,
+    TWO_NODES,
     chunk_latency,
     meshed,
     near_ranks,
@@ -61,21 +66,24 @@ from mlsysim.symbols.groups import (
     t_x,
     tau_g,
 )
-from mlsysim.symbols.hardware import alpha, alpha_node, n_node, oversubscription
+from mlsysim.symbols.hardware import alpha, alpha_node, n_node, n_seg, oversubscription
 from mlsysim.symbols.network import (
     beta_a,
     beta_l,
+    beta_ll,
     beta_near,
     beta_port,
     beta_x,
     e_sw,
     m_N,
     m_R,
+    n_ax,
     n_mesh,
     n_open,
     n_pod,
     node_limit,
     tau_0,
+    tau_bulk,
     tau_coll,
     tau_sw,
 )
@@ -104,17 +112,22 @@ ranks_per_node = Formula(
     near_ranks(n_g[group], delta_g[group]),
     title="Ranks of one group in one node",
     source=Source(THAKUR, "section 2"),
-    assumes="Ranks fill nodes in order.",
-    example=Example({n_g[group]: 64, n_node: 8, delta_g[group]: 2}, "4", derived="min(64, max(1, 8 / 2))"),
+    assumes=IN_ORDER,
+    example=Example({n_g[group]: 64, n_node: 8, n_seg: 0, delta_g[group]: 2}, "4", derived="min(64, max(1, 8 / 2))"),
 )
 
 group_links = Formula(
     links_g[group],
-    meshed(nu_g[group], beta_l),
+    meshed(nu_g[group], beta_l, nu_g[group] * delta_g[group]),
     title="Bandwidth of one group's links in one node",
     source=NCCL,
-    assumes="On a mesh a rank has one link to each of the others, and those to ranks of other groups are idle.",
-    example=Example({nu_g[group]: 4, n_mesh: 8, beta_l: 387}, "165.857 GB/s", derived="387 * (4 - 1) / (8 - 1)"),
+    assumes=MESHES,
+    accuracy=AMD,
+    example=Example(
+        {nu_g[group]: 4, delta_g[group]: 1, n_node: 8, n_mesh: 8, n_ax: 0, beta_l: 387},
+        "165.857 GB/s",
+        derived="387 * (4 - 1) / (8 - 1)",
+    ),
 )
 
 ring_bandwidth = Formula(
@@ -257,11 +270,12 @@ ring_reduction = Formula(
     ),
     title="One all-reduce of one group around a ring",
     source=Source(THAKUR, "section 4.5"),
-    assumes="A reduce-scatter and an all-gather, with one more step between nodes in each.",
+    assumes="A reduce-scatter and an all-gather, with one more step between nodes in each. Long messages alone, where "
+    "short ones have a protocol of their own between nodes.",
     accuracy=DERIVED,
     example=Example(
         {n_g[group]: 8, nu_g[group]: 8, S_g[group]: 256, beta_g[group]: 387, alpha_g[group]: 6.16, tau_coll: 4.3,
-         tau_g[group]: 4.3, alpha: 14, alpha_node: 0.88},
+         tau_g[group]: 4.3, alpha: 14, alpha_node: 0.88, beta_ll: 0, tau_bulk: 0},
         "1.31713 ms",
         derived="0.0043 + 2 * 0.00616 + 14.5 / 8 * 256 / 387 + sqrt(2 * 0.0043 * 14.5 / 8 * 256 / 387)",
     ),
@@ -269,15 +283,18 @@ ring_reduction = Formula(
 
 tree_reduction = Formula(
     t_tree_g[group],
-    sent(n_g[group], S_g[group], tree_all_reduce(n_g[group], nu_g[group], S_g[group], beta_g[group], tau_g[group])),
+    sent(
+        n_g[group],
+        S_g[group],
+        tree_all_reduce(n_g[group], nu_g[group], S_g[group], beta_g[group], links_g[group], tau_g[group]),
+    ),
     title="One all-reduce of one group over trees",
     source=NCCL,
-    assumes="Two trees between nodes, a chain in each. What it reaches of a ring's bandwidth is that of NCCL's tuner, "
-    "and not fitted.",
-    accuracy="Derived, against no published row.",
+    assumes=TREES,
+    accuracy=TWO_NODES,
     example=Example(
-        {n_g[group]: 64, nu_g[group]: 8, S_g[group]: 256, beta_g[group]: 354, tau_coll: 4.3, tau_g[group]: 18.3,
-         alpha: 14, alpha_node: 0.88},
+        {n_g[group]: 64, nu_g[group]: 8, S_g[group]: 256, beta_g[group]: 354, links_g[group]: 387, tau_coll: 4.3,
+         tau_g[group]: 18.3, alpha: 14, alpha_node: 0.88, beta_ll: 0, tau_bulk: 0},
         "1.91259 ms",
         derived="0.0043 + 2 * (7 * 0.00088 + 3 * 0.014) + 2 * 256 / (0.92 * 354) + sqrt(2 * 0.0183 * 2 * 256 / "
         "(0.92 * 354))",
@@ -328,11 +345,15 @@ sum_time = Formula(
 
 exchange_links = Formula(
     beta_near,
-    meshed(nu_g["ep"], beta_a),
+    meshed(nu_g["ep"], beta_a, nu_g["ep"] * delta_g["ep"]),
     title="Bandwidth of an expert-parallel group's links in one node",
     source=NCCL,
     variant="step",
-    example=Example({nu_g["ep"]: 4, n_mesh: 8, beta_a: 134}, "57.4286 GB/s", derived="134 * (4 - 1) / (8 - 1)"),
+    example=Example(
+        {nu_g["ep"]: 4, delta_g["ep"]: 1, n_node: 8, n_mesh: 8, n_ax: 0, beta_a: 134},
+        "57.4286 GB/s",
+        derived="134 * (4 - 1) / (8 - 1)",
+    ),
 )
 
 exchange_ports = Formula(

@@ -50,7 +50,7 @@ from mlsysim.symbols.iteration import (
 )
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.lora import t_lo
-from mlsysim.symbols.network import beta_l, beta_x, m_N, m_R, n_mesh, n_pod
+from mlsysim.symbols.network import beta_l, beta_x, m_N, m_R, n_ax, n_mesh, n_pod
 from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.routing import gamma_r, n_rank
 from mlsysim.symbols.serving import W_s
@@ -219,8 +219,8 @@ stage_send = Formula(
     variant="iteration",
     assumes="Stages are the outermost ranks; tensor-parallel ranks send a share each.",
     example=Example(
-        {h: 8192, N_it: 1000, t: 8, p: 2, d_a: 1, n_node: 8, n_pod: 0, oversubscription: 1, n_mesh: 0, beta_l: 387,
-         alpha_node: 1, beta_x: 44, alpha: 5},
+        {h: 8192, N_it: 1000, t: 8, p: 2, d_a: 1, n_node: 8, n_pod: 0, oversubscription: 1, n_mesh: 0, n_ax: 0,
+         beta_l: 387, alpha_node: 1, beta_x: 44, alpha: 5},
         "51.545 µs",
         derived="2 * 8192 * 1000 / 8 / 44e3 + 5",
     ),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Piecewise, ceiling, sqrt
+from sympy import Piecewise, Rational, ceiling, sqrt
 
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, byte, flop, label, when
 from mlsysim.symbols.costs import tdp
@@ -17,7 +17,10 @@ from mlsysim.symbols.formats import q_in, q_w
 from mlsysim.symbols.hardware import B_mem, F, eta
 from mlsysim.symbols.roofline import (
     I_0,
+    E_got,
+    E_k,
     I_k,
+    N_r,
     O_k,
     Q_k,
     R_got,
@@ -29,6 +32,7 @@ from mlsysim.symbols.roofline import (
     e_flop,
     eta_max,
     eta_tile,
+    gamma_k,
     k_k,
     kernel_bound,
     m_k,
@@ -39,11 +43,14 @@ from mlsysim.symbols.roofline import (
     t_q,
     tau_launch,
     tau_quant,
+    x_max,
+    x_min,
 )
 from mlsysim.symbols.step import eta_mem
 
 WILLIAMS = Source("williams2009", "section 3")
 WAVES = Source("nvidia_gemm_guide", "section 2")
+GROUPED = Source("gale2023", "section 4")
 ENERGY = Source("choi2013", "section 2")
 LEFT_OUT = (
     "392 products on A100, H100, B200: median 5.4%, worst 36%; on a device left out of the fit 7.1% "
@@ -77,15 +84,15 @@ product_arithmetic = Formula(
 
 product_traffic = Formula(
     Q_k,
-    q_in * m_k * k_k + q_w * k_k * n_k + q_out * m_k * n_k,
+    q_in * m_k * k_k + E_got * q_w * k_k * n_k + q_out * m_k * n_k,
     title="Memory traffic of a matrix product",
     source=WILLIAMS,
     assumes="Activations and weights are read once, each in the format they have, and the result is written once: "
     "blocks fit the caches.",
     example=Example(
-        {m_k: 8192, n_k: 14336, k_k: 4096, q_in: 1, q_w: 1, q_out: 2},
-        "327.16 MB",
-        derived="(8192 * 4096 + 4096 * 14336 + 2 * 8192 * 14336) / 1e6",
+        {m_k: 8192, n_k: 14336, k_k: 4096, q_in: 1, q_w: 1, q_out: 2, E_got: 8},
+        "738.20 MB",
+        derived="(8192 * 4096 + 8 * 4096 * 14336 + 2 * 8192 * 14336) / 1e6",
     ),
 )
 
@@ -97,15 +104,63 @@ intensity = Formula(
     example=Example({W_k: 962.07, Q_k: 327.16}, "2940.7 FLOP/byte", derived="962.07e9 / 327.16e6"),
 )
 
+groups_with_rows = Formula(
+    E_got,
+    E_k * Min(1, 2 / gamma_k),
+    title="Groups with rows",
+    source=GROUPED,
+    assumes="Rows of groups lie evenly between two numbers; where the largest has more than twice the mean, from none, "
+    "and the others are empty.",
+    example=Example({E_k: 128, gamma_k: 4}, "64", derived="128 * 2 / 4"),
+)
+
+
+largest_fill, smallest_fill = (
+    Formula(
+        fill,
+        m_k * share / (TILE * E_k),
+        title=f"Tiles that the rows of the {which} group fill",
+        source=GROUPED,
+        assumes="64 rows are a tile. Rows of groups lie evenly between two numbers around their mean.",
+        example=Example({m_k: 4096, E_k: 32, gamma_k: 1.5}, value, derived=f"4096 * {factor} / (64 * 32)"),
+    )
+    for fill, share, which, value, factor in (
+        (x_max, gamma_k, "largest", "3", 1.5),
+        (x_min, Max(0, 2 - gamma_k), "smallest", "1", 0.5),
+    )
+)
+
+
+def _tiles_up_to(fill: Any) -> Any:
+    """Twice the integral of the whole tiles of groups up to one that fills so many."""
+    return ceiling(fill) * (2 * fill - ceiling(fill) + 1)
+
+
+row_tiles = Formula(
+    N_r,
+    Piecewise(
+        (E_k * ceiling(x_max), gamma_k <= 1),
+        (E_got * Max(1, (_tiles_up_to(x_max) - _tiles_up_to(x_min)) / (2 * (x_max - x_min))), True),
+    ),
+    title="Tiles of the rows of all groups",
+    source=GROUPED,
+    assumes="Rows of different groups share no tile. Where groups differ, the mean of whole tiles over all sizes "
+    "between the smallest and the largest: the last tile of a large group is half empty.",
+    example=Example(
+        {E_k: 32, E_got: 32, gamma_k: 1.5, x_max: 3, x_min: 1}, "80", derived="32 * ((1 + 2 + 3) - 1) / (3 - 1)"
+    ),
+)
+
 padded_outputs = Formula(
     O_k,
-    S_mp * TILE**2 * ceiling(ceiling(m_k / TILE) * ceiling(n_k / TILE) / S_mp),
+    S_mp * TILE**2 * ceiling(N_r * ceiling(n_k / TILE) / S_mp),
     title="Outputs in whole tiles and whole waves",
     source=WAVES,
     variant="waves",
-    assumes="A multiprocessor computes 64 x 64 outputs at a time, and all of them start a wave together.",
+    assumes="A multiprocessor computes 64 x 64 outputs at a time, and all of them start a wave together: tiles of all "
+    "groups fill waves.",
     accuracy=LEFT_OUT,
-    example=Example({m_k: 256, n_k: 8192, S_mp: 132}, "2162688", derived="132 * 64**2 * ceil(4 * 128 / 132)"),
+    example=Example({N_r: 4, n_k: 8192, S_mp: 132}, "2162688", derived="132 * 64**2 * ceil(4 * 128 / 132)"),
 )
 
 least_outputs = Formula(
@@ -114,7 +169,7 @@ least_outputs = Formula(
     title="Outputs of one wave at least",
     source=WAVES,
     variant="smooth",
-    assumes="One wave takes its time whether it is full or not; nothing else is rounded.",
+    assumes="One wave takes its time whether it is full or not; nothing else is rounded, the rows of a group neither.",
     accuracy="392 products: median 5.8%, worst 35%; on a device left out of the fit 8.6%.",
     example=Example({m_k: 16, n_k: 8192, S_mp: 132}, "540672", derived="max(16 * 8192, 132 * 64**2)"),
 )
@@ -129,14 +184,16 @@ tile_loss = Formula(
 
 power_ceiling = Formula(
     eta_max,
-    eta / (1 + e_flop * F / tdp),
+    eta / (1 + e_flop * F * when(q_in < byte, Rational(1, 2), 1) / tdp),
     title="Ceiling by power",
     source=ENERGY,
     assumes="Peak rates are those of a clock that the power of the board does not allow: the time of an operation is "
-    "that of the peak and that of its energy. One energy serves all devices and formats; a ceiling of one's own is "
-    "no energy and an efficiency.",
+    "that of the peak and that of its energy. One energy serves all devices and formats of 8 bit and more, and half of "
+    "it those of 4 bit; a ceiling of one's own is no energy and an efficiency.",
     accuracy=LEFT_OUT,
-    example=Example({eta: 1, e_flop: 0.2, F: 989, tdp: 700}, "0.7797", derived="1 / (1 + 0.2e-12 * 989e12 / 700)"),
+    example=Example(
+        {eta: 1, e_flop: 0.2, F: 989, tdp: 700, q_in: 2}, "0.7797", derived="1 / (1 + 0.2e-12 * 989e12 / 700)"
+    ),
 )
 
 ridge = Formula(
@@ -277,7 +334,7 @@ roofline_bottleneck = Formula(
     example=Example({t_c: 0.1, t_m: 0.7, tau_launch: 4}, "Memory bandwidth", derived="0.004 <= 0.7 and 0.7 > 0.1"),
 )
 
-_COUNTS = (product_arithmetic, product_traffic, intensity)
+_COUNTS = (product_arithmetic, product_traffic, intensity, groups_with_rows)
 _PRODUCT = (
     tile_loss,
     power_ceiling,
@@ -289,7 +346,7 @@ _PRODUCT = (
     rate,
     bottleneck,
 )
-PRODUCT = (*_COUNTS, padded_outputs, *_PRODUCT)
+PRODUCT = (*_COUNTS, largest_fill, smallest_fill, row_tiles, padded_outputs, *_PRODUCT)
 SMOOTH = (*_COUNTS, least_outputs, *_PRODUCT)
 ROOFLINE = (*_COUNTS, ridge, attainable, arithmetic_time, memory_time, kernel_time, rate, roofline_bottleneck)
 ELEMENTWISE = (memory_time, traffic_time)

@@ -124,7 +124,7 @@ from mlsysim.symbols.training import (
     q_g,
     t,
 )
-from mlsysim.symbols.workload import L, L_moe, L_mtp, d_e, d_ff, d_sh, gated, h, h_e, k, s
+from mlsysim.symbols.workload import L, L_moe, L_mtp, d_e, d_ff, d_sh, expert_bias, gated, h, h_e, k, s
 
 MEGATRON = Source("shoeybi2019", "section 3")
 COUNTED = "The counts are taken from kernels by hand; no profile was matched."
@@ -254,7 +254,7 @@ inner_width = Formula(
 )
 
 #: Widths that move for what a token's experts get and that pass through their gates, on the rank of the experts.
-_permuted, _routed = 7 * k * h_e / sigma_e, k * d_e
+_permuted, _routed = (7 + Rational(32, 3) * expert_bias) * k * h_e / sigma_e, k * d_e
 
 
 def _gates(width: Any) -> Any:
@@ -282,7 +282,8 @@ elementwise_traffic = Formula(
     source=Source("dao2022", "section 3.1"),
     assumes="With experts, more vectors of the width for each that a token is sent to: seven on the hot rank, and "
     "where their permutation is not fused eleven and a half on every rank, to sort, weigh and add up its own "
-    "(torchtitan's operations, counted).",
+    "(torchtitan's operations, counted). A bias behind an expert is weighed in fp32, added, joined and cast: fourteen "
+    "vectors forward and eighteen backward (Megatron's operations, counted).",
     accuracy=COUNTED,
     example=Example(
         {
@@ -300,6 +301,7 @@ elementwise_traffic = Formula(
             gamma_r: 1,
             gamma_m: 1,
             sigma_e: 1,
+            expert_bias: 0,
         },
         "52224 byte/token",
         derived="2 * (15 * 8192 / 8 + 3 * 28672 / 8)",
@@ -557,7 +559,7 @@ optimizer_update = Formula(
 slow_factor = Formula(
     kappa_step,
     straggler * (1 + c_slice * log(Max(1, n_fleet / n_node)) / log(2)),
-    title="Step over that of the mean rank of one slice",
+    title="Slowdown by stragglers and slices",
     source=Source("maxtext_tables"),
     assumes="Slices of TPUs are nodes. What their traffic over the fabric takes beside is counted by itself.",
     accuracy="22 steps on 1 to 64 slices of TPU v4, v5e and v5p.",
@@ -714,8 +716,8 @@ longest_part = Formula(
     source=Source("williams2009"),
     variant="per_operator",
     example=Example(
-        {M_usable: 80, M: 60, T_max: 860, n_mb: 4, T_host: 0, t_stage_host: 210, t_dev: 200, T_lin: 720, T_attn: 80, T_head: 20,
-         T_el: 40, T_tp: 288, T_ep: 204, T_cp: 24, T_bub: 850, T_pp: 10, T_dp: 130},
+        {M_usable: 80, M: 60, T_max: 860, n_mb: 4, T_host: 0, t_stage_host: 210, t_dev: 200, T_lin: 720, T_attn: 80,
+         T_head: 20, T_el: 40, T_tp: 288, T_ep: 204, T_cp: 24, T_bub: 850, T_pp: 10, T_dp: 130},
         "Pipeline",
         derived="60 <= 80 and 0 <= 0 and 720 + 80 + 20 < 860 and 850 + 10 >= 860",
     ),

@@ -43,7 +43,7 @@ from mlsysim.symbols.break_even import (
 )
 from mlsysim.symbols.formats import q_a, q_c, q_u
 from mlsysim.symbols.groups import alpha_g, beta_g, n_g, q_x, t_ag_g, tau_g
-from mlsysim.symbols.hardware import B_mem, n_node, oversubscription
+from mlsysim.symbols.hardware import B_mem, n_node, n_seg, oversubscription
 from mlsysim.symbols.layers import (
     F_lin,
     K_e,
@@ -61,13 +61,13 @@ from mlsysim.symbols.layers import (
     t_host_e,
     tau_h,
 )
-from mlsysim.symbols.network import beta_l, beta_x, n_mesh, n_pod, tau_coll
+from mlsysim.symbols.network import beta_l, beta_x, n_ax, n_mesh, n_pod, tau_coll
 from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.routing import gamma_m, n_exchanges, n_rank
 from mlsysim.symbols.step import eta_el, eta_mem, q_red, rho_el, rho_lin, t_cp, t_ep, t_tp, v_ff
 from mlsysim.symbols.trained import f_w, q_t
 from mlsysim.symbols.training import P_exp_r, Z, e, n_mb, n_tok, t
-from mlsysim.symbols.workload import E, L_moe, d_e, d_sh, gated, h_e, k, moe_interval
+from mlsysim.symbols.workload import E, L_moe, d_e, d_sh, expert_bias, gated, h_e, k, moe_interval
 
 LAYER = "One layer with experts, one micro-batch."
 FOLDING = Source("liu2025folding", "token dispatcher")
@@ -92,7 +92,7 @@ routed_traffic = Formula(
     convention="All passes; a token of the micro-batch, with all experts it goes to.",
     example=Example(
         {L_moe: 48, rho_el: 0, q_a: 2, v_ff: 3, k: 8, d_e: 768, t: 1, h_e: 2048,
-         sigma_e: 1, r_act: 0, q_c: 2, gated: 1},
+         sigma_e: 1, r_act: 0, q_c: 2, gated: 1, expert_bias: 0},
         "798720 byte/token",
         derived="3 * 2 * (3 * 8 * 768 + 7 * 8 * 2048)",
     ),
@@ -179,15 +179,19 @@ unsplit_near = Formula(
     title="Those of them in one node",
     source=FOLDING,
     assumes="The ranks that an expert is cut over are neighbours.",
-    example=Example({n_1: 64, n_node: 8, n_g["etp"]: 2}, "4", derived="min(64, 8 / 2)"),
+    example=Example({n_1: 64, n_node: 8, n_seg: 0, n_g["etp"]: 2}, "4", derived="min(64, 8 / 2)"),
 )
 
 unsplit_links = Formula(
     links_1,
-    meshed(nu_1, beta_l),
+    meshed(nu_1, beta_l, nu_1 * n_g["etp"]),
     title="Bandwidth of their links in one node",
     source=NCCL,
-    example=Example({nu_1: 4, n_mesh: 8, beta_l: 387}, "165.857 GB/s", derived="387 * (4 - 1) / (8 - 1)"),
+    example=Example(
+        {nu_1: 4, n_g["etp"]: 1, n_node: 8, n_mesh: 8, n_ax: 0, beta_l: 387},
+        "165.857 GB/s",
+        derived="387 * (4 - 1) / (8 - 1)",
+    ),
 )
 
 unsplit_bandwidth = Formula(

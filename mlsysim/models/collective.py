@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from sympy import Eq
-
 from mlsysim.catalog import Accelerator, Fabric, Fleet, Node
 from mlsysim.formulas import collectives, expert_exchange, number_formats
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
+from mlsysim.models.shape import FABRIC, LINKS, NODE, PLACED, SEGMENT, divides_nodes, fills_nodes
 from mlsysim.models.stack import stack_slot
-from mlsysim.symbolic import Mod, Requirement
-from mlsysim.symbols.hardware import n_fleet, n_node
+from mlsysim.symbolic import Requirement
+from mlsysim.symbols.hardware import n_fleet
 from mlsysim.symbols.network import delta_c, n_c
 from mlsysim.symbols.routing import n_rank
 
-_LINKS = ("node_bandwidth", "switch_reduces", "direct_mesh")
-_FABRIC = ("fabric_bandwidth", "fabric_latency", "oversubscription", "accelerators_per_pod")
 _EXCHANGE = ("collective_time", "copy_bytes", "fabric_bytes", "link_bytes")
 _RINGS = "Within a node median 5.1% on links that no constant but two latencies was fitted on; between nodes derived."
 _FORWARDED = "One copy per node, sent on over its links: median 5.2% on a configuration left out of the fit."
@@ -64,10 +61,10 @@ class CollectiveModel(PerformanceModel):
         for kind, formulas in _KINDS.items()
     }
     slots = {
-        "hardware": Slot(Accelerator, _LINKS),
-        "node": Slot(Node, (*_LINKS, "accelerators_per_node")),
-        "fleet": Slot(Fleet, (*_LINKS, "accelerators_per_node", *_FABRIC), extras=("fleet_size",)),
-        "fabric": Slot(Fabric, _FABRIC, default="InfiniBand_NDR"),
+        "hardware": Slot(Accelerator, LINKS),
+        "node": Slot(Node, (*LINKS, *NODE)),
+        "fleet": Slot(Fleet, (*LINKS, *NODE, *FABRIC), extras=("fleet_size",)),
+        "fabric": Slot(Fabric, FABRIC, default="InfiniBand_NDR"),
         "stack": stack_slot(
             (
                 "link_efficiency",
@@ -96,17 +93,10 @@ class CollectiveModel(PerformanceModel):
         "combine_dtype": "as_precision",
         "congestion_factor": 1.0,
     }
-    defaults = {"accelerators_per_node": 8, "switch_reduces": 0.0, "direct_mesh": 0, "accelerators_per_pod": 0}
+    defaults = PLACED
     requirements = (
-        Requirement(
-            n_c,
-            (n_c * delta_c <= n_node) | Eq(Mod(n_c * delta_c, n_node), 0),
-            "times {rank_stride} must be at most {accelerators_per_node} or a multiple of it",
-        ),
-        Requirement(
-            delta_c,
-            Eq(Mod(n_node, delta_c), 0) | Eq(Mod(delta_c, n_node), 0),
-            "must divide {accelerators_per_node} or be a multiple of it",
-        ),
+        SEGMENT,
+        *fills_nodes(n_c, n_c * delta_c, "times {rank_stride} "),
+        *divides_nodes(delta_c, delta_c, n_c * delta_c),
         Requirement(n_c, n_c * delta_c <= n_fleet, "times {rank_stride} must be at most {fleet_size}"),
     )

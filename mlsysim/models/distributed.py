@@ -31,13 +31,20 @@ from mlsysim.models.recipe import RECIPE
 from mlsysim.models.shape import (
     BEYOND_NODE,
     COUNTED,
+    FABRIC,
+    LINKS,
     NO_WINDOW,
+    NODE,
+    PLACED,
     SAVED,
     SAVED_DEFAULTS,
+    SEGMENT,
     SHAPE,
     UNCROSSED,
     WINDOW,
     WINDOW_REQUIREMENTS,
+    divides_nodes,
+    fills_nodes,
 )
 from mlsysim.models.training_memory import (
     EXPERT_RANKS,
@@ -46,10 +53,11 @@ from mlsysim.models.training_memory import (
     PER_OPERATOR,
     TrainingMemoryModel,
 )
-from mlsysim.symbolic import Mod, Requirement, System, swapped
+from mlsysim.symbolic import Mod, Requirement, System, swapped, token
 from mlsysim.symbols.activations import v_chunks
 from mlsysim.symbols.hardware import n_fleet, n_node
 from mlsysim.symbols.mixers import L_st
+from mlsysim.symbols.step import s_doc
 from mlsysim.symbols.training import b, c_cp, e, g, p, r_dp, t, t_e
 from mlsysim.symbols.workload import s
 
@@ -61,7 +69,7 @@ DISTRIBUTED = swapped(
         *collectives.REACHED,
         expert_exchange.exchange_links_reached,
         expert_exchange.distinct_nodes,
-        *mixers.TRAINED,
+        *mixers.PACKED,
         *mixer_times.SHARDED,
         *transformer_flops.FORMULAS,
         moe_routing.exchanges_per_layer,
@@ -129,7 +137,7 @@ class DistributedModel(PerformanceModel):
     effective_with = TrainingMemoryModel.effective_with
     variants = {"per_operator": DISTRIBUTED}
     uncrossed = UNCROSSED
-    follows = {"power_limit": "tdp"}
+    follows = {"power_limit": "tdp", "elementwise_efficiency": "memory_efficiency"}
     slots = {
         "model": Slot(
             TransformerWorkload,
@@ -145,9 +153,7 @@ class DistributedModel(PerformanceModel):
                 "peak_flops",
                 "attention_peak_flops",
                 *BOARD,
-                "node_bandwidth",
-                "switch_reduces",
-                "direct_mesh",
+                *LINKS,
             ),
             extras=("tdp",),
         ),
@@ -161,14 +167,9 @@ class DistributedModel(PerformanceModel):
                 "peak_flops",
                 "attention_peak_flops",
                 *BOARD,
-                "accelerators_per_node",
-                "node_bandwidth",
-                "switch_reduces",
-                "direct_mesh",
-                "fabric_bandwidth",
-                "fabric_latency",
-                "oversubscription",
-                "accelerators_per_pod",
+                *NODE,
+                *LINKS,
+                *FABRIC,
                 "host_power_fraction",
             ),
             extras=("tdp",),
@@ -180,6 +181,7 @@ class DistributedModel(PerformanceModel):
                 "expert_product_ratio",
                 "attention_efficiency",
                 "attention_kernel_share",
+                "flash_kernel",
                 "memory_efficiency",
                 "elementwise_efficiency",
                 "scan_efficiency",
@@ -220,6 +222,7 @@ class DistributedModel(PerformanceModel):
         "dispatch_dtype": "as_precision",
         "combine_dtype": "as_precision",
         "attention_mask": "causal",
+        "document_len": 0,
         "flop_convention": "counted",
         "node_limit": 0,
         "congestion_factor": 1.0,
@@ -237,12 +240,10 @@ class DistributedModel(PerformanceModel):
         "activation_checkpointing": "none",
         **DENSE,
         "dispatcher": "fused",
+        "flash_kernel": "cudnn",
         **dict.fromkeys(BOARD, 0),
         "oversubscription": 1,
-        "accelerators_per_pod": 0,
-        "switch_reduces": 0.0,
-        "direct_mesh": 0,
-        "accelerators_per_node": 8,
+        **PLACED,
     }
     requirements = (
         *_MEMORY.requirements,
@@ -272,21 +273,22 @@ class DistributedModel(PerformanceModel):
         ),
         Requirement(s, Eq(Mod(s, c_cp), 0), "must be a multiple of {cp_size}"),
         Requirement(
-            n_fleet,
-            (n_fleet <= n_node) | Eq(Mod(n_fleet, n_node), 0),
-            "must be at most {accelerators_per_node} or a multiple of it",
+            s_doc,
+            Eq(s_doc, 0) | ((s_doc >= 1 * token) & (s_doc <= s)),
+            "must be between 1 and {seq_len}, or 0 where a sequence is one document",
         ),
+        SEGMENT,
+        *fills_nodes(n_fleet, n_fleet),
         *(
-            Requirement(
-                blamed,
-                (n_fleet <= n_node) | alone | Eq(Mod(n_node, ranks), 0) | Eq(Mod(ranks, n_node), 0),
-                f"{words}must divide {{accelerators_per_node}} or be a multiple of it: a group would straddle nodes",
-            )
-            for blamed, ranks, alone, words in (
+            requirement
+            for blamed, ranks, free, words in (
                 (t, t, false, ""),
                 (c_cp, t * c_cp, false, "times {tp_size} "),
                 (t_e, EXPERT_RANKS, Eq(t_e, 0), "(0: {tp_size}) "),
                 (e, EXPERT_RANKS * e, Eq(e, 1), f"times {EXPERT_RANKS_WORDS} "),
+            )
+            for requirement in divides_nodes(
+                blamed, ranks, n_fleet, free | (n_fleet <= n_node), words, ": a group would straddle nodes"
             )
         ),
     )

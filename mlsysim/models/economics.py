@@ -136,6 +136,7 @@ class EconomicsModel(PerformanceModel):
         ),
     }
     uncrossed = UNCROSSED
+    follows = DistributedModel.follows
     slots = {
         "model": Slot(
             TransformerWorkload,

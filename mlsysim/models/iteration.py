@@ -18,11 +18,16 @@ from mlsysim.models.shape import (
     COUNTED_SERVED,
     DECODES,
     DRIVEN,
+    FABRIC,
     LATENT_ADAPTERS,
+    LINKS,
     NO_SOURCES,
     NO_WINDOW,
+    NODE,
     OPTIONAL_PASS_SHAPE,
     PASS_SHAPE,
+    PLACED,
+    SEGMENT,
     SHAPE_REQUIREMENTS,
     SHARED_KV_HEADS,
     SHARED_MIXERS,
@@ -35,11 +40,11 @@ from mlsysim.models.shape import (
     WINDOW,
     WINDOW_REQUIREMENTS,
     divides,
+    fills_nodes,
     prefill_caveats,
 )
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Mod, Requirement
-from mlsysim.symbols.hardware import n_node
 from mlsysim.symbols.iteration import E_red, M_kv, d_a, n_dec, n_kv, n_pro
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.lora import G_lo, K_lo, M_lo, N_lo
@@ -50,8 +55,6 @@ from mlsysim.symbols.training import e, p, t
 from mlsysim.symbols.workload import E, L, L_moe, d_e, d_ff, d_sh, s
 
 _DEVICE = ("memory_bandwidth", "peak_flops", "attention_peak_flops", "memory_capacity", "driver_memory")
-_LINKS = ("node_bandwidth", "switch_reduces", "direct_mesh")
-_FABRIC = ("fabric_bandwidth", "fabric_latency", "oversubscription", "accelerators_per_pod")
 _HELD = (
     mixers.mixer_matrices,
     continuous_batching.stored_weights,
@@ -81,11 +84,8 @@ FORMATS = {
 }
 #: What entries leave out of what an engine asks of them.
 ENGINE_DEFAULTS = {
-    "accelerators_per_node": 8,
     "driver_memory": 0,
-    "accelerators_per_pod": 0,
-    "switch_reduces": 0.0,
-    "direct_mesh": 0,
+    **PLACED,
     **OPTIONAL_PASS_SHAPE,
     **NO_WINDOW,
     **NO_SOURCES,
@@ -226,11 +226,11 @@ class IterationModel(PerformanceModel):
         ),
         "hardware": Slot(
             Accelerator,
-            (*_DEVICE, *_LINKS),
+            (*_DEVICE, *LINKS),
         ),
-        "node": Slot(Node, (*_DEVICE, *_LINKS, "accelerators_per_node")),
-        "fleet": Slot(Fleet, (*_DEVICE, *_LINKS, "accelerators_per_node", *_FABRIC)),
-        "fabric": Slot(Fabric, _FABRIC, default="InfiniBand_NDR"),
+        "node": Slot(Node, (*_DEVICE, *LINKS, *NODE)),
+        "fleet": Slot(Fleet, (*_DEVICE, *LINKS, *NODE, *FABRIC)),
+        "fabric": Slot(Fabric, FABRIC, default="InfiniBand_NDR"),
         "stack": stack_slot(
             (
                 "efficiency",
@@ -330,9 +330,8 @@ class IterationModel(PerformanceModel):
             "must divide {tp_size} times {dp_attention_size}, and {tp_size} or be a multiple of it",
         ),
         Requirement(e, Eq(Mod(E + E_red, e), 0), "must divide {experts} and {num_redundant_experts} together"),
-        Requirement(
-            e, (e <= n_node) | Eq(Mod(e, n_node), 0), "must be at most {accelerators_per_node} or a multiple of it"
-        ),
+        SEGMENT,
+        *fills_nodes(e, e),
         Requirement(E_red, Eq(E_red, 0) | (L_moe > 0), "must be 0 where {moe_layers}"),
         Requirement(E_red, E_red <= E, "must be at most {experts}"),
         Requirement(
@@ -340,9 +339,7 @@ class IterationModel(PerformanceModel):
             Eq(two, 0) | ((e > t) & (d_a > 1)),
             "must be False where no experts are exchanged ({ep_size} over {tp_size}, {dp_attention_size})",
         ),
-        Requirement(
-            t, (t <= n_node) | Eq(Mod(t, n_node), 0), "must be at most {accelerators_per_node} or a multiple of it"
-        ),
+        *fills_nodes(t, t),
         LATENT_ADAPTERS,
         *SHAPE_REQUIREMENTS,
         *WINDOW_REQUIREMENTS,

@@ -10,12 +10,16 @@ from mlsysim.models.base import PerformanceModel
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Requirement
 from mlsysim.symbols.hardware import X_exp
+from mlsysim.symbols.roofline import E_k, gamma_k
+
+_IMBALANCE = Requirement(gamma_k, gamma_k <= E_k, "must be at most {product_groups}: one group has all rows then")
 
 
 class KernelModel(PerformanceModel):
     """How long does a kernel take?
 
-    A matrix product below the ceilings of arithmetic, power and memory, in whole tiles and whole waves.
+    A matrix product below the ceilings of arithmetic, power and memory, in whole tiles and whole waves; or those of a
+    batch or of experts in one launch.
     """
 
     command = "kernel"
@@ -33,10 +37,12 @@ class KernelModel(PerformanceModel):
             (*number_formats.FACTORS, *roofline.PRODUCT),
             about="Whole tiles, whole waves, a ceiling that follows from power, and a rounded roof: median 7.4% on "
             "products of a device that no constant was fitted on.",
+            requirements=(_IMBALANCE,),
         ),
         "smooth": Variant(
             (*number_formats.FACTORS, *roofline.SMOOTH),
             about="Without the steps of tiles and waves, for a search or a gradient: median 8.5% on a device left out.",
+            requirements=(_IMBALANCE,),
         ),
         "roofline": Variant(
             (*number_formats.FACTORS, *roofline.ROOFLINE),
@@ -50,6 +56,7 @@ class KernelModel(PerformanceModel):
             ),
             about="The higher of two times at shares of the peaks that are given: median 12% with the best ones, 45% "
             "at 8 bit.",
+            requirements=(_IMBALANCE,),
         ),
         "elementwise": Variant(
             roofline.ELEMENTWISE,
@@ -82,6 +89,8 @@ class KernelModel(PerformanceModel):
         "product_rows": ...,
         "product_columns": ...,
         "product_inner": ...,
+        "product_groups": 1,
+        "group_imbalance": 1,
         "precision": "bf16",
         "weight_dtype": "as_precision",
         "compute_dtype": "as_precision",
@@ -97,6 +106,7 @@ class KernelModel(PerformanceModel):
         "bidirectional": False,
         "attention_mask": "causal",
         "attention_kernel": "flash",
+        "flash_kernel": "cudnn",
     }
     defaults = {"exponential_rate": 0, "compute_capability": 0}
     common = ("weight_dtype", "efficiency")

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from sympy import Eq
-
 from mlsysim.catalog import Fleet, SparseTransformerWorkload
 from mlsysim.formulas import collectives, expert_exchange, moe_routing, number_formats, parameter_counts, rank_groups
 from mlsysim.inputs.declaration import Better
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.shape import COUNTED, divides
+from mlsysim.models.shape import COUNTED, NODE, SEGMENT, divides, fills_nodes
 from mlsysim.models.stack import stack_slot
 from mlsysim.models.training_memory import CAPACITY, ROOM, ROUTED
-from mlsysim.symbolic import Mod, Requirement
-from mlsysim.symbols.hardware import n_fleet, n_node
+from mlsysim.symbolic import Requirement
+from mlsysim.symbols.hardware import n_fleet
 from mlsysim.symbols.training import e
 from mlsysim.symbols.workload import E, L, L_moe, k
 
@@ -66,11 +64,8 @@ class MoERoutingModel(PerformanceModel):
             "by the law of a training step. Bytes within 1% of tokens counted at a router; times of exchanges off by "
             "5.2% in the median on a configuration left out.",
             requirements=(
-                Requirement(
-                    e,
-                    (e <= n_node) | Eq(Mod(e, n_node), 0),
-                    "must be at most {accelerators_per_node} or a multiple of it",
-                ),
+                SEGMENT,
+                *fills_nodes(e, e),
                 Requirement(L_moe, L_moe <= L, "must be at most {layers}"),
                 CAPACITY,
                 ROOM,
@@ -114,9 +109,10 @@ class MoERoutingModel(PerformanceModel):
                 "fabric_bandwidth",
                 "fabric_latency",
                 "oversubscription",
-                "accelerators_per_node",
+                *NODE,
                 "node_bandwidth",
                 "direct_mesh",
+                "torus_axes",
                 "accelerators_per_pod",
                 "fleet_size",
             ),
@@ -138,7 +134,9 @@ class MoERoutingModel(PerformanceModel):
     }
     defaults = {
         "oversubscription": 1,
+        "accelerators_per_segment": 0,
         "direct_mesh": 0,
+        "torus_axes": 0,
         "accelerators_per_pod": 0,
         "expert_bias": False,
         "expert_input_dim": 0,

@@ -6,14 +6,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from sympy import And, Eq, Ne, true
+from sympy import And, Eq, Ne, false, true
 
 from mlsysim.formats import WEIGHT_PARTS
 from mlsysim.formulas import mixers, parameter_counts, sources, transformer_flops
+from mlsysim.formulas.collectives import takes_whole_nodes
 from mlsysim.inputs.declaration import Caveat
 from mlsysim.inputs.slot import Counted
 from mlsysim.symbolic import Max, Mod, Requirement, label, variable_of, when
-from mlsysim.symbols.hardware import M_cap, n_fleet, n_node
+from mlsysim.symbols.hardware import M_cap, n_fleet, n_node, n_seg
 from mlsysim.symbols.iteration import M_drv, d_a
 from mlsysim.symbols.lora import N_lo
 from mlsysim.symbols.mixers import (
@@ -381,6 +382,62 @@ def _uncrossed(wanted: str, fabric: bool) -> tuple[Requirement, ...]:
     return (Requirement(n_fleet, Eq(n_fleet, 1), text), Requirement(t, Eq(engine, 1), text))
 
 
+SEGMENT = Requirement(n_seg, n_seg <= n_node, "must be at most {accelerators_per_node}")
+
+
+def fills_nodes(blamed: Any, ranks: Any, words: str = "") -> tuple[Requirement, ...]:
+    """That ranks fill a part of a node, or whole nodes or segments; words stand between the one blamed and that."""
+    kept = takes_whole_nodes(ranks)
+    text = f"{words}must be at most {{accelerators_per_node}} or a multiple of it"
+    return (
+        Requirement(blamed, kept | (n_seg > 0), text),
+        Requirement(
+            blamed,
+            kept | (n_seg <= 0) | Eq(Mod(ranks, Max(1, n_seg)), 0),
+            f"{text}, or of {{accelerators_per_segment}}",
+        ),
+    )
+
+
+def divides_nodes(
+    blamed: Any, ranks: Any, run: Any, free: Any = false, words: str = "", why: str = ""
+) -> tuple[Requirement, ...]:
+    """That ranks divide the nodes or segments that a run fills, or are a multiple of them, but where they are free."""
+    whole = takes_whole_nodes(run) | (n_seg <= 0)
+    return tuple(
+        Requirement(
+            blamed,
+            free | other | Eq(Mod(size, ranks), 0) | Eq(Mod(ranks, size), 0),
+            f"{words}must divide {{{name}}} or be a multiple of it{why}",
+        )
+        for other, size, name in (
+            (~whole, n_node, "accelerators_per_node"),
+            (whole, Max(1, n_seg), "accelerators_per_segment"),
+        )
+    )
+
+
+#: What devices say of the links among them, nodes of their size, and fabrics of themselves; and what holds elsewhere.
+LINKS = ("node_bandwidth", "switch_reduces", "direct_mesh", "torus_axes")
+NODE = ("accelerators_per_node", "accelerators_per_segment")
+FABRIC = (
+    "fabric_bandwidth",
+    "fabric_latency",
+    "oversubscription",
+    "accelerators_per_pod",
+    "low_latency_bandwidth",
+    "bulk_start",
+)
+PLACED = {
+    "accelerators_per_node": 8,
+    "accelerators_per_segment": 0,
+    "accelerators_per_pod": 0,
+    "low_latency_bandwidth": 0.0,
+    "bulk_start": 0.0,
+    "switch_reduces": 0.0,
+    "direct_mesh": 0,
+    "torus_axes": 0,
+}
 #: Links whose speed is not asked for in layouts that use none.
 UNCROSSED = {
     name: _uncrossed(name, name.startswith("fabric"))

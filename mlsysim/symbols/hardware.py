@@ -16,7 +16,11 @@ eta = variable(
     "efficiency", r"\eta", "count", "Share of the peak arithmetic rate reached.", between(0, 1, open_lower=True)
 )
 P_lim = variable(
-    "power_limit", r"P_{\mathrm{lim}}", "W", "Power that a board is held to; 0 where none is known.", nonnegative()
+    "power_limit",
+    r"P_{\mathrm{lim}}",
+    "W",
+    "Power that the board is held to: its tdp, or one that is typed; 0 where none is known.",
+    nonnegative(),
 )
 X_exp = variable(
     "exponential_rate",
@@ -29,8 +33,8 @@ n_cc = variable(
     "compute_capability",
     r"n_{\mathrm{cc}}",
     "count",
-    "How products are programmed, as NVIDIA numbers it: below 9 by warps, from 9 by groups of them, from 10 with a "
-    "memory of their own; 0 where it is not known.",
+    "CUDA compute capability: products are issued by warps below 9, by groups of warps from 9, into a memory of their "
+    "own from 10; 0 where it is not known.",
     nonnegative(),
 )
 tau_dispatch = variable(
@@ -63,6 +67,13 @@ n_node = variable(
     "count",
     "Accelerators that share the fast links of a node.",
     integer(1),
+)
+n_seg = variable(
+    "accelerators_per_segment",
+    r"n_{\mathrm{seg}}",
+    "count",
+    "Accelerators that a run takes of each node where nodes do not divide it, as 64 of 72; 0 where runs take all.",
+    integer(0),
 )
 n_fleet = variable("fleet_size", r"N", "count", "Accelerators of the fleet.", integer(1))
 beta_node = variable(

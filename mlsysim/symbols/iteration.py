@@ -163,7 +163,8 @@ eta_gr = variable(
     "expert_efficiency",
     r"\eta_{\mathrm{gr}}",
     "count",
-    "Share of the peak rate that grouped products with routed experts reach; 0: as other products.",
+    "Share of the peak rate that grouped products with routed experts reach in serving; 0: as other products. "
+    "expert_product_ratio is theirs in training, over dense products.",
     between(0, 1),
 )
 eta_wo = variable(

@@ -8,7 +8,7 @@ split = variable(
     "pipeline_split",
     r"\mathrm{split}",
     "",
-    "How layers stand on the stages: fewer on the last one, which has the head, or as many on each; auto is even where "
+    "Layers by stage: fewer on the last one, which has the head, or as many on each; auto is even where "
     "layers are a multiple of the stages.",
     choice("balanced", "even", "auto"),
 )
@@ -85,10 +85,10 @@ K_aa = variable(
 )
 dispatcher = variable(
     "dispatcher",
-    r"\mathrm{dispatcher}",
+    r"\mathrm{dispatch}",
     "",
-    "How tokens are sent to experts: by a kernel that permutes and sends (DeepEP, HybridEP), or by an all-to-all "
-    "between operations that sort and count them.",
+    "Launches of a dispatch to experts: one kernel that permutes and sends (DeepEP, HybridEP), or an all-to-all among "
+    "operations that sort and count tokens; token_dispatcher says what its buffers hold.",
     choice("fused", "all_to_all"),
 )
 K_e = variable(
@@ -166,7 +166,7 @@ eta_8 = variable(
     "eight_bit_efficiency",
     r"\eta_8",
     N_COUNT,
-    "Share of the peak that products reach at 8 bit over that at 16 bit.",
+    "Share of the peak that products reach at 8 and 4 bit over that at 16 bit.",
     between(0, 1, open_lower=True),
 )
 e_step = variable(
@@ -188,7 +188,8 @@ eta_r = variable(
     "expert_product_ratio",
     r"\eta_{\mathrm{e/d}}",
     N_COUNT,
-    "Rate of the products of routed experts in training over that of the others.",
+    "Rate of the products of routed experts over that of dense ones, in training; expert_efficiency is their share of "
+    "the peak in serving.",
     between(0, 1, open_lower=True),
 )
 phi_two = variable(

@@ -30,6 +30,13 @@ n_mesh = variable(
     "Devices that have a link of their own to each other; 0 where switches join them.",
     integer(0),
 )
+n_ax = variable(
+    "torus_axes",
+    r"n_{\mathrm{ax}}",
+    "count",
+    "Axes of the torus that joins the devices of a node, each with two links for each axis; 0 where none does.",
+    integer(0),
+)
 n_pod = variable(
     "accelerators_per_pod",
     r"n_{\mathrm{pod}}",
@@ -49,6 +56,20 @@ alpha_aa = variable(
 )
 tau_sw = variable(
     "switch_latency", r"\tau_{\mathrm{sw}}", "µs", "What a reduction in the switches takes beside.", nonnegative()
+)
+beta_ll = variable(
+    "low_latency_bandwidth",
+    r"\beta_{\mathrm{LL}}",
+    "GB/s",
+    "Rate of an all-reduce between nodes by the protocol of short messages; 0 where one protocol serves all.",
+    nonnegative(),
+)
+tau_bulk = variable(
+    "bulk_start",
+    r"\tau_{\mathrm{bulk}}",
+    "µs",
+    "Start of an all-reduce between nodes by the protocol of long messages, where short ones have another.",
+    nonnegative(),
 )
 tau_0 = variable(
     "exchange_latency",

@@ -1,10 +1,42 @@
 """Symbols of one kernel: what it computes and moves, and the ceilings it meets."""
 
-from mlsysim.symbolic import between, choice, flag, integer, nonnegative, positive, variable
+from mlsysim.symbolic import at_least, between, choice, flag, integer, nonnegative, positive, variable
 
-m_k = variable("product_rows", r"m_{\mathrm{k}}", "count", "Rows of the left factor: tokens.", integer(1))
+m_k = variable(
+    "product_rows", r"m_{\mathrm{k}}", "count", "Rows of the left factor: tokens, those of all groups.", integer(1)
+)
 n_k = variable("product_columns", r"n_{\mathrm{k}}", "count", "Columns of the right factor: outputs.", integer(1))
 k_k = variable("product_inner", r"k_{\mathrm{k}}", "count", "Inner width of a product: inputs.", integer(1))
+E_k = variable(
+    "product_groups",
+    r"E_{\mathrm{k}}",
+    "count",
+    "Groups of rows in one launch, each with a right factor of its own: products of a batch, or experts.",
+    integer(1),
+)
+gamma_k = variable(
+    "group_imbalance",
+    r"\gamma_{\mathrm{k}}",
+    "count",
+    "Rows of the largest group over the mean; 1 where all have as many.",
+    at_least(1),
+)
+E_got = variable(
+    "groups_with_rows",
+    r"E_{\mathrm{got}}",
+    "count",
+    "Groups that have a row, whose right factors are read.",
+    positive(),
+)
+x_max = variable(
+    "largest_group_tiles",
+    r"x_{\max}",
+    "count",
+    "Tiles that the rows of the largest group fill, the last in part.",
+    positive(),
+)
+x_min = variable("smallest_group_tiles", r"x_{\min}", "count", "The same of the smallest group.", nonnegative())
+N_r = variable("row_tiles", r"N_{\mathrm{r}}", "count", "Tiles that the rows of all groups fill or begin.", positive())
 q_out = variable("output_bytes", r"q_{\mathrm{out}}", "byte", "Bytes of one number of the result.", positive())
 dynamic = variable(
     "dynamic_quantization",
@@ -20,7 +52,13 @@ S_mp = variable(
     "Multiprocessors of one accelerator, which take the tiles of a product in waves.",
     integer(1),
 )
-e_flop = variable("flop_energy", "e_0", "pJ/FLOP", "Energy of one operation of a product.", nonnegative())
+e_flop = variable(
+    "flop_energy",
+    "e_0",
+    "pJ/FLOP",
+    "Energy of one operation of a product, at 8 bit and more; at 4 bit it is half.",
+    nonnegative(),
+)
 tau_launch = variable(
     "launch_time", r"\tau_{\mathrm{k}}", "µs", "Launch of a kernel, its fill and its drain.", nonnegative()
 )
@@ -55,7 +93,11 @@ R_k = variable("attainable_rate", r"R_{\mathrm{k}}", "TFLOP/s", "Rate that the l
 R_got = variable("kernel_rate", r"R_{\mathrm{got}}", "TFLOP/s", "Arithmetic of a kernel over its time.", positive())
 T_k = variable("kernel_time", r"T_{\mathrm{k}}", "ms", "One kernel, its launch included.", positive())
 t_af = variable(
-    "attention_forward_time", r"t_{\mathrm{a,f}}", "ms", "Core of attention of some sequences, forward.", nonnegative()
+    "attention_forward_time",
+    r"t_{\mathrm{a,f}}",
+    "ms",
+    "Core attention of a batch in one layer, forward.",
+    nonnegative(),
 )
 t_ab = variable("attention_backward_time", r"t_{\mathrm{a,b}}", "ms", "The same of its backward pass.", nonnegative())
 kernel_bound = variable(

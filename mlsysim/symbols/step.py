@@ -63,6 +63,22 @@ s_reach = variable(
     positive(),
     not_above=s,
 )
+s_doc = variable(
+    "document_len",
+    r"s_{\mathrm{doc}}",
+    "token",
+    "Length of the document that a token of a packed sequence stands in, mean over tokens; 0 where a sequence is one.",
+    nonnegative(),
+    label="Document length",
+)
+s_att = variable(
+    "attended_len",
+    r"\hat{s}_{\mathrm{att}}",
+    "token",
+    "Tokens that attention is computed over: those of a sequence, or of the documents that are packed into it.",
+    positive(),
+    label="Attended length",
+)
 w_attn = variable(
     "score_flops", r"w_{\mathrm{attn}}", "FLOP/token", "Forward arithmetic of the core of attention, all layers.",
     nonnegative(),
@@ -101,6 +117,13 @@ eta_attn = variable(
     "Rate of the attention kernel over that of the products.",
     between(0, 1, open_lower=True),
 )
+flash_kernel = variable(
+    "flash_kernel",
+    r"\mathrm{flash}",
+    "",
+    "Kernel that a software means by attention_kernel=flash.",
+    choice("cudnn", "fa2", "fa3", "fa4", "triton"),
+)
 x_a = variable(
     "attention_kernel_share",
     r"x_{\mathrm{ker}}",
@@ -112,7 +135,8 @@ eta_el = variable(
     "elementwise_efficiency",
     r"\eta_{\mathrm{el}}",
     N_COUNT,
-    "Share of the memory bandwidth that element-wise code of a training step reaches.",
+    "Share of the memory bandwidth that element-wise code of a training step reaches; memory_efficiency where that "
+    "alone is given.",
     between(0, 1, open_lower=True),
 )
 eta_mem = variable(
@@ -154,14 +178,14 @@ chi = variable(
     "hidden_traffic_cost",
     r"\chi_{\mathrm{dp}}",
     N_COUNT,
-    "What hidden traffic of weights adds to the computing beside it, over its own time (from ZeRO-2).",
+    "Slowdown of computing by hidden traffic of weights, over the time of that traffic (from ZeRO-2).",
     between(0, 1),
 )
 c_slice = variable(
     "slice_cost",
     r"c_{\mathrm{slice}}",
     N_COUNT,
-    "What each doubling of nodes, which are slices, adds to a step.",
+    "Increase of a step for each doubling of slices, which are nodes: 0.032 is 3.2%.",
     nonnegative(),
 )
 phi_tp = variable(
@@ -263,7 +287,7 @@ tau_f = variable(
     "forward_core_time",
     r"\tau_{\mathrm{core,f}}",
     "µs/token",
-    "Core of attention of a token forward, all layers on one rank; 0 where exponentials are not known.",
+    "Core attention of a token forward, all layers on one rank; 0 where exponentials are not known.",
     nonnegative(),
 )
 tau_b = variable(
@@ -396,7 +420,10 @@ V_dp = variable(
 T_dpt = variable(
     "dp_traffic_time", r"T_{\mathrm{dp,all}}", MS, "Data-parallel traffic of a step, hidden or not.", nonnegative()
 )
-T_dp = variable("dp_time", r"T_{\mathrm{dp}}", MS, "Data-parallel traffic left exposed in a step.", nonnegative())
+T_dp = variable(
+    "dp_time", r"T_{\mathrm{dp}}", MS, "Data-parallel traffic left exposed in a step, and what the rest costs.",
+    nonnegative(),
+)  # fmt: skip
 T_opt = variable(
     "optimizer_time", r"T_{\mathrm{opt}}", MS, "Update of weights and optimizer state in a step.", nonnegative()
 )

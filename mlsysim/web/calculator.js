@@ -37,13 +37,16 @@ function bound(data, variant, typed) {
   for (const name of chosen.arguments) {
     if (isSlot(name)) continue;
     attempt(() => {
-      const variable = data.variables[name];
-      if (typed[name] !== undefined) {
-        values[name] = canonicalOf(name, variable, typed[name], data);
+      const variable = data.variables[name], other = data.follows[name];
+      const source = typed[name] === undefined && other && chosen.arguments.includes(other) ? other : name;
+      if (typed[source] !== undefined) {
+        values[name] = canonicalOf(source, data.variables[source], typed[source], data);
         origins[name] = "given";
         return;
       }
+      const givesWay = (slot) => (data.slots[slot].way[name] || []).some((each) => typed[each] !== undefined);
       for (const slot of takers) {
+        if (givesWay(slot)) continue;
         const entry = data.slots[slot].entries[typed[slot]];
         const value = entry && valueOf(entry, name, format);
         if (value === undefined) continue;
@@ -67,6 +70,11 @@ function bound(data, variant, typed) {
       }
       for (const slot of takers) {
         const { entries, default: key } = data.slots[slot];
+        if (key && givesWay(slot)) {
+          values[name] = 0;
+          origins[name] = "default";
+          return;
+        }
         const value = key ? valueOf(entries[key], name, format) : undefined;
         if (value === undefined) continue;
         values[name] = value;
@@ -194,7 +202,7 @@ const COUNTS = ["fleet_size", "accelerators_per_node", "accelerators_per_pod"];
 
 /** What the answer rests on, in words: stack, efficiencies and overlaps with where they are from; its expected error. */
 function basis(data, variant, typed, { values, origins }, numbers) {
-  const { assumed, shares, errors, used: places } = data.variants[variant].basis, taken = data.variants[variant].arguments;
+  const { assumed, shares, laws, errors, used: places } = data.variants[variant].basis, taken = data.variants[variant].arguments;
   const slots = taken.filter((name) => Object.hasOwn(data.slots, name)).map((name) => [name, data.slots[name]]);
   const stacks = slots.filter(([, slot]) => slot.what === "stack"), groups = new Map();
   const entryOf = ([name, slot]) => slot.entries[typed[name] || slot.default];
@@ -203,7 +211,8 @@ function basis(data, variant, typed, { values, origins }, numbers) {
   const isThere = (name) => (places[name] || [name]).some((each) => numbers[each] !== 0);
   const { defaults } = data.variants[variant], isSetting = (name) =>
     name in defaults && !shares.includes(name) && ["given", "default"].includes(origins[name]);
-  const used = assumed.filter((name) => name in values && !isSetting(name) && isThere(name)), byStack = used.filter((name) => of && origins[name] === of.name);
+  const replaced = Object.entries(laws).map(([share, law]) => (law.every((each) => values[each] !== 0) ? share : law[0]));
+  const used = assumed.filter((name) => name in values && !isSetting(name) && !replaced.includes(name) && isThere(name)), byStack = used.filter((name) => of && origins[name] === of.name);
   const shown = new Set([...byStack, ...used.filter((name) => shares.includes(name))]), more = used.length - shown.size;
   for (const name of shown) {
     const byDefault = stacks.find(([, slot]) => slot.entries[slot.default]?.name === origins[name]);

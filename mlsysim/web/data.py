@@ -17,7 +17,7 @@ import sympy
 
 import mlsysim
 from mlsysim import units
-from mlsysim.catalog import Accelerator, Engine, Entry, Recipe, Stack, Value, builtin
+from mlsysim.catalog import Accelerator, Engine, Entry, Recipe, Stack, TransformerWorkload, Value, builtin
 from mlsysim.errors import InputError
 from mlsysim.formats import PRESETS, RATE_OF, rate_format
 from mlsysim.inputs import convert
@@ -67,6 +67,7 @@ def model_data(model: type[DeclaredModel], printed: PrintedModel, variant: str |
         "variables": {v.name: _variable(v, v.name in arguments) for v in sorted(shown, key=lambda v: v.name)},
         "amounts": {unit: _unit(unit) for unit in sorted({v.unit for v in shown} - {"count", ""})},
         "slots": {name: _slot(model, slot, arguments) for name, slot in slots.items()},
+        "follows": dict(model.follows),
         "variants": variants,
         "better": {**asdict(model.better), "much": MUCH} if model.better and model.better.variant in variants else None,
         "without": printed.without,
@@ -162,10 +163,17 @@ def _slot(model: type[DeclaredModel], slot: Slot, arguments: set[str]) -> dict[s
         "optional": slot.optional,
         "extras": list(slot.extras),
         "default": slot.default,
+        "way": _gives_way(slot, names),
         "entries": {
             entry.key: _entry(slot, entry, names) | _beside(model, entry, arguments) for entry in _fitting(slot)
         },
     }
+
+
+def _gives_way(slot: Slot, names: list[str]) -> dict[str, list[str]]:
+    """Values of entries that others replace where they are typed; those of models may stand beside formats."""
+    others = {} if issubclass(slot.entry, TransformerWorkload) else slot.entry.gives_way
+    return {name: list(others[name]) for name in names if name in others}
 
 
 def _beside(model: type[DeclaredModel], entry: Entry, arguments: set[str]) -> dict[str, dict[str, float]]:
@@ -253,6 +261,7 @@ def _basis(model: DeclaredModel) -> dict[str, Any]:
         "assumed": names,
         "used": {name: used_in(model.system)[name] for name in names if name in used_in(model.system)},
         "shares": [name for name in names if is_share(name)],
+        "laws": {name: law for name, law in Stack.laws.items() if {name, *law} <= {*model.arguments}},
         "errors": [tier for tier in tiers if tier],
     }
 

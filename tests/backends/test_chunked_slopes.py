@@ -50,6 +50,7 @@ def differences(load, name, slower=1.0):
     return {key: np.mean([one[key] for one in found], axis=0) for key in found[0]}
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("load", [FIXED, RANDOM], ids=["fixed", "random"])
 def test_slopes_are_those_of_the_latencies(load):
     """Means and quantiles move as their slopes say, by every argument and by the time of an iteration."""
@@ -158,6 +159,7 @@ def test_slots_move_the_wait_for_one(load, slots, close):
         assert found[name].ttft[2] == pytest.approx(late, rel=0.25)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("load", [FIXED, RANDOM], ids=["fixed", "random"])
 def test_slopes_together_are_those_one_by_one(load):
     """Of directions that lead along each other only some are followed; every slope is as if it were asked alone."""

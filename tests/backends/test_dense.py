@@ -126,6 +126,7 @@ def test_equals_holding_the_grid_however_it_is_cut(toy, monkeypatch):
     check()
 
 
+@pytest.mark.long
 def test_a_tie_goes_to_the_first_point_in_c_order(toy):
     system, _, symbols = toy
     values, sizes = axis_shaped(
@@ -169,6 +170,7 @@ def test_nothing_feasible_is_an_answer(toy):
     assert smallest(system, symbols["u"], [sympy.true], values, sizes).feasible == 100
 
 
+@pytest.mark.long
 def test_an_axis_longer_than_a_slice_is_cut(toy):
     system, _, symbols = toy
     length = 100_003
@@ -180,6 +182,7 @@ def test_an_axis_longer_than_a_slice_is_cut(toy):
     assert (found.feasible, found.points) == (length, length)
 
 
+@pytest.mark.long
 def test_parts_join_to_the_whole_in_any_order(toy, monkeypatch):
     monkeypatch.setattr("mlsysim.backends.tiling.RUN", 1)
     system, total, _ = toy

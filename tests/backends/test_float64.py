@@ -51,6 +51,7 @@ def outputs(model):
     return tuple(v.name for v in model().system.variables)
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("model", MODELS)
 def test_grids_come_back_as_double_numpy(model, points):
     names = outputs(model)
@@ -101,6 +102,7 @@ def test_a_users_own_global_flag_is_left_alone_too(points):
         assert jnp.asarray(1.0).dtype == jnp.float64
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("model", MODELS)
 def test_the_pure_function_stays_in_single_precision(model, points):
     names = outputs(model)
@@ -112,6 +114,7 @@ def test_the_pure_function_stays_in_single_precision(model, points):
         assert float(found[name]) == pytest.approx(float(scalar[name]), rel=2e-5), name
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("model", MODELS)
 def test_single_precision_inputs_stay_single_where_double_is_on(model, points):
     with jax.enable_x64(True):

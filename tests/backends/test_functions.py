@@ -70,6 +70,7 @@ def test_slots_busy(cases):
     check("slots_busy", *columns(cases), rtol=1e-12, atol=1e-300)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=25)
 @given(st.integers(2, 5), st.lists(slots, min_size=1, max_size=LENGTH))
 def test_slots_busy_slope(which, cases):
@@ -125,6 +126,7 @@ def test_nothing_lies_beyond_infinity():
     assert BY_ARRAYS(enough, 1024.0, (math.inf,), math.inf) == math.inf
 
 
+@pytest.mark.long
 def test_a_condition_that_is_the_same_for_every_number():
     limit = np.array([1.0, 3.0, 64.0])
     for answer, expected in ((True, [1, 1, 1]), (False, [math.inf] * 3)):

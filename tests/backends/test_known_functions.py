@@ -57,6 +57,7 @@ def assert_same(found, expected, near, noise):
         assert float(found) == pytest.approx(float(expected), rel=near, abs=noise)
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("key", rest_long(OTHERS, quick=3))
 def test_values_and_slopes_are_those_of_the_whole_function(key):
     checked = 0
@@ -108,6 +109,7 @@ def x(function):
 class TestTransformations:
     """Each of JAX, of a function that knows the others, against the same of the whole function."""
 
+    @pytest.mark.long(quick=2)
     @pytest.mark.parametrize(
         "way",
         [jax.jit, jax.grad, jax.jacfwd, lambda f: jax.jit(jax.grad(f)), lambda f: jax.grad(jax.jit(f)), jax.hessian],
@@ -127,6 +129,7 @@ class TestTransformations:
             )
         np.testing.assert_allclose(found, expected, rtol=1e-9)
 
+    @pytest.mark.long
     def test_single_precision(self, function, x):
         found = jax.grad(function)({name: jnp.float32(value) for name, value in x.items()})
         expected = jax.grad(whole(function))({name: jnp.float32(value) for name, value in x.items()})

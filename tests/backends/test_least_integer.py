@@ -87,6 +87,7 @@ def test_replicas_equal_a_scan_at_close_calls(replica_formula, close_calls, back
     np.testing.assert_array_equal(solve(replica_formula, "required_replicas", values, backend), expected)
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_many_replicas_equal_a_scan(replica_formula, backend):
     rng, most = np.random.default_rng(3), 20_000
@@ -148,6 +149,7 @@ def test_random_answers_up_to_millions(root, backend):
     np.testing.assert_array_equal(solve(root, "least_answer", values, backend), expected)
 
 
+@pytest.mark.long(quick=2)
 @pytest.mark.parametrize(
     ("condition", "beyond"),
     [

@@ -70,6 +70,7 @@ def answer(search, k):
     return found.indices.tolist(), found.values.tolist(), found.feasible, found.points
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("goal", ["smallest", "largest"])
 def test_small_grids_with_ties_and_points_on_the_limit(toy, goal):
     """Small whole numbers, which floats hold exactly: what is on the limit is on it in any order."""
@@ -94,6 +95,7 @@ def test_small_grids_with_ties_and_points_on_the_limit(toy, goal):
     check()
 
 
+@pytest.mark.long
 def test_numbers_that_round_beside_a_limit_of_the_same_sum(toy):
     """Tenths: the limit is the sum at a point, rounded as it is written."""
     system, total, cost, limit = toy
@@ -143,6 +145,7 @@ def test_a_model_on_random_layouts(monkeypatch):
         assert feasible == int((held <= values["memory_capacity"]).sum())
 
 
+@pytest.mark.long
 def test_a_plateau_of_the_objective(pure, system_of):
     """Hundreds of tiles whose smallest values differ by rounding alone: the first points in C order."""
     u, v, w, x = (pure(f"regrouped_{name}") for name in NAMES[:-1])
@@ -159,6 +162,7 @@ def test_a_plateau_of_the_objective(pure, system_of):
         assert answer(ours, k) == answer(plain, k)
 
 
+@pytest.mark.long
 def test_a_factor_that_is_zero(toy, pure):
     """What is out stays out where the objective is a multiple of an axis that has zero."""
     system, total, _, limit = toy
@@ -173,6 +177,7 @@ def test_a_factor_that_is_zero(toy, pure):
     assert best[0] == 0 < best[-1]
 
 
+@pytest.mark.long
 def test_an_objective_of_no_walked_axis(pure, system_of):
     """Every tile has the same values: the first point wins."""
     system = system_of({pure("regrouped_flat"): 2 * pure("regrouped_v")})

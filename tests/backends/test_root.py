@@ -175,6 +175,7 @@ def twice(arriving, base, slope, limit):
     return brentq(residual, 0, 3 * base, xtol=1e-300, rtol=1e-14)
 
 
+@pytest.mark.long
 def test_roots_compile_one_inside_another(queue):
     values = points(40)
     rows = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]

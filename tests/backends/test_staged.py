@@ -79,6 +79,7 @@ def symbols(*names):
     return [variable_of(name).symbol for name in names]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("most", rest_long([12, 120, 0], quick=1))
 def test_a_model_at_every_point_of_a_grid_on_jax(most):
     system, values = grid()
@@ -136,6 +137,7 @@ def test_roots_are_found_where_they_depend_on_axes_and_nowhere_else():
     assert not Staged(graph, dict(binding.values), lambda _: True).has("least_integer")
 
 
+@pytest.mark.long
 def test_fronts_of_which_objectives_and_conditions_are_decided(pure, system_of):
     u, v, limit = (pure(f"fronted_{name}") for name in ("u", "v", "limit"))
     system = system_of({pure("fronted_total"): u * v})
@@ -165,6 +167,7 @@ def test_conditions_that_are_decided(pure, system_of):
     assert found.indices.tolist() == [19]
 
 
+@pytest.mark.long
 def test_the_chain_is_solved_where_replicas_are_given_and_nowhere_else():
     model = mlsysim.ServingModel("chunked")
     given = {**POINTS["ServingModel", "chunked"], "num_replicas": 8, "request_rate": [1, 20]}

@@ -57,6 +57,7 @@ def test_slopes_are_finite_forwards_and_backwards(x, y, z, system_of, case):
     assert jax.grad(lambda at: pure({**POINT, "guard_x": at})["guard_z"])(0.0) == slope
 
 
+@pytest.mark.long(quick=2)
 @pytest.mark.parametrize("case", CASES)
 def test_values_are_unchanged(x, y, z, system_of, case):
     system = system_of({z: risky(x, y)[case][0]})

@@ -56,6 +56,7 @@ class TestEveryBackend:
         assert found(system, {"zero_a": 0.0, "zero_c": 0.0}, backend) == {"zero_x": INF, "zero_y": 0.0}
         assert found(system, {"zero_a": 0.25, "zero_c": 0.5}, backend) == {"zero_x": 4.0, "zero_y": 2.0}
 
+    @pytest.mark.long(quick=2)
     def test_what_a_variable_would_be_elsewhere_is_what_it_is_there(self, names, system_of, formula, backend):
         a, b, c, d, x, y, z = (names[name] for name in "abcdxyz")
         steps = (formula(x, stated(a, b)), formula(y, c * x))

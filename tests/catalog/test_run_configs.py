@@ -151,9 +151,12 @@ class TestMegatron:
         said = _said(run)
         assert (said["ep_size"], said["etp_size"], said["routing_weights"]) == (2, 1, "in_activation")
         assert said["workspace"] == pytest.approx((64 + 5 * 32) * 2**20 / 1e9, rel=1e-5)
-        assert (said["token_dispatcher"], run.not_read) == ("allgather", ())
+        assert (said["token_dispatcher"], said.get("dispatcher"), run.not_read) == ("allgather", None, ())
         other = from_megatron_config({**MOE, "moe-token-dispatcher-type": "flex"}, accelerators=8)
         assert other.not_read == ("moe-token-dispatcher-type = flex (its buffers are not counted)",)
+        assert _said(other)["dispatcher"] == "fused"
+        sends = from_megatron_config({**MOE, "moe-token-dispatcher-type": "alltoall"}, accelerators=8)
+        assert _said(sends)["dispatcher"] == "all_to_all"
         assert MEMORY.solve(recipe=run).total_memory
         assert from_megatron_config({**MOE, "moe-layer-freq": 2}).model.moe_layers.value == 6
 

@@ -15,7 +15,7 @@ from mlsysim.study.results.expected_error import ExpectedError
 STEP = ("model=Llama3_70B", "fleet=SuperPOD_H100", "batch_size=1024", "seq_len=8192", "pp_size=4",
         "gradient_accumulation_steps=8")  # fmt: skip
 #: The end of a step by library defaults.
-DEFAULTS = "Generic (default): efficiency=0.600, attention_efficiency=0.500, memory_efficiency=0.800,"
+DEFAULTS = "Generic (default): step_flop_energy=0.330 pJ/FLOP, attention_kernel_share=0.700, memory_efficiency=0.800,"
 MEASURED = (
     "step_time: 12.9% in the median, 28.9% for nine rows of ten, 74.1% at worst, of 282 rows (dense training steps"
 )
@@ -34,6 +34,7 @@ VERBS = (
 )  # fmt: skip
 
 
+@pytest.mark.long(quick=2)
 @pytest.mark.parametrize("words", VERBS, ids=[" ".join(words[:1]) + f"-{place}" for place, words in enumerate(VERBS)])
 def test_every_verb_ends_with_what_its_answer_rests_on(run, words):
     done = run(*words)
@@ -67,16 +68,29 @@ def test_a_count_without_an_error_gives_way_to_times_that_have_one():
     assert set(of_result(served, ["deployed_replicas"]).errors) == {"deployed_replicas"}
 
 
+def test_a_law_or_the_share_that_it_says_is_shown_and_never_both():
+    asked = {"model": "Llama3_8B", "fleet": "SuperPOD_H100", "batch_size": 256, "zero_stage": 3}
+    shown = of_result(DistributedModel().solve(**asked)).shares
+    assert {"step_flop_energy", "attention_kernel_share"} <= set(shown)
+    assert not {"efficiency", "attention_efficiency"} & set(shown)
+    for changed in ({"efficiency": 0.5, "attention_efficiency": 0.5}, {"stack": "Primus_MI300X"},
+                    {"power_limit": 0, "exponential_rate": 0}):  # fmt: skip
+        shown = of_result(DistributedModel().solve(**asked, **changed)).shares
+        assert {"efficiency", "attention_efficiency"} <= set(shown), changed
+        assert not {"step_flop_energy", "attention_kernel_share"} & set(shown), changed
+
+
 def test_origins_are_the_stack_the_default_the_recipe_or_what_was_typed():
     trainer = TrainingMemoryModel.solve_example(variant="per_operator", stack="HF_Trainer", gradient_dtype="fp32")
     assert of_result(trainer).stack.startswith("HF_Trainer: loss_kernel=eager_referenced, update_buffer=foreach, ")
     assert "gradient_dtype" not in of_result(trainer).stack
     given = DistributedModel.solve_example(stack="MPT_H100", memory_efficiency=0.7)
     text = of_result(given).stack
-    assert text.startswith("MPT_H100: efficiency=0.527, attention_efficiency=0.329; typed: memory_efficiency=0.700; ")
-    assert "Generic (default): link_efficiency=0.860" in text
+    assert text.startswith("MPT_H100: attention_kernel_share=0.330, hidden_traffic_cost=1.00; Generic (default): ")
+    assert "Generic (default): step_flop_energy=0.330 pJ/FLOP, link_efficiency=0.860, " in text
+    assert "; typed: memory_efficiency=0.700, elementwise_efficiency=0.700; " in text
     run = DistributedModel().solve(recipe="torchtitan_issue_1624")
-    named = "torchtitan_H20 (torchtitan_issue_1624): efficiency=0.591, grouped_experts=1; "
+    named = "torchtitan_H20 (torchtitan_issue_1624): efficiency=0.622, expert_product_ratio=1.00, "
     assert of_result(run).stack.startswith(named)
     assert "default: efficiency=1.00" in of_result(KernelModel.solve_example()).stack
 
@@ -85,8 +99,8 @@ def test_origins_are_the_stack_the_default_the_recipe_or_what_was_typed():
     ("model", "text"),
     [
         (CollectiveModel, "NCCL_A100: collective_latency=8.60 µs, node_latency=0.900 µs; Generic (default): link_"),
-        (DistributedModel, "NCCL_A100: collective_latency=8.60 µs, node_latency=0.900 µs; Generic (default): eff"),
-        (EconomicsModel, "NCCL_A100: collective_latency=8.60 µs, node_latency=0.900 µs; Generic (default): eff"),
+        (DistributedModel, "NCCL_A100: collective_latency=8.60 µs, node_latency=0.900 µs; Generic (default): step_"),
+        (EconomicsModel, "NCCL_A100: collective_latency=8.60 µs, node_latency=0.900 µs; Generic (default): step_"),
         (KernelModel, "NCCL_A100: no value that is used; Generic (default): "),
     ],
 )

@@ -40,6 +40,7 @@ def test_it_prints_what_the_library_finds(run, file):
     assert plain == json.loads(found.to_json())
 
 
+@pytest.mark.long
 def test_it_saves_a_stack_and_predicts_other_rows(run, file):
     others = file.with_name("others.csv")
     others.write_text("decode_requests,context_tokens,iteration_time\n32,1024,17 ms\n", encoding="utf-8")

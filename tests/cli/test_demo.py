@@ -61,6 +61,7 @@ def test_a_figure_of_ones_own_stays(shown, tmp_path, monkeypatch, capsys):
     assert demo._free_place().name == second.name
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("place", range(4))
 def test_what_to_type_next_answers(shown, run, place):
     commands = re.findall(r"^mlsysim .*?(?:  |$)", shown[0].partition("What to type next")[2], re.M)

@@ -59,6 +59,7 @@ def test_bad_input(run, command):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("command", INFEASIBLE)
 def test_what_is_infeasible_ends_in_its_code_where_that_is_asked(run, command):
     done = run(command, *INFEASIBLE[command])

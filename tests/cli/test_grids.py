@@ -47,6 +47,7 @@ def test_what_answers_a_question_comes_first_and_is_an_output():
         )
 
 
+@pytest.mark.long
 def test_a_variant_without_that_output_begins_with_its_own_first(run):
     words = ("model=Llama3_8B", "design=GH200", "request_rate=1", "tpot_slo=100", "kv_offload=0,0.5,1")
     done = run("sweep", "offload", *words, "--variant", "serving")
@@ -96,6 +97,7 @@ def test_a_refused_point_is_an_error_unless_masked(run):
     assert done.stderr == "error: tp_size=3: must divide heads=32; 1 of 3 points are refused; nearest: 2, 4\n"
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("ending", ["nc", "zarr"])
 def test_a_grid_is_written_as_the_library_computes_it(run, tmp_path, expected, ending):
     file = tmp_path / f"grid.{ending}"
@@ -125,6 +127,7 @@ def test_a_table_has_words_units_and_a_row_per_point(run, tmp_path):
     assert float(rows[0]["step_time [s]"]) > 0
 
 
+@pytest.mark.long
 def test_several_variants_are_an_axis(run):
     done = run("sweep", "memory", *LLAMA, "batch_size=8,16", "--variant", "first_order,per_operator")
     assert done.exit_code == 0, done.output
@@ -134,6 +137,7 @@ def test_several_variants_are_an_axis(run):
     assert rows == [[variant, batch] for variant in ("first_order", "per_operator") for batch in ("8", "16")]
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize(
     ("words", "panels"),
     [
@@ -229,6 +233,7 @@ def test_infeasible_is_an_answer_unless_strict(run):
     assert json.loads(front.stdout)["misses"][0]["constraint"] == "total_memory <= 1 MB"
 
 
+@pytest.mark.long
 def test_a_best_design_that_is_not_feasible_is_said_and_fails_where_strict(run):
     words = ("memory", "--variant", "per_operator", "model=Llama3_70B", "hardware=H100", "batch_size=8", "dp_size=1")
     asked = ("search", *words, "tp_size=1,2", "--minimize", "total_memory", "--allow-infeasible")
@@ -407,6 +412,7 @@ def test_a_folder_in_place_of_a_file_is_refused_before_anything_is_computed(run,
     assert done.stderr == f"error: {option} {str(folder)!r}: is a folder; name a file\n"
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("before", [None, "kept"])
 def test_a_file_that_cannot_be_written_whole_is_named_and_left_as_it_was(run, tmp_path, monkeypatch, before):
     def half(ds, file):

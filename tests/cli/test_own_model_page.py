@@ -27,6 +27,7 @@ def test_the_file_is_about_twenty_lines():
     assert len(statements) <= 30
 
 
+@pytest.mark.long
 def test_its_command_writes_the_page_of_the_book(run, folder):
     assert "$ mlsysim book --with speculative.py --out pages\n```" in PAGE
     assert run("book", "--with", "speculative.py", "--out", "pages").exit_code == 0

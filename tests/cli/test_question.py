@@ -41,6 +41,7 @@ def options(name):
     return {option.name: option for option in question_command(listed, registry).params}
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("name", rest_long(MODELS, quick=2))
 def test_every_argument_of_the_model_is_an_option_and_nothing_else(name):
     model = MODELS[name]

@@ -12,6 +12,7 @@ SEARCH = (
 )  # fmt: skip
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("method", ["auto", "bounds"])
 def test_what_search_wrote_holds(run, tmp_path, method):
     file = tmp_path / "best.json"
@@ -49,6 +50,7 @@ FRONT = (
 )  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["auto", "bounds"])
 def test_what_pareto_wrote_holds_and_no_longer_without_a_design(run, tmp_path, method):
     file = tmp_path / "front.json"

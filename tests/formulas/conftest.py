@@ -157,6 +157,7 @@ PARTS = (
     ("moe_layers_per_stage", "layers_per_stage"),
     ("pp_size", "layers"),
     ("num_redundant_experts", "experts"),
+    ("group_imbalance", "product_groups"),
 )
 
 
@@ -182,7 +183,8 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
     if {"ep_size", "accelerators_per_node"} <= names and point["ep_size"] > point["accelerators_per_node"]:
         point["ep_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
     if "compute_capability" in point:
-        point["compute_capability"] = rng.choice([0.0, 8.0, 9.0, 10.0, 10.3, 12.0])
+        # Laws step where a generation begins; half of the values lie within one, where slopes can be compared.
+        point["compute_capability"] = rng.choice([0.0, 8.0, 8.9, 9.0, 10.0, 10.3, 12.1])
     serving_layout(point, rng)
     mixed(point, rng)
     if {"rank_stride", "accelerators_per_node"} <= names and point["accelerators_per_node"] % point["rank_stride"]:
@@ -211,8 +213,10 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         point |= dict.fromkeys({"trainable_fraction"} & names, 1.0)
     if (point.get("kv_lora_rank") or point.get("compressed_layers")) and point.get("lora_target_modules") == 0:
         point["lora_target_modules"] = rng.choice([1.0, 2.0])
-    if "window_reach" in point:
+    if {"window_reach", "seq_len"} <= names:
         point["window_reach"] = min(point["window_reach"], point["seq_len"])
+    if point.get("document_len"):
+        point["document_len"] = min(max(1.0, point["document_len"]), point["seq_len"])
     if point.get("sliding_layers") and "sliding_window" in point:
         point["sliding_window"] = point["sliding_window"] or 512.0
     point |= {name: min(point[name], 2.0) for name in SPREADS & names}

@@ -264,6 +264,7 @@ def test_grid_backend_equals_the_plain_implementation(case):
     compare({name: np.asarray(values, float) for name, values in found.items()}, expected)
 
 
+@pytest.mark.long(quick=1)
 def test_a_broadcast_grid_equals_the_plain_implementation(case):
     """Axes of different directions, as a sweep lays them out, and scalars beside them."""
     system, inputs, expected = case

@@ -150,6 +150,8 @@ def pint_value(node, values):
         return COMPARISONS[node.rel_op](left, right.to(left.units))
     if isinstance(node, sympy.And | sympy.Or):
         return (all if isinstance(node, sympy.And) else any)([visit(arg) for arg in node.args])
+    if isinstance(node, sympy.Not):
+        return not visit(node.args[0])
     if isinstance(node, sympy.log):
         inner = pure(visit(node.args[0]))
         return units.Q_(math.log(inner) if inner > 0 else -math.inf, "")

@@ -402,6 +402,7 @@ def stable(case):
     return tables
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("backend", ["numpy", "jax"])
 def test_equals_the_plain_implementation(case, system, backend, on_backend):
     _, inputs, expected = case

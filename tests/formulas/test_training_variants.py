@@ -859,6 +859,7 @@ def case(request, plain_points):
     return TrainingMemoryModel(request.param), *plain_points(plain, draw, request.param, POINTS)
 
 
+@pytest.mark.long(quick=2)
 @pytest.mark.parametrize("backend", ["numpy", "jax"])
 def test_equals_the_plain_implementation(case, backend, on_backend, assert_close):
     model, _, inputs, expected = case

@@ -99,6 +99,7 @@ def test_what_vanishes_everywhere_is_left_out():
     assert set(derivative(graph_of(sympy.floor(x) + y), ("z",), ("x", "y")).outputs) == {"z", "z|y"}
 
 
+@pytest.mark.long
 def test_one_output_by_many_inputs_goes_back_once():
     """The graph in reverse grows by as much as values have, forward by as much for every input."""
     inputs = sympy.symbols("x0:40")

@@ -119,6 +119,7 @@ def test_the_command_line_takes_vllm_and_python_none(made):
     assert (kept.entries["stack"], kept.model.variant) == (made[0], "colocated")
 
 
+@pytest.mark.long
 def test_calls_that_recur_keep_their_engine(made):
     asked, plain = ServingModel.asked(), ServingModel("chunked_estimate")
     found = [(asked.solve(**ASKED, isl=n), plain.solve(**ASKED, isl=n)) for n in range(100, 240)]

@@ -229,8 +229,10 @@ EXPECTED = {
             "fabric_latency": None,
             "oversubscription": 1,
             "accelerators_per_node": None,
+            "accelerators_per_segment": 0,
             "node_bandwidth": None,
             "direct_mesh": 0,
+            "torus_axes": 0,
             "accelerators_per_pod": 0,
             "fleet_size": None,
             **dict.fromkeys(("fabric_efficiency", "exchange_link_efficiency", "exchange_latency")),
@@ -371,7 +373,7 @@ def test_help_names_the_variants_of_what_the_first_one_does_not_take():
     assert meaning("communication_buffer_fraction").endswith(" share of the gradients.")
     assert "Only variant" not in inspect.getdoc(ParameterCountModel.solve)
     found = inspect.getdoc(MoERoutingModel.solve)
-    assert found.count("Only variant per_layer.") == found.count("Only variant") == 19
+    assert found.count("Only variant per_layer.") == found.count("Only variant") == 21
 
 
 def test_only_in_is_said_of_every_argument_the_first_variant_lacks():

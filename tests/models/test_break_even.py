@@ -167,6 +167,7 @@ def test_another_variant_says_which_has_it():
 
 
 class TestDrift:
+    @pytest.mark.long
     def test_of_a_few(self):
         found = drifts("break_even_tokens", by_tokens, drawn(10, 5))
         assert len(found) > 3

@@ -12,6 +12,7 @@ POINT: dict[str, Any] = {name: value for name, value in ServingModel.example.ite
 WHOLE = pytest.mark.parametrize("variant", ["colocated", "disaggregated"])
 
 
+@pytest.mark.long(quick=1)
 @WHOLE
 def test_bursts_make_requests_wait(variant):
     found = [

@@ -117,6 +117,7 @@ def test_loops_are_closed():
         assert found.canonical("decode_batch") <= min(concurrency, found.canonical("engine_slots"))
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize(
     ("by", "step"),
     rest_long([("request_rate", 0.02), ("isl_cv", 0.02), ("memory_efficiency", 0.01), ("ttft_slo", 0.02)], quick=2),

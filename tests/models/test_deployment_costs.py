@@ -25,6 +25,7 @@ def test_deepseek_counted_the_same_cost():
     assert found["cost_per_token"].to("USD/Mtoken").magnitude == pytest.approx(0.518, rel=1e-3)
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("variant", ServingModel.variants)
 def test_prompts_and_answers_share_the_cost(variant):
     found = ServingModel.solve_example(variant=variant, rent="RunPod_H100")
@@ -53,6 +54,7 @@ def test_what_cannot_be_deployed_costs_infinitely_much(variant):
     assert found.canonical("cost_per_token") == found.canonical("energy_per_token") == math.inf
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("variant", ServingModel.variants)
 @pytest.mark.parametrize("idle", [{"request_rate": 0}, {"concurrency": 4, "memory_capacity": "20 GB"}], ids=str)
 def test_where_nothing_is_answered_each_token_and_request_costs_infinitely_much(variant, idle):
@@ -68,6 +70,7 @@ def test_an_idle_engine_draws_what_idling_draws():
     assert full.canonical("average_power") == pytest.approx(2 * 4 * 700)
 
 
+@pytest.mark.long(quick=2)
 @pytest.mark.parametrize("rented", [False, True])
 @pytest.mark.parametrize("variant", ServingModel.variants)
 def test_economics_prices_the_same_replicas(variant, rented):

@@ -11,6 +11,8 @@ from mlsysim import DistributedModel, TrainingMemoryModel
 from mlsysim.backends import compiled
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.formulas import data_parallel_traffic
+from mlsysim.inputs.binding import bind
+from mlsysim.models import every_model
 from mlsysim.symbolic import System
 
 STEP = DistributedModel()
@@ -302,6 +304,41 @@ def test_ranks_that_share_a_key_head_send_it_each():
     assert traffic(4) == pytest.approx(2 * traffic(8), rel=1e-3)
 
 
+def test_attention_of_a_packed_batch_sees_documents():
+    run = {**DENSE, "fleet_size": 8, "seq_len": 8192}
+    whole, packed = (STEP.solve(**run, batch_size=8, document_len=each) for each in (None, 512))
+    apart = STEP.solve(**run | {"seq_len": 512}, batch_size=8 * 16)
+    same = ("scored_pair_flops", "short_sequence_factor", "model_flops", "step_score_time", "step_time")
+    assert [seconds(packed, name) for name in same] == pytest.approx([seconds(apart, name) for name in same])
+    assert packed.step_score_time < 0.15 * whole.step_score_time
+    assert (packed.total_memory, packed.step_product_time) == (whole.total_memory, whole.step_product_time)
+    eager, cut = (STEP.solve(**run, batch_size=8, attention_kernel="eager", document_len=each) for each in (0, 512))
+    assert cut.step_time == eager.step_time, "eager attention computes every score"
+
+
+@pytest.mark.parametrize(("stack", "own"), [("torchtitan_H100", "fa2"), ("MPT_H100", "triton")])
+def test_flash_is_the_kernel_of_the_software(stack, own):
+    scores = {
+        kernel: seconds(
+            STEP.solve(**DENSE, fleet_size=8, batch_size=8, stack=stack, attention_kernel=kernel), "step_score_time"
+        )
+        for kernel in ("flash", own, "cudnn")
+    }
+    assert scores["flash"] == scores[own] > 1.3 * scores["cudnn"]
+    plain = STEP.solve(**DENSE, fleet_size=8, batch_size=8)
+    assert (
+        plain.step_score_time
+        == STEP.solve(**DENSE, fleet_size=8, batch_size=8, attention_kernel="cudnn").step_score_time
+    )
+
+
+def test_a_stack_without_an_efficiency_says_why():
+    trainium = {**DENSE, "hardware": "Trainium1", "stack": "Neuron_Trn1", "fleet_size": 32, "batch_size": 64}
+    with pytest.raises(InputError, match=r"stack='Neuron_Trn1': has no efficiency: .* 0.28 .* 0.45.*efficiency="):
+        STEP.solve(**trainium)
+    assert STEP.solve(**trainium, efficiency=0.4).feasible in (True, False)
+
+
 def test_frozen_weights_are_not_gathered_after_an_update():
     shares = [STEP.solve(**DENSE, fleet_size=8, batch_size=8, zero_stage=1, trainable_fraction=f) for f in (1, 0.01)]
     all_, few = (seconds(found, "dp_traffic_bytes") for found in shares)
@@ -339,6 +376,9 @@ def test_utilization_counts_what_the_convention_says():
         ({"gradient_accumulation_steps": 3}, "batch_size=8: must fill gradient_accumulation_steps=3"),
         ({"cp_size": 2, "seq_len": 4095}, "seq_len=4095: must be a multiple of cp_size=2"),
         ({"tp_size": 3}, "tp_size=3: must divide heads=32"),
+        ({"document_len": 4097}, "document_len=4097: must be between 1 and seq_len=4096, or 0 where a sequence is one"),
+        ({"document_len": 0.5}, "document_len=0.5: must be between 1 and seq_len=4096"),
+        ({"document_len": -1}, "document_len=-1: must be a finite number >= 0"),
         ({"fleet_size": 12, "batch_size": 12}, "fleet_size=12: must be at most accelerators_per_node=8 or a multiple"),
         ({"fleet_size": 24, "batch_size": 24, "accelerators_per_node": 6, "tp_size": 4}, "tp_size=4: must divide acce"),
         (
@@ -403,3 +443,80 @@ def test_deepseek_v3_on_its_cluster():
     # A forward pass is too short for the exchanges of its own layer.
     assert 0 < seconds(hidden, "ep_time") < 0.2 * seconds(exposed, "ep_time")
     assert seconds(exposed, "host_wait_time") < 1e-3 * seconds(exposed, "step_time")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [each for each in every_model() if {"tdp", "power_limit"} <= set(each().arguments)],
+    ids=lambda m: m.command,
+)
+def test_a_power_that_is_typed_is_the_limit_unless_that_is_given(model):
+    variant = model.example.get("variant") or next(each for each in model.variants if "tdp" in model(each).arguments)
+    asked = {name: value for name, value in model.example.items() if name != "variant"}
+    limits = [
+        bind(model(variant), {**asked, **given}).values["power_limit"]
+        for given in ({"tdp": "500 W"}, {"tdp": "0.5 kW", "power_limit": "650 W"})
+    ]
+    assert limits == [500, 650]
+
+
+def test_products_slow_down_with_the_power_and_an_efficiency_wins_over_it():
+    run = {**DENSE, "fleet_size": 8, "batch_size": 8}
+    rates = [STEP.solve(**run, **given).canonical("product_rate") / 989e12 for given in (
+        {}, {"tdp": "500 W"}, {"efficiency": 0.5}, {"efficiency": 0.5, "tdp": "500 W"}, {"power_limit": 0},
+    )]  # fmt: skip
+    law = [1 / (1 + 0.33 * 0.989 / kilowatts) for kilowatts in (0.7, 0.5)]
+    assert rates == pytest.approx([*law, 0.5, 0.5, 0.6], rel=1e-12)
+
+
+def test_constants_of_before_are_answered_as_before():
+    """Pins are of the release before the laws of power, exponentials and hidden traffic."""
+    before = {
+        "efficiency": 0.6, "attention_efficiency": 0.5, "memory_efficiency": 0.8, "eight_bit_efficiency": 0.74,
+        "tp_overlap": 0, "pipeline_split": "balanced", "layer_operations": 103, "expert_operations": 12,
+        "host_operation_time": 0, "expert_product_ratio": 1, "hidden_traffic_cost": 0, "two_batch_hidden_share": 1,
+    }  # fmt: skip
+    dense = {"model": "Llama3_8B", "fleet": "SuperPOD_H100", "fleet_size": 256, "batch_size": 1024, "seq_len": 8192,
+             "zero_stage": 3, "tp_size": 2, "gradient_accumulation_steps": 4, "activation_checkpointing": "selective",
+             "precision": "bf16"}  # fmt: skip
+    sparse = {"model": "Qwen3_235B_A22B", "hardware": "H100", "fleet_size": 256, "batch_size": 1024, "seq_len": 4096,
+              "precision": "bf16", "zero_stage": 2, "ep_size": 32, "gradient_accumulation_steps": 4,
+              "fabric_bandwidth": "50 GB/s", "fabric_latency": "10 us", "two_batch_overlap": True}  # fmt: skip
+    times = [seconds(STEP.solve(**run, **before), "step_time") for run in (dense, sparse)]
+    assert times == pytest.approx([4.1371637123085785, 6.758840733170285], rel=1e-12)
+
+
+def test_element_wise_code_reaches_what_is_said_of_memory_alone():
+    run = {**DENSE, "fleet_size": 8, "batch_size": 8}
+    shares = [STEP.solve(**run, **given).canonical("elementwise_efficiency") for given in (
+        {}, {"memory_efficiency": 0.7}, {"memory_efficiency": 0.7, "elementwise_efficiency": 0.5},
+        {"stack": "TensorRT_LLM_H100"}, {"stack": "MaxText_TPU_v4"},
+    )]  # fmt: skip
+    assert shares == [0.6, 0.7, 0.5, 0.85, 0.8]
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"step_flop_energy": "-1 pJ/FLOP"}, "step_flop_energy='-1 pJ/FLOP': must be a finite number >= 0"),
+        ({"power_limit": "-700 W"}, "power_limit='-700 W': must be a finite number >= 0"),
+        ({"exponential_rate": -1}, "exponential_rate=-1: must be a finite number >= 0"),
+        ({"compute_capability": -9}, "compute_capability=-9: must be a finite number >= 0"),
+        ({"attention_kernel_share": -0.1}, "attention_kernel_share=-0.1: must be a finite number >= 0"),
+        ({"attention_kernel": "fa5"}, "attention_kernel='fa5': must be one of flash, eager, fused, "),
+        ({"elementwise_efficiency": 0}, "elementwise_efficiency=0: must be a finite number > 0"),
+        ({"hidden_traffic_cost": 1.5}, "hidden_traffic_cost=1.5: must be a finite number >= 0 and <= 1"),
+        ({"two_batch_hidden_share": 2}, "two_batch_hidden_share=2: must be a finite number >= 0 and <= 1"),
+        ({"slice_cost": -0.1}, "slice_cost=-0.1: must be a finite number >= 0"),
+        ({"expert_product_ratio": 0}, "expert_product_ratio=0: must be a finite number > 0"),
+        ({"moe_layer_operations": -1}, "moe_layer_operations=-1: must be a finite number >= 0"),
+        ({"all_to_all_operations": -1}, "all_to_all_operations=-1: must be a finite number >= 0"),
+        ({"dispatcher": "deepep"}, "dispatcher='deepep': must be one of fused, all_to_all"),
+        ({"pipeline_split": "uneven"}, "pipeline_split='uneven': must be one of balanced, even, auto"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_what_a_step_takes_of_stack_and_board_is_refused_where_it_makes_no_sense(bad, message):
+    with pytest.raises(InputError) as refused:
+        STEP.solve(**DENSE, fleet_size=8, batch_size=8, **bad)
+    assert str(refused.value).startswith(message)

@@ -183,6 +183,7 @@ def test_tokens_that_all_ranks_hold_are_not_gathered():
     }
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("model", [STEP, ExpertParallelModel()], ids=["train", "ep"])
 def test_a_dense_model_is_refused_without_a_word_of_experts(model):
     dense = {"model": "Llama3_8B", "fleet": "SuperPOD_H100", "batch_size": 64, "seq_len": 4096, "precision": "bf16"}

@@ -173,6 +173,7 @@ def test_a_link_that_takes_longer_than_the_answer_is_named(replicas):
     assert ServingModel.solve_example(**given)["serving_bottleneck"] == "None"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("variant", rest_long(ServingModel.variants, quick=1))
 def test_a_deployment_is_explained_whole(variant):
     assert "A_slo" in str(ServingModel.solve_example(variant=variant).explain())
@@ -182,6 +183,7 @@ def test_a_deployment_is_explained_whole(variant):
 SERVERS = [case for case in POINTS if case in DEPLOYMENTS and "max_num_seqs" in POINTS[case]]
 
 
+@pytest.mark.long(quick=4)
 @pytest.mark.parametrize("case", [case for case in SERVERS if case not in CHAINS], ids=str)
 @pytest.mark.parametrize(
     "given",

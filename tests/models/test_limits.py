@@ -141,6 +141,7 @@ class TestDegreesOfOne:
         router = 2 * 8 * 4 * 1024 * 1040 / (0.6 * 989e12)
         assert products[1] == pytest.approx(products[0] + router, rel=1e-6)
 
+    @pytest.mark.long(quick=3)
     @pytest.mark.parametrize("degree", ["ep_size", "cp_size", "tp_size", "pp_size", "interleaved_stages"])
     @pytest.mark.parametrize("model", [model for model in every_model() if model.__name__ != "CollectiveModel"])
     def test_a_degree_of_one_is_the_model_without_it(self, model, degree):

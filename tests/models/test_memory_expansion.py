@@ -290,6 +290,7 @@ def test_pools_that_prefill_have_room_in_both_tiers():
     assert found.canonical("prompt_time") > plain.canonical("prompt_time")
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("variant", rest_long(ENGINES, quick=2))
 def test_every_engine_is_swept_and_searched(variant):
     model, shares = MemoryExpansionModel(variant, design="GH200"), [0, 0.5]

@@ -84,6 +84,7 @@ def test_iterations_and_prices_of_one_card_need_no_links():
     assert priced.total_cost
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("question", ["serve", "train"])
 def test_devices_without_links_along_an_axis_are_those_asked_alone(question):
     kind, arguments = QUESTIONS[question]

@@ -23,6 +23,7 @@ def most():
     return BOTH.solve_for("request_rate", e2e_p99="<= 2 s", num_replicas=1, **POINT).value
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("rate", [5, 20, 60])
 def test_the_replicas_of_a_promise_are_the_fewest_that_keep_it(rate):
     found = BOTH.solve_for(

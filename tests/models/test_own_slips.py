@@ -205,6 +205,7 @@ class TestExtended:
 
     given: ClassVar = {"model": "Llama3_8B", "hardware": "H100"}
 
+    @pytest.mark.long(quick=1)
     @pytest.mark.parametrize(
         ("model", "given"), [(OwnMemoryModel(), {"batch_size": 8}), (OwnServingModel("reserved"), {"request_rate": 1})]
     )

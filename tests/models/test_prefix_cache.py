@@ -31,6 +31,7 @@ def by_every_prefix(held, count, exponent):
     return asked @ kept(brentq(lambda requests: kept(requests).sum() - held, 0, 60))
 
 
+@pytest.mark.long(quick=2)
 @pytest.mark.parametrize(
     ("held", "count", "exponent"),
     [(100, 1000, 1.0), (500, 10_000, 0.9), (2000, 100_000, 1.1), (10, 50, 0.6), (300, 1000, 0.0), (50, 20_000, 1.3)],
@@ -87,6 +88,7 @@ def test_what_a_day_of_hits_leaves_to_compute():
     assert 73.7 * (1 - found["cached_prompt_share"]) == pytest.approx(32.2, abs=0.05)
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("by", ["prefix_cache_memory", "prefix_zipf"])
 def test_slopes_are_those_of_differences(by):
     outputs = ("cached_prompt_share", "prefix_lifetime", "ttft_mean")

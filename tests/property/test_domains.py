@@ -62,6 +62,7 @@ def is_slow(which):
     return which[0] in ("ServingModel", "MemoryExpansionModel") or which[1].endswith("chunked_deployment")
 
 
+@pytest.mark.long(quick=4)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("which", [
     pytest.param(which, marks=pytest.mark.long) if is_slow(which) else which for which in POINTS

@@ -43,6 +43,7 @@ def errors(variant, run, drawn=None, **more):
     return [seconds(law, name) / seconds(seen, name) - 1 for name in ("ttft_mean", "tpot_mean")]
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_runs_are_near_the_simulated_ones(variant):
     """Ten rounds: the first token within 1.5% in the median and 6% at worst, times per token within 1% and 2.5%."""
@@ -52,6 +53,7 @@ def test_runs_are_near_the_simulated_ones(variant):
     assert (found.max(axis=0) < [0.06, 0.025]).all()
 
 
+@pytest.mark.long(quick=2)
 @pytest.mark.parametrize("rounds", [2, 5, 40])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_they_are_after_few_and_many_rounds(variant, rounds):
@@ -59,6 +61,7 @@ def test_they_are_after_few_and_many_rounds(variant, rounds):
     assert (np.median(found, axis=0) < 0.03).all()
 
 
+@pytest.mark.long(quick=2)
 @pytest.mark.parametrize("flags", FLAGS, ids=str)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_what_is_in_front_of_an_engine_is_waited_for(variant, flags):
@@ -77,6 +80,7 @@ def test_a_steady_state_is_that_of_many_rounds(variant):
     assert (steady < [0.01, 0.01]).all()
 
 
+@pytest.mark.long(quick=2)
 @pytest.mark.parametrize("variant", ["colocated", "chunked", "chunked_estimate", "disaggregated"])
 def test_the_mean_is_that_of_the_start_and_of_what_follows(variant):
     asked = {**MODELS["8B"], "isl": 1000, "osl": 500, "concurrency": 40, "osl_cv": 0.1}

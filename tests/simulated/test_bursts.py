@@ -29,6 +29,7 @@ def crowded(setting):
     return setting.variant == "colocated" and (asked["isl"], asked["osl"], setting.load) in CROWDED
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize(
     "setting", [pytest.param(each, marks=() if each in QUICK else pytest.mark.long, id=each.name) for each in SETTINGS]
 )

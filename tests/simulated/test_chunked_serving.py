@@ -120,6 +120,7 @@ def test_the_goodput_is_within_a_tenth(setting, ttft, tpot):
     assert simulate(setting, 1.1 * goodput, 1, 100_000, **slos).slo_attainment < 0.9
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize(("ttft", "tpot"), [(90, 0), (90, 90)])
 def test_a_promise_for_whole_requests_is_kept_beside_others(ttft, tpot):
     """Each alone is a quantile, of the model and of the simulation."""

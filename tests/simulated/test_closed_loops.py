@@ -89,6 +89,7 @@ def test_answers_of_other_lengths_fall_out_of_step(concurrency):
     assert together.canonical("ttft_mean") > 1.4 * seen.ttft_mean
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("output", some_long(["ttft_p99", "ttft_mean", "tpot_p99", "itl_p99", "tokens_per_second"], 1))
 def test_slopes_in_step_are_those_of_the_values(output):
     asked = setting("8B", 1024, 64, 256).keywords | {"concurrency": 24}

@@ -27,6 +27,7 @@ def waits(deployment, rate, requests, seed=1):
     return (trace.admitted - trace.arrival)[requests // 10 :]
 
 
+@pytest.mark.long
 def test_it_is_an_m_m_1_queue_where_one_request_is_served_at_a_time():
     p99 = simulate(replace(SERVER, cv=1.0), 25.0, 200_000, seed=1).p99()
     assert p99 == pytest.approx(math.log(100) / (50 - 25), rel=0.03)
@@ -46,6 +47,7 @@ def test_the_mean_wait_is_pollaczek_khinchine(cv):
     assert waits(replace(SERVER, cv=cv), load / 0.02, 200_000).mean() == pytest.approx(expected, rel=0.05)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("replicas", "load"), rest_long([(2, 0.7), (8, 0.8)], quick=1))
 def test_requests_wait_with_the_probability_of_erlang(replicas, load):
     wait = waits(replace(SERVER, cv=1.0, replicas=replicas), load * replicas / 0.02, 200_000)

@@ -26,6 +26,7 @@ def cases(quick):
     return [case if place < quick else pytest.param(*case, marks=pytest.mark.long) for place, case in enumerate(every)]
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize(("isl", "osl", "cv", "slots", "load"), cases(1))
 @pytest.mark.parametrize("variant", ["colocated", "chunked"])
 def test_the_first_token_waits_for_a_slot(variant, isl, osl, cv, slots, load):
@@ -52,6 +53,7 @@ def test_the_second_token_waits_for_a_slot_of_a_pool(isl, osl, cv, slots, load):
     assert found.canonical("e2e_mean") == pytest.approx(seen.e2e_mean, rel=0.06)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("slots", [1, *(pytest.param(n, marks=pytest.mark.long) for n in (8, 16))])
 @pytest.mark.parametrize("load", [0.5, pytest.param(0.8, marks=pytest.mark.long)])
 def test_the_median_is_of_those_who_wait_and_those_who_do_not(slots, load):

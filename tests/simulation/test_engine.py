@@ -181,6 +181,7 @@ def test_whatever_is_asked_is_served_once_and_leaves_nothing_behind(seed, monkey
     assert (found.arrival[follows[turns]] >= found.finish[turns] + limit.think - 1e-9).all()
 
 
+@pytest.mark.long
 def test_what_is_compiled_at_installation_is_what_a_simulation_calls():
     script = (
         "from mlsysim import ServingModel\n"

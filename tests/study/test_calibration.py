@@ -127,6 +127,7 @@ def test_intervals_of_a_server_cover_what_they_say():
     assert all(0.93 <= count / 400 <= 0.97 for count in covered.values()), covered
 
 
+@pytest.mark.long
 def test_many_rows_take_little_memory():
     rows = 20_000
     table = {
@@ -299,6 +300,7 @@ def test_what_cannot_be_calibrated_is_refused(changed, error, says):
         ROOF.calibrate(**asked, **HELD, **changed.get("held", {}))
 
 
+@pytest.mark.long
 def test_the_expert_parallel_report_does_not_tell_retries_from_imbalance():
     """Two rates of one report: what four ranks lose is time of the allocator or imbalance, and no row says which."""
     report = {"ep_size": [1, 4], "tokens_per_second_per_accelerator": [2125, 1121]}

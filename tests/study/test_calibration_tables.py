@@ -76,6 +76,7 @@ def test_cells_beyond_what_python_reads_are_refused(tmp_path):
         read_table(in_a_file(tmp_path, f"roof_work,roof_time\n1000,{'2' * 2**18}\n"))
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize(
     "cell", ["9" * 400, 10**400, "9" * 5000, "1e400"], ids=["text", "number", "longer", "exponent"]
 )

@@ -101,6 +101,7 @@ def test_a_front_has_the_same_bits(client, grid):
     assert_same_points(pareto(grid, asked, client=client, block_points=100), pareto(grid, asked, block_points=100))
 
 
+@pytest.mark.long
 def test_a_search_over_many_tiles_has_the_same_bits(client):
     binding = bind(TrainingMemoryModel(), {"model": "Llama3_8B", "hardware": "H100", "batch_size": 8})
     axes = {"batch_size": np.arange(1, 101.0), "seq_len": np.arange(1, 101) * 128.0, "dp_size": np.arange(1, 51.0)}

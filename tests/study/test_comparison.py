@@ -136,6 +136,7 @@ def check(first, second, names=()):
 
 
 class TestEveryModel:
+    @pytest.mark.long
     def test_parts_of_some_add_up(self):
         for what, first, second in itertools.islice(pairs(), 0, None, 97):
             assert check(first(), second()), what

@@ -47,6 +47,7 @@ def jumps(at, *beside):
     return any(not np.isfinite(side) or abs(side - at) > 1e-3 * max(abs(at), 1e-9) for side in beside)
 
 
+@pytest.mark.long(quick=1)
 @EVERY
 def test_first_derivatives_of_all_outputs_equal_differences(name, variant):
     system, values, inputs, outputs = point_of(name, variant)
@@ -133,6 +134,7 @@ LARGE = 200
 CLOSED = [*SMALL, *(case for case in CASES if case not in SMALL and case not in DEPLOYMENTS)]
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize(("name", "variant"), rest_long(CLOSED, quick=3))
 def test_first_derivatives_of_headline_outputs_equal_the_closed_form(name, variant):
     model, (system, values, inputs, outputs) = getattr(mlsysim, name)(variant), point_of(name, variant)

@@ -196,6 +196,7 @@ STANDING = [
 ]  # fmt: skip
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize(("model", "changed", "output", "follows"), STANDING)
 def test_a_model_takes_over_the_error_of_the_model_it_stands_on(model, changed, output, follows):
     found = model.solve_example(**changed).expected_error(output)

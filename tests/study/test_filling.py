@@ -225,6 +225,7 @@ def shortened(file):
     file.write_bytes(file.read_bytes()[:-1])
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("damage", rest_long([removed, flipped, shortened], quick=1))
 @pytest.mark.parametrize("chunk", CHUNKS, ids="/".join)
 def test_a_changed_chunk_is_computed_again(whole, tmp_path, chunk, damage):
@@ -460,6 +461,7 @@ class TestADamagedNote:
         with pytest.raises(InputError, match=r"cannot be read: Is a directory; nothing was changed"):
             run(tmp_path / "grid.nc")
 
+    @pytest.mark.long
     @fuzzing(400)
     @given(st.data())
     def test_random_damage_never_gives_a_wrong_answer(self, finished, whole, data):

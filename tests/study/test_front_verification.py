@@ -87,6 +87,7 @@ def designs_at(found, rows, places):
     return made
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", rest_long(range(24), quick=3))
 def test_no_other_set_of_designs_holds(seed, saved, rows, changed):
     """Some points of the front less, others in their place or beside them: with their true values none is a front."""
@@ -242,6 +243,7 @@ def test_nothing_is_said_to_be_bounded_where_nothing_is_claimed(tmp_path):
     assert "not proven" in str(said)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", rest_long(BAD, quick=1))
 def test_whatever_stands_in_its_place_is_refused_or_taken_on_trust(name, saved, changed):
     """On trust is what the page says: version, seconds, boxes, points evaluated and undefined; and weaker claims."""
@@ -260,6 +262,7 @@ def test_whatever_stands_in_its_place_is_refused_or_taken_on_trust(name, saved, 
     assert held <= {"mlsysim", *(f"certificate.{n}" for n in ("seconds", "boxes", "evaluated", "undefined", "first"))}
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("seed", rest_long([n for n in range(2 * len(FAMILIES)) if not searches(n)], quick=2))
 def test_every_model(seed, monkeypatch, tmp_path):
     """Two or three objectives of any model, under constraints; that sizes divide is none that text can say."""
@@ -288,6 +291,7 @@ def test_a_grid_whose_points_have_no_number_each(saved, monkeypatch):
         verify(saved[0])
 
 
+@pytest.mark.long
 def test_a_front_that_is_empty(tmp_path):
     """No layout has so little memory: that is shown of every box, and a design is not taken for one."""
     path = tmp_path / "front.json"
@@ -298,6 +302,7 @@ def test_a_front_that_is_empty(tmp_path):
     assert "No point meets the constraints." in str(shown)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rounds", rest_long([2, 4], quick=1))
 def test_a_front_cut_short_has_a_gap_that_holds_and_no_smaller_one(rounds, monkeypatch, tmp_path):
     path, left, whole = tmp_path / "front.json", iter(range(rounds)), Search._round
@@ -327,6 +332,7 @@ def test_a_front_cut_short_has_a_gap_that_holds_and_no_smaller_one(rounds, monke
             verify(path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", rest_long(["auto", "dense"], quick=1))
 def test_a_front_of_every_point_has_no_boxes(method, saved, tmp_path, monkeypatch):
     """Its points are evaluated again where they are few; else bounds are tried; and where these are weak it says so."""

@@ -60,6 +60,7 @@ def test_every_output_equals_solve(model, given):
         assert float(found[name]) == pytest.approx(solved.canonical(name), rel=1e-12)
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("variant", rest_long(ServingModel.variants, quick=2))
 def test_a_plain_call_takes_as_long_as_solve(variant):
     """Where JAX follows nothing, nothing is compiled by XLA: a deployment took a minute of a processor."""
@@ -148,6 +149,7 @@ class TestTransformations:
         closed = model.derivative("estimated_p99_latency", "qps").at(**SERVING)
         assert float(slopes["qps"]) == pytest.approx(closed.to("s/QPS").magnitude, rel=1e-12)
 
+    @pytest.mark.long(quick=1)
     @EVERY
     def test_grad_is_finite_in_reverse_mode(self, model, given):
         names = {"memory": "total_memory", "serving": "estimated_p99_latency", "routing": "all_to_all_latency"}
@@ -157,6 +159,7 @@ class TestTransformations:
         assert set(slopes) == set(function.inputs)
         assert all(np.isfinite(slope) for slope in slopes.values())
 
+    @pytest.mark.long(quick=1)
     @pytest.mark.parametrize(
         ("output", "change"),
         [
@@ -185,6 +188,7 @@ class TestTransformations:
         single = [float(exchange({"routing_imbalance_factor": factor})) for factor in factors]
         np.testing.assert_allclose(mapped, single, rtol=1e-6)
 
+    @pytest.mark.long
     def test_vmap_over_replicas_and_jit_together(self):
         model = ServingCapacityModel()
         count = model.function("required_replicas", **SERVING)

@@ -269,6 +269,7 @@ def test_more_requests_than_can_be_completed_are_named(variant):
     assert f"deployed_replicas is 1 of {int(found.canonical('replica_capacity'))}." in note
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("variant", ServingModel.variants)
 def test_replicas_that_just_keep_up_are_named(variant):
     def noted(**given):
@@ -304,6 +305,7 @@ CROWDED = {
 }  # fmt: skip
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize(("model", "given"), CROWDED.values(), ids=CROWDED)
 def test_what_binds_is_named_in_numbers_with_the_nearest_layouts_that_fit(model, given):
     """Each layout that is named fits, whichever command asks."""
@@ -337,6 +339,7 @@ PROMISES = [
 ]
 
 
+@pytest.mark.long(quick=2)
 @pytest.mark.parametrize(("variant", "target", "load"), PROMISES)
 def test_a_target_that_no_load_meets_says_what_a_request_alone_takes(variant, target, load):
     """For each target, however the load is given; what is infinite stands in one line."""

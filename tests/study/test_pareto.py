@@ -67,6 +67,7 @@ def everywhere(model, fixed, axes, names, signs, allow_infeasible):
     return rows
 
 
+@pytest.mark.long(quick=1)
 @fuzzing(15, derandomize=False)
 @given(st.data())
 @pytest.mark.parametrize("method", rest_long(["enumeration", "bounds", "dense"], quick=2))
@@ -113,6 +114,7 @@ def to_digits(values):
     return np.copysign(np.ldexp(np.floor(np.abs(mantissa) * 2**31 + 0.5), exponent - 31), mantissa)
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("seed", rest_long([n for n in range(2 * len(FAMILIES)) if not searches(n)], quick=3))
 def test_bounds_find_the_front_of_random_problems(seed, monkeypatch):
     """Two or three objectives of any model; every point of the grid is compared with the front, and the ones on it."""
@@ -171,6 +173,7 @@ def test_values_that_differ_by_rounding_are_equal():
     assert set(found.places[:, list(found._asked.binding.axes).index("dp_overlap")]) == {0}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rounds", rest_long([3, 1, 6], quick=1))
 def test_a_front_cut_short_says_how_far_any_design_may_be(rounds, monkeypatch):
     """Every point of the grid is within the gap of a point of the front, in some objective."""

@@ -116,6 +116,7 @@ AT_LENGTH = {
 CASES = [pytest.param(case, marks=[pytest.mark.long] if case in AT_LENGTH else []) for case in POINTS]
 
 
+@pytest.mark.long(quick=2)
 @pytest.mark.parametrize("case", CASES, ids=[".".join(case) for case in POINTS])
 def test_the_bits_and_errors_are_those_of_a_first_call(monkeypatch, case):
     model, drawn = getattr(mlsysim, case[0])(case[1]), random.Random(".".join(case))

@@ -153,6 +153,7 @@ def quotient():
     return type("Quotient", (PerformanceModel,), {"variants": {"v": (made,)}})()
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("method", ["auto", "bounds", "dense"])
 def test_points_without_a_finite_objective_are_counted(quotient, method):
     axes = {"undefined_share": [0, 0.5, 1], "undefined_amount": [0, 1]}

@@ -41,6 +41,7 @@ ONE_EACH = list(FIRST.values())
 SEEDS = [*ONE_EACH, *(seed for seed in range(CASES) if seed not in ONE_EACH)]
 
 
+@pytest.mark.long(quick=2)
 @pytest.mark.parametrize("seed", rest_long(SEEDS, quick=len(ONE_EACH)))
 def test_bounds_find_what_brute_force_finds(seed, monkeypatch, record_property):
     monkeypatch.setattr(module, "AT_ONCE", -1.0)
@@ -91,6 +92,7 @@ def deployments(seed):
     return asked, by_brute_force(asked)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", rest_long(range(2 * len(DEPLOYMENTS)), quick=1))
 def test_every_deployment_of_a_grid_is_looked_at(seed):
     asked, values = deployments(seed)
@@ -118,6 +120,7 @@ def test_bounds_of_deployments_rule_out_no_better_one(seed, monkeypatch):
     assert found.certificate.proven
 
 
+@pytest.mark.long
 def test_deployments_cut_short_have_a_bound_and_a_gap(monkeypatch):
     asked, values = deployments(0)
     sign = asked.objectives[0][1]
@@ -135,6 +138,7 @@ def test_deployments_cut_short_have_a_bound_and_a_gap(monkeypatch):
     assert sign * certificate.bound <= values.min() + 1e-9 * abs(values.min())
 
 
+@pytest.mark.long
 def test_chunked_deployments_are_searched_as_a_loop_of_solve_does():
     model, axes = ServingModel("chunked"), {"tp_size": [1, 2, 4], "max_num_batched_tokens": [512, 2048]}
     fixed = {"model": "Mixtral_8x7B", "hardware": "H100", "request_rate": 8, "isl": 1024, "num_replicas": 2}
@@ -335,6 +339,7 @@ class TestHow:
         assert found.certificate.evaluated == found.certificate.points == 3
         assert found.certificate.boxes == 0
 
+    @pytest.mark.long(quick=1)
     @pytest.mark.parametrize(("compiling", "method"), [(1e9, "enumeration"), (0.0, "dense")])
     def test_falls_back_where_bounds_do_not_prune(self, monkeypatch, compiling, method):
         """A remainder of a product says nothing about a box."""
@@ -368,6 +373,7 @@ class TestHow:
         assert found.certificate.gap >= found.objectives[0][0] / true - 1
         assert str(found.certificate).startswith("Not proven")
 
+    @pytest.mark.long
     def test_nothing_is_feasible(self, monkeypatch):
         for at_once in (0.25, 0.0):
             monkeypatch.setattr(module, "AT_ONCE", at_once)

@@ -40,6 +40,7 @@ def ticking(monkeypatch, step):
     monkeypatch.setattr(time, "perf_counter", tick)
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize(
     ("n", "at_once", "compiling", "method"),
     [
@@ -64,6 +65,7 @@ def test_the_clock_does_not_choose_the_method(monkeypatch, n, at_once, compiling
     assert certificate.proven
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("seed", [3, 11, 20])
 def test_the_clock_does_not_change_what_bounds_prove(monkeypatch, seed):
     monkeypatch.setattr(module, "AT_ONCE", 0.0)
@@ -95,6 +97,7 @@ def test_the_clock_does_not_change_what_is_out_of_reach(monkeypatch):
     assert "total_memory" in text
 
 
+@pytest.mark.long
 def test_a_limit_is_kept_where_every_point_is_a_queue(monkeypatch):
     """Every point searches for replicas, each by summing up a queue: a chunk of points once took minutes."""
     monkeypatch.setattr(module, "AT_ONCE", 0.0)

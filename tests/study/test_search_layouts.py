@@ -1,8 +1,11 @@
 """The best of 1e12 layouts, for every objective of a training step: what cancels in it stands outside maxima."""
 
+import math
+
 import pytest
 
 from mlsysim import DistributedModel, EconomicsModel
+from mlsysim.study import search as module
 
 AXES = {
     "tp_size": [1, 2, 4, 8],
@@ -70,3 +73,56 @@ def test_a_price_that_divides_by_a_rate_is_bounded_as_what_it_stands_for():
     assert price.certificate.proven
     assert time.certificate.proven
     assert price.certificate.boxes == time.certificate.boxes
+
+
+#: Traffic that is hidden costs from ZeRO-2 on, so that memory and time pull at the micro-batch from both sides.
+HIDING = {"model": "Llama3_1_70B", "fleet": "SuperPOD_H100", "seq_len": 8192, "precision": "bf16"}
+FEW = {
+    "fleet_size": [128, 256],
+    "batch_size": range(256, 4097, 256),
+    "tp_size": [4, 8],
+    "pp_size": [1, 2, 4],
+    "gradient_accumulation_steps": [4, 8, 16, 32, 64],
+    "zero_stage": [0, 1, 2, 3],
+    "activation_checkpointing": ["none", "selective", "full"],
+    "dp_overlap": [0, 0.5, 1],
+}
+MANY = {
+    **FEW,
+    "fleet_size": [128, 256, 512, 1024, 2048],
+    "batch_size": range(256, 8193, 256),
+    "tp_size": [1, 2, 4, 8],
+    "pp_size": [1, 2, 4, 5, 8, 10, 16],
+    "cp_size": [1, 2, 4],
+    "gradient_accumulation_steps": [1, 2, 4, 8, 16, 32, 64, 128],
+    "activation_checkpointing": ["none", "selective", "full"],
+    "interleaved_stages": [1, 2, 4, 5],
+    "sequence_parallel": [False, True],
+}
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        {"maximize": "tokens_per_second_per_accelerator"},
+        pytest.param({"minimize": "step_time"}, marks=pytest.mark.long),
+    ],
+)
+def test_bounds_beside_hidden_traffic_are_those_of_every_point(monkeypatch, goal):
+    monkeypatch.setattr(module, "AT_ONCE", 0)
+    bounds = DistributedModel().search(**HIDING, **FEW, **goal, method="bounds")
+    monkeypatch.setattr(module, "AT_ONCE", math.inf)
+    every = DistributedModel().search(**HIDING, **FEW, **goal)
+    assert (bounds.certificate.method, every.certificate.method) == ("bounds", "enumeration")
+    assert bounds.certificate.proven
+    assert bounds.best.inputs == every.best.inputs
+    assert bounds.best["step_time"] == every.best["step_time"]
+
+
+@pytest.mark.long
+def test_thirty_million_layouts_are_proven_before_every_point_is_looked_at():
+    """A descent that goes on where little is gained takes more operations than all boxes, and those of streaming."""
+    found = DistributedModel().search(**HIDING, **MANY, maximize="tokens_per_second_per_accelerator")
+    assert found.certificate.points == 30_965_760
+    assert found.certificate.method == "bounds"
+    assert found.certificate.boxes < 25_000

@@ -321,6 +321,7 @@ class TestFeasible:
         assert (more.batch_size >= 1).all()
         assert found.attrs["targets"] == "total_memory <= 100 GB; feasible"
 
+    @pytest.mark.long
     def test_where_no_device_is_there_is_no_such_target(self):
         found = ServingModel("colocated").solve_for(
             "request_rate", tpot_mean="<= 20 ms", model="Llama3_8B", hardware="H100", num_replicas=1
@@ -347,6 +348,7 @@ class TestNearest:
         "zero_stage": 3,
     }
 
+    @pytest.mark.long(quick=1)
     @pytest.mark.parametrize(("which", "row"), [(None, 0), ("smallest", 0), ("largest", 1)])
     def test_at_a_point(self, which, row):
         model = TrainingMemoryModel("per_operator")

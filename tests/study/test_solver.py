@@ -67,6 +67,7 @@ def test_another_problem_is_not(other):
     assert taken(asked()) is not taken(asked(**other))
 
 
+@pytest.mark.long
 def test_what_is_kept_no_longer_is_freed_without_the_collector_of_cycles(monkeypatch):
     for name in ("BUILDING", "LOADING"):
         monkeypatch.setattr(lazily, name, 0)
@@ -145,6 +146,7 @@ def test_what_is_refused_is_counted_once_on_a_grid(monkeypatch):
     assert other != first
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("seed", [3, 7, 11])
 def test_asked_again_the_answer_and_its_certificate_are_the_same(seed):
     case = random_problem(seed, 20_000)

@@ -61,6 +61,7 @@ def test_a_store_of_another_variant_says_which(tmp_path):
         assert stored.attrs["variant"] == MODEL.sweep(**point).attrs["variant"] == "first_order"
 
 
+@pytest.mark.long(quick=2)
 @pytest.mark.parametrize("points", [None, 40, 7])
 @pytest.mark.parametrize("kind", ["zarr", "nc"])
 def test_equals_the_sweep_in_memory(whole, tmp_path, kind, points):
@@ -75,6 +76,7 @@ def test_blocks_in_memory_equal_the_sweep(whole, points):
     same(swept(block_points=points), whole, roundings=2)
 
 
+@pytest.mark.long
 def test_either_kind_of_store_and_memory_hold_the_same_bits(tmp_path):
     expected = swept(block_points=33)
     for kind in ("zarr", "nc"):
@@ -82,6 +84,7 @@ def test_either_kind_of_store_and_memory_hold_the_same_bits(tmp_path):
             same(found, expected)
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("kind", ["zarr", "nc"])
 def test_resumed_equals_uninterrupted(tmp_path, kind, monkeypatch):
     uninterrupted = swept(block_points=20)
@@ -118,6 +121,7 @@ WEIGHTS = {**POINT, "hardware": "H100", "outputs": ["weights"]}
 PAIRS = linked(tp_size=[1, 2], pp_size=[2, 1])
 
 
+@pytest.mark.long(quick=2)
 @pytest.mark.parametrize(
     ("begun", "other", "part"),
     [
@@ -169,6 +173,7 @@ def test_the_same_axis_typed_in_another_way_is_recognised(tmp_path, monkeypatch)
     MODEL.sweep(**WEIGHTS, seq_len=Q_([1024, 2048], "token"), store=path)
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("most", [None, 4])
 def test_a_derived_argument_that_varies_is_part_of_the_data(tmp_path, monkeypatch, most):
     """Beside the axes it follows from; over the whole grid where those axes are many."""

@@ -86,6 +86,7 @@ def test_the_whole_equals_a_loop_of_solve(grid, whole):
             assert whole["feasible"][place] == solved.feasible
 
 
+@pytest.mark.long(quick=2)
 @pytest.mark.parametrize("kind", ["zarr", "nc"])
 @pytest.mark.parametrize("points", [1000, 60, 25, 12])
 def test_blocks_on_disk_equal_the_whole(grid, template, whole, tmp_path, kind, points):
@@ -240,6 +241,7 @@ def test_many_objectives_in_batches():
     assert sorted(indices.tolist()) == quadratic(values)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("points", rest_long([10_000, 70, 13], quick=1))
 @pytest.mark.parametrize("number", rest_long([3, 1, 2], quick=1))
 def test_the_front_of_a_model(grid, whole, points, number):
@@ -302,6 +304,7 @@ def test_stores_are_plain_data_sets(grid, template, tmp_path):
         xarray.testing.assert_equal(zarr.load(), nc.load())
 
 
+@pytest.mark.long
 def test_chains_are_solved_a_few_at_a_time(monkeypatch):
     """So that there is an estimate, and an interrupted sweep keeps something."""
     computed, whole = [], Grid.arrays

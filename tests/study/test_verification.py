@@ -68,6 +68,7 @@ def test_a_certificate_holds(saved):
     assert sum(shown.boxes.values()) >= boxes["bound"] + boxes["infeasible"] > 0
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize(("how", "conditions"), [({}, ["feasible"]), ({"allow_infeasible": True}, [])])
 def test_that_designs_are_feasible_is_a_condition_of_the_file(tmp_path, how, conditions):
     asked = {name: value for name, value in ASKED.items() if name != "subject_to"}
@@ -107,6 +108,7 @@ def test_what_cannot_be_written_is_refused_before_the_search(named, why, monkeyp
         MEMORY.search(**ASKED, certificate=named)
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("seed", rest_long([*range(0, len(FAMILIES), 4)], quick=2))
 @pytest.mark.parametrize("top", [1, 5])
 def test_every_model(seed, top, monkeypatch, tmp_path):
@@ -238,6 +240,7 @@ def test_a_certificate_of_another_version_is_called_so(changed):
         verify(changed(lambda content: content.update(format="mlsysim certificate 0")))
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("name", rest_long(BAD, quick=2))
 def test_whatever_stands_in_its_place_is_refused_or_taken_on_trust(name, saved, changed):
     """On trust is what the page says: version, seconds, boxes, points evaluated and undefined; and weaker claims."""
@@ -309,6 +312,7 @@ bf16 = "400 TFLOP/s"
 """
 
 
+@pytest.mark.long
 def test_an_entry_of_ones_own_is_looked_up_in_ones_own_catalog(tmp_path):
     path, catalogs = tmp_path / "best.json", []
     for number, size in enumerate((80, 96)):
@@ -344,6 +348,7 @@ def test_a_search_cut_short_has_boxes_that_are_open(saved, tmp_path, monkeypatch
     assert "It is not proven best" in str(shown)
 
 
+@pytest.mark.long
 def test_every_point_is_evaluated_again_where_there_are_few(tmp_path, monkeypatch):
     path = tmp_path / "best.json"
     asked = {**ASKED, "method": "auto", "pp_size": [1, 2, 4, 8], "dp_size": range(1, 34), "batch_size": [64, 128, 256]}

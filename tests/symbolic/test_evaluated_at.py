@@ -215,6 +215,7 @@ def test_it_lowers_and_compares_by_value(at):
 # --- compiled -------------------------------------------------------------------------------------
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("backend", ["numpy", "jax"])
 def test_a_search_equals_a_loop_over_the_system(search, v, queue, backend):
     rng = np.random.default_rng(5)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 import sympy
-from fuzz import rest_long
+from fuzz import rest_long, sampled
 
 from mlsysim.formulas import every_formula
 from mlsysim.symbolic import (
@@ -215,7 +215,7 @@ def test_no_symbol_of_the_vocabulary_leaves_latex_in_its_text():
 
 def test_no_python_name_leaks_into_print():
     """A field's letter stands for every variable; the long name is for code."""
-    for _, formula in every_formula():
+    for _, formula in sampled(every_formula(), lambda each: each[1].id):
         factors, latex = formula.text().split(" = ", 1)[1].split("·"), formula.latex()
         for each in (formula.variable, *formula.inputs):
             if each.latex not in (rf"\mathrm{{{each.name}}}", each.name):

@@ -148,6 +148,7 @@ EXPANDED = [
 ]
 
 
+@pytest.mark.long(quick=2)
 @pytest.mark.parametrize(("model", "output"), EXPANDED)
 def test_an_expanded_output_has_the_value_of_the_system(model, output):
     system = model().system

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from validation import (
+    measured_groups,
     published_collectives,
     published_exchanges,
     published_kernels,
@@ -226,9 +227,20 @@ AREAS: tuple[Area, ...] = (
         Area("products", "KernelModel", (variant,), ("kernel_time",),
              "matrix products, constants fitted without the device",
              lambda checks, variant=variant: published_kernels.errors(published_kernels.left_out(variant)),
-             ("A100", "H100", "H200", "B200"), where={"precision": ["bf16", "fp16", "fp8"]})
+             ("A100", "H100", "H200", "B200"),
+             where={"precision": ["bf16", "fp16", "fp8"], "product_groups": [1, 1]})
         for variant in ("waves", "smooth")
     ),
+    Area("batches_h200", "KernelModel", ("waves",), ("kernel_time",),
+         "products of a batch, constants of dense products on H100", own, ("H100", "H200"), ("cuBLAS_H100",),
+         {"precision": ["bf16", "fp16"], "product_groups": [2, 1024], "group_imbalance": [1, 1]}),
+    Area("experts_h200", "KernelModel", ("waves",), ("kernel_time",),
+         "grouped products of experts, constants fitted without the model", lambda _: measured_groups.left_out(),
+         ("H200",), ("PyTorch_grouped_H200",),
+         {"precision": ["bf16", "fp16"], "product_groups": [2, 1024]}),
+    Area("attention_h200", "KernelModel", ("attention",), ("attention_forward_time", "attention_backward_time"),
+         "attention of FlashAttention 2 and cuDNN, constants of other figures", own, ("H100", "H200"),
+         where={"attention_kernel": ["fa2", "cudnn", "flash"]}),
     Area("nccl_a100", "CollectiveModel", ("all_reduce", "all_gather", "reduce_scatter"), ("collective_time",),
          "rings of NCCL within a node, constants fitted without the class of links", partial(rings, True),
          ("A100", "H100", "H200", "B200"), where={"collective_ranks": [2, 8]}, source=RINGS),

@@ -5,8 +5,10 @@ from validation import (
     counted_operators,
     counted_routing,
     counted_tensors,
+    measured_groups,
     measured_kernels,
     measured_steps,
+    published_attention,
     published_batches,
     published_collectives,
     published_counts,
@@ -25,6 +27,7 @@ from validation import (
     serving_silicon,
     simulated_queue,
     training_peaks,
+    training_steps,
 )
 from validation.checks import Group
 
@@ -41,6 +44,8 @@ GROUPS: tuple[Group, ...] = (
     *counted_routing.GROUPS,
     *published_kernels.GROUPS,
     *measured_kernels.GROUPS,
+    *measured_groups.GROUPS,
+    *published_attention.GROUPS,
     *published_collectives.GROUPS,
     *published_exchanges.GROUPS,
     *published_flops.GROUPS,
@@ -49,6 +54,7 @@ GROUPS: tuple[Group, ...] = (
     *published_servers.GROUPS,
     *serving_silicon.GROUPS,
     *published_steps.GROUPS,
+    *training_steps.GROUPS,
     *measured_steps.GROUPS,
     *published_expert_parallel.GROUPS,
     *published_finetuning.GROUPS,

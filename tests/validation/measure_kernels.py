@@ -1,4 +1,4 @@
-"""Measures products, attention and copies on one CUDA device, and writes a JSON list of rows.
+"""Measures products, batched and grouped ones, attention and copies on one CUDA device, and writes a JSON list of rows.
 
 ``python tests/validation/measure_kernels.py ROWS.json`` needs PyTorch with CUDA and ``nvidia-ml-py``, and
 nothing of mlsysim. A burst is the median of 20 runs with the caches flushed.
@@ -30,6 +30,23 @@ PRODUCTS = (
     *((m, 1536, 2048) for m in (64, 512, 4096, 16384)),
     (4096, 128256, 4096),
 )
+#: Products of a batch, as of heads and of experts: products, rows, columns, inner width.
+BATCHES = (
+    *((512, s, s, 128) for s in (256, 1024, 2048)),
+    *((512, s, 128, s) for s in (256, 1024, 2048)),
+    (512, 1024, 1024, 64), (512, 1, 2048, 128), (64, 4096, 4096, 128), (32, 1024, 1024, 1024),
+    *((128, m, 512, 128) for m in (16, 256, 4096)),
+    *((8, m, 28672, 4096) for m in (16, 256, 4096)),
+    *((32, m, 4096, 7168) for m in (16, 64, 256, 1024)),
+    *((128, m, 1536, 2048) for m in (16, 64, 256, 1024)),
+)  # fmt: skip
+#: Experts of Mixtral, DeepSeek-V3, GPT-OSS 20B and Qwen3-30B: groups, columns, inner width.
+EXPERTS = (
+    (8, 28672, 4096), (8, 4096, 14336), (32, 4096, 7168), (32, 7168, 2048), (32, 5760, 2880), (32, 2880, 2880),
+    (128, 1536, 2048), (128, 2048, 768),
+)  # fmt: skip
+#: Rows of the largest expert over the mean, with rows that lie evenly around it.
+SPREADS = (1.0, 1.5, 2.0, 4.0)
 #: Attention: batch, tokens, heads, heads of keys, head dimension.
 SCORES = (
     *((16384 // s, s, 32, 32, 128) for s in (512, 1024, 2048, 4096, 8192, 16384)),
@@ -124,6 +141,35 @@ def products():
             yield row | (sustained(call, once) if m * n * k >= 2**36 else {})
 
 
+def batches():
+    """Equal products in one launch."""
+    for b, m, n, k in BATCHES:
+        left = torch.randn(b, m, k, device=DEVICE, dtype=torch.bfloat16)
+        right = torch.randn(b, n, k, device=DEVICE, dtype=torch.bfloat16).mT
+        once = burst(partial(torch.bmm, left, right))
+        yield {"kernel": "batch", "groups": b, "m": m, "n": n, "k": k, "burst_s": once}
+
+
+def experts():
+    """Products of groups that differ in rows, in one launch."""
+    for groups, n, k in EXPERTS:
+        right = torch.randn(groups, n, k, device=DEVICE, dtype=torch.bfloat16).mT
+        for mean in (16, 64, 256, 1024, 4096):
+            for spread in SPREADS if mean in (64, 256, 1024) else (1.0,):
+                busy = round(groups * min(1, 2 / spread))
+                middles = (torch.arange(busy) + 0.5) / busy
+                rows = (mean * (max(0, 2 - spread) + min(spread, 2 * spread - 2) * middles)).round().int()
+                rows = torch.cat([rows, torch.zeros(groups - busy, dtype=torch.int32)])
+                rows = rows[torch.randperm(groups, generator=torch.Generator().manual_seed(0))]
+                ends, total = rows.cumsum(0).int().to(DEVICE), int(rows.sum())
+                left = torch.randn(total, k, device=DEVICE, dtype=torch.bfloat16)
+                once = burst(partial(torch._grouped_mm, left, right, offs=ends))
+                yield {
+                    "kernel": "experts", "groups": groups, "m": total, "n": n, "k": k, "imbalance": spread,
+                    "burst_s": once,
+                }  # fmt: skip
+
+
 def attention():
     """Attention of prompts forward and back, by PyTorch's FlashAttention 2 and by cuDNN."""
     backends = {"fa2": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION}
@@ -195,7 +241,7 @@ def main(path):
     pynvml.nvmlInit()
     about = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda}
     rows = []
-    for measured in (products, attention, copies, readings):
+    for measured in (products, batches, experts, attention, copies, readings):
         try:
             for row in measured():
                 rows.append(row)

@@ -217,3 +217,86 @@ GROUPS: tuple[Group, ...] = tuple(
     )
     for device in LINKS
 )
+
+#: Bytes and microseconds of an all-reduce among 2 x 8 H100 on GPUDirect-TCPXO, out of place.
+TWO_NODES = (
+    (8, 135.8), (16, 123.2), (32, 123.3), (64, 123.4), (128, 123.0), (256, 123.6), (512, 126.6), (1024, 147.1),
+    (2048, 125.8), (4096, 126.9), (8192, 131.6), (16384, 138.6), (32768, 155.2), (65536, 159.4), (131072, 159.3),
+    (262144, 167.1), (524288, 174.2), (2**20, 203.2), (2**21, 254.0), (2**22, 364.6), (2**23, 571.9), (2**24, 977.6),
+    (2**25, 1059.9), (2**26, 1261.6), (2**27, 1652.2), (2**28, 2360.9), (2**29, 3817.5), (2**30, 6759.0),
+    (2**31, 12646.0), (2**32, 24361.0), (2**33, 47535.0),
+)  # fmt: skip
+#: GB/s of the bus that NVIDIA/nccl#1455 prints for 2 to 4 GiB, by ranks: where the switches of a node reduce.
+SWITCHES = {2: 367.5, 3: 367.5, 4: 367.5, 5: 420.0, 6: 440.0, 7: 460.0, 8: 480.0}
+#: Device, ranks, bytes and microseconds of RCCL.
+RCCL = (
+    ("MI300X", 8, 2**24, 149.9), ("MI300X", 8, 2**26, 432.5), ("MI300X", 8, 2**28, 1540.4),
+    ("MI300X", 8, 2**30, 5990.7), ("MI300X", 8, 2**33, 47617.0), ("MI325X", 8, 2**33, 47217.0),
+    ("MI300X", 16, 2**33, 45224.0), ("MI325X", 16, 2**33, 46123.0), ("MI325X", 32, 2**33, 47563.0),
+    ("MI325X", 64, 2**33, 48321.0), ("MI355X", 16, 2**30, 5525.0), ("MI355X", 16, 2**33, 43643.0),
+)  # fmt: skip
+
+
+def all_reduce(ranks: int, size: float, **where: Any) -> Any:
+    """One all-reduce of so many bytes."""
+    return CollectiveModel("all_reduce").solve(collective_ranks=ranks, message_bytes=size / 1e6, **where)
+
+
+def two_nodes() -> list[Check]:
+    """Both protocols of a fabric, by constants that were calibrated on these rows."""
+    return [
+        Check(f"{size:,} B", us, all_reduce(16, size, fleet="A3_Mega_16", stack="NCCL_H100")
+              .collective_time.to("us").magnitude, 0.151, "us")
+        for size, us in TWO_NODES
+    ]  # fmt: skip
+
+
+def switches() -> list[Check]:
+    """The faster of a ring and the switches of a node, by a stack that was calibrated on other rows."""
+    return [
+        Check(f"{ranks} ranks, 4 GiB", bus, all_reduce(ranks, 2**32, node="DGX_H100", stack="NCCL_H100")
+              .bus_bandwidth.to("GB/s").magnitude, 0.09, "GB/s", missed=TWO if ranks == 2 else "")
+        for ranks, bus in SWITCHES.items()
+    ]  # fmt: skip
+
+
+def meshes() -> list[Check]:
+    """Rings over the links of a mesh, and over several nodes."""
+    return [
+        Check(f"{device}, {ranks} ranks, {size:,} B", us / 1e3,
+              all_reduce(ranks, size, node=f"HGX_{device}", fabric="RoCE_400G", stack="RCCL_MI300X")
+              .collective_time.to("ms").magnitude, 0.05 if ranks == 8 else 0.14, "ms")
+        for device, ranks, size, us in RCCL
+    ]  # fmt: skip
+
+
+GROUPS += (
+    Group(
+        "nccl_two_nodes",
+        "Collectives: NCCL over two nodes on TCP",
+        "All-reduces among 16 H100 of two A3 Mega. Latency of the fabric, rate of short messages and start of long "
+        "ones were calibrated on these rows; the factor of two nodes, ports and links were not. 15%.",
+        "lessizzmore/create-a3mega-ztan-fork",
+        two_nodes,
+        spreads=lambda: [
+            Spread("`Systems.Fabrics.GPUDirect_TCPXO`, calibrated here", [check.error for check in two_nodes()], 0.06)
+        ],
+    ),
+    Group(
+        "nccl_switches",
+        "Collectives: NCCL in the switches of a node",
+        "Bus bandwidth of an all-reduce by number of ranks; nothing was fitted on these rows. 9%.",
+        "NVIDIA/nccl, issue 1455",
+        switches,
+        summary=True,
+    ),
+    Group(
+        "rccl_meshes",
+        "Collectives: RCCL on AMD's meshes",
+        "All-reduces of one to eight nodes; nothing was fitted on these rows, the share of a link is AMD's own. 5% in "
+        "a node, 14% between nodes.",
+        "hisohara/ai-scripts",
+        meshes,
+        summary=True,
+    ),
+)

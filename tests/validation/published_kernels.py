@@ -15,6 +15,8 @@ HERE = Path(__file__)
 PRODUCTS: dict[str, Any] = json.loads(HERE.with_name("gemm.json").read_text(encoding="utf-8"))
 #: Milliseconds of the operations of a Llama 2 70B layer on H100, per ranks and tokens.
 LAYER: list[dict[str, float]] = json.loads(HERE.with_name("vidur.json").read_text(encoding="utf-8"))
+#: Rows, columns, inner width and TFLOP/s of products on GB200, by format.
+GB200: dict[str, Any] = json.loads(HERE.with_name("gemm_gb200.json").read_text(encoding="utf-8"))
 WIDTH, INNER, HEADS, KV, HEAD = 8192, 28672, 64, 8, 128
 #: What a refit of the constants of a product looks at, and of the quantising of activations.
 ENERGY, MEMORY, LAUNCH = np.linspace(0.10, 0.30, 21), np.linspace(0.76, 1.0, 25), np.linspace(2, 6, 17)
@@ -23,6 +25,8 @@ QUANTISING = np.linspace(4, 18, 29)
 CACHED = "what the kernel before has just written is still in the cache"
 FIXED = "short kernels take a microsecond or two, less than the launch we assume"
 NORM = "the kernel of this profile reaches a third of the memory bandwidth"
+SLOWER = "short products at 4 bit take longer than at 8 bit, which no ceiling explains"
+BURST = "the run ends before power holds it down: twice as wide it reaches a quarter less"
 MISSED = {"input_layernorm": NORM, "add": FIXED, "mlp_act": CACHED}
 
 
@@ -164,6 +168,39 @@ def spreads() -> list[Spread]:
     return found
 
 
+@cache
+def on_gb200() -> tuple[tuple[str, tuple[int, ...], float, float], ...]:
+    """Format, shape, their rate and ours."""
+    model, found = KernelModel(), []
+    for precision in ("fp8", "nvfp4"):
+        for m, n, k, theirs in GB200[precision]:
+            solved = model.solve(
+                hardware="GB200", stack="cuBLAS_B200", precision=precision, product_rows=m, product_columns=n,
+                product_inner=k, dynamic_quantization=False,
+            )  # fmt: skip
+            found.append((precision, (m, n, k), theirs, solved.canonical("kernel_rate") / 1e12))
+    return tuple(found)
+
+
+def gb200() -> list[Check]:
+    """Every shape."""
+    found = []
+    for precision, (m, n, k), theirs, ours in on_gb200():
+        error = ours / theirs - 1
+        why = "" if abs(error) <= 0.25 else SLOWER if error > 0 else BURST
+        fitted = precision == "nvfp4" and k >= 16384
+        found.append(Check(f"{precision}, {m} x {n} x {k}", theirs, ours, 0.25, "TFLOP/s", None, why, fitted))
+    return found
+
+
+def gb200_spreads() -> list[Spread]:
+    """By format."""
+    return [
+        Spread(precision, [ours / theirs - 1 for each, _, theirs, ours in on_gb200() if each == precision], allowed)
+        for precision, allowed in (("fp8", 0.08), ("nvfp4", 0.35))
+    ]
+
+
 def layer() -> list[Check]:
     """The worst of all ranks and numbers of tokens, per kernel without products."""
     model, found = KernelModel("elementwise"), []
@@ -193,6 +230,15 @@ GROUPS: tuple[Group, ...] = (
         products,
         beside="Entry",
         spreads=spreads,
+    ),
+    Group(
+        "products_gb200",
+        "Kernels: matrix products on GB200 at 8 and 4 bit",
+        "17 products of Azure by the entry of B200, nothing fitted but that an operation at 4 bit takes half the "
+        "energy, which is of the two largest. 25%.",
+        "Azure, AI-benchmarking-guide, ND GB200 v6",
+        gb200,
+        spreads=gb200_spreads,
     ),
     Group(
         "kernels_vidur",

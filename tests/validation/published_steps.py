@@ -9,9 +9,18 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from validation.calibrate_steps import CALIBRATED, calibrated_on
 from validation.checks import Check, Group, spread
-from validation.step_rows import ROWS, measured, name, published, seconds, seconds_along, stack_of
+from validation.step_rows import (
+    CALIBRATED,
+    ROWS,
+    calibrated_on,
+    measured,
+    name,
+    published,
+    seconds,
+    seconds_along,
+    stack_of,
+)
 
 UNITS = {"s": "s", "tps": "token/s", "TFLOPS": "TFLOP/s"}
 USED = {row for stack in CALIBRATED for row in calibrated_on(stack)}

@@ -26,6 +26,13 @@ RECIPES = {
     "Megatron_gpt_oss_120B_H100": "megatron_bridge GPTOSS h100",
 }
 
+#: For each stack its values that one row says: argument, rows (the median where there are several), limits of the
+#: search. Each is found with the others as the catalog has them.
+CALIBRATED: dict[str, tuple[tuple[str, tuple[str, ...], float, float], ...]] = {
+    "DeepSpeed_A100": (("fabric_efficiency", ("narayanan2 ZeRO-3 174.6B 1536",), 0.02, 0.9),),
+    "torchtitan_async_H100": (("tp_overlap", ("torchtitan 70B 256 asyncTP fp8",), 0.0, 1.0),),
+    "torchtitan_H20": (("efficiency", ("llama4_ep EP=1",), 0.2, 1.0),),
+}
 _PORTS = {"fabric_bandwidth": "400 Gbit/s", "fabric_latency": "10 us"}
 _HOPPER = {"node_bandwidth": "450 GB/s", "node_latency": "2 us", **_PORTS}
 #: Where a row ran, as arguments: a cluster of the catalog, or a device of it with the ports of its node.
@@ -94,6 +101,11 @@ _LATENT = ("q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim"
 def name(row: dict[str, Any]) -> str:
     """Group and case."""
     return f"{row['group']} {row['name']}"
+
+
+def calibrated_on(stack: str) -> set[str]:
+    """Rows that single values of a stack come from."""
+    return {row for _, rows, *_ in CALIBRATED.get(stack, ()) for row in rows}
 
 
 def stack_of(row: dict[str, Any]) -> str:

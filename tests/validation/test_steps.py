@@ -1,9 +1,11 @@
 """Software stacks of training steps give the rows they were calibrated on, and errors stay where they are printed."""
 
+import numpy as np
 import pytest
-from validation.calibrate_steps import BY_NAME, CALIBRATED
+from validation.calibrate_steps import BY_NAME
 from validation.published_steps import DENSE, experts_left_out, speed_errors, spread
-from validation.step_rows import name, seconds, speed_error, stack_of
+from validation.step_rows import CALIBRATED, name, seconds, speed_error, stack_of
+from validation.training_steps import FAMILIES, SAMPLE, WHOLE, drawn, errors, orders, rows, spreads, worse
 
 SINGLE = [(stack, rows[0]) for stack, values in CALIBRATED.items() for _, rows, *_ in values if len(rows) == 1]
 
@@ -33,3 +35,39 @@ def test_steps_that_the_host_binds():
 def test_steps_with_experts():
     """Values of experts come from later editions of Megatron-Bridge than these rows."""
     assert spread(error for row, error in experts_left_out().items() if row.startswith("megatron_bridge"))[0] < 0.06
+
+
+def medians(whole):
+    return {each.what: each.median for each in spreads(whole)}
+
+
+def test_every_family_is_in_the_sample_and_layouts_are_in_order():
+    assert all(errors(family, False, True) for family in FAMILIES)
+    assert len(rows(False)) < 130
+    assert medians(False)["Dense, with stacks"] < 0.05
+    assert np.mean(orders(False, "vtrain_single")) >= 0.7
+    assert orders(False, "moe zoo layouts")[0] >= 0.7
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not WHOLE.exists(), reason="its rows are not here")
+def test_all_rows_that_were_shown():
+    found = medians(True)
+    assert found["Dense, with stacks"] < 0.05
+    assert found["Experts of Megatron-Bridge, with stacks"] < 0.06
+    assert found["MaxText, with stacks"] < 0.04
+    assert found["vTrain, up to eight A100: stack"] < 0.09
+    assert found["All, with defaults"] < 0.11
+    # Without the 720 rows of vTrain's nodes, of which TPUs are a tenth.
+    assert found["All but vTrain's nodes, with defaults"] < 0.1115
+    assert np.mean(orders(True, "vtrain_single")) >= 0.83
+    assert orders(True, "moe zoo layouts")[0] >= 0.7
+    assert len(worse()) <= 6
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not WHOLE.exists(), reason="its rows are not here")
+def test_the_sample_is_drawn_from_all_rows():
+    whole = drawn()
+    for each, table in SAMPLE["sets"].items():
+        assert table["rows"] == whole[each]["rows"], each

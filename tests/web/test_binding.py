@@ -9,7 +9,7 @@ from fuzz import rest_long, tries
 from study.points import POINTS
 from web.node import has_node, run
 
-from mlsysim import IterationModel, ServingModel, formatting
+from mlsysim import DistributedModel, IterationModel, ServingModel, formatting
 from mlsysim.backends.javascript import Functions
 from mlsysim.catalog import Entry
 from mlsysim.cli.words import typed_text
@@ -83,6 +83,7 @@ def asked(model, variant, typed):
     return found.values, ""
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("kind", rest_long(every_model(), quick=2), ids=lambda kind: kind.__name__)
 def test_what_is_typed_is_read_and_refused_as_python_does(kind, functions, tmp_path):
     printed = PrintedModel(kind, functions)
@@ -113,6 +114,7 @@ def test_what_is_typed_is_read_and_refused_as_python_does(kind, functions, tmp_p
     assert accepted > len(jobs) / 20
 
 
+@pytest.mark.long(quick=2)
 @pytest.mark.parametrize(
     ("kind", "variant", "changed"),
     [
@@ -122,10 +124,18 @@ def test_what_is_typed_is_read_and_refused_as_python_does(kind, functions, tmp_p
         (IterationModel, "iteration", {"hardware": "H100_PCIe", "fleet": "SuperPOD_H100"}),
         (ServingModel, "colocated", {"rent": "RunPod_A100"}),
         pytest.param(ServingModel, "colocated", {"rent": "RunPod_H100"}, marks=pytest.mark.long),
+        pytest.param(
+            DistributedModel,
+            "per_operator",
+            {"efficiency": "0.5", "attention_efficiency": "0.4", "tdp": "500 W", "memory_capacity": "90 GB"},
+            marks=pytest.mark.long,
+        ),
         pytest.param(ServingModel, "colocated", {"rent": "RunPod_H100", "hardware": "GB200"}, marks=pytest.mark.long),
     ],
 )
-def test_devices_bring_what_stands_beside_them(kind, variant, changed, functions, tmp_path):
+def test_devices_bring_what_stands_beside_them_and_give_way_to_what_is_typed(
+    kind, variant, changed, functions, tmp_path
+):
     printed = PrintedModel(kind, functions)
     typed = {name: text_of(value) for name, value in kind.example.items() if name != "stack"} | changed
     (tmp_path / "jobs.json").write_text(json.dumps([(variant, typed)]))
@@ -219,6 +229,7 @@ console.log(JSON.stringify(jobs.map(([variant, typed]) => {
 """
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("kind", rest_long(every_model(), quick=4), ids=lambda kind: kind.__name__)
 def test_a_page_says_on_what_its_answer_rests_as_the_command_line_does(kind, functions, tmp_path):
     printed = PrintedModel(kind, functions)

@@ -21,6 +21,7 @@ console.log(JSON.stringify(notes(DATA, variant, typed, evaluated(DATA, variant, 
 LLAMA = {"model": "Llama3_8B", "hardware": "H100", "precision": "bf16"}
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize(
     ("model", "variant", "typed", "said"),
     [

@@ -8,7 +8,6 @@ from math import inf
 from pathlib import Path
 
 import pytest
-from fuzz import rest_long
 from tex.renderers import INSTALLED as TEX
 from typer.testing import CliRunner
 from web.chromium import PHONE, installed, seen_by
@@ -85,7 +84,7 @@ def fine(found, width):
         assert seen["curve"] == 1
 
 
-@pytest.mark.parametrize("kind", rest_long(every_model(), quick=2), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", every_model(), ids=lambda kind: kind.__name__)
 def test_a_page_answers_what_is_typed(kind, browsed):
     page = calculator(kind)
     assert len(page.encode()) < LARGEST

@@ -57,13 +57,19 @@ class Basis:
         """The assumptions of the outputs that have a value, and are used in something that is not zero."""
         has, known = {*self.result.input_names}, assumed(self.result.model, self.outputs)
         used = used_in(self.result.model.system)
-        known = [name for name in known if name in has and not self._is_setting(name)]
+        known = [name for name in known if name in has and not self._is_setting(name) and name not in self._replaced]
         return [name for name in known if any(map(self._is_there, used.get(name, (name,))))]
 
     def _is_setting(self, name: str) -> bool:
         """Tell whether an assumption is no share, and a default of the model or what was typed in its place."""
         typed = name in self.result.model.defaults and isinstance(self.result.origin(name), str)
         return typed and not is_share(name)
+
+    @cached_property
+    def _replaced(self) -> set[str]:
+        """Shares that a law says, all of whose inputs are known; and laws whose share holds."""
+        known = {name for name in self.result.input_names if self.result.canonical(name) != 0}
+        return {share if known.issuperset(law) else law[0] for share, law in Stack.laws.items()}
 
     def _is_there(self, name: str) -> bool:
         return name not in self.result or self.result.canonical(name) != 0
@@ -75,6 +81,8 @@ class Basis:
 
     def _origin(self, name: str) -> str:
         result, origin = self.result, self.result.origin(name)
+        if result.model.follows.get(name) in result and origin == f"derived: {result.model.follows[name]}":
+            return self._origin(result.model.follows[name])
         value = origin.origin if isinstance(origin, FromRecipe) else origin
         if not isinstance(value, Sourced) or (isinstance(origin, FromRecipe) and not origin.entry):
             return "recipe" if isinstance(origin, FromRecipe) else str(origin)
@@ -145,7 +153,7 @@ class Basis:
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         entry = next((entry for entry in self.result.entries.values() if isinstance(entry, Stack)), None)
-        values = {name: plain(variable_of(name), self.result.canonical(name))["value"] for name in self.shares}
+        values = {name: plain(variable_of(name), self.result.canonical(name)) for name in self.shares}
         errors = {
             name: {"measured": True, **error.to_dict()}
             if isinstance(error, ExpectedError)
@@ -158,7 +166,10 @@ class Basis:
                 stack: {name: plain(variable_of(name), value) for name, value in given.items()}
                 for stack, given in self.by_stack.items()
             },
-            "shares": {name: {"value": values[name], "source": source} for name, source in self.shares.items()},
+            "shares": {
+                name: {**{part: each for part, each in values[name].items() if each != ""}, "source": source}
+                for name, source in self.shares.items()
+            },
             "expected_errors": errors,
             "differs_along": {name: list(axes) for name, axes in self.differs.items() if axes},
         }
@@ -266,8 +277,8 @@ def numbers(model: DeclaredModel, outputs: Iterable[str] = ()) -> tuple[str, ...
 
 
 def is_share(name: str) -> bool:
-    """Tell whether an input is an efficiency, or the share of one time that another hides."""
-    return name.endswith(DECIDING) and not variable_of(name).domain.is_flag
+    """Tell whether an input is an efficiency or says it by a law, or the share of one time that another hides."""
+    return name in Stack.gives_way or (name.endswith(DECIDING) and not variable_of(name).domain.is_flag)
 
 
 def _looked_at(model: DeclaredModel, arguments: Mapping[str, Any]) -> Iterator[tuple[str, int]]:

@@ -20,7 +20,7 @@ NO_STACK = "Generic"
 #: Why no error is known where something of the kind was measured.
 UNLIKE = "what was measured is unlike this result"
 #: Numbers of devices, which a fleet has beside the constants of its devices.
-COUNTS = ("fleet_size", "accelerators_per_node", "accelerators_per_pod")
+COUNTS = ("fleet_size", "accelerators_per_node", "accelerators_per_segment", "accelerators_per_pod")
 
 
 @dataclass(frozen=True)
