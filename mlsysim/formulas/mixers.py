@@ -1028,7 +1028,7 @@ cross_work = Formula(
 )
 
 #: Numbers of a chunk that products of matrices make per token and head: of pairs, and of the state.
-_pairs = Q_st * (when(delta > 0, 3, 1) * N_st + when(delta > 0, 2, 1) * D_st) / token
+_in_chunk = Q_st * (when(delta > 0, 3, 1) * N_st + when(delta > 0, 2, 1) * D_st) / token
 _states = when(delta > 0, 3, 2) * N_st * D_st
 
 scan_work = Formula(
@@ -1036,7 +1036,7 @@ scan_work = Formula(
     L_st
     * (
         2 * flop * C_st * K_st / token
-        + when(Q_st > 0, 2 * flop * H_st * (_pairs + _states) / token, gamma_st * H_st * N_st * D_st)
+        + when(Q_st > 0, 2 * flop * H_st * (_in_chunk + _states) / token, gamma_st * H_st * N_st * D_st)
     ),
     title="Arithmetic of recurrent mixers beside their products, per token",
     source=Source("dao2024", "section 6"),
