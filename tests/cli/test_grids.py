@@ -73,6 +73,7 @@ def test_a_small_grid_is_a_table_with_a_row_per_point(run):
     assert max(map(len, lines)) <= 100
 
 
+@pytest.mark.long
 def test_points_that_do_not_fit_are_told_under_the_table(run):
     done = run("sweep", "memory", *LLAMA, "zero_stage=3", "batch_size=8,64")
     assert "1 of 2 points is not feasible; the first: total_memory, 118.2 GB, exceeds usable_memory, 85.06 GB" in (
@@ -266,6 +267,7 @@ def test_what_is_not_feasible_is_left_out_and_counted(run):
     assert "left out: 2 (--allow-infeasible keeps them)" in " ".join(front.stdout.split())
 
 
+@pytest.mark.long
 def test_notes_of_a_grid_are_printed(run):
     words = ("memory", "model=Llama3_8B", "hardware=H100", "batch_size=8", "seq_len=4096,16384")
     said = "1 of 2 points: seq_len is longer than the positions of Llama3_8B (8,192)"

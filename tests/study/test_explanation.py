@@ -234,6 +234,7 @@ def test_every_formula_is_explained_and_no_line_is_long(result):
     assert typeset.count("<details open>") == 1
 
 
+@pytest.mark.long
 def test_an_extreme_has_its_numbers_in_the_order_of_its_equation():
     layout = {"fleet": "SuperPOD_H100", "batch_size": 2048, "seq_len": 4096, "gradient_accumulation_steps": 8}
     found = DistributedModel().solve("Llama3_8B", **layout, zero_stage=2)

@@ -16,9 +16,9 @@ from mlsysim.figures import drawn
 from mlsysim.inputs.binding import GIVEN
 from mlsysim.jsontext import JsonAnswer
 from mlsysim.study.results.decomposition import Cause, Decomposition, Side
-from mlsysim.study.results.display import as_text, plain, presented
+from mlsysim.study.results.display import amounts, as_text, plain, presented
 from mlsysim.study.results.result import Result
-from mlsysim.symbolic import Variable, variable_of
+from mlsysim.symbolic import variable_of
 from mlsysim.symbolic.printing.text import symbol_text
 from mlsysim.tracebacks import at_the_call
 
@@ -145,7 +145,7 @@ class Comparison(JsonAnswer):
     @property
     def difference(self) -> Any:
         """The difference of the output: the second result less the first."""
-        return _amount(variable_of(self.output), self._parts.difference)
+        return amounts(variable_of(self.output), float(self._parts.difference))
 
     @at_the_call
     def of(self, output: str) -> Comparison:
@@ -171,7 +171,7 @@ class Comparison(JsonAnswer):
         before, after = map(float, known)  # type: ignore[arg-type]
         change = 0.0 if before == after else after - before
         ratio = after / before if before and math.isfinite(before) else None
-        return Row(name, seen[0], seen[1], _amount(variable, change), ratio)
+        return Row(name, seen[0], seen[1], amounts(variable, change), ratio)
 
     def _terms(self, parts: Mapping[Cause, float]) -> tuple[Term, ...]:
         whole, variable = self._parts.difference, variable_of(self.output)
@@ -179,7 +179,7 @@ class Comparison(JsonAnswer):
         for cause, amount in sorted(parts.items(), key=lambda part: -abs(part[1])):
             seen = [self._at(each, cause) for each in self.results]
             share = amount / whole if whole else math.nan
-            found.append(Term(self._name(cause), self._kind(cause), _amount(variable, amount), share, *seen))
+            found.append(Term(self._name(cause), self._kind(cause), amounts(variable, amount), share, *seen))
         return tuple(found)
 
     def _name(self, cause: Cause) -> str:
@@ -255,8 +255,8 @@ class Comparison(JsonAnswer):
             return {"first": cells[0], "second": cells[1]}
 
         def parts(terms: tuple[Term, ...]) -> list[dict[str, Any]]:
-            amounts = [float(units.magnitude(each.difference)) for each in terms]
-            told = zip(terms, amounts, strict=True)
+            shown = [float(units.magnitude(each.difference)) for each in terms]
+            told = zip(terms, shown, strict=True)
             return [{"name": each.name, "kind": each.kind, "value": value, "share": each.share} for each, value in told]
 
         variable = variable_of(self.output)
@@ -393,12 +393,6 @@ def compare(first: Result, second: Result, output: str | None = None) -> Compari
         if not math.isfinite(each.canonical(output)):
             raise InputError("output", output, f"is infinite by {each.model!r}, and has no difference")
     return Comparison(first, second, output)
-
-
-def _amount(variable: Variable, canonical: float) -> Any:
-    """A difference in the unit of a variable; of whole numbers it may be a part of one."""
-    amount = float(units.from_canonical(canonical, variable.unit))
-    return amount if variable.named_unit or not variable.dimension else units.Q_(amount, units.unit(variable.unit))
 
 
 def _text(amount: Any) -> str:
