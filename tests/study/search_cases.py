@@ -79,6 +79,8 @@ FAMILIES = (
     ("MemoryExpansionModel", "offloaded_by_share", TIERED, (*STEP, "design", *SHARES)),
     *(("KernelModel", law, PRODUCT, KERNEL) for law in ("waves", "smooth", "roofline")),
     ("KernelModel", "elementwise", {"hardware": "H100", "kernel_bytes": "100 MB"}, ("kernel_bytes", *KERNEL)),
+    ("KernelModel", "attention", {"hardware": "H100", "heads": 32, "head_dim": 128, "seq_len": 4096},
+     ("batch_size", "seq_len", "heads", "head_dim", "attention_kernel")),
     *(
         ("CollectiveModel", kind, {**GROUP, "message_bytes": "64 MiB"}, RANKS)
         for kind in ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")

@@ -53,7 +53,7 @@ def test_intervals_end_where_the_two_times_are_equal(line):
 def test_a_boundary_in_closed_form(line):
     (boundary,) = line.boundaries
     assert boundary.axis.name == "product_rows"
-    assert boundary.text().startswith("m_k = q_w·F·η·n_k·k_k/(")
+    assert boundary.text().startswith("m_k = q_w·F·η·n_k·k_k·E_got/(")
     assert "m_{" in boundary.latex()
     assert boundary.here == f"product_rows = {boundary.points[0, 0]:.1f}"
 
