@@ -897,12 +897,16 @@ class _ServingInputs(TypedDict, total=False):
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
+    torus_axes: float | str | Quantity[Any]
     tdp: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
+    accelerators_per_segment: float | str | Quantity[Any]
     fabric_bandwidth: float | str | Quantity[Any]
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
+    low_latency_bandwidth: float | str | Quantity[Any]
+    bulk_start: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
     expert_efficiency: float | str | Quantity[Any]
     weight_only_expert_efficiency: float | str | Quantity[Any]
@@ -953,6 +957,7 @@ class _ServingResult(Result):
     accelerators_per_pod: float
     accelerators_per_prefill_worker: float
     accelerators_per_replica: float
+    accelerators_per_segment: float
     acceptance_rate: float
     activation_time: Quantity[Any]
     active_experts_per_token: float
@@ -987,6 +992,7 @@ class _ServingResult(Result):
     between_stopping_prompts: float
     bidirectional: float
     blockless_layers: float
+    bulk_start: Quantity[Any]
     bunch_size: Quantity[Any]
     burst_prompts: float
     burst_stall: Quantity[Any]
@@ -1314,6 +1320,7 @@ class _ServingResult(Result):
     lora_time: Quantity[Any]
     lora_zipf: float
     lost_bunch_share: float
+    low_latency_bandwidth: Quantity[Any]
     matched_goodput_per_accelerator: Quantity[Any]
     max_loras: float
     max_num_batched_tokens: Quantity[Any]
@@ -1561,6 +1568,7 @@ class _ServingResult(Result):
     tokens_per_rank: Quantity[Any]
     tokens_per_second: Quantity[Any]
     tokens_per_second_per_accelerator: Quantity[Any]
+    torus_axes: float
     total_cost: Quantity[Any]
     touched_expert_weights: float
     touched_lora_parameters: float
@@ -2111,11 +2119,15 @@ class _IterationInputs(TypedDict, total=False):
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
+    torus_axes: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
+    accelerators_per_segment: float | str | Quantity[Any]
     fabric_bandwidth: float | str | Quantity[Any]
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
+    low_latency_bandwidth: float | str | Quantity[Any]
+    bulk_start: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
     expert_efficiency: float | str | Quantity[Any]
     weight_only_expert_efficiency: float | str | Quantity[Any]
@@ -2158,6 +2170,7 @@ class _IterationInputs(TypedDict, total=False):
 class _IterationResult(Result):
     accelerators_per_node: float
     accelerators_per_pod: float
+    accelerators_per_segment: float
     activation_time: Quantity[Any]
     active_experts_per_token: float
     adapted_attention_edges: float
@@ -2174,6 +2187,7 @@ class _IterationResult(Result):
     attention_sinks: float
     bidirectional: float
     blockless_layers: float
+    bulk_start: Quantity[Any]
     busy_stages: float
     c10_lora_log_rank: float
     c10_loras: float
@@ -2363,6 +2377,7 @@ class _IterationResult(Result):
     lora_target_modules: str
     lora_time: Quantity[Any]
     lora_zipf: float
+    low_latency_bandwidth: Quantity[Any]
     max_batch_size: Quantity[Any]
     max_loras: float
     max_num_batched_tokens: Quantity[Any]
@@ -2495,6 +2510,7 @@ class _IterationResult(Result):
     switch_reduces: float
     tied_embeddings: float
     tokens_per_rank: Quantity[Any]
+    torus_axes: float
     touched_expert_weights: float
     touched_lora_parameters: float
     tp_all_reduce_time: Quantity[Any]
@@ -2563,8 +2579,10 @@ class _MoERoutingInputs(TypedDict, total=False):
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
+    accelerators_per_segment: float | str | Quantity[Any]
     node_bandwidth: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
+    torus_axes: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
     fleet_size: float | str | Quantity[Any]
     fabric_efficiency: float | str | Quantity[Any]
@@ -2574,6 +2592,7 @@ class _MoERoutingInputs(TypedDict, total=False):
 class _MoERoutingResult(Result):
     accelerators_per_node: float
     accelerators_per_pod: float
+    accelerators_per_segment: float
     activation_checkpointing: str
     active_experts_per_token: float
     active_parameter_multiplier: float
@@ -2640,6 +2659,7 @@ class _MoERoutingResult(Result):
     step_dispatch_bytes: Quantity[Any]
     token_dispatch_bytes: Quantity[Any]
     tokens_per_rank: Quantity[Any]
+    torus_axes: float
 class MoERoutingModel(_MoERoutingModel):
     def solve(self, model: str | _catalog.SparseTransformerWorkload = ..., fleet: str | _catalog.Fleet = ..., **inputs: Unpack[_MoERoutingInputs]) -> _MoERoutingResult: ...  # type: ignore[override]
     def function(self, outputs: Any, *entries: Any, check: bool = ..., **inputs: Any) -> _PureFunction: ...  # type: ignore[override]
@@ -2822,13 +2842,17 @@ class _DistributedInputs(TypedDict, total=False):
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
+    torus_axes: float | str | Quantity[Any]
     tdp: float | str | Quantity[Any]
     fleet_size: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
+    accelerators_per_segment: float | str | Quantity[Any]
     fabric_bandwidth: float | str | Quantity[Any]
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
+    low_latency_bandwidth: float | str | Quantity[Any]
+    bulk_start: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
     step_flop_energy: float | str | Quantity[Any]
     expert_product_ratio: float | str | Quantity[Any]
@@ -2868,6 +2892,7 @@ class _DistributedResult(Result):
     accelerators: float
     accelerators_per_node: float
     accelerators_per_pod: float
+    accelerators_per_segment: float
     activation_checkpointing: str
     activation_dtype: str
     activation_offload: float
@@ -2918,6 +2943,7 @@ class _DistributedResult(Result):
     blockless_layers: float
     bubble_fraction: float
     bubble_time: Quantity[Any]
+    bulk_start: Quantity[Any]
     busy_share: float
     capacity_factor: float
     captured_share: float
@@ -3206,6 +3232,7 @@ class _DistributedResult(Result):
     loss_kernel: str
     loss_memory: Quantity[Any]
     loss_time: Quantity[Any]
+    low_latency_bandwidth: Quantity[Any]
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
@@ -3423,6 +3450,7 @@ class _DistributedResult(Result):
     tokens_per_rank: Quantity[Any]
     tokens_per_second: Quantity[Any]
     tokens_per_second_per_accelerator: Quantity[Any]
+    torus_axes: float
     total_memory: Quantity[Any]
     tp_all_reduce_time: Quantity[Any]
     tp_bandwidth: Quantity[Any]
@@ -3663,13 +3691,17 @@ class _ExpertParallelInputs(TypedDict, total=False):
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
+    torus_axes: float | str | Quantity[Any]
     tdp: float | str | Quantity[Any]
     fleet_size: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
+    accelerators_per_segment: float | str | Quantity[Any]
     fabric_bandwidth: float | str | Quantity[Any]
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
+    low_latency_bandwidth: float | str | Quantity[Any]
+    bulk_start: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
     step_flop_energy: float | str | Quantity[Any]
     expert_product_ratio: float | str | Quantity[Any]
@@ -3711,6 +3743,7 @@ class _ExpertParallelResult(Result):
     accelerators: float
     accelerators_per_node: float
     accelerators_per_pod: float
+    accelerators_per_segment: float
     accumulated_weights: Quantity[Any]
     activation_checkpointing: str
     activation_dtype: str
@@ -3774,6 +3807,7 @@ class _ExpertParallelResult(Result):
     break_even_tokens: Quantity[Any]
     bubble_fraction: float
     bubble_time: Quantity[Any]
+    bulk_start: Quantity[Any]
     busy_share: float
     capacity_factor: float
     captured_share: float
@@ -4085,6 +4119,7 @@ class _ExpertParallelResult(Result):
     loss_memory: Quantity[Any]
     loss_pool: Quantity[Any]
     loss_time: Quantity[Any]
+    low_latency_bandwidth: Quantity[Any]
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
@@ -4315,6 +4350,7 @@ class _ExpertParallelResult(Result):
     tokens_per_rank: Quantity[Any]
     tokens_per_second: Quantity[Any]
     tokens_per_second_per_accelerator: Quantity[Any]
+    torus_axes: float
     total_memory: Quantity[Any]
     tp_all_reduce_time: Quantity[Any]
     tp_bandwidth: Quantity[Any]
@@ -4640,14 +4676,18 @@ class _EconomicsInputs(TypedDict, total=False):
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
+    torus_axes: float | str | Quantity[Any]
     tdp: float | str | Quantity[Any]
     price: float | str | Quantity[Any]
     fleet_size: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
+    accelerators_per_segment: float | str | Quantity[Any]
     fabric_bandwidth: float | str | Quantity[Any]
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
+    low_latency_bandwidth: float | str | Quantity[Any]
+    bulk_start: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
     step_flop_energy: float | str | Quantity[Any]
     expert_product_ratio: float | str | Quantity[Any]
@@ -4720,6 +4760,7 @@ class _EconomicsResult(Result):
     accelerators_per_pod: float
     accelerators_per_prefill_worker: float
     accelerators_per_replica: float
+    accelerators_per_segment: float
     acceptance_rate: float
     activation_checkpointing: str
     activation_dtype: str
@@ -4795,6 +4836,7 @@ class _EconomicsResult(Result):
     bottleneck: str
     bubble_fraction: float
     bubble_time: Quantity[Any]
+    bulk_start: Quantity[Any]
     bunch_size: Quantity[Any]
     burst_prompts: float
     burst_stall: Quantity[Any]
@@ -5343,6 +5385,7 @@ class _EconomicsResult(Result):
     loss_memory: Quantity[Any]
     loss_time: Quantity[Any]
     lost_bunch_share: float
+    low_latency_bandwidth: Quantity[Any]
     maintenance_cost: Quantity[Any]
     maintenance_rate: Quantity[Any]
     master_bytes: Quantity[Any]
@@ -5754,6 +5797,7 @@ class _EconomicsResult(Result):
     tokens_per_rank: Quantity[Any]
     tokens_per_second: Quantity[Any]
     tokens_per_second_per_accelerator: Quantity[Any]
+    torus_axes: float
     total_cost: Quantity[Any]
     total_memory: Quantity[Any]
     touched_expert_weights: float
@@ -6095,6 +6139,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
+    torus_axes: float | str | Quantity[Any]
     unified: bool | str
     memory_capacity: float | str | Quantity[Any]
     driver_memory: float | str | Quantity[Any]
@@ -6103,10 +6148,13 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     remote_price: float | str | Quantity[Any]
     fleet_size: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
+    accelerators_per_segment: float | str | Quantity[Any]
     fabric_bandwidth: float | str | Quantity[Any]
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
+    low_latency_bandwidth: float | str | Quantity[Any]
+    bulk_start: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
     step_flop_energy: float | str | Quantity[Any]
     expert_product_ratio: float | str | Quantity[Any]
@@ -6176,6 +6224,7 @@ class _MemoryExpansionResult(Result):
     accelerators_per_pod: float
     accelerators_per_prefill_worker: float
     accelerators_per_replica: float
+    accelerators_per_segment: float
     acceptance_rate: float
     activation_checkpointing: str
     activation_dtype: str
@@ -6246,6 +6295,7 @@ class _MemoryExpansionResult(Result):
     blocking_link_traffic: Quantity[Any]
     blockless_layers: float
     bubble_time: Quantity[Any]
+    bulk_start: Quantity[Any]
     bunch_size: Quantity[Any]
     burst_prompts: float
     burst_stall: Quantity[Any]
@@ -6737,6 +6787,7 @@ class _MemoryExpansionResult(Result):
     loss_kernel: str
     loss_time: Quantity[Any]
     lost_bunch_share: float
+    low_latency_bandwidth: Quantity[Any]
     master_bytes: Quantity[Any]
     master_weights: float
     matrix_edges_per_rank: float
@@ -7100,6 +7151,7 @@ class _MemoryExpansionResult(Result):
     tokens_per_second: Quantity[Any]
     tokens_per_second_per_accelerator: Quantity[Any]
     tokens_per_second_per_dollar: Quantity[Any]
+    torus_axes: float
     tp_all_reduce_time: Quantity[Any]
     tp_bandwidth: Quantity[Any]
     tp_chunk_latency: Quantity[Any]
@@ -7310,11 +7362,15 @@ class _CollectiveInputs(TypedDict, total=False):
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
+    torus_axes: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
+    accelerators_per_segment: float | str | Quantity[Any]
     fabric_bandwidth: float | str | Quantity[Any]
     fabric_latency: float | str | Quantity[Any]
     oversubscription: float | str | Quantity[Any]
     accelerators_per_pod: float | str | Quantity[Any]
+    low_latency_bandwidth: float | str | Quantity[Any]
+    bulk_start: float | str | Quantity[Any]
     fleet_size: float | str | Quantity[Any]
     link_efficiency: float | str | Quantity[Any]
     fabric_efficiency: float | str | Quantity[Any]
@@ -7330,9 +7386,11 @@ class _CollectiveInputs(TypedDict, total=False):
 class _CollectiveResult(Result):
     accelerators_per_node: float
     accelerators_per_pod: float
+    accelerators_per_segment: float
     active_experts_per_token: float
     all_to_all_start: Quantity[Any]
     all_to_all_step: Quantity[Any]
+    bulk_start: Quantity[Any]
     bus_bandwidth: Quantity[Any]
     chunk_latency: Quantity[Any]
     collective_bandwidth: Quantity[Any]
@@ -7359,6 +7417,7 @@ class _CollectiveResult(Result):
     hidden_dim: float
     link_bytes: Quantity[Any]
     link_efficiency: float
+    low_latency_bandwidth: Quantity[Any]
     message_bytes: Quantity[Any]
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
@@ -7378,6 +7437,7 @@ class _CollectiveResult(Result):
     switch_reduces: float
     switch_time: Quantity[Any]
     tokens_per_rank: Quantity[Any]
+    torus_axes: float
     tree_time: Quantity[Any]
     wire_time: Quantity[Any]
 class CollectiveModel(_CollectiveModel):
@@ -7666,9 +7726,11 @@ class _SystemsNodes(_catalog.Group):
     AWS_trn2_48xlarge: _catalog.Node
     AWS_p4d_24xlarge: _catalog.Node
     AWS_p5_48xlarge: _catalog.Node
+    GCP_a3_megagpu_8g: _catalog.Node
     Grand_Teton_H100: _catalog.Node
 class _SystemsFabrics(_catalog.Group):
     Ethernet_100G_TCP: _catalog.Fabric
+    GPUDirect_TCPXO: _catalog.Fabric
     PCIe_4_x16: _catalog.Fabric
     PCIe_5_x16: _catalog.Fabric
     InfiniBand_HDR: _catalog.Fabric
@@ -7677,6 +7739,7 @@ class _SystemsFabrics(_catalog.Group):
     RoCE_400G: _catalog.Fabric
     Meta_RoCE_400G: _catalog.Fabric
 class _SystemsClusters(_catalog.Group):
+    A3_Mega_16: _catalog.Fleet
     Research_256: _catalog.Fleet
     SuperPOD_A100: _catalog.Fleet
     SuperPOD_H100: _catalog.Fleet
@@ -7762,6 +7825,7 @@ class _Stacks(_catalog.Group):
     cuBLAS_B200: _catalog.Stack
     NCCL_A100: _catalog.Stack
     NCCL_H100: _catalog.Stack
+    RCCL_MI300X: _catalog.Stack
     NCCL_B200: _catalog.Stack
     DeepEP: _catalog.Stack
 Stacks: _Stacks
