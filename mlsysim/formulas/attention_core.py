@@ -11,18 +11,17 @@ from typing import Any
 
 from sympy import And, Eq, Or, Piecewise
 
-from mlsysim.symbolic import Example, Formula, Source, flop, label, token, when
+from mlsysim.symbolic import Example, Formula, Source, label, token, when
 from mlsysim.symbols.activations import attention_kernel
 from mlsysim.symbols.batching import attention_flops
 from mlsysim.symbols.hardware import X_exp, n_cc
 from mlsysim.symbols.iteration import F_16
-from mlsysim.symbols.mixers import a, a_r, d_h, w_pair
+from mlsysim.symbols.mixers import a_r, w_pair
 from mlsysim.symbols.roofline import t_ab, t_af
 from mlsysim.symbols.step import (
     attention_mask,
     eta_b,
     eta_f,
-    f_mask,
     flash_kernel,
     n_b,
     n_f,
@@ -174,24 +173,6 @@ scores = Formula(
 )  # fmt: skip
 
 
-kernel_scores = Formula(
-    n_sc,
-    a * f_mask * s / token**2,
-    title="Scores of a token in one layer",
-    source=Source("dao2022", "section 3.1"),
-    variant="kernel",
-    example=Example({a: 32, f_mask: 0.5, s: 4096}, "65536 1/token", derived="32 * 0.5 * 4096"),
-)
-
-kernel_work = Formula(
-    w_pair,
-    4 * flop * d_h * n_sc,
-    title="Arithmetic of attention in one layer, per token",
-    source=Source("dao2022", "section 3.1"),
-    variant="kernel",
-    example=Example({d_h: 128, n_sc: 65536}, "33554432 FLOP/token", derived="4 * 128 * 65536"),
-)
-
 forward_pass, backward_pass = (
     Formula(
         whole,
@@ -214,6 +195,6 @@ KERNEL = (
     backward_core,
 )
 #: Of one kernel by itself, and of the layers of a step.
-ALONE = (*KERNEL, short_sequences, kernel_scores, kernel_work, forward_pass, backward_pass)
+ALONE = (*KERNEL, short_sequences, forward_pass, backward_pass)
 STEP = (*KERNEL, short_documents, scores)
 FORMULAS = (*KERNEL, short_sequences, short_documents, scores, *ALONE[len(KERNEL) + 1 :])
