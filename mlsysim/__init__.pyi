@@ -7772,6 +7772,7 @@ class _Stacks(_catalog.Group):
     MaxText_TPU_v5p: _catalog.Stack
     MaxText_TPU_v6e: _catalog.Stack
     MaxText_TPU7x: _catalog.Stack
+    Neuron_Trn1: _catalog.Stack
     PAX_A100: _catalog.Stack
     PAX_H100: _catalog.Stack
     Primus_MI300X: _catalog.Stack
