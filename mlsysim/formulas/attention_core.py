@@ -41,16 +41,18 @@ ON_H200 = "Attention of FlashAttention 2 and cuDNN on H200, on which nothing was
 HOPPER, BLACKWELL = And(n_cc >= 9, n_cc < 10), And(n_cc >= 10, n_cc < 12)
 
 
-def _is(*names: str) -> Any:
-    """The condition that one of these computes attention, by its name or as the kernel that flash stands for."""
-    of_stack = Or(*(Eq(flash_kernel, label(flash_kernel, name)) for name in names))
-    named = (Eq(attention_kernel, label(attention_kernel, name)) for name in names)
-    return Or(*named, And(Eq(attention_kernel, label(attention_kernel, "flash")), of_stack))
+def _named(kernel: Any, names: tuple[str, ...]) -> Any:
+    conditions: list[Any] = [Eq(kernel, label(kernel, name)) for name in names]
+    return Or(*conditions)
 
 
-#: Kernels that issue products warp by warp on every device, and those written for Hopper by hand.
-_WARPS = Or(_is("fa2", "triton"), Eq(attention_kernel, label(attention_kernel, "flash_te")))
-_BY_HAND = _is("fa3", "fa4")
+_FLASH: Any = Eq(attention_kernel, label(attention_kernel, "flash"))
+#: Kernels that issue products warp by warp on every device, and those written for Hopper by hand; as what computes
+#: attention, or as what a software means by flash.
+_WARPS: Any = Or(
+    _named(attention_kernel, ("fa2", "flash_te", "triton")), And(_FLASH, _named(flash_kernel, ("fa2", "triton")))
+)
+_BY_HAND: Any = Or(_named(attention_kernel, ("fa3", "fa4")), And(_FLASH, _named(flash_kernel, ("fa3", "fa4"))))
 
 
 def _of_kernel(warps: float, by_hand: float, cudnn: float, blackwell: float, old: float, older: float) -> Any:

@@ -1210,7 +1210,7 @@ def _picked(of: Any) -> Any:
     return Min(k_ix, of) * (1 - (1 - f_mask) * Min(1, k_ix / of))
 
 
-def _pairs(of: Any, near: Any) -> Any:
+def _over_pairs(of: Any, near: Any) -> Any:
     """Work per token over the pairs of so many tokens, and of those in reach of a layer with a window."""
     others = Max(0, attention_flops - w_win)
     full = floor(of / near)
@@ -1228,7 +1228,7 @@ def _pairs(of: Any, near: Any) -> Any:
 pair_work, document_pair_work = (
     Formula(
         w_pair,
-        _pairs(of, near),
+        _over_pairs(of, near),
         title="Arithmetic of attention over pairs of tokens, per token",
         source=Source("kaplan2020", "table 1"),
         variant=variant,
