@@ -123,7 +123,8 @@ def about_errors() -> str:
     lines = [
         "Errors of throughput by area. Every number is `DistributedModel().solve(...)` on catalog entries "
         "(`tests/validation/step_rows.py`), once with the `stack` of the software and once with library defaults; rows "
-        "that a stack is calibrated on (`tests/validation/calibrate_steps.py`) are not counted for stacks.",
+        "that say a value of a stack alone are not counted for stacks. Values that many rows say together "
+        "(`tests/validation/calibrate_steps.py`) rest on these rows too; with a model left out they are below.",
         "",
         "- " + _cells("Dense, with stacks", speed_errors(DENSE, stacks=True)) + ".",
         "- " + _cells("Dense, with defaults", speed_errors(DENSE, stacks=False)) + ".",
