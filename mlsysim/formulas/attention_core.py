@@ -16,7 +16,7 @@ from mlsysim.symbols.activations import attention_kernel
 from mlsysim.symbols.batching import attention_flops
 from mlsysim.symbols.hardware import X_exp, n_cc
 from mlsysim.symbols.iteration import F_16
-from mlsysim.symbols.mixers import a_r, w_pair
+from mlsysim.symbols.mixers import a_r, d_h, w_pair
 from mlsysim.symbols.roofline import t_ab, t_af
 from mlsysim.symbols.step import (
     attention_mask,

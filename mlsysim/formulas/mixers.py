@@ -1174,7 +1174,7 @@ read_entry_width = _entries(y_hc, L_hc * d_h, "Numbers of an entry in layers tha
 kernel_scores = Formula(
     n_sc,
     a * f_mask * s / token**2,
-    title="Scores of a token in one layer",
+    title="Attention scores per token in one layer",
     source=Source("dao2022", "section 3.1"),
     variant="kernel",
     example=Example({a: 32, f_mask: 0.5, s: 4096}, "65536 1/token", derived="32 * 0.5 * 4096"),
@@ -1183,7 +1183,7 @@ kernel_scores = Formula(
 kernel_work = Formula(
     w_pair,
     4 * flop * d_h * n_sc,
-    title="Arithmetic of attention in one layer, per token",
+    title="Arithmetic of core attention per token in one layer",
     source=Source("dao2022", "section 3.1"),
     variant="kernel",
     example=Example({d_h: 128, n_sc: 65536}, "33554432 FLOP/token", derived="4 * 128 * 65536"),
