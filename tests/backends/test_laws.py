@@ -4,8 +4,9 @@ import jax
 import numpy as np
 import pytest
 import sympy
+from on_jax import evaluate
 
-from mlsysim.backends import compiled, derivatives, evaluate, graph_of, pure_function
+from mlsysim.backends import compiled, derivatives, graph_of, pure_function
 from mlsysim.backends.chunked import Loads, batch, chunked_latencies
 from mlsysim.errors import FormulaError
 from mlsysim.symbolic import (
