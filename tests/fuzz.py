@@ -11,7 +11,7 @@ T = TypeVar("T")
 #: A quick run tries one example in so many, but no fewer than this.
 SHARE, FEWEST = 16, 4
 #: Of a test with parameters a quick run takes so many, and one in so many of those left.
-FEW, ONE_IN = 3, 10
+FEW, ONE_IN = 2, 10
 
 
 def is_long() -> bool:

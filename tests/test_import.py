@@ -74,6 +74,7 @@ def test_pint_is_loaded_with_the_first_quantity():
     assert "pint" in loaded_after(f"{PRINTED}\n{before}\nresult.weights")
 
 
+@pytest.mark.long
 def test_quantities_as_text_need_no_pint():
     given = "fabric_bandwidth='400 Gbit/s', fabric_latency='10 us', memory_capacity='80 GiB', fleet_size=8"
     asked = (

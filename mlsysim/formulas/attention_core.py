@@ -44,9 +44,9 @@ HOPPER, BLACKWELL = And(n_cc >= 9, n_cc < 10), And(n_cc >= 10, n_cc < 12)
 
 def _is(*names: str) -> Any:
     """The condition that one of these computes attention, by its name or as the kernel that flash stands for."""
-    of_stack = Or(*(Eq(flash_kernel, label(flash_kernel, name)) for name in names))
-    named = (Eq(attention_kernel, label(attention_kernel, name)) for name in names)
-    return Or(*named, And(Eq(attention_kernel, label(attention_kernel, "flash")), of_stack))
+    of_stack: Any = [Eq(flash_kernel, label(flash_kernel, name)) for name in names]
+    named: Any = [Eq(attention_kernel, label(attention_kernel, name)) for name in names]
+    return Or(*named, And(Eq(attention_kernel, label(attention_kernel, "flash")), Or(*of_stack)))
 
 
 #: Kernels that issue products warp by warp on every device, and those written for Hopper by hand.

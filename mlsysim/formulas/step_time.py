@@ -1,8 +1,9 @@
 """Step time
 
-One training step on the slowest rank: products at a share of the peak rate, attention, element-wise work
-at a share of the memory bandwidth, the traffic of each kind of parallelism, pipeline, update. Overlap hides
-at most the computing it runs beside. What one exchange takes stands under groups of ranks.
+One training step on the slowest rank: products as fast as the power of the board allows, attention by its products
+and exponentials, element-wise work at a share of the memory bandwidth, a host that launches them, the traffic of each
+kind of parallelism, pipeline, update. Traffic hides behind the computing it runs beside at most, and slows it down.
+Times of one exchange stand under groups of ranks.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import Eq, false
+from sympy import And, Eq, false
 
 from mlsysim.catalog import Accelerator, Fleet, TransformerWorkload
 from mlsysim.formulas import (
@@ -55,7 +55,8 @@ from mlsysim.models.training_memory import (
 )
 from mlsysim.symbolic import Mod, Requirement, System, swapped, token
 from mlsysim.symbols.activations import v_chunks
-from mlsysim.symbols.hardware import n_fleet, n_node
+from mlsysim.symbols.hardware import P_lim, n_cc, n_fleet, n_node
+from mlsysim.symbols.layers import e_step
 from mlsysim.symbols.mixers import L_st
 from mlsysim.symbols.step import s_doc
 from mlsysim.symbols.training import b, c_cp, e, g, p, r_dp, t, t_e
@@ -98,6 +99,12 @@ DENSE = {
     "moe_layer_interval": 1,
     "router_bias": 0,
 }
+#: What a reader must know where the rate of products is that of other makes of boards.
+POWER_LAW = Caveat(
+    And(e_step > 0, P_lim > 0, n_cc <= 0),
+    "products are held down by power as on A100, H100 and Blackwell, which was not measured here: a stack of this "
+    "device or efficiency=... says what they reach",
+)
 #: Memory of a rank that was measured, and rates and times of a step that were.
 MEMORY = ("weights", "gradients", "optimizer_state", "activations", "total_memory")
 TIMED = ("step_time", "training_time", "tokens_per_second", "tokens_per_second_per_accelerator", "mfu")
@@ -295,6 +302,7 @@ class DistributedModel(PerformanceModel):
     caveats = (
         *TrainingMemoryModel.caveats,
         BEYOND_NODE,
+        POWER_LAW,
         Caveat(
             L_st > 0,
             "scans of {state_layers} recurrent mixers take the time of the bytes that they move, by a law of prefills; "

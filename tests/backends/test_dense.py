@@ -161,6 +161,7 @@ def test_undefined_and_infinite_points_are_out(toy):
     assert found.feasible == 3
 
 
+@pytest.mark.long
 def test_nothing_feasible_is_an_answer(toy):
     system, _, symbols = toy
     values, sizes = axis_shaped({"dense_u": np.arange(100.0)})

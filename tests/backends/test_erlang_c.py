@@ -178,6 +178,7 @@ def test_derivative_by_jax(slope_points, waiting):
     np.testing.assert_allclose(found["offered_load"]["wait_probability"], expected, rtol=1e-9)
 
 
+@pytest.mark.long
 def test_reverse_mode_and_second_derivative(waiting):
     pure = pure_function(waiting, ("wait_probability",))
 

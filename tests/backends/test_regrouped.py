@@ -112,6 +112,7 @@ def test_numbers_that_round_beside_a_limit_of_the_same_sum(toy):
     check()
 
 
+@pytest.mark.long
 def test_a_model_on_random_layouts(monkeypatch):
     """Against the whole grid in NumPy, with limits at random quantiles; however little the new order spares."""
     monkeypatch.setattr(module, "SPARED", 9)

@@ -163,6 +163,7 @@ def test_a_probability_too_small_for_a_double_is_next_to_nothing(probability):
     assert np.all((found >= 0) & (found < 1e-290))
 
 
+@pytest.mark.long
 def test_more_arrivals_take_more_slots(probability):
     a = np.linspace(0.1, 12, 60)
     assert np.all(np.diff(probability([(8, x, 0.3, 0.7, 2.0) for x in a])) > 0)

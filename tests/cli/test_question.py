@@ -414,6 +414,7 @@ def test_what_both_tiers_must_hold_and_how_long_a_step_takes(run):
     assert times["aggressive"] / times["conservative"] == pytest.approx(1.48, rel=0.01)
 
 
+@pytest.mark.long
 def test_a_design_without_capacities_says_what_it_would_take_to_know_whether_it_fits(run):
     done = run(*OFFLOAD, "Per_Node")
     assert done.exit_code == 0
@@ -472,6 +473,7 @@ def test_what_a_recipe_gives_in_vain_is_said(run):
     assert "TrainingMemoryModel (per_operator) takes no node_limit, which the recipe gives" in said
 
 
+@pytest.mark.long
 def test_a_recipe_of_ones_own(run, tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text(OWN + NIGHT)

@@ -152,6 +152,7 @@ PREFILL = {
 }
 #: Parts of which the first is at most the second.
 PARTS = (
+    ("accelerators_per_segment", "accelerators_per_node"),
     ("kv_heads", "heads"),
     ("active_experts_per_token", "experts"),
     ("moe_layers", "layers"),

@@ -148,6 +148,11 @@ def pint_value(node, values):
     if isinstance(node, sympy.Rel):
         left, right = agreeing(node.args)
         return COMPARISONS[node.rel_op](left, right.to(left.units))
+    if isinstance(node, sympy.Not):
+        return not visit(node.args[0])
+    if isinstance(node, sympy.Mod):
+        whole, part = agreeing(node.args)
+        return whole % part
     if isinstance(node, sympy.And | sympy.Or):
         return (all if isinstance(node, sympy.And) else any)([visit(arg) for arg in node.args])
     if isinstance(node, sympy.Not):

@@ -22,6 +22,7 @@ def made(monkeypatch):
     return new, old
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("name", NAMES)
 def test_each_names_a_variant_and_says_where_it_is_from(name):
     engine = builtin().find(Engine.what, name)
@@ -77,6 +78,7 @@ def test_without_a_stack_that_knows_the_device_times_are_generic(made):
     assert ServingModel().solve(**{**ASKED, "hardware": own}, engine="vllm").entries["stack"] is made[0]
 
 
+@pytest.mark.long
 def test_along_an_axis_each_device_and_engine_has_its_own(made):
     devices = ["H100", "H200", "A100"]
     found = ServingModel().sweep(**{**ASKED, "hardware": devices}, engine="vllm", outputs="tpot_mean")

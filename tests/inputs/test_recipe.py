@@ -175,6 +175,7 @@ class TestStores:
     def swept(self, path, recipe, **given):
         return MEMORY.sweep(recipe=recipe, **given, ep_size=[1, 2, 4], outputs=self.OUTPUTS, store=path)
 
+    @pytest.mark.long
     def test_a_store_names_the_recipe_and_goes_on_with_it(self, tmp_path):
         path = tmp_path / "sweep.zarr"
         with self.swept(path, **TITAN) as first, self.swept(path, **TITAN) as again:

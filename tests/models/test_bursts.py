@@ -120,6 +120,7 @@ def test_one_slot_has_numbers(asked):
     assert ServingModel("colocated").solve(**engine, **asked).canonical("e2e_p50") > 0
 
 
+@pytest.mark.long
 def test_replicas_of_other_models_take_bursts():
     tiers: dict[str, Any] = {
         "design": "GH200",

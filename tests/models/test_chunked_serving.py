@@ -63,6 +63,7 @@ def test_a_budget_beyond_what_waits_changes_nothing():
         assert other.canonical(name) == pytest.approx(one.canonical(name), rel=1e-3), name
 
 
+@pytest.mark.long
 def test_more_load_makes_everything_later():
     found = MODEL.sweep(**{**POINT, "request_rate": [2, 8, 16, 22]}, outputs=[*TIMES, "decode_batch"])
     for name in (*TIMES, "decode_batch"):
@@ -83,6 +84,7 @@ def test_too_much_load_is_infeasible():
     assert found.canonical("slo_attainment") == 0
 
 
+@pytest.mark.long
 def test_the_rate_that_is_promised_is_kept():
     goodput = solved(request_rate=1, num_replicas=1).canonical("goodput")
     kept = solved(request_rate=goodput * (1 - 1e-9), num_replicas=1)
@@ -108,6 +110,7 @@ def test_a_budget_below_the_slots_is_refused():
         solved(max_num_batched_tokens=128)
 
 
+@pytest.mark.long
 def test_loops_are_closed():
     """Requests in flight over the rate are the time of a request."""
     for concurrency in (1, 40, 600):

@@ -44,6 +44,7 @@ def test_a_pool_prefills_what_it_holds_where_nothing_else_binds(workers, spread)
     assert workers * found.canonical("prefill_rate_limit") == pytest.approx(found.canonical("goodput"), rel=1e-6)
 
 
+@pytest.mark.long
 def test_the_best_ratio_is_the_best_of_a_scan():
     """No pools of up to 21 workers are better by more than whole workers and a shared queue make."""
     found = POOLS.solve(**GIVEN, **BOTH, prefill_workers=9, decode_workers=5)

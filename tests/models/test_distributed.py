@@ -469,6 +469,18 @@ def test_products_slow_down_with_the_power_and_an_efficiency_wins_over_it():
     assert rates == pytest.approx([*law, 0.5, 0.5, 0.6], rel=1e-12)
 
 
+def test_a_law_on_boards_that_it_was_not_fitted_on_says_so():
+    def noted(**given):
+        point = {"model": "Llama3_8B", "fleet_size": 8, "batch_size": 8, "seq_len": 4096, "precision": "bf16", **LINKS}
+        return [note for note in STEP.solve(**point, **given).notes if note.startswith("products are held down by")]
+
+    assert len(noted(hardware="MI300X")) == 1
+    assert "a stack of this device or efficiency=" in noted(hardware="MI300X")[0]
+    known = ({"hardware": "H100"}, {"hardware": "MI300X", "stack": "Primus_MI300X"},
+             {"hardware": "MI300X", "efficiency": 0.5}, {"hardware": "TPU_v5p"})  # fmt: skip
+    assert not any(noted(**each) for each in known)
+
+
 def test_constants_of_before_are_answered_as_before():
     """Pins are of the release before the laws of power, exponentials and hidden traffic."""
     before = {

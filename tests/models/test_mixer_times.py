@@ -155,6 +155,7 @@ def test_an_engine_has_as_many_slots_as_its_memory_has_room_for(ranks):
     assert found.canonical("engine_slots") == math.floor(held(found, ranks))
 
 
+@pytest.mark.long
 def test_pools_size_and_send_the_cache_and_the_state():
     """Engines that prefill have ranks of their own, on which fewer copies stand."""
     found = solved(
@@ -197,6 +198,7 @@ def test_scans_grow_with_the_length_of_a_prompt_and_not_with_its_square(variant)
     assert slope[0] > 1.1 * slope[1]
 
 
+@pytest.mark.long
 def test_chunks_of_a_prompt_scan_no_pairs():
     given = {**DEPLOYMENT, "tp_size": 2, "max_num_seqs": 256}
     slow, quick = (solved(ServingModel("chunked"), **given, scan_efficiency=each) for each in (0.1, 0.3))

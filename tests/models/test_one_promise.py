@@ -33,6 +33,7 @@ def test_the_replicas_of_a_promise_are_the_fewest_that_keep_it(rate):
     assert found == 1 or late(request_rate=rate, num_replicas=found - 1) > 2
 
 
+@pytest.mark.long
 def test_the_rate_of_one_replica_is_the_largest_that_keeps_it(most):
     assert late(request_rate=most, num_replicas=1) == pytest.approx(2, rel=1e-6)
     assert late(request_rate=1.01 * most, num_replicas=1) > 2

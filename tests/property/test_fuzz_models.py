@@ -264,6 +264,7 @@ def edges(model):
     )
 
 
+@pytest.mark.long(quick=2)
 @pytest.mark.parametrize(("kind", "variant"), EVERY_POINT, ids=str)
 def test_no_model_gives_what_is_no_number(kind, variant):
     """Not for any output, wherever the point lies in the domains."""

@@ -56,6 +56,7 @@ def test_requests_wait_with_the_probability_of_erlang(replicas, load):
     assert wait.mean() == pytest.approx(expected * 0.02 / (replicas * (1 - load)), rel=0.06)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cv", rest_long([1.0, 0.0], quick=1))
 def test_decoding_shares_the_processor(cv):
     """The mean of processor sharing does not depend on the distribution of the sizes."""

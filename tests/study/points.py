@@ -84,6 +84,7 @@ POINTS = {
     ("KernelModel", "smooth"): PRODUCT,
     ("KernelModel", "roofline"): PRODUCT,
     ("KernelModel", "elementwise"): {"hardware": "H100", "kernel_bytes": "100 MB"},
+    ("KernelModel", "attention"): {"hardware": "H100", "seq_len": 4096, "heads": 32, "head_dim": 128},
     **{
         ("CollectiveModel", kind): {**GROUP, "message_bytes": "64 MiB"}
         for kind in ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")

@@ -73,6 +73,7 @@ def in_canonical_units(quantity, output, by):
     return quantity.magnitude * per.to_base_units().magnitude
 
 
+@pytest.mark.long(quick=1)
 @EVERY
 @pytest.mark.parametrize("relax", [False, pytest.param(True, marks=pytest.mark.long)], ids=["with steps", "relaxed"])
 def test_closed_form_equals_central_differences(model, point, relax):

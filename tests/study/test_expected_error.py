@@ -46,8 +46,8 @@ def test_a_number_with_its_source():
 def test_the_stack_chooses_the_area():
     by_default = trained().expected_error("step_time")
     by_stack = trained(stack="MPT_H100").expected_error("step_time")
-    assert by_default.about == "dense training steps"
-    assert by_stack.about == "dense training steps that the stack was not calibrated on"
+    assert by_default.about == "steps of dense models by library defaults"
+    assert by_stack.about == "steps of dense models by LLM Foundry, each with its model left out of the stack"
     assert by_stack.median < by_default.median
 
 

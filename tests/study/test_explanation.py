@@ -234,13 +234,14 @@ def test_every_formula_is_explained_and_no_line_is_long(result):
     assert typeset.count("<details open>") == 1
 
 
+@pytest.mark.long
 def test_an_extreme_has_its_numbers_in_the_order_of_its_equation():
     layout = {"fleet": "SuperPOD_H100", "batch_size": 2048, "seq_len": 4096, "gradient_accumulation_steps": 8}
     found = DistributedModel().solve("Llama3_8B", **layout, zero_stage=2)
     *_, last = found.explain("longest_part_time").steps()
     _, equation, numbers = " ".join(last.split()).partition(" binds: ")[0].split("max(")
     assert equation.startswith("T_el, T_tp, ")
-    assert equation.endswith(", {n_mb·t_launch,s if T_host > 0; 0 otherwise}) = ")
+    assert equation.endswith(", {n_mb·t_launch,s if T_host > 0 and t_launch,s ≥ t_lay; 0 otherwise}) = ")
     assert re.fullmatch(r"[1-9][0-9.]+ ms, 0\.000 ms, .*, 0\) = .*", numbers)
 
 
@@ -285,4 +286,4 @@ def test_the_text_is_the_same_in_every_process():
 def test_what_binds_is_said_in_words():
     """Where an argument of a maximum is one quantity, by its name beside its symbol."""
     said = str(DistributedModel().solve(recipe="torchtitan_issue_1624").explain("longest_part_time"))
-    assert "step elementwise time (T_el) = 464.8 ms" in " ".join(said.split())
+    assert "step elementwise time (T_el) = 619.8 ms" in " ".join(said.split())

@@ -116,6 +116,7 @@ def test_a_family_formula_is_explained_in_one_block_with_a_row_per_member():
     )
 
 
+@pytest.mark.long
 def test_what_bound_is_the_last_column():
     text = block(FOUND.explain(), "Bandwidth of a ring of one group")
     assert "  j    β_j         n_j    δ_j  ν_j   β_near,j    binds\n" in text
@@ -140,6 +141,7 @@ def test_a_table_has_the_value_and_the_expression_of_each_member():
     )
 
 
+@pytest.mark.long
 def test_a_sum_is_put_in_member_by_member():
     sharded = STEP.solve(**RUN, tp_size=8, ep_size=4, zero_stage=3)
     assert block(sharded.explain(), "One all-gather of weights") == (
@@ -236,6 +238,7 @@ def test_refused_points_are_missing_for_every_member():
     assert np.isfinite(found.group_time.sel(tp_size=1)).all()
 
 
+@pytest.mark.long
 def test_variants_and_stores_have_the_index_too(tmp_path):
     stored = grid(outputs="group_time", store=tmp_path / "times.nc")
     np.testing.assert_array_equal(stored.group_time, grid(outputs="group_time").group_time)

@@ -148,6 +148,7 @@ def test_odd_values(monkeypatch, name, value):
     assert outcome(model, arguments)[0] == first
 
 
+@pytest.mark.long
 def test_what_a_result_tells_is_the_same():
     model = TrainingMemoryModel("per_operator")
     first, second = (model.solve(**POINT, dp_size=8, zero_stage=2) for _ in range(2))

@@ -124,6 +124,7 @@ def test_a_factor_is_between_one_and_the_number_of_ranks(log):
     assert np.all(found <= ranks * (1 + 1e-12))
 
 
+@pytest.mark.long
 @fuzzing
 @given(logs(), st.integers(1, 1000))
 def test_a_factor_does_not_depend_on_how_many_tokens_were_logged(log, times):
@@ -133,6 +134,7 @@ def test_a_factor_does_not_depend_on_how_many_tokens_were_logged(log, times):
     )
 
 
+@pytest.mark.long
 @fuzzing
 @given(logs(), st.randoms(use_true_random=False))
 def test_moving_experts_with_their_ranks_changes_nothing(log, random):

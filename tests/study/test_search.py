@@ -66,6 +66,7 @@ def test_bounds_find_what_brute_force_finds(seed, monkeypatch, record_property):
             assert sign * certificate.bound <= expected[0] + 1e-9 * abs(expected[0])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", rest_long([3, 9, 14, 0, 5, 12], quick=1))
 def test_streaming_finds_what_brute_force_finds(seed):
     asked, values = case(seed)

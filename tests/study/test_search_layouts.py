@@ -55,6 +55,7 @@ def test_a_quotient_that_cancels_is_bounded_before_any_axis_is_split():
     assert found.certificate.boxes < 2_000
 
 
+@pytest.mark.long
 def test_a_price_that_divides_by_a_rate_is_bounded_as_what_it_stands_for():
     """Cost per token divides by tokens per second, which divide by the time of a step: both take the same boxes."""
     axes = {

@@ -122,6 +122,7 @@ def test_bounds_that_a_deadline_broke_off_are_made_again():
     assert taken(asked(), Budget(deadline=-math.inf)) is not taken(asked())
 
 
+@pytest.mark.long
 def test_few_are_kept_and_none_that_are_large(monkeypatch):
     for n in range(9):
         taken(asked(constraint=f"batch_size >= {n}"))

@@ -108,6 +108,7 @@ def test_resumed_equals_uninterrupted(tmp_path, kind, monkeypatch):
     assert sorted(done + again) == list(range(15))
 
 
+@pytest.mark.long
 def test_another_computation_on_the_same_path_is_refused(tmp_path):
     path = tmp_path / "sweep.zarr"
     swept(store=path, block_points=60)

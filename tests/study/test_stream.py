@@ -104,6 +104,7 @@ def test_blocks_on_disk_equal_the_whole(grid, template, whole, tmp_path, kind, p
         assert found.total_memory.chunks is not None
 
 
+@pytest.mark.long(quick=1)
 @pytest.mark.parametrize("kind", ["zarr", "nc"])
 def test_interrupted_and_resumed_equals_uninterrupted(grid, template, whole, tmp_path, kind, monkeypatch):
     path = tmp_path / f"grid.{kind}"
@@ -235,6 +236,7 @@ def test_the_front_equals_a_quadratic_check(rows):
     assert sorted(indices.tolist()) == quadratic(values)
 
 
+@pytest.mark.long
 def test_many_objectives_in_batches():
     values = np.random.default_rng(3).integers(0, 30, (3000, 3)).astype(float)
     _, indices = nondominated(values, np.arange(3000))

@@ -2,7 +2,7 @@
 
 import math
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
@@ -16,13 +16,14 @@ from validation import (
     published_collectives,
     published_exchanges,
     published_kernels,
-    published_steps,
     serving_silicon,
     training_peaks,
+    training_steps,
 )
 from validation.checks import Check, Group, Spread, relative, spread
 from validation.pages import DOCS, page_of
-from validation.step_rows import name, published, stack_of
+
+from mlsysim import Stacks
 
 DATA = Path(__file__).parents[2] / "mlsysim" / "study" / "results" / "accuracy.toml"
 HEAD = """# Errors of outputs against what others measured, counted or simulated, by area; each number is a share.
@@ -36,6 +37,7 @@ ERRORS = "median", "tail", "worst"
 ROUNDED = 2e-3
 
 Errors = Iterable[float]
+ErrorsOf = Callable[[], Errors]
 
 
 @dataclass(frozen=True)
@@ -142,57 +144,50 @@ def quick(kind: str, checks: list[Check]) -> Errors:
     return [ours / row.theirs - 1 for row, ours in pairs if row.kind == kind]
 
 
-def steps(stack: str, checks: list[Check]) -> Errors:
-    """Throughputs of dense steps by a stack, or by defaults where none is named."""
-    if not stack:
-        return published_steps.speed_errors(published_steps.DENSE, stacks=False)
-    rows = [row for row in published_steps.DENSE if stack_of(row) == stack and name(row) not in published_steps.USED]
-    return [published(row) / published_steps.ours(row, stack) - 1 for row in rows]
-
-
 # A utilization is a rate over a constant, and is as far off.
 RATES = ("tokens_per_second", "tokens_per_second_per_accelerator", "mfu")
 TIMES = ("step_time", "training_time")
 HOPPER, BLACKWELL = ("H100", "H200"), ("B200", "GB200", "B300", "GB300")
-DEVICES = {"A100": ("A100", "A100_40GB"), "H100": ("H100", "H200")}
-STEPS = {"MPT_A100": "A100", "MPT_H100": "H100", "Megatron_LM_A100": "A100", "torchtitan_H100": "H100",
-         "torchtitan_async_H100": "H100", "DeepSpeed_A100": "A100", "torchtitan_A100": "A100"}  # fmt: skip
+GPUS, TPUS = ("A100", "A100_40GB", *HOPPER, *BLACKWELL), ("TPU_v4", "TPU_v5e", "TPU_v5p", "TPU_v6e", "TPU7x")
 RUNS = "Megatron-LM, torchtitan, llm-foundry, Megatron-Bridge and others, as the tables of steps cite them"
 RINGS = "aiconfigurator, NCCL on A100, H100, H200 and B200"
-BRIDGE = "Megatron_Bridge"
 TRAINED = {"experts": [1, 1], "finetuning": ["full"]}
+SPARSE = {"experts": [2, 1024], "finetuning": ["full"]}
 ADAPTED = {"finetuning": ["lora", "qlora"]}
 
 
-def _of_steps(stack: str) -> list[Area]:
-    about = "dense training steps that the stack was not calibrated on" if stack else "dense training steps"
-    devices = DEVICES[STEPS[stack]] if stack else (*DEVICES["A100"], *DEVICES["H100"])
-    rates = partial(steps, stack)
-    shared = {"devices": devices, "stacks": (stack or "Generic",), "where": TRAINED, "source": RUNS}
-    area = partial(Area, "steps_korthikanti", "DistributedModel", ("per_operator",), **shared)
-    return [
-        area(outputs=RATES, about=about, errors=rates),
-        area(outputs=TIMES, about=about, errors=lambda checks: as_times(rates(checks))),
-    ]
-
-
-def of_experts(checks: list[Check]) -> Errors:
-    """Throughputs of Megatron-Bridge with experts, each by stacks calibrated without it."""
-    found = published_steps.experts_left_out()
-    return [found[name(row)] for row in published_steps.SPARSE if stack_of(row).startswith(BRIDGE)]
-
-
-def _of_experts() -> list[Area]:
-    stacks = dict.fromkeys(stack_of(row) for row in published_steps.SPARSE if stack_of(row).startswith(BRIDGE))
+def _of_steps(about: str, software: str, devices: tuple[str, ...], errors: ErrorsOf, experts: bool) -> list[Area]:
+    stacks = tuple(name for name in dir(Stacks) if name.startswith(software))
     area = partial(
-        Area, "steps_korthikanti", "DistributedModel", ("per_operator",), stacks=tuple(stacks), source=RUNS,
-        about="steps with experts of Megatron-Bridge, each left out of the calibration of its stack",
-        devices=("H100", "B200", "GB200", "GB300"), where={"experts": [2, 1024], "finetuning": ["full"]},
+        Area, "steps_whole", "DistributedModel", ("per_operator",), devices=devices, stacks=stacks,
+        where=SPARSE if experts else TRAINED, source=RUNS,
+        about=f"steps of {'models with experts' if experts else 'dense models'} by {about}",
     )  # fmt: skip
     return [
-        area(outputs=RATES, errors=of_experts),
-        area(outputs=TIMES, errors=lambda checks: as_times(of_experts(checks))),
+        area(outputs=TIMES, errors=lambda checks: errors()),
+        area(outputs=RATES, errors=lambda checks: as_times(errors())),
     ]
+
+
+#: Software of training steps: its stacks, devices that have rows of it, and whether some have experts.
+TRAINERS = (
+    ("Megatron-Bridge", "Megatron_Bridge", ("H100", "B200", "GB200", "B300", "GB300"), True),
+    ("MaxText", "MaxText", TPUS, True),
+    ("LLM Foundry", "MPT", ("A100", "A100_40GB", "H100"), False),
+    ("torchtitan", "torchtitan_", ("A100", "H100", "H200"), False),
+    ("PAX", "PAX", ("A100", "H100"), False),
+    ("Megatron-LM", "Megatron_LM_A100", ("A100", "A100_40GB"), False),
+)
+
+
+def _steps() -> Iterator[Area]:
+    for name, software, devices, has_experts in TRAINERS:
+        for experts in (False, True)[: 1 + has_experts]:
+            about = f"{name}, each with its model left out of the stack"
+            yield from _of_steps(about, software, devices, partial(training_steps.left_out, software, experts), experts)
+    for devices, experts in ((GPUS, False), (GPUS, True), (TPUS, False)):
+        errors = partial(training_steps.by_default, experts, devices is TPUS)
+        yield from _of_steps("library defaults", "Generic", devices, errors, experts)
 
 
 def _engine(group: str, stack: str) -> list[Area]:
@@ -289,8 +284,7 @@ AREAS: tuple[Area, ...] = (
     *_engine("iterations_distserve", "DistServe_A100"),
     *_engine("iterations_vllm", "vLLM_2023_A100"),
     *(area for stack in SILICON for dense in (True, False) for area in _silicon(stack, dense)),
-    *(area for stack in ("", *STEPS) for area in _of_steps(stack)),
-    *_of_experts(),
+    *_steps(),
     Area("finetuning_memory", "DistributedModel", ("per_operator",), ("total_memory",), "LoRA and Q-LoRA of Qwen", own,
          ("A100",), ("Generic",), ADAPTED),
     Area("finetuning_time", "DistributedModel", ("per_operator",), ("step_time",), "LoRA and Q-LoRA of Qwen", own,
