@@ -7,9 +7,10 @@ from functools import cache
 import numpy as np
 import pytest
 from formulas.every import GOODPUTS, POSITIVE, WRITTEN
+from on_jax import evaluate
 
 from mlsysim import units
-from mlsysim.backends import compiled, evaluate
+from mlsysim.backends import compiled
 from mlsysim.symbolic import Variable, at_least, variable_of
 
 #: Points drawn per formula; a test takes the first of them.
