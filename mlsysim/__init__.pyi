@@ -1584,6 +1584,7 @@ class _ServingResult(Result):
     tp_summed_bytes: Quantity[Any]
     tp_switch_time: Quantity[Any]
     tp_tree_time: Quantity[Any]
+    tp_tree_wire_time: Quantity[Any]
     tpot_attainment: float
     tpot_excess: Quantity[Any]
     tpot_excess_cv: float
@@ -2525,6 +2526,7 @@ class _IterationResult(Result):
     tp_summed_bytes: Quantity[Any]
     tp_switch_time: Quantity[Any]
     tp_tree_time: Quantity[Any]
+    tp_tree_wire_time: Quantity[Any]
     tpot_mean: Quantity[Any]
     ttft_mean: Quantity[Any]
     two_batch_overlap: float
@@ -3022,6 +3024,7 @@ class _DistributedResult(Result):
     dp_traffic_bytes: Quantity[Any]
     dp_traffic_time: Quantity[Any]
     dp_tree_time: Quantity[Any]
+    dp_tree_wire_time: Quantity[Any]
     driver_memory: Quantity[Any]
     dropout_activation: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
@@ -3042,6 +3045,7 @@ class _DistributedResult(Result):
     edp_summed_bytes: Quantity[Any]
     edp_switch_time: Quantity[Any]
     edp_tree_time: Quantity[Any]
+    edp_tree_wire_time: Quantity[Any]
     efficiency: float
     eight_bit_efficiency: float
     elementwise_efficiency: float
@@ -3358,6 +3362,7 @@ class _DistributedResult(Result):
     rep_summed_bytes: Quantity[Any]
     rep_switch_time: Quantity[Any]
     rep_tree_time: Quantity[Any]
+    rep_tree_wire_time: Quantity[Any]
     repeated_matrix_elements: float
     reported_memory: Quantity[Any]
     reserved_memory: Quantity[Any]
@@ -3475,6 +3480,7 @@ class _DistributedResult(Result):
     tp_switch_time: Quantity[Any]
     tp_time: Quantity[Any]
     tp_tree_time: Quantity[Any]
+    tp_tree_wire_time: Quantity[Any]
     trainable_fraction: float
     trained_bytes: Quantity[Any]
     trained_dense_parameters_per_rank: float
@@ -3894,6 +3900,7 @@ class _ExpertParallelResult(Result):
     dp_traffic_bytes: Quantity[Any]
     dp_traffic_time: Quantity[Any]
     dp_tree_time: Quantity[Any]
+    dp_tree_wire_time: Quantity[Any]
     driver_memory: Quantity[Any]
     dropout_activation: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
@@ -3916,6 +3923,7 @@ class _ExpertParallelResult(Result):
     edp_summed_bytes: Quantity[Any]
     edp_switch_time: Quantity[Any]
     edp_tree_time: Quantity[Any]
+    edp_tree_wire_time: Quantity[Any]
     efficiency: float
     eight_bit_efficiency: float
     elementwise_efficiency: float
@@ -4257,6 +4265,7 @@ class _ExpertParallelResult(Result):
     rep_summed_bytes: Quantity[Any]
     rep_switch_time: Quantity[Any]
     rep_tree_time: Quantity[Any]
+    rep_tree_wire_time: Quantity[Any]
     repeated_matrix_elements: float
     reported_memory: Quantity[Any]
     reserved_memory: Quantity[Any]
@@ -4380,6 +4389,7 @@ class _ExpertParallelResult(Result):
     tp_switch_time: Quantity[Any]
     tp_time: Quantity[Any]
     tp_tree_time: Quantity[Any]
+    tp_tree_wire_time: Quantity[Any]
     traffic_saved_time: Quantity[Any]
     trainable_fraction: float
     trained_bytes: Quantity[Any]
@@ -5060,6 +5070,7 @@ class _EconomicsResult(Result):
     dp_traffic_bytes: Quantity[Any]
     dp_traffic_time: Quantity[Any]
     dp_tree_time: Quantity[Any]
+    dp_tree_wire_time: Quantity[Any]
     draft_cost: float
     draft_time: Quantity[Any]
     driver_memory: Quantity[Any]
@@ -5091,6 +5102,7 @@ class _EconomicsResult(Result):
     edp_summed_bytes: Quantity[Any]
     edp_switch_time: Quantity[Any]
     edp_tree_time: Quantity[Any]
+    edp_tree_wire_time: Quantity[Any]
     efficiency: float
     eight_bit_efficiency: float
     electricity_price: Quantity[Any]
@@ -5649,6 +5661,7 @@ class _EconomicsResult(Result):
     rep_summed_bytes: Quantity[Any]
     rep_switch_time: Quantity[Any]
     rep_tree_time: Quantity[Any]
+    rep_tree_wire_time: Quantity[Any]
     repeated_matrix_elements: float
     replica_arrival_rate: Quantity[Any]
     replica_capacity: Quantity[Any]
@@ -5836,6 +5849,7 @@ class _EconomicsResult(Result):
     tp_switch_time: Quantity[Any]
     tp_time: Quantity[Any]
     tp_tree_time: Quantity[Any]
+    tp_tree_wire_time: Quantity[Any]
     tpot_attainment: float
     tpot_excess: Quantity[Any]
     tpot_excess_cv: float
@@ -6505,6 +6519,7 @@ class _MemoryExpansionResult(Result):
     dp_switch_time: Quantity[Any]
     dp_time: Quantity[Any]
     dp_tree_time: Quantity[Any]
+    dp_tree_wire_time: Quantity[Any]
     draft_cost: float
     draft_time: Quantity[Any]
     driver_memory: Quantity[Any]
@@ -6535,6 +6550,7 @@ class _MemoryExpansionResult(Result):
     edp_summed_bytes: Quantity[Any]
     edp_switch_time: Quantity[Any]
     edp_tree_time: Quantity[Any]
+    edp_tree_wire_time: Quantity[Any]
     efficiency: float
     eight_bit_efficiency: float
     elementwise_efficiency: float
@@ -7038,6 +7054,7 @@ class _MemoryExpansionResult(Result):
     rep_summed_bytes: Quantity[Any]
     rep_switch_time: Quantity[Any]
     rep_tree_time: Quantity[Any]
+    rep_tree_wire_time: Quantity[Any]
     repeated_matrix_elements: float
     replica_capacity: Quantity[Any]
     replica_concurrency: Quantity[Any]
@@ -7190,6 +7207,7 @@ class _MemoryExpansionResult(Result):
     tp_switch_time: Quantity[Any]
     tp_time: Quantity[Any]
     tp_tree_time: Quantity[Any]
+    tp_tree_wire_time: Quantity[Any]
     tpot_attainment: float
     tpot_excess: Quantity[Any]
     tpot_excess_cv: float
@@ -7469,6 +7487,7 @@ class _CollectiveResult(Result):
     tokens_per_rank: Quantity[Any]
     torus_axes: float
     tree_time: Quantity[Any]
+    tree_wire_time: Quantity[Any]
     wire_time: Quantity[Any]
 class CollectiveModel(_CollectiveModel):
     def solve(self, hardware: str | _catalog.Accelerator = ..., node: str | _catalog.Node = ..., fleet: str | _catalog.Fleet = ..., **inputs: Unpack[_CollectiveInputs]) -> _CollectiveResult: ...  # type: ignore[override]
@@ -7769,7 +7788,6 @@ class _SystemsFabrics(_catalog.Group):
     RoCE_400G: _catalog.Fabric
     Meta_RoCE_400G: _catalog.Fabric
 class _SystemsClusters(_catalog.Group):
-    A3_Mega_16: _catalog.Fleet
     Research_256: _catalog.Fleet
     SuperPOD_A100: _catalog.Fleet
     SuperPOD_H100: _catalog.Fleet
@@ -7777,6 +7795,7 @@ class _SystemsClusters(_catalog.Group):
     Llama3_16K: _catalog.Fleet
     DeepSeek_H800_2048: _catalog.Fleet
     Meta_24K: _catalog.Fleet
+    A3_Mega_16: _catalog.Fleet
 class _SystemsTraffic(_catalog.Group):
     InferenceX_1k_1k: _catalog.Traffic
     InferenceX_8k_1k: _catalog.Traffic

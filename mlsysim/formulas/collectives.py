@@ -28,6 +28,7 @@ from mlsysim.symbols.network import (
     T_nvls,
     T_ring,
     T_tree,
+    T_wire,
     V_c,
     alpha_aa,
     alpha_c,
@@ -72,9 +73,8 @@ MESHES = (
 AMD = "RCCL on MI300X and MI325X in a node, 16 MiB to 8 GiB: within 5% at AMD's share of a link. No torus was measured."
 IN_ORDER = "Ranks fill nodes in order, or segments of them where they fill neither a part of one nor whole ones."
 TREES = (
-    "Two trees between nodes, a chain in each, whose links carry everything there and back; of two nodes each sends "
-    "half up and half down. What it reaches of a ring's bandwidth is that of NCCL's tuner, and not fitted. On a fabric "
-    "with a protocol of short messages the faster of both: that one, or the other after its start."
+    "Two trees between nodes, a chain in each. On a fabric with a protocol of short messages the faster of both: that "
+    "one, or the other after its start."
 )
 TWO_NODES = "31 all-reduces over two nodes on TCP, constants of the fabric calibrated there: median 4.6%, worst 15%."
 #: Channels that reduce in the switches, of those there are; and what a tree reaches of a ring's bandwidth.
@@ -103,7 +103,7 @@ def meshed(near: Any, links: Any, span: Any) -> Any:
     a corner of it has one for each axis. All of a torus has all links.
     """
     mesh = Max(1, near - 1) / Max(1, n_mesh - 1)
-    torus = Min(n_ax, Max(1, log(near) / log(2))) / (2 * Max(1, n_ax))
+    torus = Min(n_ax, Max(1, log(near) / log(2))) / (2 * n_ax)
     return links * Piecewise((mesh, n_mesh > 1), (torus, And(n_ax > 0, span < n_node)), (1, True))
 
 
@@ -146,6 +146,11 @@ def pipelined(seconds: Any, latency: Any) -> Any:
     return seconds + when(latency > 0, sqrt(2 * latency * seconds))
 
 
+def filled(seconds: Any, latency: Any) -> Any:
+    """The same of a time that may be nothing by itself."""
+    return seconds + when(latency * seconds > 0, sqrt(2 * latency * seconds))
+
+
 def ring_pass(ranks: Any, message: Any, bandwidth: Any, steps: Any, chunk: Any) -> Any:
     """All-gather or reduce-scatter around a ring; the local share is copied too, at about twice the rate."""
     return tau_coll + steps + pipelined((ranks - 1 / 2) / ranks * message / bandwidth, chunk)
@@ -164,15 +169,19 @@ def ring_all_reduce(ranks: Any, near: Any, message: Any, bandwidth: Any, steps: 
     return when(two_protocols(ranks, near), tau_bulk + wire, usual)
 
 
-def tree_all_reduce(ranks: Any, near: Any, message: Any, bandwidth: Any, links: Any, chunk: Any) -> Any:
-    """All-reduce over two trees between nodes, and a chain in each; of two nodes each sends half up and half down.
+def tree_wire(ranks: Any, near: Any, message: Any, bandwidth: Any, links: Any) -> Any:
+    """Time of two trees on links and ports, whichever are slower; of two nodes each sends half up and half down."""
+    passes = when(And(ranks > near, ranks <= 2 * near), 1, 2 / TREE_SHARE)
+    return Max(passes * message / bandwidth, 2 / TREE_SHARE * message / links)
+
+
+def tree_all_reduce(ranks: Any, near: Any, message: Any, wire: Any, chunk: Any) -> Any:
+    """All-reduce over two trees between nodes, and a chain in each.
 
     A fabric may have a protocol of short messages, which start at once and travel slowly: the faster one is taken.
     """
-    passes = when(And(ranks > near, ranks <= 2 * near), 1, 2 / TREE_SHARE)
     steps = 2 * ((Max(1, near) - 1) * alpha_node + log(ranks / near) / log(2) * alpha)
-    wire = message * Max(passes / bandwidth, 2 / (TREE_SHARE * links))
-    short, usual = steps + message / beta_ll, tau_coll + steps + pipelined(wire, chunk)
+    short, usual = steps + message / beta_ll, tau_coll + steps + filled(wire, chunk)
     return when(two_protocols(ranks, near), Min(short, tau_bulk + wire), usual)
 
 
@@ -324,19 +333,30 @@ ring_reduction = Formula(
     ),
 )  # fmt: skip
 
+tree_wire_time = Formula(
+    T_wire,
+    tree_wire(n_c, n_near, V_c, beta_c, beta_near),
+    title="Two trees on links and ports",
+    source=NCCL,
+    assumes="A chain in each node, whose links carry everything there and back; of two nodes each sends half up and "
+    "half down. What trees reach of a ring's bandwidth is that of NCCL's tuner, and not fitted.",
+    example=Example(
+        {n_c: 64, n_near: 8, V_c: 256, beta_c: 354, beta_near: 387}, "1.5721 ms", derived="2 * 256 / (0.92 * 354)"
+    ),
+)
+
 tree_reduction = Formula(
     T_tree,
-    sent(n_c, V_c, tree_all_reduce(n_c, n_near, V_c, beta_c, beta_near, tau_ch)),
+    sent(n_c, V_c, tree_all_reduce(n_c, n_near, V_c, T_wire, tau_ch)),
     title="All-reduce over trees",
     source=NCCL,
     assumes=TREES,
     accuracy=TWO_NODES,
     example=Example(
-        {n_c: 64, n_near: 8, V_c: 256, beta_c: 354, beta_near: 387, tau_coll: 4.3, tau_ch: 18.3, alpha: 14,
-         alpha_node: 0.88, beta_ll: 0, tau_bulk: 0},
+        {n_c: 64, n_near: 8, V_c: 256, T_wire: 1.5721, tau_coll: 4.3, tau_ch: 18.3, alpha: 14, alpha_node: 0.88,
+         beta_ll: 0, tau_bulk: 0},
         "1.91259 ms",
-        derived="0.0043 + 2 * (7 * 0.00088 + 3 * 0.014) + 2 * 256 / (0.92 * 354) + sqrt(2 * 0.0183 * 2 * 256 / "
-        "(0.92 * 354))",
+        derived="0.0043 + 2 * (7 * 0.00088 + 3 * 0.014) + 1.5721 + sqrt(2 * 0.0183 * 1.5721)",
     ),
 )  # fmt: skip
 
@@ -391,7 +411,7 @@ exchange_on_wire = Formula(
 
 exchanging = Formula(
     T_c,
-    sent(n_c, V_c, tau_ch + (n_c - 1) * alpha_aa + t_wire + when(tau_ch * t_wire > 0, sqrt(2 * tau_ch * t_wire))),
+    sent(n_c, V_c, tau_ch + (n_c - 1) * alpha_aa + filled(t_wire, tau_ch)),
     title="All-to-all",
     source=Source(THAKUR, "section 4.4"),
     variant="all_to_all",
@@ -429,7 +449,7 @@ bus_of_all_reduce = Formula(
 #: What any collective needs to know of links and fabric.
 REACHED = (links_reached, fabric_reached)
 _PLACED = (*REACHED, ranks_in_node, group_links, ring_bandwidth, ring_steps, chunk_start)
-_ALL_REDUCE = (ring_reduction, tree_reduction, switch_reduction, reducing, bus_of_all_reduce)
+_ALL_REDUCE = (ring_reduction, tree_wire_time, tree_reduction, switch_reduction, reducing, bus_of_all_reduce)
 _ALL_TO_ALL = (ranks_in_node, group_links, ports, exchange_start, exchange_on_wire, exchanging, bus_of_pass)
 #: What an exchange of experts needs to know of ports.
 PORTS = (fabric_reached, ranks_in_node, ports)

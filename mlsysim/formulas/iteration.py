@@ -684,6 +684,7 @@ def operators() -> tuple[Formula, ...]:
         rank_groups.ring_latency,
         rank_groups.chunk_start,
         rank_groups.ring_reduction,
+        rank_groups.tree_wire_time,
         rank_groups.tree_reduction,
         rank_groups.switch_reduction,
         rank_groups.all_reduce_time,

@@ -81,6 +81,10 @@ t_tree_g = family(
     "{}_tree_time", r"t_{\mathrm{tree},{}}", "ms", "One all-reduce of one {} group over two trees.", group,
     nonnegative(), over=SUMS,
 )  # fmt: skip
+t_wire_g = family(
+    "{}_tree_wire_time", r"t_{\mathrm{wire},{}}", "ms", "What trees of one {} group take on links and ports.", group,
+    nonnegative(), over=SUMS,
+)  # fmt: skip
 t_sw_g = family(
     "{}_switch_time", r"t_{\mathrm{sw},{}}", "ms", "One all-reduce of one {} group in the switches of a node.", group,
     nonnegative(), over=SUMS,
