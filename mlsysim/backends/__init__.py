@@ -6,7 +6,7 @@ What a scalar answer does without is imported from its own module: :mod:`.dense`
 
 from mlsysim.backends.compiled import CompiledFunction, compiled, compiled_expression, graph_of, of_graph
 from mlsysim.backends.output_spec import OutputSpec, ReasonCode
-from mlsysim.backends.pure import concrete_function, default_dtype, evaluate, is_traced, iterates, pure_function
+from mlsysim.backends.pure import concrete_function, default_dtype, is_traced, iterates, pure_function
 from mlsysim.backends.slopes import derivatives, slopes
 from mlsysim.backends.sweep import evaluate_outputs
 
@@ -19,7 +19,6 @@ __all__ = [
     "concrete_function",
     "default_dtype",
     "derivatives",
-    "evaluate",
     "evaluate_outputs",
     "graph_of",
     "is_traced",

@@ -1,11 +1,8 @@
-"""A System on JAX arrays: the pure function for a user's own use.
-
-float64 is switched on by a scoped context around each call; the global flag is never touched.
-"""
+"""A System on JAX arrays: the pure function for a user's own use."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -206,41 +203,6 @@ def default_dtype() -> np.dtype:
 
 
 @lru_cache(maxsize=256)
-def _jitted(system: System, outputs: tuple[str, ...]) -> Pure:
-    import jax
-
-    return jax.jit(pure_function(system, outputs))
-
-
-def evaluate(system: System, outputs: Sequence[str], values: Values) -> dict[str, np.ndarray]:
-    """Outputs on a grid, in float64.
-
-    Parameters
-    ----------
-    system : System
-        Formulas.
-    outputs : sequence of str
-        Names to compute.
-    values : mapping
-        Canonical array per input name; arrays broadcast against each other.
-
-    Returns
-    -------
-    dict
-        NumPy array per output, over the axes it depends on.
-    """
-    return _in_float64(_jitted(system, tuple(outputs)), values)
-
-
-@lru_cache(maxsize=256)
 def iterates(system: System, outputs: tuple[str, ...] | None = None) -> bool:
     """True if an output, of all by default, is computed in a loop at every point."""
     return graph_of(system, outputs).has(*ITERATED)
-
-
-def _in_float64(function: Any, values: Values) -> Any:
-    import jax
-
-    with jax.enable_x64(True):
-        arguments = {name: np.asarray(value, np.float64) for name, value in values.items()}
-        return jax.tree.map(np.asarray, function(arguments))

@@ -46,7 +46,7 @@ from mlsysim.bounds.cuts import Cuts
 from mlsysim.bounds.from_graph import GraphForms
 from mlsysim.bounds.incumbent import Best, Incumbent, Nondominated
 from mlsysim.bounds.limits import Limited, inputs_of, parted
-from mlsysim.bounds.points import Points, at_points
+from mlsysim.bounds.points import Points
 from mlsysim.bounds.recheck import Recheck, Shown
 
 __all__ = [
@@ -61,7 +61,6 @@ __all__ = [
     "Recheck",
     "Search",
     "Shown",
-    "at_points",
     "claims",
     "inputs_of",
     "parted",

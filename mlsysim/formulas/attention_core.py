@@ -11,18 +11,17 @@ from typing import Any
 
 from sympy import And, Eq, Or, Piecewise
 
-from mlsysim.symbolic import Example, Formula, Source, flop, label, token, when
+from mlsysim.symbolic import Example, Formula, Source, label, token, when
 from mlsysim.symbols.activations import attention_kernel
 from mlsysim.symbols.batching import attention_flops
 from mlsysim.symbols.hardware import X_exp, n_cc
 from mlsysim.symbols.iteration import F_16
-from mlsysim.symbols.mixers import a, a_r, d_h, w_pair
+from mlsysim.symbols.mixers import a_r, d_h, w_pair
 from mlsysim.symbols.roofline import t_ab, t_af
 from mlsysim.symbols.step import (
     attention_mask,
     eta_b,
     eta_f,
-    f_mask,
     flash_kernel,
     n_b,
     n_f,
@@ -42,16 +41,19 @@ ON_H200 = "Attention of FlashAttention 2 and cuDNN on H200, on which nothing was
 HOPPER, BLACKWELL = And(n_cc >= 9, n_cc < 10), And(n_cc >= 10, n_cc < 12)
 
 
-def _is(*names: str) -> Any:
-    """The condition that one of these computes attention, by its name or as the kernel that flash stands for."""
-    of_stack: Any = [Eq(flash_kernel, label(flash_kernel, name)) for name in names]
-    named: Any = [Eq(attention_kernel, label(attention_kernel, name)) for name in names]
-    return Or(*named, And(Eq(attention_kernel, label(attention_kernel, "flash")), Or(*of_stack)))
+def _named(kernel: Any, names: tuple[str, ...]) -> Any:
+    conditions: list[Any] = [Eq(kernel, label(kernel, name)) for name in names]
+    return Or(*conditions)
+
+
+def _computed_by(*names: str) -> Any:
+    """Tell whether one of these computes attention, by its name or as what a software means by flash."""
+    return Or(_named(attention_kernel, names), And(_named(attention_kernel, ("flash",)), _named(flash_kernel, names)))
 
 
 #: Kernels that issue products warp by warp on every device, and those written for Hopper by hand.
-_WARPS = Or(_is("fa2", "triton"), Eq(attention_kernel, label(attention_kernel, "flash_te")))
-_BY_HAND = _is("fa3", "fa4")
+_WARPS: Any = Or(_computed_by("fa2", "triton"), _named(attention_kernel, ("flash_te",)))
+_BY_HAND = _computed_by("fa3", "fa4")
 
 
 def _wide(share: float, otherwise: float) -> Any:
@@ -66,7 +68,7 @@ def _of_kernel(
     return Piecewise(
         (old, And(BLACKWELL, _WARPS)),
         (blackwell, BLACKWELL),
-        (triton, And(HOPPER, _is("triton"))),
+        (triton, And(HOPPER, _computed_by("triton"))),
         (warps, And(HOPPER, _WARPS)),
         (by_hand, And(HOPPER, _BY_HAND)),
         (cudnn, HOPPER),
@@ -183,24 +185,6 @@ scores = Formula(
 )  # fmt: skip
 
 
-kernel_scores = Formula(
-    n_sc,
-    a * f_mask * s / token**2,
-    title="Attention scores per token in one layer",
-    source=Source("dao2022", "section 3.1"),
-    variant="kernel",
-    example=Example({a: 32, f_mask: 0.5, s: 4096}, "65536 1/token", derived="32 * 0.5 * 4096"),
-)
-
-kernel_work = Formula(
-    w_pair,
-    4 * flop * d_h * n_sc,
-    title="Arithmetic of core attention per token in one layer",
-    source=Source("dao2022", "section 3.1"),
-    variant="kernel",
-    example=Example({d_h: 128, n_sc: 65536}, "33554432 FLOP/token", derived="4 * 128 * 65536"),
-)
-
 forward_time, backward_time = (
     Formula(
         whole,
@@ -223,6 +207,6 @@ KERNEL = (
     backward_core,
 )
 #: Of one kernel by itself, and of the layers of a step.
-ALONE = (*KERNEL, short_sequences, kernel_scores, kernel_work, forward_time, backward_time)
+ALONE = (*KERNEL, short_sequences, forward_time, backward_time)
 STEP = (*KERNEL, short_documents, scores)
 FORMULAS = (*KERNEL, short_sequences, short_documents, scores, *ALONE[len(KERNEL) + 1 :])

@@ -130,7 +130,7 @@ from mlsysim.symbols.mixers import (
 from mlsysim.symbols.parameters import P_attn
 from mlsysim.symbols.serving import kv_token
 from mlsysim.symbols.sources import L_x, P_xs, bidirectional, h_src, kappa_x, s_all, w_x
-from mlsysim.symbols.step import f_mask, s_att, s_doc, s_reach, w_attn
+from mlsysim.symbols.step import f_mask, n_sc, s_att, s_doc, s_reach, w_attn
 from mlsysim.symbols.trained import K_attn, R_ad, R_attn, U_attn, lora_targets
 from mlsysim.symbols.training import P_attn_r, a_kv_r, c_cp, m, t
 from mlsysim.symbols.workload import L, L_mtp, h, norm_bias, q, s
@@ -1028,7 +1028,7 @@ cross_work = Formula(
 )
 
 #: Numbers of a chunk that products of matrices make per token and head: of pairs, and of the state.
-_pairs = Q_st * (when(delta > 0, 3, 1) * N_st + when(delta > 0, 2, 1) * D_st) / token
+_in_chunk = Q_st * (when(delta > 0, 3, 1) * N_st + when(delta > 0, 2, 1) * D_st) / token
 _states = when(delta > 0, 3, 2) * N_st * D_st
 
 scan_work = Formula(
@@ -1036,7 +1036,7 @@ scan_work = Formula(
     L_st
     * (
         2 * flop * C_st * K_st / token
-        + when(Q_st > 0, 2 * flop * H_st * (_pairs + _states) / token, gamma_st * H_st * N_st * D_st)
+        + when(Q_st > 0, 2 * flop * H_st * (_in_chunk + _states) / token, gamma_st * H_st * N_st * D_st)
     ),
     title="Arithmetic of recurrent mixers beside their products, per token",
     source=Source("dao2024", "section 6"),
@@ -1171,6 +1171,24 @@ picked_entry_width = _entries(
 )
 read_entry_width = _entries(y_hc, L_hc * d_h, "Numbers of an entry in layers that read all", _heavily, "15872")
 
+kernel_scores = Formula(
+    n_sc,
+    a * f_mask * s / token**2,
+    title="Attention scores per token in one layer",
+    source=Source("dao2022", "section 3.1"),
+    variant="kernel",
+    example=Example({a: 32, f_mask: 0.5, s: 4096}, "65536 1/token", derived="32 * 0.5 * 4096"),
+)
+
+kernel_work = Formula(
+    w_pair,
+    4 * flop * d_h * n_sc,
+    title="Arithmetic of core attention per token in one layer",
+    source=Source("dao2022", "section 3.1"),
+    variant="kernel",
+    example=Example({d_h: 128, n_sc: 65536}, "33554432 FLOP/token", derived="4 * 128 * 65536"),
+)
+
 attended_tokens = Formula(
     s_att,
     when(Or(s_doc <= 0, _kernel("eager"), _kernel("unfused")), s, s_doc),
@@ -1192,7 +1210,7 @@ def _picked(of: Any) -> Any:
     return Min(k_ix, of) * (1 - (1 - f_mask) * Min(1, k_ix / of))
 
 
-def _pairs(of: Any, near: Any) -> Any:
+def _over_pairs(of: Any, near: Any) -> Any:
     """Work per token over the pairs of so many tokens, and of those in reach of a layer with a window."""
     others = Max(0, attention_flops - w_win)
     full = floor(of / near)
@@ -1210,7 +1228,7 @@ def _pairs(of: Any, near: Any) -> Any:
 pair_work, document_pair_work = (
     Formula(
         w_pair,
-        _pairs(of, near),
+        _over_pairs(of, near),
         title="Arithmetic of attention over pairs of tokens, per token",
         source=Source("kaplan2020", "table 1"),
         variant=variant,
@@ -1551,6 +1569,8 @@ COMPUTED = (
     read_entry_width,
     pair_work,
 )
+#: What one layer of grouped-query attention computes, without a window.
+ALONE = (kernel_scores, kernel_work)
 #: What they compute in decoding.
 DECODED = (near_decode_work, decode_attention_work)
 #: What layers that attend to a source compute, and keep of it.
@@ -1579,6 +1599,7 @@ FORMULAS = (
     product_widths,
     *ADAPTED,
     *COMPUTED,
+    *ALONE,
     attended_tokens,
     document_pair_work,
     *DECODED,

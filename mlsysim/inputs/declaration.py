@@ -162,7 +162,8 @@ class DeclaredModel:
     example : dict
         Arguments of ``solve`` that give an answer worth showing; with ``variant`` where it is not the first.
     answer : str
-        The output that answers the question; the first of the headline where left out.
+        The output that answers the question; the first of the headline where left out, or where a variant has none
+        by this name.
     variants : dict
         For each name a :class:`Variant`, or only its formulas.
     slots : dict
@@ -218,7 +219,6 @@ class DeclaredModel:
 
     command: ClassVar[str] = ""
     example: ClassVar[Mapping[str, Any]] = {}
-    answer: ClassVar[str] = ""
     variants: ClassVar[Mapping[str, Variant | tuple[Formula, ...]]] = {}
     slots: ClassVar[dict[str, Slot]] = {}
     keywords: ClassVar[tuple[str, ...] | Mapping[str, Any]] = ()
@@ -240,6 +240,7 @@ class DeclaredModel:
     common: ClassVar[tuple[str, ...]] = ()
     automatic: ClassVar[Mapping[str, float]] = {}
     headline: tuple[str, ...] = ()
+    answer: str = ""
     parts: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     arguments: Mapping[str, Variable | None] = {}
 
@@ -257,6 +258,7 @@ class DeclaredModel:
         self._take_formulas()
         self.defaults = {**type(self).defaults, **chosen.defaults}
         self.headline = chosen.headline or type(self).headline or tuple(v.name for v in self.system.variables)
+        self.answer = self.answer if self.answer in self.system else self.headline[0]
         used = _uses(type(self), variant)
         self.arguments = {
             name: v for name, v in type(self).arguments.items() if name in used or self._takes(name, used)

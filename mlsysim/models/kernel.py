@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlsysim.catalog import Accelerator
-from mlsysim.formulas import attention_core, number_formats, roofline, transformer_flops
+from mlsysim.formulas import attention_core, mixers, number_formats, roofline, transformer_flops
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
@@ -64,7 +64,7 @@ class KernelModel(PerformanceModel):
             about="A kernel without products, by the bytes it moves.",
         ),
         "attention": Variant(
-            (transformer_flops.scores, *attention_core.ALONE),
+            (transformer_flops.scores, *mixers.ALONE, *attention_core.ALONE),
             headline=("attention_forward_time", "attention_backward_time"),
             about="The core of attention of one layer, by its products and exponentials.",
             requirements=(Requirement(X_exp, X_exp > 0, "must be above 0: attention is bound by exponentials, too"),),

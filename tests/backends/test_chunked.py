@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from chunked_loads import chunked_latencies
 from scipy.special import lambertw
 
-from mlsysim.backends.chunked import ChunkedLatencies, Loads, chunked_latencies
+from mlsysim.backends.chunked import ChunkedLatencies, Loads
 from mlsysim.backends.chunked.chain import chain
 from mlsysim.backends.chunked.distribution import Delayed, Distribution
 from mlsysim.backends.chunked.lattice import chosen

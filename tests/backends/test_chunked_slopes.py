@@ -9,9 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from chunked_loads import chunked_latencies, chunked_slopes
 
 from mlsysim.backends import vector
-from mlsysim.backends.chunked import Loads, chunked_latencies, chunked_slopes
+from mlsysim.backends.chunked import Loads
 from mlsysim.backends.chunked.asked import answers
 from mlsysim.backends.chunked.chain import Chain, full, nearby
 from mlsysim.backends.chunked.little import settled

@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import mpmath
 import numpy as np
 import pytest
+from on_jax import evaluate
 from scipy import special
 from sympy.core.function import ArgumentIndexError
 
-from mlsysim.backends import compiled, evaluate, pure_function, slopes
+from mlsysim.backends import compiled, pure_function, slopes
 from mlsysim.backends.compiled import compiled_expression
 from mlsysim.graph.floats import LARGEST
 from mlsysim.symbolic import ErlangC

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import sympy
 from fuzz import rest_long
+from on_jax import evaluate
 
-from mlsysim.backends import compiled, evaluate, pure_function
+from mlsysim.backends import compiled, pure_function
 from mlsysim.formulas.training_memory import local_micro_batch
 from mlsysim.symbolic import System
 

@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from fuzz import rest_long
+from on_jax import evaluate
 
-from mlsysim.backends import compiled, evaluate, pure_function, slopes
+from mlsysim.backends import compiled, pure_function, slopes
 from mlsysim.models import MoERoutingModel, ServingCapacityModel, TrainingMemoryModel
 
 MODELS = [TrainingMemoryModel, ServingCapacityModel, MoERoutingModel]

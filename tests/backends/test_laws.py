@@ -4,9 +4,11 @@ import jax
 import numpy as np
 import pytest
 import sympy
+from chunked_loads import chunked_latencies
+from on_jax import evaluate
 
-from mlsysim.backends import compiled, derivatives, evaluate, graph_of, pure_function
-from mlsysim.backends.chunked import Loads, batch, chunked_latencies
+from mlsysim.backends import compiled, derivatives, graph_of, pure_function
+from mlsysim.backends.chunked import Loads, batch
 from mlsysim.errors import FormulaError
 from mlsysim.symbolic import (
     Formula,

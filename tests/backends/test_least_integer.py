@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import sympy
+from on_jax import evaluate
 
-from mlsysim.backends import compiled, evaluate, pure_function, slopes
+from mlsysim.backends import compiled, pure_function, slopes
 from mlsysim.models import ServingCapacityModel
 from mlsysim.symbolic import LeastInteger, positive, variable
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import sympy
 from fuzz import rest_long
+from on_jax import evaluate
 
-from mlsysim.backends import OutputSpec, ReasonCode, evaluate, evaluate_outputs
+from mlsysim.backends import OutputSpec, ReasonCode, evaluate_outputs
 from mlsysim.inputs.binding import bind
 from mlsysim.models import ServingCapacityModel
 from mlsysim.symbolic import reason_code, variable_of

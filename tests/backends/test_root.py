@@ -8,10 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import sympy
+from on_jax import evaluate
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from mlsysim.backends import arrays, compiled, evaluate, pure_function, slopes, vector
+from mlsysim.backends import arrays, compiled, pure_function, slopes, vector
 from mlsysim.backends.compiled import graph_of
 from mlsysim.backends.pure import iterates
 from mlsysim.backends.slopes import derivatives

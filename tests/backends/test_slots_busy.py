@@ -10,9 +10,10 @@ import jax.numpy as jnp
 import mpmath
 import numpy as np
 import pytest
+from on_jax import evaluate
 from sympy.core.function import ArgumentIndexError
 
-from mlsysim.backends import compiled, derivatives, evaluate, pure_function, slopes
+from mlsysim.backends import compiled, derivatives, pure_function, slopes
 from mlsysim.backends.compiled import compiled_expression
 from mlsysim.symbolic import ErlangC, SlotsBusy
 from mlsysim.symbolic.functions import SlotsBusySlope

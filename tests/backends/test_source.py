@@ -5,8 +5,9 @@ import re
 import numpy as np
 import pytest
 import sympy
+from on_jax import evaluate
 
-from mlsysim.backends import compiled, evaluate
+from mlsysim.backends import compiled
 from mlsysim.backends.compiled import compiled_expression
 from mlsysim.errors import FormulaError
 from mlsysim.formulas import every_formula

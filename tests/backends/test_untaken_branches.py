@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 import sympy
 from fuzz import rest_long
+from on_jax import evaluate
 
-from mlsysim.backends import compiled, evaluate, pure_function, slopes
+from mlsysim.backends import compiled, pure_function, slopes
 from mlsysim.symbolic import ErlangC, Formula, Source, System, nonnegative, variable
 
 

@@ -16,9 +16,6 @@ STEP = ("model=Llama3_70B", "fleet=SuperPOD_H100", "batch_size=1024", "seq_len=8
         "gradient_accumulation_steps=8")  # fmt: skip
 #: The end of a step by library defaults.
 DEFAULTS = "Generic (default): step_flop_energy=0.330 pJ/FLOP, attention_kernel_share=0.700, memory_efficiency=0.800,"
-MEASURED = (
-    "step_time: 12.9% in the median, 28.9% for nine rows of ten, 74.1% at worst, of 282 rows (dense training steps"
-)
 VERBS = (
     ("train", *(word for each in (*STEP, "tp_size=8") for word in (f"--{each.partition('=')[0].replace('_', '-')}",
                                                                     each.partition("=")[2]))),
@@ -43,11 +40,12 @@ def test_every_verb_ends_with_what_its_answer_rests_on(run, words):
     stack = max(place for place, line in enumerate(lines) if line.startswith("Stack    "))
     foot = " ".join(" ".join(lines[stack:]).split())
     assert foot.startswith(f"Stack {DEFAULTS}")
-    assert f"Error {MEASURED}" in foot
+    measured = DistributedModel.solve_example().expected_error("step_time")
+    assert f"Error step_time: {measured.shares} (steps of dense models by library defaults" in foot
     found = json.loads(run(*words, "--json").stdout)["basis"]
     found = found.get("first", found)
     assert (found["stack"], found["shares"]["dp_overlap"]) == ("Generic", {"value": 1.0, "source": "Generic (default)"})
-    assert found["expected_errors"]["step_time"]["rows"] == 282
+    assert found["expected_errors"]["step_time"]["rows"] == measured.rows
 
 
 @pytest.mark.parametrize("model", every_model(), ids=lambda model: words_for(model))
@@ -124,7 +122,7 @@ def test_a_grid_names_the_axes_along_which_another_holds():
     drawn = at_point(model, DistributedModel.example, free=["efficiency"])
     assert drawn.stack.startswith("varied: efficiency; ")
     assert drawn.text("step_time").startswith(
-        "step_time: none measured (dense training steps: by the values of the stack"
+        "step_time: none measured (steps of dense models by library defaults: by the values of the stack"
     )
 
 

@@ -26,6 +26,9 @@ def test_a_table():
 
 def test_without_an_output_it_is_the_answer():
     assert run("kernel", *PRODUCT, "product_rows=256").output.startswith("Sensitivity of kernel_time = ")
+    attention = "hardware=H100", "batch_size=4", "seq_len=4096", "heads=32", "head_dim=128"
+    found = run("kernel", "--variant", "attention", *attention)
+    assert found.output.startswith("Sensitivity of attention_forward_time = "), found.output
 
 
 def test_a_recipe_alone():

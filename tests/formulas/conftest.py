@@ -7,9 +7,10 @@ from functools import cache
 import numpy as np
 import pytest
 from formulas.every import GOODPUTS, POSITIVE, WRITTEN
+from on_jax import evaluate
 
 from mlsysim import units
-from mlsysim.backends import compiled, evaluate
+from mlsysim.backends import compiled
 from mlsysim.symbolic import Variable, at_least, variable_of
 
 #: Points drawn per formula; a test takes the first of them.
@@ -191,7 +192,9 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
     if {"rank_stride", "accelerators_per_node"} <= names and point["accelerators_per_node"] % point["rank_stride"]:
         point["rank_stride"] = rng.choice([1.0, point["accelerators_per_node"]])
     if {"collective_ranks", "rank_stride", "accelerators_per_node"} <= names:
-        in_node = point["accelerators_per_node"] // point["rank_stride"]
+        segment = point.get("accelerators_per_segment", 0.0)
+        sizes = [point["accelerators_per_node"], *[segment] * bool(segment and segment % point["rank_stride"] == 0)]
+        in_node = rng.choice(sizes) // point["rank_stride"]
         if point["collective_ranks"] > in_node:
             point["collective_ranks"] = in_node * rng.choice([2, 3, 4, 32])
     if {"heads", "tp_size", "kv_heads_per_rank"} <= names:

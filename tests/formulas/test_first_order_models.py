@@ -8,8 +8,9 @@ import random
 
 import numpy as np
 import pytest
+from on_jax import evaluate
 
-from mlsysim.backends import compiled, evaluate
+from mlsysim.backends import compiled
 from mlsysim.models import MoERoutingModel, ServingCapacityModel, TrainingMemoryModel
 from mlsysim.symbolic import variable_of
 

@@ -9,8 +9,9 @@ import pytest
 import sympy
 from formulas.every import FORMULAS, GOODPUTS, UNFUSED, as_columns, continuous, formula_of, quick_first
 from fuzz import rest_long
+from on_jax import evaluate
 
-from mlsysim.backends import compiled, evaluate, pure_function, slopes
+from mlsysim.backends import compiled, pure_function, slopes
 from mlsysim.symbolic import Root, System
 
 NUMERIC = [formula for formula in FORMULAS if continuous(formula)]

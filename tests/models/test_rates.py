@@ -5,7 +5,7 @@ import heapq
 import numpy as np
 import pytest
 
-from mlsysim import Q_, CollectiveModel, DistributedModel, KernelModel, MoERoutingModel, Systems
+from mlsysim import Q_, CollectiveModel, DistributedModel, KernelModel, MoERoutingModel, Stacks, Systems
 from mlsysim.catalog import Fabric, Fleet, Stack
 from mlsysim.errors import InputError
 
@@ -278,6 +278,19 @@ def test_a_step_pays_the_links_that_there_are():
     # Those that share weights reach through all of it.
     assert found[0].dp_link_bandwidth == found[1].dp_link_bandwidth
     assert found[0].step_time > found[1].step_time
+
+
+def test_slices_cost_where_devices_are_tpus():
+    """Every stack calibrated on TPUs has a cost of slices, and no other one."""
+    stacks = {name: each for name in Stacks if (each := getattr(Stacks, name)).slice_cost and each.slice_cost.value}
+    assert stacks.keys() == {name for name in Stacks if "TPU" in name}
+    assert all(each.name.startswith("Google TPU") for stack in stacks.values() for each in stack.devices)
+    step = {"model": "Llama3_8B", "precision": "bf16", "hardware": "TPU_v5e", "accelerators_per_node": 256,
+            "batch_size": 8192, "fabric_bandwidth": "25 GB/s", "fabric_latency": "10 us"}  # fmt: skip
+    slices = DistributedModel().solve(**step, stack="MaxText_TPU_v5e", fleet_size=8192)
+    assert slices.straggler_time / slices.step_time == pytest.approx(1 - 1 / (1 + 5 * 0.032))
+    assert not DistributedModel().solve(**step, stack="MaxText_TPU_v5e", fleet_size=256).straggler_time
+    assert not DistributedModel().solve(**step, fleet_size=8192).straggler_time
 
 
 @pytest.mark.parametrize("axes", [-1, 1.5])

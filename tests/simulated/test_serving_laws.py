@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("numba")
 
 import numpy as np
+from chunked_loads import chunked_latencies
 from simulated.inference_engine import Engine, Pools, saturated_rate
 from simulated.serving.iteration_time import line, one_clock
 from simulated.serving.laws import (
@@ -20,7 +21,7 @@ from simulated.serving.laws import (
 )
 from simulated.serving.load import fixed_or_log_normal, poisson, requests
 
-from mlsysim.backends.chunked import Loads, chunked_latencies
+from mlsysim.backends.chunked import Loads
 
 pytestmark = pytest.mark.long
 

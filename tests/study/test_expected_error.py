@@ -94,7 +94,8 @@ def test_the_capacity_of_a_replica():
 
 def test_steps_with_experts_are_those_of_the_stacks_that_ran_them():
     found = DistributedModel().solve(recipe="Megatron_DeepSeek_V3_GB300_fp8").expected_error("tokens_per_second")
-    assert (found.rows, found.median < 0.05) == (9, True)
+    assert found.rows > 90
+    assert 0.02 < found.median < 0.08
 
 
 def test_a_rate_and_its_time_have_errors_of_their_own():
@@ -110,10 +111,10 @@ def test_a_rate_and_its_time_have_errors_of_their_own():
             "bubble_time",
             "no error of bubble_time was measured; of DistributedModel there are errors of",
         ),
-        (lambda: trained(model="Mixtral_8x7B"), "step_time", "at experts 1, not 8"),
+        (lambda: trained(model="Mixtral_8x7B", stack="MPT_H100"), "step_time", "at experts 1, not 8"),
         (lambda: trained(efficiency=0.5), "step_time", r"not one that was given \(efficiency\)"),
         (lambda: trained(peak_flops="500 TFLOP/s"), "step_time", r"not with a value that was given \(peak_flops\)"),
-        (lambda: trained(stack="Megatron_Bridge_H100"), "step_time", "not Megatron_Bridge_H100"),
+        (lambda: trained(stack="Megatron_LM"), "step_time", "not Megatron_LM"),
         (
             lambda: KernelModel().solve(hardware="MI300X", **PRODUCT),
             "kernel_time",
@@ -154,7 +155,7 @@ def test_a_stack_on_its_own_device_and_on_one_that_its_area_names_has_an_error()
         found = CollectiveModel().solve(hardware=device, stack=stack, **ring).expected_error("collective_time")
         assert found.rows == 756
     fleet = Systems.Clusters.SuperPOD_H100.changed(node=Systems.Nodes.DGX_H200)
-    assert trained(fleet=fleet, stack="MPT_H100").expected_error("step_time").rows > 0
+    assert trained(fleet=fleet, stack="torchtitan_H100").expected_error("step_time").rows > 0
 
 
 def test_an_unknown_output():

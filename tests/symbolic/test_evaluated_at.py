@@ -5,8 +5,9 @@ import pickle
 import numpy as np
 import pytest
 import sympy
+from on_jax import evaluate
 
-from mlsysim.backends import compiled, evaluate
+from mlsysim.backends import compiled
 from mlsysim.errors import CycleError, FormulaError, UnitError
 from mlsysim.symbolic import EvaluatedAt, LeastInteger, System, evaluated_at, lower, when
 from mlsysim.symbolic.dimensions import dimension_of

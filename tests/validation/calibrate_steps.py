@@ -81,7 +81,7 @@ class Fit:
     def rows(self) -> list[Row]:
         """Its rows."""
         return [
-            row for row in (*training_steps.older(), *training_steps.rows(True))
+            row for row in training_steps.counted()
             if row.family in self.families and row.stack in self.stacks
             and (self.cp or row.arguments.get("cp_size", 1) == 1) and row not in contradicted()
         ]  # fmt: skip
@@ -163,7 +163,7 @@ FITS: tuple[Fit, ...] = (
     ),
     Fit("PAX", ("PAX and MaxText on GPUs",), (("hidden_traffic_cost", _on("PAX", "A100", "H100")),)),
     Fit(
-        "Megatron-LM on A100", ("Megatron-LM on A100", "vTrain, up to eight A100"),
+        "Megatron-LM on A100", ("Megatron-LM on A100", "vTrain, up to eight A100", "vTrain, 512 A100"),
         (("elementwise_efficiency", ("Megatron_LM_A100",)),),
     ),
 )  # fmt: skip

@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 import sympy
+from on_jax import evaluate
 
-from mlsysim.backends import compiled, evaluate
+from mlsysim.backends import compiled
 from mlsysim.formulas.queueing import queue_wait
 from mlsysim.symbolic import ErlangC, Formula, LeastInteger, Source, System
 from mlsysim.symbols.serving import c, c_req, load, wait_probability

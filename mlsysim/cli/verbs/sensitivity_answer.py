@@ -48,7 +48,7 @@ def answer(
     if regimes:
         found: Any = _regimes(model, named, long, given)
     else:
-        found = model.sensitivity(named or model.answer or model.headline[0], **options, **given)
+        found = model.sensitivity(named or model.answer, **options, **given)
     _show(found, at_point(model, given, [named]), change, plot, as_json)
 
 

@@ -54,8 +54,7 @@ def answer(
         grids.drawable(plot)
     model = as_run(kind.asked(variant), given)
     levels: Any = quantiles.split(",")
-    first = model.answer if model.answer in model.headline else model.headline[0]
-    outputs = [name.strip() for name in output.split(",")] if output else [first]
+    outputs = [name.strip() for name in output.split(",")] if output else [model.answer]
     found = model.uncertainty(
         outputs,
         distributions="catalog" if ranges else drawn,

@@ -143,8 +143,9 @@ def read(model: DeclaredModel, given: Mapping[str, Any], subject_to: Any, unknow
         if each is not None:
             _add(found, condition(each, model, known, "subject_to"), model, known)
     if not found.texts:
-        name = model.answer or model.headline[0]
-        raise InputError("targets", dict(given), "give at least one output and what it must be", f"as in {name}=...")
+        raise InputError(
+            "targets", dict(given), "give at least one output and what it must be", f"as in {model.answer}=..."
+        )
     if unknown in model.automatic:
         beyond = f"{unknown} > {model.automatic[unknown]:g}"
         _add(found, condition(beyond, model, known, unknown), model, known)
