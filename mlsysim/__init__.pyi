@@ -7769,7 +7769,6 @@ class _SystemsFabrics(_catalog.Group):
     RoCE_400G: _catalog.Fabric
     Meta_RoCE_400G: _catalog.Fabric
 class _SystemsClusters(_catalog.Group):
-    A3_Mega_16: _catalog.Fleet
     Research_256: _catalog.Fleet
     SuperPOD_A100: _catalog.Fleet
     SuperPOD_H100: _catalog.Fleet
@@ -7777,6 +7776,7 @@ class _SystemsClusters(_catalog.Group):
     Llama3_16K: _catalog.Fleet
     DeepSeek_H800_2048: _catalog.Fleet
     Meta_24K: _catalog.Fleet
+    A3_Mega_16: _catalog.Fleet
 class _SystemsTraffic(_catalog.Group):
     InferenceX_1k_1k: _catalog.Traffic
     InferenceX_8k_1k: _catalog.Traffic
