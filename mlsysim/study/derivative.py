@@ -223,9 +223,11 @@ def _smooth(expression: Any, moving: set[Any]) -> tuple[Any, dict[Any, Any]]:
 def _cases(extreme: Any, parts: list[Any]) -> Any:
     """A maximum or minimum as cases: each argument where it is the one that binds."""
     wins = sympy.Ge if isinstance(extreme, sympy.Max) else sympy.Le
+    # SymPy 1.14 turns the sign of a factor that is a sum to and fro in a condition, without end.
+    arguments = [sympy.expand_mul(each, deep=False) if each.is_Mul else each for each in extreme.args]
     cases: list[tuple[Any, Any]] = []
-    for place, argument in enumerate(extreme.args[:-1]):
-        others = extreme.args[place + 1 :]
+    for place, argument in enumerate(arguments[:-1]):
+        others = arguments[place + 1 :]
         cases.append((parts[place], sympy.And(*(wins(argument, other) for other in others))))
     return sympy.Piecewise(*cases, (parts[-1], True))
 

@@ -7,7 +7,7 @@ import pytest
 import sympy
 from fuzz import rest_long
 
-from mlsysim import Q_, MoERoutingModel, ServingCapacityModel, TrainingMemoryModel
+from mlsysim import Q_, DistributedModel, MoERoutingModel, ServingCapacityModel, TrainingMemoryModel
 from mlsysim.backends import compiled
 from mlsysim.errors import InputError, MissingInputError, UnknownNameError
 from mlsysim.inputs.binding import bind
@@ -266,3 +266,14 @@ def test_a_truth_value_on_the_way_has_no_slope():
 
     found = ExpertParallelModel("fsdp").derivative("step_time", "straggler_factor")
     assert "Derivative" not in str(found.expression)
+
+
+def test_a_maximum_over_a_product_of_a_sum_has_a_derivative():
+    """Conditions of which SymPy turns the sign of a factor to and fro."""
+    run = {"model": "Qwen3_30B_A3B", "fleet": "SuperPOD_H100", "fleet_size": 16, "batch_size": 64, "precision": "bf16",
+           "ep_size": 8, "zero_stage": 2, "gradient_accumulation_steps": 4, "two_batch_overlap": True}  # fmt: skip
+    model, exposed = DistributedModel(), "ep_exposed_time"
+    slope = model.derivative(exposed, "two_batch_hidden_share").at(**run)
+    apart = [model.solve(**run, two_batch_hidden_share=share).canonical(exposed) for share in (0.39, 0.41)]
+    assert slope.to_base_units().magnitude != 0
+    assert slope.m_as("s") == pytest.approx((apart[1] - apart[0]) / 0.02, rel=1e-6)
