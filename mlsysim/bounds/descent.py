@@ -15,10 +15,8 @@ from mlsysim.bounds.points import Points
 
 #: Points that are drawn at first, points that are bettered at a time, and moves that are tried on each.
 DRAWN, STARTS, TRIED = 1 << 14, 16, 64
-#: Rounds over all moves at most.
+#: Most rounds over all moves until a point is feasible: one more costs what bounds take for tens of thousands of boxes.
 ROUNDS = 6
-#: Share by which a round must better the best value for another one: bounds rule out the rest in less time.
-BETTER = 1e-2
 
 #: What is to be small, at points (an index per axis in each column); infinite where one is not feasible.
 Value = Callable[[np.ndarray], np.ndarray]
@@ -46,11 +44,9 @@ def descend(evaluate: Points, sizes: tuple[int, ...], value: Value) -> None:
     current, reached = drawn[:, order], values[order]
     moves = _moves([check.axes for check in evaluate.checks], [axis for axis, size in enumerate(sizes) if size > 1])
     for _ in range(ROUNDS):
-        before = reached.min()
         for axes in random.permutation(len(moves)):
             current, reached = _moved(value, places, random, moves[axes], current, reached)
-        better = reached.min() < before - BETTER * abs(before) if np.isfinite(before) else np.isfinite(reached.min())
-        if not better:
+        if np.isfinite(reached.min()):
             break
 
 

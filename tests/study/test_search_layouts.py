@@ -122,7 +122,7 @@ def test_bounds_beside_hidden_traffic_are_those_of_every_point(monkeypatch, goal
 
 @pytest.mark.long
 def test_thirty_million_layouts_are_proven_before_every_point_is_looked_at():
-    """A descent that goes on where little is gained takes more operations than all boxes, and those of streaming."""
+    """A descent of several rounds takes more operations than all boxes, and with them more than streaming."""
     found = DistributedModel().search(**HIDING, **MANY, maximize="tokens_per_second_per_accelerator")
     assert found.certificate.points == 30_965_760
     assert found.certificate.method == "bounds"
