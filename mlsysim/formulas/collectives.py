@@ -335,7 +335,7 @@ ring_reduction = Formula(
 
 tree_wire_time = Formula(
     T_wire,
-    tree_wire(n_c, n_near, V_c, beta_c, beta_near),
+    sent(n_c, V_c, tree_wire(n_c, n_near, V_c, beta_c, beta_near)),
     title="Two trees on links and ports",
     source=NCCL,
     assumes="A chain in each node, whose links carry everything there and back; of two nodes each sends half up and "
