@@ -117,6 +117,12 @@ class Row:
         """What is left out of a calibration with it: its model by its stack."""
         return f"{self.model} by {self.stack}"
 
+    @property
+    def without(self) -> dict[str, float]:
+        """Values of its stack that were found without its model; those of a number format where it is its own."""
+        found = [(*key.partition("."), value) for key, value in SAMPLE["without"].get(self.left_out, {}).items()]
+        return {key: value for key, _, each, value in found if each in ("", self.arguments["precision"])}
+
     def step(self, by_stack: bool = True, **given: Any) -> float:
         """Our step in seconds, by its stack or by defaults, with other values where they are given."""
         values = {"stack": self.stack if by_stack else "Generic", **given}
@@ -137,6 +143,16 @@ def _asked(group: str, device: str, given: dict[str, Any]) -> dict[str, Any]:
     if group.startswith("vtrain"):
         # Its configurations have layers that divide by the stages (src/config.py), and Megatron cuts them evenly.
         found["pipeline_split"] = "even"
+    if group.startswith("nemo_ft"):
+        # Its recipes pack SQuAD into sequences; no mean is printed, 256 tokens are assumed.
+        found["document_len"] = 256
+    if given.get("model") == "DeepSeek_V3" and device == "B200" and given["ep_size"] == 32:
+        # Its recipe has moe_a2a_overlap=True (Megatron-Bridge, scripts/performance/configs/deepseek).
+        found["two_batch_overlap"] = True
+    if group == "moe zoo GB" and given.get("interleaved_stages", 1) > 1:
+        # Their commands recompute moe_act and layernorm; that of 4,096 tokens has A2A_OVERLAP=1.
+        found |= {"recompute_activation_func": True, "recompute_layernorm": True}
+        found["two_batch_overlap"] = given["seq_len"] == 4096
     if "zoo" in group:
         # Their table has a column of dispatchers: an all-to-all with 32 stages, DeepEP and HybridEP elsewhere.
         found["dispatcher"] = "all_to_all" if given["pp_size"] == 32 else "fused"
@@ -344,7 +360,7 @@ def left_out(software: str, experts: bool) -> list[float]:
     Rows that no value was found on count as they are.
     """
     own = [row for row in counted() if row.stack.startswith(software) and row.experts == experts]
-    return [row.step(**SAMPLE["without"].get(row.left_out, {})) / row.seconds - 1 for row in own]
+    return [row.step(**row.without) / row.seconds - 1 for row in own]
 
 
 def by_default(experts: bool, tpus: bool) -> list[float]:
