@@ -95,7 +95,6 @@ def test_constants_of_stacks_are_calibrated_or_say_what_else_they_are():
         "Stacks.RCCL_MI300X",
         "Stacks.Neuron_Trn1",
         "Stacks.SGLang_2025",
-        "Stacks.torchtitan_A100",
         "Stacks.unsloth",
     }
     titan = ENTRIES["Stacks.torchtitan_H20"].efficiency

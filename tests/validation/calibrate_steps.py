@@ -126,7 +126,9 @@ FITS: tuple[Fit, ...] = (
         (
             # Recipes capture parts of layers on Blackwell; on H100 they capture little or nothing, which is not fitted.
             ("captured_share", _EARLY[1:]),
-            *((value, _EARLY) for value in ("expert_product_ratio", "expert_operations.fp8", "exchange_link_efficiency")),
+            *((value, _EARLY) for value in (
+                "expert_product_ratio", "expert_operations.fp8", "exchange_link_efficiency",
+            )),
         ),
     ),
     Fit(
