@@ -128,7 +128,8 @@ class Stack(Entry):
     host_operation_time : Value, optional
         Time the host takes to launch one operation of a training step.
     layer_operations, moe_layer_operations, expert_operations : Value, optional
-        Operations launched for a layer without experts, for one with experts beside these, and for one expert.
+        Operations launched for a layer without experts, for one with experts beside these, and for one expert, or by
+        number format.
     dispatcher, all_to_all_operations : Choice and Value, optional
         Launches of a dispatch to experts, and further operations where that is an all-to-all.
     grouped_experts : Value, optional
@@ -184,7 +185,7 @@ class Stack(Entry):
     """
 
     what: ClassVar[str] = "stack"
-    by_precision: ClassVar[frozenset[str]] = frozenset({"efficiency", "expert_efficiency"})
+    by_precision: ClassVar[frozenset[str]] = frozenset({"efficiency", "expert_efficiency", "expert_operations"})
     #: Shares that a law says unless they are given, and what the law rests on; it needs all of it.
     laws: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "efficiency": ("step_flop_energy", "power_limit"),
@@ -244,7 +245,7 @@ class Stack(Entry):
     moe_layer_operations: Count | None = None
     all_to_all_operations: Count | None = None
     dispatcher: Choice | None = None
-    expert_operations: Count | None = None
+    expert_operations: Share | None = None
     grouped_experts: Flag | None = None
     captured_share: Count | None = None
     count_sync_time: Milliseconds | None = None

@@ -333,6 +333,18 @@ def test_flash_is_the_kernel_of_the_software(stack, own):
     )
 
 
+def test_a_stack_gives_operations_of_an_expert_by_number_format():
+    """Casts are launched beside products at 8 bit and below."""
+    asked = {"model": "Qwen3_30B_A3B", "hardware": "B200", "stack": "Megatron_Bridge_B200", "fleet_size": 8}
+    asked |= {"ep_size": 8, "batch_size": 64, "seq_len": 4096}
+    formats = ["bf16", "fp8", "nvfp4"]
+    solved = [STEP.solve(**asked, precision=each) for each in formats]
+    wide, narrow, narrower = (found["expert_operations"] for found in solved)
+    assert wide == 6 < narrow == narrower
+    swept = STEP.sweep(**asked, precision=formats, outputs=["host_wait_time"]).host_wait_time.values
+    assert swept.tolist() == [found.host_wait_time.magnitude for found in solved]
+
+
 def test_a_stack_without_an_efficiency_says_why():
     trainium = {**DENSE, "hardware": "Trainium1", "stack": "Neuron_Trn1", "fleet_size": 32, "batch_size": 64}
     with pytest.raises(InputError, match=r"stack='Neuron_Trn1': has no efficiency: .* 0.28 .* 0.45.*efficiency="):

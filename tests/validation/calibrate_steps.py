@@ -40,12 +40,12 @@ EXPECTED: dict[str, tuple[float, float]] = {
     "hidden_traffic_cost": (0.5, 0.3),
     "slice_cost": (0.03, 0.03),
     "expert_product_ratio": (0.7, 0.2),
-    "expert_operations": (7, 3),
+    "expert_operations.fp8": (7, 3),
     "captured_share": (0.2, 0.2),
     "exchange_link_efficiency": (0.8, 0.3),
     "ep_overlap": (0.3, 0.2),
 }
-ABOVE_ONE = ("expert_operations",)
+ABOVE_ONE = ("expert_operations.fp8",)
 #: A relative error of a step that counts as much as a value that is as far off as expected.
 WIDTH = 0.02
 #: How many times the median of its like a step may be.
@@ -63,7 +63,7 @@ class Fit:
     families : tuple of str
         Families of its rows.
     values : tuple of pairs
-        Each an argument and the stacks that share its value.
+        Each an argument, with a number format where its value is of that alone, and the stacks that share it.
     cp : bool
         Whether rows with context parallelism count.
     """
@@ -126,7 +126,9 @@ FITS: tuple[Fit, ...] = (
         (
             # Recipes capture parts of layers on Blackwell; on H100 they capture little or nothing, which is not fitted.
             ("captured_share", _EARLY[1:]),
-            *((value, _EARLY) for value in ("expert_product_ratio", "expert_operations", "exchange_link_efficiency")),
+            *((value, _EARLY) for value in (
+                "expert_product_ratio", "expert_operations.fp8", "exchange_link_efficiency",
+            )),
         ),
     ),
     Fit(
@@ -193,15 +195,22 @@ class Steps:
             each: np.array([found.canonical(each) if each in found.input_names else 1.0 for _, found in solved])
             for each in names
         }
-        self._typed = {each: np.array([found.origin(each) == GIVEN for _, found in solved]) for each in EXPECTED}
+        self._typed = {
+            each: np.array([found.origin(each) == GIVEN for _, found in solved])
+            for each in {name.partition(".")[0] for name in EXPECTED}
+        }
+        self._formats = np.array([rows[place].arguments["precision"] for place, _ in solved])
         self._compute = compiled(STEP.system, ("step_time",), "vector")
         self._measured = np.log([row.seconds for row in rows])
 
     def settle(self, values: Iterable[tuple[tuple[str, tuple[str, ...]], float]]) -> None:
         """Take other values of stacks for all that follows."""
         for (argument, stacks), value in values:
-            own = np.isin(self._stacks, stacks) & ~self._typed[argument]
-            self._values[argument] = np.where(own, value, self._values[argument])
+            name, _, number_format = argument.partition(".")
+            own = np.isin(self._stacks, stacks) & ~self._typed[name]
+            if number_format:
+                own &= self._formats == number_format
+            self._values[name] = np.where(own, value, self._values[name])
 
     def far(self, values: Iterable[tuple[tuple[str, tuple[str, ...]], float]]) -> np.ndarray:
         """Logarithms of our steps over theirs, by other values of stacks."""

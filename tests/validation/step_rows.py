@@ -93,6 +93,7 @@ _SHAPE = {
     "L": "layers", "h": "hidden_dim", "a": "heads", "kv": "kv_heads", "dh": "head_dim", "ff": "ffn_dim",
     "V": "vocab_size", "gated": "gated", "tied": "tied_embeddings", "E": "experts", "k": "active_experts_per_token",
     "de": "expert_ffn_dim", "dsh": "shared_ffn_dim", "Lmoe": "moe_layers",
+    "expert_bias": "expert_bias",
 }  # fmt: skip
 _DENSE = {"experts": 1, "active_experts_per_token": 1, "expert_ffn_dim": 0, "shared_ffn_dim": 0, "moe_layers": 0}
 _LATENT = ("q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")

@@ -23,9 +23,9 @@ def test_dense_steps():
 
 
 def test_steps_that_the_host_binds():
-    """The device alone would be a third as fast again to more than twice as fast; no value was found on these two."""
+    """The device alone would be a quarter as fast again to more than twice as fast."""
     errors = experts_left_out()
-    for case, slower in (("GPTOSS h100", 1.3), ("Qwen30 fp8 h100", 2)):
+    for case, slower in (("GPTOSS h100", 1.2), ("Qwen30 fp8 h100", 2)):
         row = BY_NAME[f"megatron_bridge {case}"]
         assert abs(errors[name(row)]) < 0.1
         with_host, without = (seconds(row, stack=stack_of(row), **clock) for clock in ({}, {"host_operation_time": 0}))
@@ -58,12 +58,11 @@ def test_all_rows_that_were_shown():
     assert found["MaxText, with stacks"] < 0.04
     assert found["vTrain, up to eight A100: stack"] < 0.09
     assert found["All, with defaults"] < 0.11
-    # Without the 720 rows of vTrain's nodes, of which TPUs are a tenth.
-    assert found["All but vTrain's nodes, with defaults"] < 0.1115
+    assert found["All but vTrain's nodes, with defaults"] < 0.11
     assert np.mean(orders(True, "vtrain_single")) >= 0.83
     assert orders(True, "moe zoo layouts")[0] >= 0.7
     assert spread(left_out("Megatron_Bridge", experts=True))[0] < 0.08
-    assert len(worse()) <= 5
+    assert len(worse()) <= 2
 
 
 @pytest.mark.long
