@@ -234,7 +234,7 @@ def test_a_page_names_the_members_of_its_families_once(pages):
     row = next(line for line in table.splitlines() if line.startswith(r"| $\mathrm{edp}$ | expert-data-parallel |"))
     assert "| `edp_ranks` | `edp_stride` | `edp_ranks_per_node` | `edp_link_bandwidth` |" in row
     ep = next(line for line in table.splitlines() if line.startswith(r"| $\mathrm{ep}$ |"))
-    assert ep.endswith("| `ep_ranks_per_node`" + 4 * " | –" + 8 * " | –" + " |")
+    assert ep.endswith("| `ep_ranks_per_node`" + 4 * " | –" + 9 * " | –" + " |")
     assert "## By group" not in pages["collectives.md"]
 
 

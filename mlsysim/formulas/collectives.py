@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Eq, Or, Piecewise, log, sqrt
+from sympy import And, Eq, Or, Piecewise, log, sqrt, true
 
 from mlsysim.symbolic import Example, Formula, Max, Min, Mod, Source, when
 from mlsysim.symbols.hardware import (
@@ -88,7 +88,7 @@ def all_to_all(ranks: Any, message: Any, bandwidth: Any, latency: Any) -> Any:
 
 def takes_whole_nodes(ranks: Any) -> Any:
     """Tell whether neighbouring ranks are a part of one node, or fill some of them."""
-    return Or(ranks <= n_node, Eq(Mod(ranks, n_node), 0))
+    return (ranks <= n_node) | Eq(Mod(ranks, n_node), 0)
 
 
 def near_ranks(ranks: Any, stride: Any) -> Any:
@@ -104,7 +104,7 @@ def meshed(near: Any, links: Any, span: Any) -> Any:
     """
     mesh = Max(1, near - 1) / Max(1, n_mesh - 1)
     torus = Min(n_ax, Max(1, log(near) / log(2))) / (2 * n_ax)
-    return links * Piecewise((mesh, n_mesh > 1), (torus, And(n_ax > 0, span < n_node)), (1, True))
+    return links * Piecewise((mesh, n_mesh > 1), (torus, And(n_ax > 0, span < n_node)), (1, true))
 
 
 def step_rate(ranks: Any, stride: Any, port: Any = beta_x) -> Any:
@@ -335,7 +335,7 @@ ring_reduction = Formula(
 
 tree_wire_time = Formula(
     T_wire,
-    tree_wire(n_c, n_near, V_c, beta_c, beta_near),
+    sent(n_c, V_c, tree_wire(n_c, n_near, V_c, beta_c, beta_near)),
     title="Two trees on links and ports",
     source=NCCL,
     assumes="A chain in each node, whose links carry everything there and back; of two nodes each sends half up and "

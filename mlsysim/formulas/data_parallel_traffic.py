@@ -168,7 +168,8 @@ exposed_reduction = Formula(
     exposed(when(Z < 1, t_ar, t_rs), t_bwd),
     title="Reduction of gradients left exposed beside a backward pass",
     source=OVERLAP,
-    assumes="Stage 0 all-reduces.",
+    assumes="Stage 0 all-reduces. What hides beside a waiting device costs as much as beside computing, which a host "
+    "that sets the pace would make up for.",
     accuracy=EXECUTED,
     example=Example(
         {Z: 0, t_ar: 170, t_rs: 90, ell: 40, phi_dp: 0.5, t_bwd: 300, chi: 0.5},

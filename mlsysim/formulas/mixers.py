@@ -152,6 +152,8 @@ HOOKS = "Within 0.2% of the saved tensors of PyTorch layers: plain, dropout, Lla
 IS_LATENT = r_kv > 0
 #: Where an indexer picks tokens, and not entries that stand for several.
 PICKS_TOKENS = And(k_ix > 0, m_ix <= 0)
+#: Where heads are too wide for the registers of a kernel of attention.
+WIDE = d_h > 192
 EAGER: Any = Eq(elementwise_kernels, label(elementwise_kernels, "eager"))
 
 

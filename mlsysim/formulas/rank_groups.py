@@ -285,7 +285,7 @@ ring_reduction = Formula(
 
 tree_wire_time = Formula(
     t_wire_g[group],
-    tree_wire(n_g[group], nu_g[group], S_g[group], beta_g[group], links_g[group]),
+    sent(n_g[group], S_g[group], tree_wire(n_g[group], nu_g[group], S_g[group], beta_g[group], links_g[group])),
     title="Two trees of one group on links and ports",
     source=NCCL,
     assumes="A chain in each node, whose links carry everything there and back; of two nodes each sends half up and "

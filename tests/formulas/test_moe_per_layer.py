@@ -27,7 +27,10 @@ def exchange_time(x, ranks, tokens, width):
 
     Where experts are padded to their capacity, one for each expert in both.
     """
-    node = min(ranks, x["accelerators_per_node"])
+    room = x["accelerators_per_node"]
+    if ranks > room and ranks % room and x["accelerators_per_segment"]:
+        room = x["accelerators_per_segment"]
+    node = min(ranks, room)
     nodes = ranks / node
     within = min(nodes, x["node_limit"] or nodes)
     port = x["fabric_efficiency"] * x["fabric_bandwidth"] / x["congestion_factor"]
@@ -36,6 +39,9 @@ def exchange_time(x, ranks, tokens, width):
     links = x["exchange_link_efficiency"] * x["node_bandwidth"]
     if x["direct_mesh"] > 1:
         links *= max(1, node - 1) / (x["direct_mesh"] - 1)
+    elif x["torus_axes"] and ranks < x["accelerators_per_node"]:
+        # A corner of the most compact part has one link for each axis that it has two devices of.
+        links *= min(x["torus_axes"], max(1, math.log2(node))) / (2 * x["torus_axes"])
     copies, k = tokens * width, x["active_experts_per_token"]
     to_nodes, to_ranks = (k, k) if x["pad_to_capacity"] else (distinct(within, k), distinct(node * within, k))
     fabric = copies * to_nodes * (nodes - 1) / nodes
@@ -92,7 +98,8 @@ def per_layer(x):
 
 def draw(r):
     node = r.choice([1, 2, 4, 8, 72])
-    e = r.choice([1, r.randint(1, node), node * r.choice([1, 2, 3, 8])])
+    segment = r.choice([0, 0, max(1, node // 2)])
+    e = r.choice([1, r.randint(1, node), (r.choice([0, segment]) or node) * r.choice([1, 2, 3, 8])])
     experts = e * r.choice([1, 2, 8])
     room = r.choice([0.0, 1.0, r.uniform(0.5, 3)])
     return {
@@ -117,8 +124,10 @@ def draw(r):
         "fabric_bandwidth": 10 ** r.uniform(9, 12),
         "oversubscription": r.choice([1.0, r.uniform(1, 8)]),
         "accelerators_per_node": node,
+        "accelerators_per_segment": segment,
         "node_bandwidth": 10 ** r.uniform(10, 12),
         "direct_mesh": r.choice([0, node]),
+        "torus_axes": r.choice([0, 2, 3]),
         "accelerators_per_pod": r.choice([0, 4 * node]),
         "node_limit": r.choice([0, 1, 4]),
         "congestion_factor": r.choice([1.0, r.uniform(1, 3)]),

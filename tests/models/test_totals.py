@@ -9,7 +9,7 @@ from mlsysim.models import every_model
 
 TOTALS = ("total_memory", "step_time", "total_cost")
 #: Multiplies every part of a step alike.
-FACTOR = "straggler_factor"
+FACTOR = "slowest_factor"
 CASES = [
     (model, variant, name)
     for model in every_model()

@@ -2,8 +2,8 @@
 
 Operations of a stream run one after another in the order in which the host launches them, each once those it depends
 on have ended. Dispatches, combinations and traffic of weights have a stream each and share one port, which serves first
-what is ready first. The host launches one operation after the other, and stands still where it reads counts of tokens
-or the loss. Nothing here knows a closed form. Times are seconds, but any unit will do.
+what is ready first. Traffic of weights and computing may slow each other down while both run. The host launches one
+operation after the other, and stands still where it reads counts of tokens or the loss. Nothing here knows a closed form. Times are seconds, but any unit will do.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ class Program:
 
     operations: list[Operation] = field(default_factory=list)
     actions: list[int | Read] = field(default_factory=list)
+    cost: float = 0.0
+    """Share by which computing and traffic of weights take longer while they run beside each other."""
 
     def launch(self, stream: Stream, seconds: float, *after: int | None, launch: float = 0.0) -> int:
         """Launch an operation; its place."""
@@ -68,6 +70,8 @@ class _Run:
         self.sending = False
         self.reading: Read | None = None
         self.next = 0
+        self.due: dict[int, float] = {}
+        self.slowed: set[int] = set()
         # Of events at one time what ends comes before what the host does, and all in the order they were found.
         self.events: list[tuple[float, int, int, int | None]] = []
         self.found = 0
@@ -76,7 +80,7 @@ class _Run:
             time, _, _, operation = heapq.heappop(self.events)
             if operation is None:
                 self.host_free(time)
-            else:
+            elif self.due.get(operation) == time:
                 self.ended(time, operation)
         if float("inf") in self.ends:
             raise RuntimeError("the schedule deadlocks")
@@ -117,16 +121,35 @@ class _Run:
             self.waiting[stream].popleft()
             self.busy[stream] = True
             if stream == "compute":
-                self.post(time + self.program.operations[first].seconds, first)
+                self.run(time, self.program.operations[first].seconds, first)
             else:
                 self.port.append(first)
         if self.port and not self.sending:
             self.sending = True
             first = self.port.popleft()
-            self.post(time + self.program.operations[first].seconds, first)
+            self.run(time, self.program.operations[first].seconds, first)
+        self.pace(time)
+
+    def run(self, time: float, seconds: float, operation: int) -> None:
+        """End an operation in so many seconds, unless its pace changes."""
+        self.due[operation] = time + seconds
+        self.post(time + seconds, operation)
+
+    def pace(self, time: float) -> None:
+        """Slow computing and traffic of weights down where both have begun to run, or no more."""
+        if not self.program.cost:
+            return
+        each = [at for at in self.due if self.program.operations[at].stream in ("compute", "weights")]
+        for at in each:
+            if (len(each) > 1) != (at in self.slowed):
+                self.slowed ^= {at}
+                slower = 1 + self.program.cost
+                self.run(time, (self.due[at] - time) * (slower if at in self.slowed else 1 / slower), at)
 
     def ended(self, time: float, operation: int) -> None:
         self.ends[operation] = time
+        del self.due[operation]
+        self.slowed.discard(operation)
         stream = self.program.operations[operation].stream
         self.busy[stream] = False
         if stream != "compute":
@@ -163,6 +186,8 @@ class Layer:
     """Seconds in which the host reads counts before a dispatch; none are read without."""
     beside: float = 0.0
     """Share of each part that needs no exchange of its own layer and pass, and may run while one is under way."""
+    hides: float = 1.0
+    """Share of each exchange that leaves the device to another micro-batch; the rest of it takes the device, too."""
 
     def without_experts(self) -> Layer:
         """A layer that exchanges nothing, whose attention is split in two halves, for attention and feed-forward."""
@@ -179,9 +204,12 @@ class Passes:
         self.program = Program()
         self.layers = layers
         self.head = head
+        self.rest: dict[int | None, float] = {}
 
     def compute(self, part: Part, after: int | None, share: float = 1.0) -> int | None:
-        """Launch the kernels of a part, or of a share of it."""
+        """Launch the kernels of a part, or of a share of it, behind what an exchange before it leaves to the device."""
+        if rest := self.rest.pop(after, 0.0):
+            after = self.program.launch("compute", rest, after)
         if not share * (part.seconds + part.launch):
             return after
         for _ in range(part.kernels):
@@ -189,8 +217,12 @@ class Passes:
             after = self.program.launch("compute", each, after, launch=launch)
         return after
 
-    def exchange(self, stream: Stream, seconds: float, after: int | None) -> int | None:
-        return self.program.launch(stream, seconds, after) if seconds else after
+    def exchange(self, stream: Stream, seconds: float, after: int | None, hides: float = 1.0) -> int | None:
+        if not seconds:
+            return after
+        sent = self.program.launch(stream, hides * seconds, after)
+        self.rest[sent] = (1 - hides) * seconds
+        return sent
 
     def counted(self, layer: Layer, after: int | None) -> None:
         if layer.count is not None:
@@ -230,14 +262,14 @@ class Passes:
         self, ahead: Layer, behind: Layer, one: int | None, other: int | None
     ) -> tuple[int | None, int | None]:
         """A layer forward for one micro-batch while another goes backward: each computes while the other sends."""
-        other = self.exchange("dispatch", behind.dispatch, other)
+        other = self.exchange("dispatch", behind.dispatch, other, behind.hides)
         one = self.compute(ahead.attention, one)
         self.counted(ahead, one)
-        one = self.exchange("dispatch", ahead.dispatch, one)
+        one = self.exchange("dispatch", ahead.dispatch, one, ahead.hides)
         other = self.compute(behind.experts_back, other)
-        other = self.exchange("combine", behind.combine, other)
+        other = self.exchange("combine", behind.combine, other, behind.hides)
         one = self.compute(ahead.experts, one)
-        one = self.exchange("combine", ahead.combine, one)
+        one = self.exchange("combine", ahead.combine, one, ahead.hides)
         return one, self.compute(behind.attention_back, other)
 
 

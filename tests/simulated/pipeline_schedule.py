@@ -151,49 +151,76 @@ class Overlap(NamedTuple):
     exposed: float
 
 
-def overlapped(layers: int, backward: float, transfer: float, *, start_latency: float = 0.0) -> Overlap:
+def beside(operations: list[tuple[str, float, int | None]], cost: float) -> float:
+    """End of operations of two lanes, each lane in order and each operation once another one has ended.
+
+    While both lanes work, either takes ``1 + cost`` times as long: they share multiprocessors, memory and power.
+    """
+    left = [seconds for _, seconds, _ in operations]
+    lanes = [[at for at, each in enumerate(operations) if each[0] == lane] for lane in ("compute", "link")]
+    ended, time = set[int](), 0.0
+    while len(ended) < len(operations):
+        ready = [lane[0] for lane in lanes if lane and operations[lane[0]][2] in {None, *ended}]
+        slower = 1 + cost if len(ready) > 1 else 1.0
+        first = min(ready, key=left.__getitem__)
+        took = left[first]
+        time += took * slower
+        for at in ready:
+            left[at] = 0.0 if at == first else left[at] - took
+        ended.add(first)
+        next(lane for lane in lanes if lane and lane[0] == first).pop(0)
+    return time
+
+
+def overlapped(
+    layers: int, backward: float, transfer: float, *, start_latency: float = 0.0, cost: float = 0.0
+) -> Overlap:
     """Gradients of every layer travel once its backward is done, one bucket after the other.
 
     ``backward`` and ``transfer`` are of all layers; every bucket occupies the link ``start_latency`` longer.
     """
-    compute = link = 0.0
-    for _ in range(layers):
-        compute += backward / layers
-        link = max(link, compute) + transfer / layers + start_latency
-    return Overlap(max(compute, link), max(compute, link) - backward)
+    steps: list[tuple[str, float, int | None]] = []
+    for layer in range(layers):
+        steps += [("compute", backward / layers, None), ("link", transfer / layers + start_latency, 2 * layer)]
+    finish = beside(steps, cost)
+    return Overlap(finish, finish - backward)
 
 
 def gathered(
-    layers: int, forward: float, transfer: float, *, ahead: int | None = None, start_latency: float = 0.0
+    layers: int,
+    forward: float,
+    transfer: float,
+    *,
+    ahead: int | None = None,
+    start_latency: float = 0.0,
+    cost: float = 0.0,
 ) -> Overlap:
     """Weights of every layer are gathered before its forward (ZeRO-3), one layer after the other.
 
     Layer l may be gathered once layer l - ``ahead`` starts to compute, or at any time; 0 is no prefetch.
     """
-    link = compute = 0.0
-    starts: list[float] = []
+    steps: list[tuple[str, float, int | None]] = []
     for layer in range(layers):
-        if ahead == 0:
-            link = max(link, compute)
-        elif ahead is not None and layer >= ahead:
-            link = max(link, starts[layer - ahead])
-        link += transfer / layers + start_latency
-        starts.append(max(link, compute))
-        compute = starts[-1] + forward / layers
-    return Overlap(compute, compute - forward)
+        before = None if ahead is None or layer <= ahead else 2 * (layer - ahead) - 1
+        steps += [("link", transfer / layers + start_latency, before), ("compute", forward / layers, 2 * layer)]
+    finish = beside(steps, cost)
+    return Overlap(finish, finish - forward)
 
 
-def gathered_and_reduced(layers: int, backward: float, gather: float, reduce: float) -> Overlap:
+def gathered_and_reduced(layers: int, backward: float, gather: float, reduce: float, *, cost: float = 0.0) -> Overlap:
     """A ZeRO-3 backward: one link carries the gather before and the reduction after every layer.
 
     The next layer is gathered from when one starts to compute; the gradients of that one are reduced after both.
     """
-    link = gathered_at = gather / layers
-    compute = 0.0
+    steps: list[tuple[str, float, int | None]] = [("link", gather / layers, None)]
+    ready, last = 0, None
     for layer in range(layers):
-        start = max(gathered_at, compute)
+        steps.append(("compute", backward / layers, ready))
+        computed = len(steps) - 1
         if layer < layers - 1:
-            link = gathered_at = max(link, start) + gather / layers
-        compute = start + backward / layers
-        link = max(link, compute) + reduce / layers
-    return Overlap(link, link - backward)
+            ready = len(steps)
+            steps.append(("link", gather / layers, last))
+        steps.append(("link", reduce / layers, computed))
+        last = computed
+    finish = beside(steps, cost)
+    return Overlap(finish, finish - backward)

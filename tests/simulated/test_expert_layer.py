@@ -64,6 +64,11 @@ class TestSchedule:
         alone = 3 + 2 + 4 + 6 + 2 * (dispatch + combine)
         assert two_at_a_time([layer] * 5, 4, head=1) == 5 * (3 * pair + alone) + 4
 
+    def test_what_exchanges_take_of_the_device_hides_behind_nothing(self):
+        """Half of each exchange runs on the device, behind the part beside which the other half does."""
+        pair, alone = (3 + 0.5) + (4 + 0.5) + (2 + 1) + (6 + 1), 3 + 2 + 4 + 6 + 2 * (1 + 2)
+        assert two_at_a_time([replace(LAYER, hides=0.5)] * 5, 4, head=1) == pytest.approx(5 * (3 * pair + alone) + 4)
+
     def test_reading_counts_is_waiting(self):
         counted = replace(LAYER, count=0.5)
         assert one_at_a_time([counted] * 3, 2) == one_at_a_time([LAYER] * 3, 2) + 2 * 3 * 0.5
@@ -139,6 +144,7 @@ def executed(found):
         combine=value("combine_time"),
         count=value("count_sync_time"),
         beside=0.0 if two else value("ep_overlap"),
+        hides=value("two_batch_hidden_share") if two else 1.0,
     )
     # Layers without experts come first, and half of each is attention.
     stage = [layer.without_experts()] * (layers - sparse) + [layer] * sparse

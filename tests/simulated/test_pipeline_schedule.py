@@ -267,6 +267,7 @@ def overlaps(count, seed):
 def test_two_layers_by_hand():
     assert overlapped(2, backward=4, transfer=2) == (5, 1)
     assert overlapped(2, backward=4, transfer=6) == (8, 4)
+    assert overlapped(2, backward=4, transfer=2, cost=0.5) == (2 + 1.5 + 1 + 1, 1.5)
     assert gathered(2, forward=4, transfer=2) == (5, 1)
     assert gathered(2, forward=4, transfer=6, ahead=1) == (8, 4)
     assert gathered(2, forward=4, transfer=6, ahead=0) == (10, 6)
