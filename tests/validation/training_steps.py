@@ -136,6 +136,10 @@ def _stack(group: str, case: str, device: str) -> str:
     return late if group.startswith("bridge") and case >= GRAPHS and late in dir(Stacks) else name
 
 
+#: Recipes with moe_a2a_overlap=True (Megatron-Bridge, scripts/performance/configs): model, device, ranks of experts.
+OVERLAPPED = {("DeepSeek_V3", "B200", 32), ("Qwen3_235B_A22B", "H100", 32), ("gpt_oss_120B", "GB200", 64)}
+
+
 def _asked(group: str, device: str, given: dict[str, Any]) -> dict[str, Any]:
     """Arguments of a row, with a place where it names none."""
     place = {} if {"hardware", "fleet"} & given.keys() else PLACES.get(device, {"hardware": device})
@@ -146,8 +150,7 @@ def _asked(group: str, device: str, given: dict[str, Any]) -> dict[str, Any]:
     if group.startswith("nemo_ft"):
         # Its recipes pack SQuAD into sequences; no mean is printed, 256 tokens are assumed.
         found["document_len"] = 256
-    if given.get("model") == "DeepSeek_V3" and device == "B200" and given["ep_size"] == 32:
-        # Its recipe has moe_a2a_overlap=True (Megatron-Bridge, scripts/performance/configs/deepseek).
+    if (given.get("model"), device, given.get("ep_size")) in OVERLAPPED and group.startswith("bridge moe early"):
         found["two_batch_overlap"] = True
     if group == "moe zoo GB" and given.get("interleaved_stages", 1) > 1:
         # Their commands recompute moe_act and layernorm; that of 4,096 tokens has A2A_OVERLAP=1.
@@ -288,8 +291,8 @@ POWER = (
 )
 PACKED = "documents of 256 tokens are assumed in its packed sequences (SQuAD); no mean is printed"
 NARROW = (
-    "experts of GPT-OSS on Blackwell would fit at 0.45 of dense products; a width of 2,880 and clamped gates are not "
-    "counted, and one container takes 1.6 times as long as the others of its layout"
+    "experts of GPT-OSS on Blackwell would fit at 0.4 to 0.5 of dense products; a width of 2,880 and clamped gates "
+    "are not counted, and one container takes 1.6 times as long as the others of its layout"
 )
 BETWEEN = "its software stands between the two ages that stacks were calibrated on"
 BLOCKING = (
