@@ -164,6 +164,10 @@ def check_names(model: type[DeclaredModel], systems: Mapping[str, System]) -> No
             if name not in systems[variant]:
                 raise _unknown(model, f"variants[{variant!r}].headline", "output", name, computed)
         _check_defaults(model, f"variants[{variant!r}].defaults", changed.defaults)
+        for name in changed.example:
+            if name not in arguments:
+                of = f"variants[{variant!r}].example"
+                raise _unknown(model, of, f"argument of {model.__name__}", name, arguments)
     for name in model.common:
         if name not in arguments:
             raise _unknown(model, "common", f"argument of {model.__name__}", name, arguments)

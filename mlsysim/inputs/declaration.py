@@ -218,7 +218,7 @@ class DeclaredModel:
     """
 
     command: ClassVar[str] = ""
-    example: ClassVar[Mapping[str, Any]] = {}
+    example: Mapping[str, Any] = {}
     variants: ClassVar[Mapping[str, Variant | tuple[Formula, ...]]] = {}
     slots: ClassVar[dict[str, Slot]] = {}
     keywords: ClassVar[tuple[str, ...] | Mapping[str, Any]] = ()
@@ -263,6 +263,8 @@ class DeclaredModel:
         self.arguments = {
             name: v for name, v in type(self).arguments.items() if name in used or self._takes(name, used)
         }
+        shared = {name: value for name, value in type(self).example.items() if name in self.arguments}
+        self.example = chosen.example or shared
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but its formulas, which class and variant give; sympy would simplify each of them again."""

@@ -25,6 +25,8 @@ class Variant:
         Values of keywords that are left out, where they differ from the model's.
     headline : tuple of str
         Outputs shown first; those of the model where left out.
+    example : mapping
+        Arguments that give an answer worth showing; those of the model's example that it takes where left out.
     about : str
         What sets it apart and how near it comes to what was measured, for the book.
     """
@@ -33,6 +35,7 @@ class Variant:
     requirements: tuple[Requirement, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
     headline: tuple[str, ...] = ()
+    example: Mapping[str, Any] = field(default_factory=dict)
     about: str = ""
 
     @classmethod

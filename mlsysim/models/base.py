@@ -96,7 +96,7 @@ class PerformanceModel(DeclaredModel):
     @classmethod
     @at_the_call
     def solve_example(cls, **changed: Any) -> Result:
-        """Solve at the example point, with some of its arguments changed.
+        """Solve at the example of a variant, with some of its arguments changed.
 
         Parameters
         ----------
@@ -107,8 +107,8 @@ class PerformanceModel(DeclaredModel):
         -------
         Result
         """
-        point = {**cls.example, **changed}
-        return solve(cls(point.pop("variant", None)), **point)
+        model = cls(changed.pop("variant", cls.example.get("variant")))
+        return solve(model, **{**model.example, **changed})
 
     @at_the_call
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -38,6 +38,8 @@ _KINDS = {
         for kind, formulas in expert_exchange.KINDS.items()
     },
 }
+_EXCHANGED = {"fleet": "SuperPOD_H100", "collective_ranks": 16, "tokens_per_rank": 4096, "hidden_dim": 7168,
+              "active_experts_per_token": 8}  # fmt: skip
 #: Given tokens are some; a rank of a step may bring none.
 _SOME_TOKENS = (Requirement(n_rank, n_rank > 0, "must be above 0"),)
 
@@ -56,6 +58,7 @@ class CollectiveModel(PerformanceModel):
             formulas,
             requirements=_SOME_TOKENS if kind in expert_exchange.KINDS else (),
             headline=_EXCHANGE if kind in expert_exchange.KINDS else ("collective_time", "bus_bandwidth"),
+            example=_EXCHANGED if kind in expert_exchange.KINDS else {},
             about=_ABOUT[kind],
         )
         for kind, formulas in _KINDS.items()

@@ -26,6 +26,11 @@ _PARTS = ("hardware_cost", "energy_cost", "maintenance_cost")
 _SOME_TOKENS = (Requirement(n_out_run, n_out_run > 0, "must be above 0"),)
 
 
+#: What examples pay for an accelerator, and what they are given of one with load and tokens.
+_BOUGHT, _RENTED = {"price": 30000}, {"rental_price": 2}
+_LOADED = {"hardware": "H100", "accelerators": 8, "run_tokens": 1e12}
+
+
 def _chained(model: PerformanceModel, economy: tuple[Formula, ...], about: str) -> Variant:
     """The formulas of a model with those of its cost behind them, as one system."""
     formulas = swapped(model.system, (*economics.SHARED, *economy))
@@ -39,6 +44,7 @@ def _chained(model: PerformanceModel, economy: tuple[Formula, ...], about: str) 
         requirements=model.requirements,
         defaults=model.defaults,
         headline=tuple(name for name in first if name in known),
+        example={**model.example, **(_BOUGHT if set(economics.BOUGHT) <= set(economy) else _RENTED)},
         about=about,
     )
 
@@ -126,12 +132,14 @@ class EconomicsModel(PerformanceModel):
             economics.SHARED + economics.BOUGHT,
             requirements=_SOME_TOKENS,
             headline=("total_cost", *_PARTS, "cost_per_token", "average_power", "energy", "energy_per_token", "carbon"),
+            example={**_LOADED, **_BOUGHT},
             about="Accelerators that were bought, with load and tokens given.",
         ),
         "rented_fleet": Variant(
             economics.SHARED + economics.RENTED,
             requirements=_SOME_TOKENS,
             headline=("total_cost", "cost_per_token", "average_power", "energy", "energy_per_token", "carbon"),
+            example={**_LOADED, **_RENTED},
             about="Rented accelerators, with load and tokens given.",
         ),
     }

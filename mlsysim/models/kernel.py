@@ -61,11 +61,13 @@ class KernelModel(PerformanceModel):
         "elementwise": Variant(
             roofline.ELEMENTWISE,
             headline=("kernel_time", "memory_time"),
+            example={"hardware": "H100", "stack": "cuBLAS_H100", "kernel_bytes": "100 MB"},
             about="A kernel without products, by the bytes it moves.",
         ),
         "attention": Variant(
             (transformer_flops.scores, *mixers.ALONE, *attention_core.ALONE),
             headline=("attention_forward_time", "attention_backward_time"),
+            example={"hardware": "H100", "batch_size": 2, "heads": 32, "head_dim": 128, "seq_len": 4096},
             about="The core of attention of one layer, by its products and exponentials.",
             requirements=(Requirement(X_exp, X_exp > 0, "must be above 0: attention is bound by exponentials, too"),),
         ),

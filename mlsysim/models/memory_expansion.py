@@ -66,6 +66,8 @@ _SEGMENTS = (
     "tokens_per_second_per_dollar",
 )
 _STEP = DistributedModel()
+_TIERED = {"model": "Llama3_8B", "design": "GH200", "fabric_bandwidth": "50 GB/s", "fabric_latency": "10 us",
+           "fleet_size": 64, "batch_size": 512, "zero_stage": 3}  # fmt: skip
 _PRICE = (memory_expansion.memory_price, memory_expansion.throughput_per_price)
 #: State, layout and arithmetic are those of the plain training step.
 _PLAIN = (*PER_OPERATOR, *number_formats.EXCHANGED, *mixers.TRAINED, *mixer_times.SHARDED, *transformer_flops.FORMULAS,
@@ -133,6 +135,7 @@ def _tiered(plain: ServingModel, tiers: tuple[Formula, ...], about: str) -> Vari
             "kv_offload": 0.0,
         },
         headline=headline,
+        example={**{name: value for name, value in plain.example.items() if name != "hardware"}, "design": "GH200"},
         about=about,
     )
 
@@ -309,6 +312,7 @@ class MemoryExpansionModel(PerformanceModel):
             requirements=_TWO_TIERS,
             defaults=_TRAINING,
             headline=_OFFLOADED,
+            example={**_TIERED, "policy": "zero_infinity"},
             about="ZeRO-Offload and ZeRO-Infinity: the plain distributed step with its state in two tiers, equal to it "
             "where nothing is offloaded. Recomputed activations stay local, so conservative is zero_offload here, and "
             "aggressive zero_infinity. No published time is held against it.",
@@ -318,6 +322,7 @@ class MemoryExpansionModel(PerformanceModel):
             requirements=_TWO_TIERS,
             defaults=_TRAINING,
             headline=_OFFLOADED,
+            example={**_TIERED, "optimizer_offload": 1},
             about="The same with the share of each class of tensors kept remote as an input of its own.",
         ),
         **_SERVING,

@@ -48,6 +48,7 @@ def declared(**attributes):
         ({"keywords": {3: 3}}, "Mine.keywords: must be a tuple of names"),
         ({"example": {"nope": 3}}, "Mine.example: unknown argument of Mine 'nope'"),
         ({"example": {"variant": "w"}}, "Mine.example: unknown variant 'w'"),
+        ({"variants": {"v": Variant((f,), example={"nope": 3})}}, "Mine.variants['v'].example: unknown argument of"),
         ({"example": 3}, "Mine.example: must be a mapping from names"),
     ],
 )

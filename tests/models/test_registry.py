@@ -63,6 +63,16 @@ def test_every_model_of_ours_is_a_public_name_with_an_example_that_answers():
         assert set(found.model.headline) & set(found.outputs)
 
 
+@pytest.mark.parametrize(
+    ("model", "variant"), [(model, variant) for model in every_model() for variant in model.variants]
+)
+def test_a_variant_has_an_example_of_its_own(model, variant):
+    """It names no argument that the variant does not take, and answers."""
+    asked = model(variant)
+    assert asked.example.keys() <= asked.arguments.keys()
+    assert asked.answer in model.solve_example(variant=variant).outputs
+
+
 def test_a_file_brings_its_models_after_ours():
     found = Registry([READ])
     assert list(found.commands) == [*dict.fromkeys(model.command for model in every_model()), "read"]

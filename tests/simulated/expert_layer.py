@@ -3,7 +3,8 @@
 Operations of a stream run one after another in the order in which the host launches them, each once those it depends
 on have ended. Dispatches, combinations and traffic of weights have a stream each and share one port, which serves first
 what is ready first. Traffic of weights and computing may slow each other down while both run. The host launches one
-operation after the other, and stands still where it reads counts of tokens or the loss. Nothing here knows a closed form. Times are seconds, but any unit will do.
+operation after the other, and stands still where it reads counts of tokens or the loss. Nothing here knows a closed
+form. Times are seconds, but any unit will do.
 """
 
 from __future__ import annotations

@@ -119,7 +119,12 @@ def asked(seed):
 
 
 def executed(found):
-    """Seconds of all micro-batches, from the durations of the parts of a layer."""
+    """Seconds of all micro-batches, from the durations of the parts of a layer.
+
+    Kernels of a part are alike here, so that the slower of device and host alone sets their pace; of those that differ
+    now the one does and now the other. So a step takes no less than fourth powers of both clocks, executed alone, add
+    up to.
+    """
     value = found.canonical
     layers, sparse = round(value("slowest_stage_layers")), round(value("slowest_stage_moe_layers"))
     again, two = value("activation_checkpointing") == 2, bool(value("two_batch_overlap"))
@@ -146,11 +151,27 @@ def executed(found):
         beside=0.0 if two else value("ep_overlap"),
         hides=value("two_batch_hidden_share") if two else 1.0,
     )
-    # Layers without experts come first, and half of each is attention.
-    stage = [layer.without_experts()] * (layers - sparse) + [layer] * sparse
-    if two:
-        return two_at_a_time(stage, round(value("micro_batches")), value("loss_time"))
-    return one_at_a_time(stage, round(value("micro_batches")), value("loss_time"), recomputed=again)
+    micro_batches, head = round(value("micro_batches")), value("loss_time")
+
+    def took(each, head=0.0):
+        # Layers without experts come first, and half of each is attention.
+        stage = [each.without_experts()] * (layers - sparse) + [each] * sparse
+        if two:
+            return two_at_a_time(stage, micro_batches, head)
+        return one_at_a_time(stage, micro_batches, head, recomputed=again)
+
+    whole, both = took(layer, head), took(replace(layer, count=0.0))
+    device, host = (took(alone(layer, host=each)) for each in (False, True))
+    return whole + max(0, (device**4 + host**4) ** 0.25 - both)
+
+
+def alone(layer, *, host):
+    """A layer with launches that take no time, or with kernels and exchanges that take none."""
+    parts = {name: getattr(layer, name) for name in ("attention", "experts", "attention_back", "experts_back")}
+    for name, part in parts.items():
+        parts[name] = replace(part, seconds=0.0) if host else replace(part, launch=0.0)
+    sent = {"dispatch": 0.0, "combine": 0.0} if host else {}
+    return replace(layer, **parts, **sent, count=0.0)
 
 
 def off(seed):
