@@ -11,7 +11,7 @@ from sympy import And, Piecewise
 
 from mlsysim.formulas.data_parallel_traffic import OVERLAP, beside_traffic
 from mlsysim.formulas.exchange_overlap import BOTH, DUALPIPE, EXECUTED, alone, hidden
-from mlsysim.formulas.step_time import slower
+from mlsysim.formulas.step_time import waited
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, when
 from mlsysim.symbols.break_even import t_count
 from mlsysim.symbols.fsdp import T_sync, t_dev_f, t_lag, w_bwd, w_fwd
@@ -82,7 +82,7 @@ _reads = And(e > 1, L_moe > 0, pad < 1)
 
 forward_wait = Formula(
     w_fwd,
-    Max(0, ell_s_moe * (s_fwd * t_lag - _alone_f / 2), slower(t_dev_f, s_fwd * ell_s * t_host) - t_dev_f),
+    Max(0, ell_s_moe * (s_fwd * t_lag - _alone_f / 2), waited(t_dev_f, s_fwd * ell_s * t_host)),
     title="Waiting for launches in a forward pass",
     source=REPORT,
     assumes="From one read to the next the slower of device and host sets the pace, and experts wait for their "
@@ -113,7 +113,7 @@ backward_wait = Formula(
     w_bwd,
     Max(
         0,
-        slower(_backward, (1 - s_fwd) * ell_s * t_host) - _backward,
+        waited(_backward, (1 - s_fwd) * ell_s * t_host),
         when(n_exchanges > 4, ell_s_moe * ((1 - s_fwd) * t_lag - x_fwd - x_bwd / 2)),
     ),
     title="Waiting for launches in a backward pass",
@@ -133,7 +133,7 @@ backward_wait = Formula(
 _here, _elsewhere = ell_s * t_host - t_dev, ell_rest * t_host - t_dev - t_head
 _behind = ell_s_moe * (t_lag - x_fwd - x_bwd)
 _host_ahead = Max(_here, _elsewhere, _behind)
-_paced = Max(0, slower(t_dev, ell_s * t_host) - t_dev)
+_paced = waited(t_dev, ell_s * t_host)
 
 counting_wait = Formula(
     t_wait,
