@@ -109,7 +109,9 @@ def deployed(point: dict[str, float], rng: random.Random) -> dict[str, float]:
             return sum(of[f"{c}_prefixes"] * math.exp(-of[f"{c}_log_rank"] * of["prefix_zipf"]) for c in classes)
 
         if popularity(point) < 1:  # over that of the first one, which is among them
-            found |= {"c1_log_rank": 0.0, "c1_prefixes": max(1.0, point["c1_prefixes"])}
+            rank = point["c1_log_rank"] / 100
+            least = math.exp(rank * point["prefix_zipf"])
+            found |= {"c1_log_rank": rank, "c1_prefixes": max(least, point["c1_prefixes"])}
         found["prefix_popularity_sum"] = popularity(point | found)
     if "lost_bunch_share" in point:  # of others that began with a request some are always left
         found["lost_bunch_share"] = 0.9 * point["lost_bunch_share"]
