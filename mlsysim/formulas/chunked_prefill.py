@@ -201,11 +201,11 @@ prompt_room = Formula(
 
 full_iteration = Formula(
     tau_f,
-    tau_n + x_full * (tau_full - tau_n),
+    (1 - x_full) * tau_n + x_full * tau_full,
     title="A full iteration",
     source=SARATHI,
     variant=KIND,
-    example=Example({tau_n: 100, x_full: 0.1, tau_full: 110}, "101 ms", derived="100 + 0.1 * 10"),
+    example=Example({tau_n: 100, x_full: 0.1, tau_full: 110}, "101 ms", derived="0.9 * 100 + 0.1 * 110"),
 )
 
 prompt_load = Formula(

@@ -288,7 +288,7 @@ def reading(experts: Any) -> Any:
 
 
 def _padded(size: Any, multiple: Any) -> Any:
-    return ceiling(size / Max(1, multiple)) * Max(1, multiple) / Max(1, size)
+    return ceiling(size / Max(1, multiple)) * Max(1, multiple) / size
 
 
 def cache_memory(weights: Any, ranks: Any = 1) -> Any:
@@ -300,7 +300,7 @@ def cache_memory(weights: Any, ranks: Any = 1) -> Any:
 
 expert_padding = Formula(
     M_pad,
-    when(q_er < byte, q_er * L_moe * E * P_exp * Max(0, _padded(h, m_row) * _padded(d_e, m_col) - 1)),
+    when(q_er < byte, q_er * L_moe * E * P_exp * Max(0, _padded(h, m_row) * _padded(Max(1, d_e), m_col) - 1)),
     title="Memory of what kernels pad the matrices of experts with",
     source=Source("kwon2023", "section 4"),
     assumes="Rows and columns of formats below a byte are rounded up to tiles.",

@@ -1193,7 +1193,7 @@ kernel_work = Formula(
 
 attended_tokens = Formula(
     s_att,
-    when(Or(s_doc <= 0, _kernel("eager"), _kernel("unfused")), s, s_doc),
+    when(And(s_doc > 0, FLASH), s_doc, s),
     title="Tokens that attention is computed over",
     source=Source("krell2021"),
     assumes="Of a packed sequence a kernel skips what lies between documents, all but those that compute every score. "

@@ -11,10 +11,10 @@ from sympy import And, Piecewise
 
 from mlsysim.formulas.data_parallel_traffic import OVERLAP, beside_traffic
 from mlsysim.formulas.exchange_overlap import BOTH, DUALPIPE, EXECUTED, alone, hidden
-from mlsysim.formulas.step_time import slower
+from mlsysim.formulas.step_time import waited
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, when
 from mlsysim.symbols.break_even import t_count
-from mlsysim.symbols.fsdp import T_sync, t_dev_f, t_lag, w_bwd, w_fwd
+from mlsysim.symbols.fsdp import T_sync, t_dev_b, t_dev_f, t_lag, w_bwd, w_fwd
 from mlsysim.symbols.groups import t_x
 from mlsysim.symbols.layers import (
     T_fill,
@@ -82,7 +82,7 @@ _reads = And(e > 1, L_moe > 0, pad < 1)
 
 forward_wait = Formula(
     w_fwd,
-    Max(0, ell_s_moe * (s_fwd * t_lag - _alone_f / 2), slower(t_dev_f, s_fwd * ell_s * t_host) - t_dev_f),
+    Max(0, ell_s_moe * (s_fwd * t_lag - _alone_f / 2), waited(t_dev_f, s_fwd * ell_s * t_host)),
     title="Waiting for launches in a forward pass",
     source=REPORT,
     assumes="From one read to the next the slower of device and host sets the pace, and experts wait for their "
@@ -106,14 +106,25 @@ forward_wait = Formula(
     ),
 )
 
-_sent = ell_s_moe * ((n_exchanges / 2 - 1) * _alone_f + _alone_b)
-_backward = Max(0, t_dev - t_ep + _sent - t_dev_f)
+backward_layers = Formula(
+    t_dev_b,
+    Max(0, t_dev - t_ep + ell_s_moe * ((n_exchanges / 2 - 1) * _alone_f + _alone_b) - t_dev_f),
+    title="Layers of a backward pass on the device",
+    source=Source("kaplan2020", "section 2.1"),
+    assumes="With no other micro-batch beside it.",
+    example=Example(
+        {two: 0, t_x["dispatch"]: 0.6, t_x["combine"]: 0.9, t_dev: 1000, t_ep: 192, t_dev_f: 250, n_exchanges: 6,
+         ell_s_moe: 48, x_fwd: 1.5, x_bwd: 1},
+        "750 ms",
+        derived="1000 - 192 + 48 * (2 * 1.5 + 1) - 250",
+    ),
+)  # fmt: skip
 
 backward_wait = Formula(
     w_bwd,
     Max(
         0,
-        slower(_backward, (1 - s_fwd) * ell_s * t_host) - _backward,
+        waited(t_dev_b, (1 - s_fwd) * ell_s * t_host),
         when(n_exchanges > 4, ell_s_moe * ((1 - s_fwd) * t_lag - x_fwd - x_bwd / 2)),
     ),
     title="Waiting for launches in a backward pass",
@@ -122,8 +133,8 @@ backward_wait = Formula(
     "there; where a forward pass is repeated, it reads in each layer.",
     accuracy=EXECUTED,
     example=Example(
-        {two: 0, t_x["dispatch"]: 0.6, t_x["combine"]: 0.9, s_fwd: 0.25, ell_s: 48, t_host: 25, t_dev: 1000, t_ep: 192,
-         t_dev_f: 250, n_exchanges: 6, ell_s_moe: 48, t_lag: 8, x_fwd: 1.5, x_bwd: 1},
+        {s_fwd: 0.25, ell_s: 48, t_host: 25, t_dev_b: 750, n_exchanges: 6, ell_s_moe: 48, t_lag: 8, x_fwd: 1.5,
+         x_bwd: 1},
         "243.055 ms",
         derived="max((750**4 + 900**4) ** 0.25 - 750, 48 * (0.75 * 8 - 1.5 - 0.5))",
     ),
@@ -133,7 +144,7 @@ backward_wait = Formula(
 _here, _elsewhere = ell_s * t_host - t_dev, ell_rest * t_host - t_dev - t_head
 _behind = ell_s_moe * (t_lag - x_fwd - x_bwd)
 _host_ahead = Max(_here, _elsewhere, _behind)
-_paced = Max(0, slower(t_dev, ell_s * t_host) - t_dev)
+_paced = waited(t_dev, ell_s * t_host)
 
 counting_wait = Formula(
     t_wait,
@@ -236,6 +247,7 @@ FORMULAS = (
     forward_layers,
     expert_lag,
     forward_wait,
+    backward_layers,
     backward_wait,
     counting_wait,
     fill_time,

@@ -132,6 +132,9 @@ t_dev_f = variable(
     "Time of the device for a forward pass of one micro-batch through the layers of one stage.",
     nonnegative(),
 )
+t_dev_b = variable(
+    "backward_layer_time", r"t_{\mathrm{lay,bwd}}", "ms", "The same of its backward pass.", nonnegative()
+)
 t_lag = variable(
     "expert_lag_time",
     r"t_{\mathrm{lag}}",

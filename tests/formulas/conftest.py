@@ -104,9 +104,15 @@ def deployed(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         found["ttft_log_variance"] = rng.uniform(0, 2)
     if {"prefix_popularity_sum", "c1_prefixes"} <= set(point):  # shares of all prefixes are one
         classes = [name.removesuffix("_log_rank") for name in point if name.endswith("_log_rank")]
-        found["prefix_popularity_sum"] = sum(
-            point[f"{each}_prefixes"] * math.exp(-point[f"{each}_log_rank"] * point["prefix_zipf"]) for each in classes
-        )
+
+        def popularity(of: dict[str, float]) -> float:
+            return sum(of[f"{c}_prefixes"] * math.exp(-of[f"{c}_log_rank"] * of["prefix_zipf"]) for c in classes)
+
+        if popularity(point) < 1:  # over that of the first one, which is among them
+            rank = point["c1_log_rank"] / 100
+            least = math.exp(rank * point["prefix_zipf"])
+            found |= {"c1_log_rank": rank, "c1_prefixes": max(least, point["c1_prefixes"])}
+        found["prefix_popularity_sum"] = popularity(point | found)
     if "lost_bunch_share" in point:  # of others that began with a request some are always left
         found["lost_bunch_share"] = 0.9 * point["lost_bunch_share"]
     if {"replica_capacity", "prompt_interval"} <= set(point):  # what all slots complete is divided by
