@@ -47,13 +47,18 @@ def _named(kernel: Any, names: tuple[str, ...]) -> Any:
     return Or(*conditions)
 
 
+def named(*names: str) -> Any:
+    """Tell whether ``attention_kernel`` is one of these."""
+    return _named(attention_kernel, names)
+
+
 def _computed_by(*names: str) -> Any:
     """Tell whether one of these computes attention, by its name or as what a software means by flash."""
-    return Or(_named(attention_kernel, names), And(_named(attention_kernel, ("flash",)), _named(flash_kernel, names)))
+    return Or(named(*names), And(named("flash"), _named(flash_kernel, names)))
 
 
 #: Kernels that issue products warp by warp on every device, and those written for Hopper by hand.
-_WARPS: Any = Or(_computed_by("fa2", "triton"), _named(attention_kernel, ("flash_te",)))
+_WARPS: Any = Or(_computed_by("fa2", "triton"), named("flash_te"))
 _BY_HAND = _computed_by("fa3", "fa4")
 
 

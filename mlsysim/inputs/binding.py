@@ -221,7 +221,8 @@ def bind_grid(model: DeclaredModel, arguments: Mapping[str, Any], free: Iterable
     UnknownNameError
         If a free input is none of the model.
     """
-    return _Binder(model, _typed_arguments(model, arguments), _free_inputs(model, free)).run()
+    unknown = _free_inputs(model, free)
+    return _Binder(model, _typed_arguments(model, arguments, unknown), unknown).run()
 
 
 def _free_inputs(model: DeclaredModel, names: Iterable[str]) -> tuple[str, ...]:
@@ -236,8 +237,8 @@ def _free_inputs(model: DeclaredModel, names: Iterable[str]) -> tuple[str, ...]:
     return found
 
 
-def _typed_arguments(model: DeclaredModel, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that were given, after a check that the model knows each."""
+def _typed_arguments(model: DeclaredModel, arguments: Mapping[str, Any], free: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The arguments that were given, after a check that the model knows each, and those that follow them."""
     known = model.arguments
     typed = {}
     for name, value in arguments.items():
@@ -255,7 +256,7 @@ def _typed_arguments(model: DeclaredModel, arguments: Mapping[str, Any]) -> dict
         if value is not None:
             typed[name] = value if variable is None else convert.as_label(variable, value)
     for name, other in model.follows.items():
-        if other in typed and name in known and name not in typed:
+        if (other in typed or other in free) and name in known and name not in typed and name not in free:
             typed[name] = derived(other)
     return typed
 

@@ -27,6 +27,7 @@ from mlsysim.inputs.declaration import Caveat, Foundation
 from mlsysim.inputs.slot import Slot
 from mlsysim.models import stack
 from mlsysim.models.base import PerformanceModel
+from mlsysim.models.kernel import KERNEL_ELSEWHERE
 from mlsysim.models.recipe import RECIPE
 from mlsysim.models.shape import (
     BEYOND_NODE,
@@ -55,7 +56,7 @@ from mlsysim.models.training_memory import (
 )
 from mlsysim.symbolic import Mod, Requirement, System, swapped, token
 from mlsysim.symbols.activations import v_chunks
-from mlsysim.symbols.hardware import P_lim, n_cc, n_fleet, n_node
+from mlsysim.symbols.hardware import P_lim, X_exp, n_cc, n_fleet, n_node
 from mlsysim.symbols.layers import e_step
 from mlsysim.symbols.mixers import L_st
 from mlsysim.symbols.step import s_doc
@@ -105,6 +106,13 @@ POWER_LAW = Caveat(
     "products are held down by power as on A100, H100 and Blackwell, which was not measured here: a stack of this "
     "device or efficiency=... says what they reach",
 )
+#: The same where attention is not computed by its exponentials.
+ANY_KERNEL = Caveat(
+    And(X_exp <= 0, attention_core.named("fa2", "fa3", "fa4", "cudnn", "triton")),
+    "exponentials of this device are not known: attention takes attention_efficiency of the rate of products, not the "
+    "time of {attention_kernel}",
+)
+LAWS = (POWER_LAW, KERNEL_ELSEWHERE, ANY_KERNEL)
 #: Memory of a rank that was measured, and rates and times of a step that were.
 MEMORY = ("weights", "gradients", "optimizer_state", "activations", "total_memory")
 TIMED = ("step_time", "training_time", "tokens_per_second", "tokens_per_second_per_accelerator", "mfu")
@@ -302,7 +310,7 @@ class DistributedModel(PerformanceModel):
     caveats = (
         *TrainingMemoryModel.caveats,
         BEYOND_NODE,
-        POWER_LAW,
+        *LAWS,
         Caveat(
             L_st > 0,
             "scans of {state_layers} recurrent mixers take the time of the bytes that they move, by a law of prefills; "

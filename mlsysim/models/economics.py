@@ -11,7 +11,7 @@ from mlsysim.inputs.declaration import Foundation
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.distributed import MEMORY, POWER_LAW, TIMED, DistributedModel
+from mlsysim.models.distributed import LAWS, MEMORY, TIMED, DistributedModel
 from mlsysim.models.recipe import RECIPE
 from mlsysim.models.serving import ServingModel
 from mlsysim.models.serving_capacity import ServingCapacityModel
@@ -145,7 +145,7 @@ class EconomicsModel(PerformanceModel):
     }
     uncrossed = UNCROSSED
     follows = DistributedModel.follows
-    caveats = (POWER_LAW,)
+    caveats = LAWS
     slots = {
         "model": Slot(
             TransformerWorkload,

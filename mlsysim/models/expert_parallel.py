@@ -10,7 +10,7 @@ from mlsysim.formulas.training_memory import DRIVER_MEMORY
 from mlsysim.inputs.declaration import Foundation
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.distributed import BESIDE, DISTRIBUTED, MEMORY, POWER_LAW, TIMED, DistributedModel
+from mlsysim.models.distributed import BESIDE, DISTRIBUTED, LAWS, MEMORY, TIMED, DistributedModel
 from mlsysim.models.shape import UNCROSSED
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Requirement, System, label, swapped
@@ -104,7 +104,7 @@ class ExpertParallelModel(PerformanceModel):
     }
     uncrossed = UNCROSSED
     follows = _STEP.follows
-    caveats = (POWER_LAW,)
+    caveats = LAWS
     slots = {
         **_STEP.slots,
         "stack": stack_slot((*_STEP.slots["stack"].provides, "count_sync_time", "remap_bandwidth")),

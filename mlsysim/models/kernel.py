@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from sympy import And, Not, Or
+
 from mlsysim.catalog import Accelerator
 from mlsysim.formulas import attention_core, mixers, number_formats, roofline, transformer_flops
+from mlsysim.inputs.declaration import Caveat
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Requirement
-from mlsysim.symbols.hardware import X_exp
+from mlsysim.symbols.activations import attention_kernel
+from mlsysim.symbols.hardware import X_exp, n_cc
 from mlsysim.symbols.roofline import E_k, gamma_k
 
 _IMBALANCE = Requirement(gamma_k, gamma_k <= E_k, "must be at most {product_groups}: one group has all rows then")
+#: What a reader must know where a kernel of attention is named that has no figures on the device.
+KERNEL_ELSEWHERE = Caveat(
+    Or(
+        And(n_cc > 0, attention_core.named("splash")),
+        And(n_cc > 0, Not(attention_core.HOPPER), attention_core.named("fa3")),
+        And(n_cc > 0, Not(attention_core.BLACKWELL), attention_core.named("fa4")),
+    ),
+    "no figures of {attention_kernel} are known at a compute capability of {compute_capability}: its time is that of "
+    "FlashAttention 2 below 9, and of the kernels written for the device from there on",
+)
 
 
 class KernelModel(PerformanceModel):
@@ -69,7 +83,12 @@ class KernelModel(PerformanceModel):
             headline=("attention_forward_time", "attention_backward_time"),
             example={"hardware": "H100", "batch_size": 2, "heads": 32, "head_dim": 128, "seq_len": 4096},
             about="The core of attention of one layer, by its products and exponentials.",
-            requirements=(Requirement(X_exp, X_exp > 0, "must be above 0: attention is bound by exponentials, too"),),
+            requirements=(
+                Requirement(X_exp, X_exp > 0, "must be above 0: attention is bound by exponentials, too"),
+                Requirement(
+                    attention_kernel, mixers.FLASH, "must be one kernel; eager and unfused attention take several"
+                ),
+            ),
         ),
     }
     slots = {
@@ -111,6 +130,7 @@ class KernelModel(PerformanceModel):
         "flash_kernel": "cudnn",
     }
     defaults = {"exponential_rate": 0, "compute_capability": 0}
+    caveats = (KERNEL_ELSEWHERE,)
     common = ("weight_dtype", "efficiency")
     headline = (
         "kernel_time",

@@ -24,7 +24,7 @@ from mlsysim.inputs import convert
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.distributed import BOARD, POWER_LAW, DistributedModel
+from mlsysim.models.distributed import BOARD, LAWS, DistributedModel
 from mlsysim.models.serving import ServingModel
 from mlsysim.models.shape import (
     COUNTED_SERVED,
@@ -287,7 +287,7 @@ class MemoryExpansionModel(PerformanceModel):
     room, alone, caveats, automatic = (
         ServingModel.room,
         ServingModel.alone,
-        (*ServingModel.caveats, POWER_LAW),
+        (*ServingModel.caveats, *LAWS),
         ServingModel.automatic,
     )
     example = {"model": "DeepSpeedMoE_24B_MoE_128", "design": "GH200", "policy": "aggressive"}

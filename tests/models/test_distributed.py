@@ -345,6 +345,23 @@ def test_a_stack_gives_operations_of_an_expert_by_number_format():
     assert swept.tolist() == [found.host_wait_time.magnitude for found in solved]
 
 
+@pytest.mark.parametrize(("hardware", "kernel", "said"), [
+    ("A100", "fa3", "no figures of fa3 are known at a compute capability of 8.00"),
+    ("H100", "fa4", "no figures of fa4"),
+    ("B200", "fa3", "no figures of fa3"),
+    ("H100", "splash", "no figures of splash"),
+    ("MI300X", "cudnn", "exponentials of this device are not known"),
+    ("H100", "fa3", ""),
+    ("B200", "fa4", ""),
+    ("A100", "cudnn", ""),
+    ("TPU_v5p", "splash", ""),
+])  # fmt: skip
+def test_a_kernel_without_figures_on_the_device_is_noted(hardware, kernel, said):
+    found = STEP.solve(**DENSE | {"hardware": hardware}, fleet_size=8, batch_size=8, attention_kernel=kernel)
+    assert said in " ".join(found.notes)
+    assert bool(said) == any(kernel in note for note in found.notes)
+
+
 def test_a_stack_without_an_efficiency_says_why():
     trainium = {**DENSE, "hardware": "Trainium1", "stack": "Neuron_Trn1", "fleet_size": 32, "batch_size": 64}
     with pytest.raises(InputError, match=r"stack='Neuron_Trn1': has no efficiency: .* 0.28 .* 0.45.*efficiency="):

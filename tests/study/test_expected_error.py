@@ -71,6 +71,12 @@ def test_the_number_of_devices_may_be_given(size):
     assert float(trained(fleet_size=size).expected_error("step_time")) == float(trained().expected_error("step_time"))
 
 
+def test_the_nearest_rows_are_named_first_where_none_are_like_it():
+    """Of rows on GPUs and on TPUs with one title, those on the kind of device that was asked about."""
+    with pytest.raises(NotMeasuredError, match=r"dense models by library defaults: on devices as[^;]* \(tdp\)"):
+        trained(tdp="500 W").expected_error("step_time")
+
+
 def test_a_utilization_is_as_far_off_as_a_rate():
     assert trained().expected_error("mfu").worst == trained().expected_error("tokens_per_second").worst
 

@@ -108,6 +108,18 @@ def test_an_input_that_changes_nothing_is_refused():
         TrainingMemoryModel().solve_for("memory_capacity", total_memory="70 GB", batch_size=3, **POINT)
 
 
+@pytest.mark.parametrize(("unknown", "time"), [("tdp", "6.5 s"), ("memory_efficiency", "6.9 s")])
+def test_what_follows_the_unknown_moves_with_it(unknown, time):
+    run = {"model": "Llama3_8B", "fleet": "SuperPOD_H100", "fleet_size": 64, "batch_size": 512, "seq_len": 8192,
+           "precision": "bf16", "zero_stage": 3, "gradient_accumulation_steps": 8}  # fmt: skip
+    step = DistributedModel()
+    found = step.solve_for(unknown, step_time=time, **run)
+    assert step.solve(**run, **{unknown: found.value}).canonical("step_time") == pytest.approx(float(time[:-2]))
+    if unknown == "tdp":
+        with pytest.raises(InputError, match="changes nothing"):
+            step.solve_for(unknown, step_time=time, **run, power_limit="700 W")
+
+
 @pytest.mark.parametrize(
     ("unknown", "given", "error", "match"),
     [

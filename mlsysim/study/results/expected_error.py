@@ -19,6 +19,8 @@ from mlsysim.symbolic import variable_of
 NO_STACK = "Generic"
 #: Why no error is known where something of the kind was measured.
 UNLIKE = "what was measured is unlike this result"
+#: Begins of the differences between a result and an area, that of the area nearest to it first.
+NEAREST = ("at ", "on devices as ", "by the values ", "on ", "by the stack ")
 #: Numbers of devices, which a fleet has beside the constants of its devices.
 COUNTS = ("fleet_size", "accelerators_per_node", "accelerators_per_segment", "accelerators_per_pod")
 
@@ -163,9 +165,12 @@ def _of_areas(result: Any, output: str, model: type[DeclaredModel], variant: str
     reasons = [(area, _unlike(result, area)) for area in of_variant]
     fitting = [area for area, why in reasons if not why]
     if not fitting:
-        told = {area["about"]: why for area, why in reasons}
-        nearest = sorted(told.items(), key=lambda each: each[1].startswith("by the stack"))
-        raise NotMeasuredError(output, UNLIKE, "; ".join(f"{about}: {why}" for about, why in nearest))
+        told: dict[str, str] = {}
+        for area, why in sorted(
+            reasons, key=lambda each: next(i for i, how in enumerate(NEAREST) if each[1].startswith(how))
+        ):
+            told.setdefault(area["about"], why)
+        raise NotMeasuredError(output, UNLIKE, "; ".join(f"{about}: {why}" for about, why in told.items()))
     return error_of(max(fitting, key=asked), output)
 
 
