@@ -393,8 +393,8 @@ break_even_tokens = Formula(
     assumes=HIDDEN + " Computing and exchanges are proportional to the tokens, but for weights that are read and for "
     "latencies; loads are balanced.",
     convention=LAYER,
-    accuracy=SWEPT + "median 2%, nine of ten within 18%; 4% and 31% where hidden traffic costs half of its time, and 3% "
-    "in the median where it is asked at the tokens it gives." + EQUAL,
+    accuracy=SWEPT + "median 2%, nine of ten within 18%; 4% and 31% where hidden traffic costs half of its time, and "
+    "3% in the median where it is asked at the tokens it gives." + EQUAL,
     example=Example(
         {n_tok: 4096, t_swap: 8, t_net: 8, t_count: 0, t_again: 0, t_once: 0, t_edge: 1.3, t_beside: 59.475,
          phi_h: 0.9, kappa: 1, t_whole: 60,
