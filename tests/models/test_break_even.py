@@ -123,9 +123,10 @@ def drawn(count, seed, **options):
 
 @pytest.mark.parametrize("host", [False, True])
 @pytest.mark.parametrize("cut", [False, True])
-def test_the_gain_is_that_of_the_whole_step(host, cut):
+@pytest.mark.parametrize("cost", [0.5, 0])
+def test_the_gain_is_that_of_the_whole_step(host, cut, cost):
     """Whichever of device and host sets the pace, over however many ranks an expert is cut: one solve less another."""
-    found = list(gains(drawn(16, 5, host=host, cut=cut)))
+    found = list(gains({**each, "hidden_traffic_cost": cost} for each in drawn(16, 5, host=host, cut=cut)))
     assert all((theirs > 0) == (ours > 0) for theirs, ours in found if abs(theirs) > 0.01)
     assert statistics.median(abs(theirs - ours) for theirs, ours in found) < 0.002
 
@@ -187,6 +188,29 @@ class TestDrift:
         found = drifts(output, theirs, drawn(240, 11, cut=cut))
         assert len(found) > 50
         assert statistics.median(found) < median
+
+    @pytest.mark.long
+    @pytest.mark.parametrize(
+        ("output", "theirs", "median"),
+        [("break_even_imbalance", by_imbalance, 0.01), ("break_even_tokens", by_tokens, 0.04)],
+    )
+    def test_where_hidden_traffic_costs(self, output, theirs, median):
+        """Half of all computing then shows, of which what few rows cost was taken along a tangent."""
+        found = drifts(output, theirs, [{**each, "hidden_traffic_cost": 0.5} for each in drawn(160, 11)])
+        assert len(found) > 50
+        assert statistics.median(found) < median
+
+    @pytest.mark.long
+    def test_asked_where_it_stands_the_tangent_is_right(self):
+        """The break-even of a micro-batch as large as the break-even, in whole sequences."""
+        found = []
+        for given in ({**each, "hidden_traffic_cost": 0.5} for each in drawn(60, 11)):
+            place = by_tokens(given, MODEL.solve(**{**given, "ep_size": 1}))
+            if place is not None:
+                there = {**given, "batch_size": given["fleet_size"] * max(1, round(place / LENGTH))}
+                found.append(abs(MODEL.solve(**there).canonical("break_even_tokens") / place - 1))
+        assert len(found) > 20
+        assert statistics.median(found) < 0.03
 
 
 class TestEnds:
