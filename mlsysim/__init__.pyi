@@ -3803,6 +3803,7 @@ class _ExpertParallelResult(Result):
     backward_exponentials: float
     backward_exposed_exchange: Quantity[Any]
     backward_free_time: Quantity[Any]
+    backward_layer_time: Quantity[Any]
     backward_share: float
     backward_wait_time: Quantity[Any]
     batch_size: float
