@@ -11,12 +11,13 @@ from typing import Any
 
 from sympy import And, Eq, Or, Piecewise
 
+from mlsysim.formulas.mixers import WIDE_HEADS
 from mlsysim.symbolic import Example, Formula, Source, label, token, when
 from mlsysim.symbols.activations import attention_kernel
 from mlsysim.symbols.batching import attention_flops
 from mlsysim.symbols.hardware import X_exp, n_cc
 from mlsysim.symbols.iteration import F_16
-from mlsysim.symbols.mixers import a_r, d_h, w_pair
+from mlsysim.symbols.mixers import a_r, w_pair
 from mlsysim.symbols.roofline import t_ab, t_af
 from mlsysim.symbols.step import (
     attention_mask,
@@ -63,7 +64,7 @@ _BY_HAND = _computed_by("fa3", "fa4")
 
 def _wide(share: float, otherwise: float) -> Any:
     """A share of heads too wide for the registers of a kernel, and of others."""
-    return when(d_h > 192, share, otherwise)
+    return when(WIDE_HEADS, share, otherwise)
 
 
 def _of_kernel(

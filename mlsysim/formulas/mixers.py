@@ -164,6 +164,8 @@ def _kernel(name: str) -> Any:
 FLASH = Not(Or(_kernel("eager"), _kernel("unfused")))
 ENGINE = Or(_kernel("fused"), _kernel("flash_te"), _kernel("unfused"))
 _TWICE = And(_kernel("flash_te"), m > 1)
+#: Heads too wide for the registers of a kernel of flash attention.
+WIDE_HEADS: Any = d_h > 192
 
 #: An example without such attention.
 NOT_LATENT = {r_kv: 0}

@@ -90,16 +90,6 @@ DISTRIBUTED = swapped(
 _MEMORY = TrainingMemoryModel
 #: What a board says of the rate of products and exponentials; 0 where it is not known.
 BOARD = ("power_limit", "exponential_rate", "compute_capability")
-#: A shape of which nothing is said of experts.
-DENSE = {
-    "experts": 1,
-    "active_experts_per_token": 1,
-    "expert_ffn_dim": 0,
-    "shared_ffn_dim": 0,
-    "moe_layers": 0,
-    "moe_layer_interval": 1,
-    "router_bias": 0,
-}
 #: What a reader must know where the rate of products is that of other makes of boards.
 POWER_LAW = Caveat(
     And(e_step > 0, P_lim > 0, n_cc <= 0),
@@ -253,7 +243,6 @@ class DistributedModel(PerformanceModel):
         **NO_WINDOW,
         **SAVED_DEFAULTS,
         "activation_checkpointing": "none",
-        **DENSE,
         "dispatcher": "fused",
         "flash_kernel": "cudnn",
         **dict.fromkeys(BOARD, 0),

@@ -350,6 +350,17 @@ def test_a_kernel_without_figures_on_the_device_is_noted(hardware, kernel, said)
     assert bool(said) == any(kernel in note for note in found.notes)
 
 
+@pytest.mark.parametrize("model", [STEP, TrainingMemoryModel("per_operator")], ids=["train", "memory"])
+def test_a_dense_shape_by_arguments_says_nothing_of_experts(model):
+    shape = {"layers": 32, "hidden_dim": 4096, "heads": 32, "kv_heads": 8, "head_dim": 128, "ffn_dim": 14336,
+             "vocab_size": 128256, "gated": True}  # fmt: skip
+    run = {"hardware": "H100", "seq_len": 4096, "batch_size": 8}
+    run |= {**LINKS, "fleet_size": 8} if model is STEP else {"dp_size": 8}
+    assert model.solve(**run, **shape).total_memory == model.solve(**run, model="Llama3_8B").total_memory
+    with pytest.raises(InputError, match=r"experts=8: must be 1 where moe_layers=0"):
+        model.solve(**run, **shape, experts=8, active_experts_per_token=2)
+
+
 def test_a_stack_without_an_efficiency_says_why():
     trainium = {**DENSE, "hardware": "Trainium1", "stack": "Neuron_Trn1", "fleet_size": 32, "batch_size": 64}
     with pytest.raises(InputError, match=r"stack='Neuron_Trn1': has no efficiency: .* 0.28 .* 0.45.*efficiency="):
