@@ -160,9 +160,10 @@ def _kernel(name: str) -> Any:
     return Eq(attention_kernel, label(attention_kernel, name))
 
 
+UNFUSED = _kernel("unfused")
 #: Where scores are recomputed; where Transformer Engine computes attention, and keeps its output twice.
-FLASH = Not(Or(_kernel("eager"), _kernel("unfused")))
-ENGINE = Or(_kernel("fused"), _kernel("flash_te"), _kernel("unfused"))
+FLASH = Not(Or(_kernel("eager"), UNFUSED))
+ENGINE = Or(_kernel("fused"), _kernel("flash_te"), UNFUSED)
 _TWICE = And(_kernel("flash_te"), m > 1)
 #: Heads too wide for the registers of a kernel of flash attention.
 WIDE_HEADS: Any = d_h > 192
@@ -1193,7 +1194,7 @@ kernel_work = Formula(
 
 attended_tokens = Formula(
     s_att,
-    when(Or(s_doc <= 0, _kernel("eager"), _kernel("unfused")), s, s_doc),
+    when(Or(s_doc <= 0, Not(FLASH)), s, s_doc),
     title="Tokens that attention is computed over",
     source=Source("krell2021"),
     assumes="Of a packed sequence a kernel skips what lies between documents, all but those that compute every score. "

@@ -289,7 +289,9 @@ def test_slices_cost_where_devices_are_tpus():
     step = {"model": "Llama3_8B", "precision": "bf16", "hardware": "TPU_v5e", "accelerators_per_node": 256,
             "batch_size": 8192, "fabric_bandwidth": "25 GB/s", "fabric_latency": "10 us"}  # fmt: skip
     slices = DistributedModel().solve(**step, stack="MaxText_TPU_v5e", fleet_size=8192)
-    assert slices.straggler_time / slices.step_time == pytest.approx(1 - 1 / (1 + 5 * 0.032))
+    assert slices.straggler_time / slices.step_time == pytest.approx(
+        1 - 1 / (1 + 5 * Stacks.MaxText_TPU_v5e.slice_cost.value)
+    )
     assert not DistributedModel().solve(**step, stack="MaxText_TPU_v5e", fleet_size=256).straggler_time
     assert not DistributedModel().solve(**step, fleet_size=8192).straggler_time
 
