@@ -193,9 +193,10 @@ score_time = Formula(
     ),
     title="Cores of mixers, one micro-batch",
     source=Source("dao2022", "section 3"),
-    assumes="Eager and unfused attention is products; other kernels take their products and exponentials. Where the exponentials "
-    "of a device are not known, or attention_efficiency is given, they reach that part of the rate of products, and "
-    "what they compute backward beyond twice the forward is in it. At 16 bit where products are computed at less. "
+    assumes="Eager and unfused attention is products; other kernels take their products and exponentials. Where the "
+    "exponentials of a device are not known, or attention_efficiency is given, they reach that part of the rate of "
+    "products, and what they compute backward beyond twice the forward is in it. At 16 bit where products are computed "
+    "at less. "
     "Scans of recurrent mixers take the time of the bytes that they move, backward twice as long as forward: derived "
     "from prefills.",
     accuracy=CALIBRATED,
