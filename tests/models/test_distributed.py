@@ -342,7 +342,7 @@ def test_flash_is_the_kernel_of_the_software(stack, own):
     ("H100", "fa4", "no figures of fa4"),
     ("B200", "fa3", "no figures of fa3"),
     ("H100", "splash", "no figures of splash"),
-    ("MI300X", "cudnn", "exponentials of this device are not known"),
+    ("MI300X", "cudnn", "attention takes attention_efficiency"),
     ("H100", "fa3", ""),
     ("B200", "fa4", ""),
     ("A100", "cudnn", ""),
@@ -352,6 +352,22 @@ def test_a_kernel_without_figures_on_the_device_is_noted(hardware, kernel, said)
     found = STEP.solve(**DENSE | {"hardware": hardware}, fleet_size=8, batch_size=8, attention_kernel=kernel)
     assert said in " ".join(found.notes)
     assert bool(said) == any(kernel in note for note in found.notes)
+
+
+@pytest.mark.parametrize("given", [
+    {"document_len": 512, "attention_kernel": "eager"},
+    {"hidden_traffic_cost": 0.3, "zero_stage": 1},
+    {"slice_cost": 0.03},
+    {"dispatcher": "all_to_all"},
+    {"flash_kernel": "fa2", "attention_kernel": "cudnn"},
+    {"power_limit": "500 W", "efficiency": 0.5},
+])  # fmt: skip
+def test_an_argument_without_effect_is_noted(given):
+    found = STEP.solve(**DENSE, fleet_size=8, batch_size=8, **given)
+    assert any(note.startswith(f"{next(iter(given))}=") and "has no effect without" in note for note in found.notes)
+    both = STEP.solve(**SPARSE, fleet_size=32, batch_size=32, zero_stage=3, document_len=512, hidden_traffic_cost=0.3,
+                      slice_cost=0.03, dispatcher="all_to_all", flash_kernel="fa2", power_limit="500 W")  # fmt: skip
+    assert not any("has no effect" in note for note in both.notes)
 
 
 @pytest.mark.parametrize("model", [STEP, TrainingMemoryModel("per_operator")], ids=["train", "memory"])
