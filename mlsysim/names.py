@@ -64,6 +64,11 @@ ELSEWHERE = {
     "num_key_value_heads": ("kv_heads",),
     "intermediate_size": ("ffn_dim",),
     "num_experts": ("experts",),
+    "expert_efficiency": ("expert_product_ratio",),
+    "clock": ("exponential_rate",),
+    "multiprocessors": ("exponential_rate",),
+    "attn_implementation": ("attention_kernel",),
+    "attention_backend": ("attention_kernel",),
 }
 
 #: Other names of a value, for exactly the same thing: they are taken.

@@ -29,7 +29,7 @@ from mlsysim.catalog.files import content_of
 from mlsysim.catalog.recipes import Recipe
 from mlsysim.catalog.stacks import Engine, Stack
 from mlsysim.catalog.traffic import Traffic
-from mlsysim.errors import CatalogError, InputError, MlsysimError, UnknownNameError, printable
+from mlsysim.errors import CatalogError, InputError, MlsysimError, UnknownNameError, nearest, printable
 from mlsysim.names import known_as
 from mlsysim.tracebacks import at_the_call
 
@@ -234,8 +234,8 @@ class Catalog:
             known += [path.rpartition(".")[2] for path in candidates]
             others += [(path, catalog) for path in candidates]
         alike = known_as(name, known)
+        named = {str(catalog._raw[path].get("name")): path for path, catalog in others}
         if alike is None:
-            named = {str(catalog._raw[path].get("name")): path for path, catalog in others}
             alike = named.get(known_as(name, named) or "")
         if alike is not None:
             found = self._found[what, name] = self.find(what, alike)
@@ -250,7 +250,9 @@ class Catalog:
                 endings = " or ".join(readers)
                 raise InputError(what, name, f"is a file, but its name does not end in {endings}", _READ_FROM[what])
         other = self._kind_of(name) if isinstance(name, str) else ""
-        raise UnknownNameError(what, name, known, f"it is an entry for {other}" if other else "")
+        typed = name if isinstance(name, str) else ""
+        close = nearest(typed, known) or [named[each].rpartition(".")[2] for each in nearest(typed, named)]
+        raise UnknownNameError(what, name, known, f"it is an entry for {other}" if other else "", close)
 
     def ignoring(self, fields: tuple[str, ...]) -> Catalog:
         """The catalog where files of models may have such fields, which leave the shape alone."""

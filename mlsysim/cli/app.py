@@ -83,6 +83,8 @@ class Grid(TyperCommand):
             listed = ctx.obj.listed(question, _typed("--variant", args))
             own, others = form(listed, ctx.obj), {each.words: form(each, ctx.obj) for each in ctx.obj.beside(listed)}
             names = {option_name(n): n for each in (*others.values(), own) for n in each.arguments}
+            if self.name == "solve-for":
+                names = {option_name(target): target for target in own.outputs} | names
             taken = {option for each in self.params for option in each.opts}
             words = _as_words(args, {option: name for option, name in names.items() if option not in taken})
             for name in (word.partition("=")[0].replace("-", "_") for word in words):

@@ -162,11 +162,11 @@ def _kernel(name: str) -> Any:
     return Eq(attention_kernel, label(attention_kernel, name))
 
 
+UNFUSED = _kernel("unfused")
 #: Where scores are recomputed; where Transformer Engine computes attention, and keeps its output twice.
-FLASH = Not(Or(_kernel("eager"), _kernel("unfused")))
-ENGINE = Or(_kernel("fused"), _kernel("flash_te"), _kernel("unfused"))
+FLASH = Not(Or(_kernel("eager"), UNFUSED))
+ENGINE = Or(_kernel("fused"), _kernel("flash_te"), UNFUSED)
 _TWICE = And(_kernel("flash_te"), m > 1)
-
 #: An example without such attention.
 NOT_LATENT = {r_kv: 0}
 #: Width of what the heads of a rank give.

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Eq, Or, Piecewise, Rational, log, sqrt
+from sympy import And, Eq, Not, Or, Piecewise, Rational, log, sqrt
 
-from mlsysim.formulas.mixers import EAGER
+from mlsysim.formulas.mixers import EAGER, FLASH, UNFUSED
 from mlsysim.symbolic import Example, Formula, Max, Min, Mod, Source, by_label, label, sharded, token, when
 from mlsysim.symbols.activations import (
     attention_kernel,
@@ -141,7 +141,7 @@ data_parallel_ranks = Formula(
     example=Example({n_fleet: 512, t: 8, p: 4, c_cp: 2}, "8", derived="512 / (8 * 4 * 2)"),
 )
 
-_eager_scores = Eq(attention_kernel, label(attention_kernel, "eager"))
+_eager_scores = Not(FLASH)
 
 
 def slower(device: Any, host: Any) -> Any:
@@ -198,9 +198,10 @@ score_time = Formula(
     ),
     title="Cores of mixers, one micro-batch",
     source=Source("dao2022", "section 3"),
-    assumes="Eager attention is products; other kernels take their products and exponentials. Where the exponentials "
-    "of a device are not known, or attention_efficiency is given, they reach that part of the rate of products, and "
-    "what they compute backward beyond twice the forward is in it. At 16 bit where products are computed at less. "
+    assumes="Eager and unfused attention is products; other kernels take their products and exponentials. Where the "
+    "exponentials of a device are not known, or attention_efficiency is given, they reach that part of the rate of "
+    "products, and what they compute backward beyond twice the forward is in it. At 16 bit where products are computed "
+    "at less. "
     "Scans of recurrent mixers take the time of the bytes that they move, backward twice as long as forward: derived "
     "from prefills.",
     accuracy=CALIBRATED,
@@ -340,13 +341,14 @@ elementwise_time = Formula(
             + (3 + rho_lin) * x_inp
             + x_el_redo
             + x_cast
-            + when(_eager_scores, (3 + rho_attn) * 6.5 * q_a * a_r * s / token / token)
+            + when(_eager_scores, (3 + rho_attn) * when(UNFUSED, 4, 6.5) * q_a * a_r * s / token / token)
         )
     )
     / (kappa * B_mem * eta_el),
     title="Everything bound by memory, one micro-batch",
     source=Source("williams2009"),
-    assumes="Eager attention writes and reads its scores thirteen bytes a number at 16 bit.",
+    assumes="Eager attention writes and reads its scores thirteen bytes a number at 16 bit; unfused in Transformer "
+    "Engine, whose softmax is one kernel at 16 bit, eight.",
     accuracy=CALIBRATED,
     example=Example(
         {n_tok: 8192, ell_s: 20, rho_el: 0, kappa: 1, x_el: 52224, x_el_redo: 0, x_cast: 0, x_inp: 0, rho_lin: 0,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import And, Eq, false
+from sympy import And, Eq, Or, false
 
 from mlsysim.catalog import Accelerator, Fleet, TransformerWorkload
 from mlsysim.formulas import (
@@ -59,7 +59,7 @@ from mlsysim.symbols.activations import v_chunks
 from mlsysim.symbols.hardware import P_lim, X_exp, n_cc, n_fleet, n_node
 from mlsysim.symbols.layers import e_step
 from mlsysim.symbols.mixers import L_st
-from mlsysim.symbols.step import s_doc
+from mlsysim.symbols.step import s_doc, x_a
 from mlsysim.symbols.training import b, c_cp, e, g, p, r_dp, t, t_e
 from mlsysim.symbols.workload import s
 
@@ -90,16 +90,6 @@ DISTRIBUTED = swapped(
 _MEMORY = TrainingMemoryModel
 #: What a board says of the rate of products and exponentials; 0 where it is not known.
 BOARD = ("power_limit", "exponential_rate", "compute_capability")
-#: A shape of which nothing is said of experts.
-DENSE = {
-    "experts": 1,
-    "active_experts_per_token": 1,
-    "expert_ffn_dim": 0,
-    "shared_ffn_dim": 0,
-    "moe_layers": 0,
-    "moe_layer_interval": 1,
-    "router_bias": 0,
-}
 #: What a reader must know where the rate of products is that of other makes of boards.
 POWER_LAW = Caveat(
     And(e_step > 0, P_lim > 0, n_cc <= 0),
@@ -108,9 +98,9 @@ POWER_LAW = Caveat(
 )
 #: The same where attention is not computed by its exponentials.
 ANY_KERNEL = Caveat(
-    And(X_exp <= 0, attention_core.named("fa2", "fa3", "fa4", "cudnn", "triton")),
-    "exponentials of this device are not known: attention takes attention_efficiency of the rate of products, not the "
-    "time of {attention_kernel}",
+    And(Or(X_exp <= 0, x_a <= 0), attention_core.named("fa2", "fa3", "fa4", "cudnn", "triton")),
+    "attention takes attention_efficiency, {attention_efficiency}, of the rate of products and not the time of "
+    "{attention_kernel}: it was given, or exponentials of the device are not known",
 )
 LAWS = (POWER_LAW, KERNEL_ELSEWHERE, ANY_KERNEL)
 #: Memory of a rank that was measured, and rates and times of a step that were.
@@ -149,7 +139,17 @@ class DistributedModel(PerformanceModel):
     answer = "step_time"
     foundations = (Foundation(TrainingMemoryModel, "per_operator", {name: name for name in MEMORY}),)
     savings = {"activation_checkpointing": ("none", "total_memory")}
-    effective_with = TrainingMemoryModel.effective_with
+    effective_with = {
+        **TrainingMemoryModel.effective_with,
+        "document_len": "a kernel of attention that skips what lies between documents",
+        "hidden_traffic_cost": "zero_stage=2 or more on several ranks",
+        "two_batch_hidden_share": "two_batch_overlap",
+        "slice_cost": "several nodes",
+        "dispatcher": "routed experts",
+        "flash_kernel": "attention_kernel='flash'",
+        "power_limit": "step_flop_energy, in whose place efficiency holds",
+        "captured_share": "host_operation_time",
+    }
     variants = {"per_operator": DISTRIBUTED}
     uncrossed = UNCROSSED
     follows = {"power_limit": "tdp", "elementwise_efficiency": "memory_efficiency"}
@@ -253,7 +253,6 @@ class DistributedModel(PerformanceModel):
         **NO_WINDOW,
         **SAVED_DEFAULTS,
         "activation_checkpointing": "none",
-        **DENSE,
         "dispatcher": "fused",
         "flash_kernel": "cudnn",
         **dict.fromkeys(BOARD, 0),

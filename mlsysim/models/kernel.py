@@ -11,12 +11,19 @@ from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.stack import stack_slot
-from mlsysim.symbolic import Requirement
+from mlsysim.symbolic import Min, Requirement
 from mlsysim.symbols.activations import attention_kernel
 from mlsysim.symbols.hardware import X_exp, n_cc
-from mlsysim.symbols.roofline import E_k, gamma_k
+from mlsysim.symbols.roofline import E_k, gamma_k, m_k
 
-_IMBALANCE = Requirement(gamma_k, gamma_k <= E_k, "must be at most {product_groups}: one group has all rows then")
+_GROUPS = (
+    Requirement(gamma_k, gamma_k <= E_k, "must be at most {product_groups}: one group has all rows then"),
+    Requirement(
+        E_k,
+        E_k * Min(1, 2 / gamma_k) <= m_k,
+        "must be at most {product_rows} where {group_imbalance}: each has a row that imbalance does not empty",
+    ),
+)
 #: What a reader must know where a kernel of attention is named that has no figures on the device.
 KERNEL_ELSEWHERE = Caveat(
     Or(
@@ -51,12 +58,12 @@ class KernelModel(PerformanceModel):
             (*number_formats.FACTORS, *roofline.PRODUCT),
             about="Whole tiles, whole waves, a ceiling that follows from power, and a rounded roof: median 7.4% on "
             "products of a device that no constant was fitted on.",
-            requirements=(_IMBALANCE,),
+            requirements=_GROUPS,
         ),
         "smooth": Variant(
             (*number_formats.FACTORS, *roofline.SMOOTH),
             about="Without the steps of tiles and waves, for a search or a gradient: median 8.5% on a device left out.",
-            requirements=(_IMBALANCE,),
+            requirements=_GROUPS,
         ),
         "roofline": Variant(
             (*number_formats.FACTORS, *roofline.ROOFLINE),
@@ -70,7 +77,7 @@ class KernelModel(PerformanceModel):
             ),
             about="The higher of two times at shares of the peaks that are given: median 12% with the best ones, 45% "
             "at 8 bit.",
-            requirements=(_IMBALANCE,),
+            requirements=_GROUPS,
         ),
         "elementwise": Variant(
             roofline.ELEMENTWISE,

@@ -176,9 +176,7 @@ class ServingCapacityModel(PerformanceModel):
     }
     defaults = {
         "gated": False,
-        "shared_ffn_dim": 0,
         "driver_memory": 0,
-        "router_bias": False,
         **OPTIONAL_PASS_SHAPE,
         **NO_WINDOW,
         **NO_SOURCES,

@@ -162,11 +162,10 @@ STATE = ("state_element_bytes",)
 CHECKPOINT = (*WEIGHT_PARTS, "kv_cache_dtype")
 
 #: What every model says of itself, and what the others have of the rest where they say nothing: none of most.
-_STATED = (
-    "layers", "hidden_dim", "heads", "kv_heads", "head_dim", "vocab_size", "ffn_dim", "gated", "experts",
-    "active_experts_per_token", "moe_layers", "expert_ffn_dim", "shared_ffn_dim", "router_bias",
-)  # fmt: skip
-_USUAL = {"norm_scale": True, "block_norms": 2, "value_projections": True}
+_STATED = ("layers", "hidden_dim", "heads", "kv_heads", "head_dim", "vocab_size", "ffn_dim", "gated")
+_USUAL = {
+    "norm_scale": True, "block_norms": 2, "value_projections": True, "experts": 1, "active_experts_per_token": 1,
+}  # fmt: skip
 
 
 def _none(names: Iterable[str]) -> dict[str, Any]:
@@ -329,6 +328,7 @@ SHAPE_REQUIREMENTS = (
     Requirement(k, k <= E, "must be at most {experts}"),
     Requirement(L_moe, L_moe <= L, "must be at most {layers}"),
     Requirement(L_moe, Eq(L_moe, 0) | (E > 1), "must be 0 where {experts}"),
+    Requirement(E, Eq(E, 1) | (L_moe > 0), "must be 1 where {moe_layers}"),
     Requirement(d_e, (d_e > 0) | Eq(L_moe, 0), "must be above 0 where {moe_layers} have experts"),
     Requirement(d_ff, (d_ff > 0) | Eq(L_moe + L_nb, L), "must be above 0 where layers have no experts"),
     Requirement(qk_norm, Eq(qk_norm, 0) | Eq(r_kv, 0), "must be False with latent attention ({kv_lora_rank})"),

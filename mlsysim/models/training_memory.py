@@ -416,7 +416,7 @@ class TrainingMemoryModel(PerformanceModel):
         "reserved_memory": 0.0,
         **LIVE,
     }
-    defaults = {"driver_memory": 0, **OPTIONAL_SHAPE, "state_chunk": 0, **SAVED_DEFAULTS}
+    defaults = {"driver_memory": 0, **OPTIONAL_SHAPE, "moe_layer_interval": 1, "state_chunk": 0, **SAVED_DEFAULTS}
     requirements = (
         divides(t, a),
         divides(e, E, " (1 for a dense model)"),

@@ -135,6 +135,10 @@ class TestFind:
         ):
             builtin().find("hardware", "Llama3_8B")
 
+    def test_the_name_that_people_know_leads_to_the_key(self):
+        with pytest.raises(UnknownNameError, match=r"^unknown stack 'LLM_Foundry': did you mean MPT_A100, MPT_H100\?"):
+            builtin().find("stack", "LLM_Foundry")
+
     @pytest.mark.parametrize("name", ["", None, 3, "H999"])
     def test_what_is_not_there(self, name):
         with pytest.raises(UnknownNameError, match=r"^unknown hardware "):

@@ -64,6 +64,7 @@ def test_strict_fails_without_a_value():
         (["batch_size", *POINT, "feasible=true", "--which", "best"], "--which 'best': must be"),
         (["batch_size", *POINT, "feasible=true", "total_memory=1", "total_memory=2"], "is given twice"),
         (["capacity_factor", *POINT, *FIRST, "feasible=true"], "--variant per_operator does"),
+        (["batch_size", *POINT, "--total-memory", "80 GB"], "'total_memory=80 GB'`"),
     ],
 )
 def test_refused_in_one_line(words, said):

@@ -313,8 +313,12 @@ def test_attention_of_a_packed_batch_sees_documents():
     assert [seconds(packed, name) for name in same] == pytest.approx([seconds(apart, name) for name in same])
     assert packed.step_score_time < 0.15 * whole.step_score_time
     assert (packed.total_memory, packed.step_product_time) == (whole.total_memory, whole.step_product_time)
-    eager, cut = (STEP.solve(**run, batch_size=8, attention_kernel="eager", document_len=each) for each in (0, 512))
-    assert cut.step_time == eager.step_time, "eager attention computes every score"
+    times = {}
+    for kernel in ("eager", "unfused"):
+        kept, cut = (STEP.solve(**run, batch_size=8, attention_kernel=kernel, document_len=each) for each in (0, 512))
+        assert cut.step_time == kept.step_time, "such attention computes every score"
+        times[kernel] = kept.step_time
+    assert times["eager"] > times["unfused"] > 1.3 * whole.step_time
 
 
 @pytest.mark.parametrize(("stack", "own"), [("torchtitan_H100", "fa2"), ("MPT_H100", "triton")])
@@ -350,7 +354,7 @@ def test_a_stack_gives_operations_of_an_expert_by_number_format():
     ("H100", "fa4", "no figures of fa4"),
     ("B200", "fa3", "no figures of fa3"),
     ("H100", "splash", "no figures of splash"),
-    ("MI300X", "cudnn", "exponentials of this device are not known"),
+    ("MI300X", "cudnn", "attention takes attention_efficiency"),
     ("H100", "fa3", ""),
     ("B200", "fa4", ""),
     ("A100", "cudnn", ""),
@@ -360,6 +364,33 @@ def test_a_kernel_without_figures_on_the_device_is_noted(hardware, kernel, said)
     found = STEP.solve(**DENSE | {"hardware": hardware}, fleet_size=8, batch_size=8, attention_kernel=kernel)
     assert said in " ".join(found.notes)
     assert bool(said) == any(kernel in note for note in found.notes)
+
+
+@pytest.mark.parametrize("given", [
+    {"document_len": 512, "attention_kernel": "eager"},
+    {"hidden_traffic_cost": 0.3, "zero_stage": 1},
+    {"slice_cost": 0.03},
+    {"dispatcher": "all_to_all"},
+    {"flash_kernel": "fa2", "attention_kernel": "cudnn"},
+    {"power_limit": "500 W", "efficiency": 0.5},
+])  # fmt: skip
+def test_an_argument_without_effect_is_noted(given):
+    found = STEP.solve(**DENSE, fleet_size=8, batch_size=8, **given)
+    assert any(note.startswith(f"{next(iter(given))}=") and "has no effect without" in note for note in found.notes)
+    both = STEP.solve(**SPARSE, fleet_size=32, batch_size=32, zero_stage=3, document_len=512, hidden_traffic_cost=0.3,
+                      slice_cost=0.03, dispatcher="all_to_all", flash_kernel="fa2", power_limit="500 W")  # fmt: skip
+    assert not any("has no effect" in note for note in both.notes)
+
+
+@pytest.mark.parametrize("model", [STEP, TrainingMemoryModel("per_operator")], ids=["train", "memory"])
+def test_a_dense_shape_by_arguments_says_nothing_of_experts(model):
+    shape = {"layers": 32, "hidden_dim": 4096, "heads": 32, "kv_heads": 8, "head_dim": 128, "ffn_dim": 14336,
+             "vocab_size": 128256, "gated": True}  # fmt: skip
+    run = {"hardware": "H100", "seq_len": 4096, "batch_size": 8}
+    run |= {**LINKS, "fleet_size": 8} if model is STEP else {"dp_size": 8}
+    assert model.solve(**run, **shape).total_memory == model.solve(**run, model="Llama3_8B").total_memory
+    with pytest.raises(InputError, match=r"experts=8: must be 1 where moe_layers=0"):
+        model.solve(**run, **shape, experts=8, active_experts_per_token=2)
 
 
 def test_a_stack_without_an_efficiency_says_why():

@@ -130,6 +130,7 @@ def test_one_group_is_a_product_and_more_take_longer(variant):
         ({"product_groups": 8, "group_imbalance": 0.9}, "group_imbalance=0.9: must be "),
         ({"product_groups": 8, "group_imbalance": 9}, "group_imbalance=9: must be at most product_groups=8"),
         ({"group_imbalance": 2}, "group_imbalance=2: must be at most product_groups=1"),
+        ({"product_groups": 65}, "product_groups=65: must be at most product_rows=64 where group_imbalance=1"),
     ],
 )
 def test_groups_that_are_none_are_refused(given, words):
