@@ -165,6 +165,7 @@ PARTS = (
     ("moe_layers_per_stage", "layers_per_stage"),
     ("pp_size", "layers"),
     ("num_redundant_experts", "experts"),
+    ("product_groups", "product_rows"),
     ("group_imbalance", "product_groups"),
 )
 
@@ -194,6 +195,8 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         # Laws step where a generation begins; half of the values lie within one, where slopes can be compared.
         point["compute_capability"] = rng.choice([0.0, 8.0, 8.9, 9.0, 10.0, 10.3, 12.1])
     serving_layout(point, rng)
+    if point.get("experts", 1.0) > 1 and point.get("moe_layers") == 0:
+        point["moe_layers"] = 1.0
     mixed(point, rng)
     if {"rank_stride", "accelerators_per_node"} <= names and point["accelerators_per_node"] % point["rank_stride"]:
         point["rank_stride"] = rng.choice([1.0, point["accelerators_per_node"]])
