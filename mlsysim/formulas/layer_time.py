@@ -103,7 +103,9 @@ fewest_last_layers = Formula(
     example=Example({L: 32, H_head: 2.1, p: 8}, "3", derived="ceil((32 - 7 * 2) / 8)"),
 )
 
-_even = Or(Eq(split, label(split, "even")), And(Eq(split, label(split, "auto")), Eq(Mod(L, p), 0)))
+_split: dict[str, Any] = {name: Eq(split, label(split, name)) for name in ("even", "auto")}
+_divides: Any = Eq(Mod(L, p), 0)
+_even = Or(_split["even"], And(_split["auto"], _divides))
 
 last_stage_layers = Formula(
     ell_last,
