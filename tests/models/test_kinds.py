@@ -96,8 +96,9 @@ def shape(x):
         mixers |= {name: 0 for name in mixers if name.startswith("index_")}
     return {
         **mixers, "layers": len(x["mixers"]), "hidden_dim": x["h"], "vocab_size": 1000, "ffn_dim": 512, "gated": True,
-        "experts": 4, "active_experts_per_token": 2, "expert_ffn_dim": 128, "shared_ffn_dim": 64, "router_bias": False,
-        "moe_layers": x["blocks"].count("sparse"), "blockless_layers": x["blocks"].count("empty"),
+        **({"experts": 4, "active_experts_per_token": 2} if "sparse" in x["blocks"] else {}),
+        "expert_ffn_dim": 128, "shared_ffn_dim": 64, "router_bias": False, "moe_layers": x["blocks"].count("sparse"),
+        "blockless_layers": x["blocks"].count("empty"),
         "further_matrices": x["further"], "expert_input_dim": x["narrow"] if "sparse" in x["blocks"] else 0,
         "reused_parameters": x["again"], "norm_scale": x["scale"],
     }  # fmt: skip
