@@ -11,11 +11,10 @@ DOCS = Path(__file__).parents[2] / "docs"
 SUMMARY = DOCS / "validation.md"
 HEAD = """# How accurate, and against what?
 
-Every table compares numbers of ours with numbers that share no code with us: published ones, tensors
-counted in PyTorch and transformers, queues simulated event by event. The tables are printed by the same
-code that runs as tests (`tests/validation/`), and a test fails when a page is not what they print;
-`make validation` prints them anew. The error is ours over theirs, less one. Where a formula has a better
-variant, the first-order form stands beside it. Misses are listed under their table with the reason.
+Every table compares numbers of ours with numbers that share no code with us: published ones, tensors counted in
+PyTorch and transformers, queues simulated event by event. Code that runs as tests prints them (`tests/validation/`;
+`make validation`). The error is ours over theirs, less one. Where a formula has a better variant, the first-order form
+stands beside it. Misses are listed with the reason. [Accuracy](accuracy.md) says which variant to ask.
 
 Rows are those that nothing was calibrated on; median and worst are of the sizes of their errors. Where a table shows a
 selection, all its rows count, by constants that were fitted without the device, class or row.
@@ -25,8 +24,7 @@ selection, all its rows count, by constants that were fitted without the device,
 """
 #: Under the table; what stands on these pages stands on others too.
 ALSO = """
-[One pass](validation/one_pass.md) and [the tutorial](validation/the_tutorial.md) collect what a reader may look for
-first. [Accuracy](accuracy.md) says which variant to ask for which output.
+[One pass](validation/one_pass.md) and [the tutorial](validation/the_tutorial.md) collect what is asked first.
 """
 
 
@@ -147,6 +145,8 @@ def summary() -> str:
             lines.append((link, page.against, len(sizes), statistics.median(sizes), max(sizes)))
         # All rows, which stand below a sample of them, count in its place.
         for what, rows, median, _, worst, *_ in {row[0]: row for row in spreads.values()}.values():
+            if "calibrated here" in what:
+                continue
             lines.append((link, f"{page.against}; {what}", int(rows), _share(median), _share(worst)))
     printed = [
         (link, what, f"{rows:,}", _percent(median), _percent(worst)) for link, what, rows, median, worst in lines

@@ -70,7 +70,7 @@ def spreads() -> list[Spread]:
         return Spread(words, [bar.error for bar in bars() if which(bar)], 0.07)
 
     return [
-        of("all", lambda bar: True),
+        of("all, calibrated here", lambda bar: True),
         of("from 2,048 tokens", lambda bar: bar.tokens >= 2048),
         *(of(f"heads of {width}", lambda bar, width=width: bar.width == width) for width in (64, 128, 256)),
         *(of(way, lambda bar, way=way: bar.way == way) for way in ("forward", "backward")),
