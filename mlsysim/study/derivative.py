@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -102,6 +103,9 @@ def _number_variable(variable: Variable) -> Variable:
     return variable
 
 
+#: Cases up to which SymPy compares arguments of a maximum in seconds; beyond, in hours.
+MOST_CASES = 4096
+
 Chain = list[tuple[str, list[tuple[str, Any]]]]
 
 
@@ -127,7 +131,11 @@ def _chain_rule(system: System, by: Variable, output: Variable) -> tuple[Chain, 
         if formula.name not in leading or not moving or _is_truth(formula.expression):
             continue
         moved_symbols = {v.symbol for v in moving}
-        expression, frozen = _smooth(lower(formula.expression), moved_symbols)
+        try:
+            expression, frozen = _smooth(lower(formula.expression), moved_symbols)
+        except OverflowError:
+            allowed = f"{formula.name} has too many cases for a closed form"
+            raise InputError("derivative", by.name, f"{allowed}; sensitivity() has its number") from None
         if any(node.free_symbols & moved_symbols for node in expression.atoms(Closed)):
             allowed = f"{formula.name} has no derivative by it in closed form, as the root of an equation or elsewhere"
             raise InputError("derivative", by.name, f"{allowed}; sensitivity() has its number")
@@ -220,8 +228,16 @@ def _smooth(expression: Any, moving: set[Any]) -> tuple[Any, dict[Any, Any]]:
     return expression.func(*args), frozen
 
 
+def _compared(extreme: Any) -> int:
+    """Cases of a maximum or minimum: those of any two arguments that are compared."""
+    cases = sorted(math.prod(len(each.args) for each in argument.atoms(sympy.Piecewise)) for argument in extreme.args)
+    return math.prod(cases[-2:])
+
+
 def _cases(extreme: Any, parts: list[Any]) -> Any:
     """A maximum or minimum as cases: each argument where it is the one that binds."""
+    if _compared(extreme) > MOST_CASES:
+        raise OverflowError
     wins = sympy.Ge if isinstance(extreme, sympy.Max) else sympy.Le
     # SymPy 1.14 turns the sign of a factor that is a sum to and fro in a condition, without end.
     arguments = [sympy.expand_mul(each, deep=False) if each.is_Mul else each for each in extreme.args]

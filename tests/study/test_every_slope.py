@@ -10,6 +10,7 @@ from study.points import CHAINS, DEPLOYMENTS, POINTS
 import mlsysim
 from mlsysim.backends import compiled, derivatives
 from mlsysim.backends.compiled import compiled_expression
+from mlsysim.errors import InputError
 from mlsysim.inputs.binding import bind
 from mlsysim.study.derivative import _chain_rule
 
@@ -146,7 +147,12 @@ def test_first_derivatives_of_headline_outputs_equal_the_closed_form(name, varia
         for by in inputs:
             if by not in {v.name for v in model.inputs} or not np.isfinite(value):
                 continue
-            closed = model.derivative(output, by)
+            try:
+                closed = model.derivative(output, by)
+            except InputError as refused:
+                if "has too many cases for a closed form" not in str(refused):
+                    raise
+                continue
             at = {**values, **compiled(closed._system)(values)}
             slope = float(found[output].get((by,), np.zeros(1)).reshape(-1)[0])
             noise = 1e-12 * abs(value) / (abs(values[by]) or 1e-3)
