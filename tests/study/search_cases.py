@@ -178,10 +178,11 @@ def random_objective(random, model, binding):
     heads = [name for name in model.headline if name in outputs] or outputs
     first = variable_of(str(random.choice(heads if random.random() < 0.7 else outputs)))
     swept = [name for name, value in binding.values.items() if np.ndim(value) and number(name)]
+    divisors = [name for name in swept if np.all(binding.values[name])]
     how = random.integers(5)
     expression = first.symbol
-    if how == 1 and swept:
-        expression = first.symbol / variable_of(str(random.choice(swept))).symbol
+    if how == 1 and divisors:
+        expression = first.symbol / variable_of(str(random.choice(divisors))).symbol
     elif how == 2:
         expression = first.symbol * variable_of(str(random.choice(swept or outputs))).symbol
     elif how == 3:
