@@ -36,7 +36,6 @@ from mlsysim.symbols.training import b, t
 from mlsysim.symbols.workload import L, s
 
 FIGURES = Source("shah2024", "figures 5 and 6")
-TABLE = "a table of labels"
 ON_H200 = "Attention of FlashAttention 2 and cuDNN on H200, on which nothing was fitted: docs/validation.md."
 #: Generations of NVIDIA: products by groups of warps, and with a memory of their own.
 HOPPER, BLACKWELL = And(n_cc >= 9, n_cc < 10), And(n_cc >= 10, n_cc < 12)
@@ -86,48 +85,45 @@ _ASSUMED = (
     "FlashAttention 2, Triton and Transformer Engine's flash issue products warp by warp; flash is the kernel of the "
     "software; fused and cudnn are cuDNN's on Hopper and Blackwell, FlashAttention 2 before. On Hopper by the figures "
     "of FlashAttention 3 for heads of 64, 128 and, forward, 256; Blackwell set by hand between TensorRT-LLM's kernels "
-    "and reports of "
-    "FlashAttention 4; "
+    "and reports of FlashAttention 4; "
 )
 
-forward_share = Formula(
+
+def _table(constant: Any, values: Any, title: str, further: str) -> Formula:
+    return Formula(
+        constant,
+        values,
+        title=title,
+        source=FIGURES,
+        assumes=_ASSUMED + further,
+        accuracy=ON_H200,
+        no_example="a table of labels",
+    )
+
+
+forward_share = _table(
     eta_f,
     _of_kernel(0.408, _wide(0.363, 0.436), 0.941, _wide(0.731, 1.0), 1.0, 0.19, 0.72),
-    title="Share of the peak that products of attention reach forward",
-    source=FIGURES,
-    assumes=_ASSUMED + "warps there reach what they do on Hopper.",
-    accuracy=ON_H200,
-    no_example=TABLE,
+    "Share of the peak that products of attention reach forward",
+    "warps there reach what they do on Hopper.",
 )
-
-backward_share = Formula(
+backward_share = _table(
     eta_b,
     _of_kernel(0.364, 0.364, 0.694, 0.645, 0.70, 0.16, 0.60),
-    title="Share of the peak that products of attention reach backward",
-    source=FIGURES,
-    assumes=_ASSUMED + "before Hopper assumed.",
-    accuracy=ON_H200,
-    no_example=TABLE,
+    "Share of the peak that products of attention reach backward",
+    "before Hopper assumed.",
 )
-
-forward_exponentials = Formula(
+forward_exponentials = _table(
     n_f,
     _of_kernel(0.05, 0.73, 0.89, 1.27, 1.0, 0.73, 0.95),
-    title="Exponentials per score, forward",
-    source=FIGURES,
-    assumes=_ASSUMED + "what is no product counts as exponentials.",
-    accuracy=ON_H200,
-    no_example=TABLE,
+    "Exponentials per score, forward",
+    "what is no product counts as exponentials.",
 )
-
-backward_exponentials = Formula(
+backward_exponentials = _table(
     n_b,
     _of_kernel(1.57, 1.57, 1.55, 1.76, 1.6, 1.57, 1.3),
-    title="Exponentials per score, backward",
-    source=FIGURES,
-    assumes=_ASSUMED + "what is no product counts as exponentials.",
-    accuracy=ON_H200,
-    no_example=TABLE,
+    "Exponentials per score, backward",
+    "what is no product counts as exponentials.",
 )
 
 
@@ -215,4 +211,4 @@ KERNEL = (
 #: Of one kernel by itself, and of the layers of a step.
 ALONE = (*KERNEL, short_sequences, forward_time, backward_time)
 STEP = (*KERNEL, short_documents, scores)
-FORMULAS = (*KERNEL, short_sequences, short_documents, scores, *ALONE[len(KERNEL) + 1 :])
+FORMULAS = (*KERNEL, short_sequences, short_documents, scores, forward_time, backward_time)

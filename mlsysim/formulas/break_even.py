@@ -14,7 +14,7 @@ from typing import Any
 
 from sympy import And, Or, Piecewise, log, oo
 
-from mlsysim.formulas.data_parallel_traffic import SAVED, each_step
+from mlsysim.formulas.data_parallel_traffic import ALWAYS_EXPOSED, BESIDE_OTHERS, each_step
 from mlsysim.formulas.exchange_overlap import BOTH
 from mlsysim.formulas.expert_products import fixed_share, rows
 from mlsysim.formulas.unsplit_experts import FOLDING, LAYER, layers, moves, weight_traffic
@@ -153,9 +153,8 @@ rows_saved = Formula(
 
 hiding_share = Formula(
     phi_h,
-    SAVED
+    BESIDE_OTHERS
     * phi_dp
-    * (1 - 1 / ell)
     * Piecewise((1, Z >= 3), ((1 + f_w + rho_lin) / (2 + f_w + rho_lin), Z >= 2), (1 / n_mb, True)),
     title="Share of the computing that traffic of weights may hide behind",
     source=OVERLAP,
@@ -280,9 +279,7 @@ growing_traffic = Formula(
 
 def _exposed(traffic: Any, computing: Any) -> Any:
     """Traffic of experts and of all else that is left beside such computing; of one layer all is."""
-    return (1 - SAVED * (1 - 1 / ell)) * traffic + Max(
-        0, SAVED * (1 - 1 / ell) * (traffic + t_else) - phi_h * computing
-    )
+    return ALWAYS_EXPOSED * traffic + Max(0, BESIDE_OTHERS * (traffic + t_else) - phi_h * computing)
 
 
 gain = Formula(
@@ -355,7 +352,7 @@ once_time = Formula(
 
 edge_traffic = Formula(
     t_edge,
-    (1 - SAVED * (1 - 1 / ell)) * (t_whole - t_split),
+    ALWAYS_EXPOSED * (t_whole - t_split),
     title="Traffic saved that never hides",
     source=OVERLAP,
     assumes="That of one layer, beside which nothing else is left to compute, and what hidden traffic costs.",
@@ -365,7 +362,7 @@ edge_traffic = Formula(
 
 beside_traffic = Formula(
     t_beside,
-    SAVED * (1 - 1 / ell) * (t_whole + t_else),
+    BESIDE_OTHERS * (t_whole + t_else),
     title="Traffic that may hide without expert parallelism",
     source=OVERLAP,
     convention=LAYER,

@@ -76,6 +76,10 @@ TREES = (
     "Two trees between nodes, a chain in each. On a fabric with a protocol of short messages the faster of both: that "
     "one, or the other after its start."
 )
+TREE_WIRE = (
+    "A chain in each node, whose links carry everything there and back; of two nodes each sends half up and half down. "
+    "What trees reach of a ring's bandwidth is that of NCCL's tuner, and not fitted."
+)
 TWO_NODES = "31 all-reduces over two nodes on TCP, constants of the fabric calibrated there: median 4.6%, worst 15%."
 #: Channels that reduce in the switches, of those there are; and what a tree reaches of a ring's bandwidth.
 SWITCH_CHANNELS, TREE_SHARE = 15 / 16, 0.92
@@ -338,8 +342,7 @@ tree_wire_time = Formula(
     sent(n_c, V_c, tree_wire(n_c, n_near, V_c, beta_c, beta_near)),
     title="Two trees on links and ports",
     source=NCCL,
-    assumes="A chain in each node, whose links carry everything there and back; of two nodes each sends half up and "
-    "half down. What trees reach of a ring's bandwidth is that of NCCL's tuner, and not fitted.",
+    assumes=TREE_WIRE,
     example=Example(
         {n_c: 64, n_near: 8, V_c: 256, beta_c: 354, beta_near: 387}, "1.5721 ms", derived="2 * 256 / (0.92 * 354)"
     ),

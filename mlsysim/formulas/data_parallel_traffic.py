@@ -148,14 +148,14 @@ backward_free = Formula(
 
 #: Share of the traffic's time that hiding saves: from ZeRO-2 it takes multiprocessors, memory and power.
 SAVED = 1 - when(Z >= 2, chi)
+#: The same of all layers, each of which travels beside the others; and the rest, that of one layer and of the cost.
+BESIDE_OTHERS = SAVED * (1 - 1 / ell)
+ALWAYS_EXPOSED = 1 - BESIDE_OTHERS
 
 
 def exposed(traffic: Any, beside: Any) -> Any:
     """Exposed part of a collective over all layers when each runs beside the others, and what the rest costs."""
-    return Max(
-        (1 - SAVED * (1 - 1 / ell)) * traffic,
-        traffic - SAVED * phi_dp * (1 - 1 / ell) * beside,
-    )
+    return Max(ALWAYS_EXPOSED * traffic, traffic - BESIDE_OTHERS * phi_dp * beside)
 
 
 def _of_layer(traffic: Any) -> Any:

@@ -1579,7 +1579,7 @@ DECODED = (near_decode_work, decode_attention_work)
 CROSSED = (cross_work, source_cache)
 #: What a training step needs beside that, and where documents are packed into a sequence.
 TRAINED = (key_value_width, repeated_elements, expanding_elements, product_widths, *COMPUTED)
-PACKED = (*TRAINED[:-1], attended_tokens, document_pair_work)
+PACKED = (*(each for each in TRAINED if each is not pair_work), attended_tokens, document_pair_work)
 #: What a request keeps.
 CACHED = (
     state_bytes,

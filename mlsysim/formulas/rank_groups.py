@@ -20,6 +20,7 @@ from mlsysim.formulas.collectives import (
     IN_ORDER,
     MESHES,
     NCCL,
+    TREE_WIRE,
     TREES,
     TWO_NODES,
     chunk_latency,
@@ -288,8 +289,7 @@ tree_wire_time = Formula(
     sent(n_g[group], S_g[group], tree_wire(n_g[group], nu_g[group], S_g[group], beta_g[group], links_g[group])),
     title="Two trees of one group on links and ports",
     source=NCCL,
-    assumes="A chain in each node, whose links carry everything there and back; of two nodes each sends half up and "
-    "half down. What trees reach of a ring's bandwidth is that of NCCL's tuner, and not fitted.",
+    assumes=TREE_WIRE,
     example=Example(
         {n_g[group]: 64, nu_g[group]: 8, S_g[group]: 256, beta_g[group]: 354, links_g[group]: 387},
         "1.5721 ms",

@@ -150,7 +150,7 @@ def slower(device: Any, host: Any) -> Any:
 
 
 def waited(device: Any, host: Any) -> Any:
-    """That time beyond the device's, written without a difference of near numbers."""
+    """Part of that time beyond the device's, written without a difference of near numbers."""
     return when(host > 0, host**4 / ((sqrt(device**4 + host**4) + device**2) * (slower(device, host) + device)))
 
 
@@ -201,9 +201,8 @@ score_time = Formula(
     assumes="Eager and unfused attention is products; other kernels take their products and exponentials. Where the "
     "exponentials of a device are not known, or attention_efficiency is given, they reach that part of the rate of "
     "products, and what they compute backward beyond twice the forward is in it. At 16 bit where products are computed "
-    "at less. "
-    "Scans of recurrent mixers take the time of the bytes that they move, backward twice as long as forward: derived "
-    "from prefills.",
+    "at less. Scans of recurrent mixers take the time of the bytes that they move, backward twice as long as forward: "
+    "derived from prefills.",
     accuracy=CALIBRATED,
     example=Example(
         {

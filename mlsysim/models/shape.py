@@ -386,7 +386,7 @@ SEGMENT = Requirement(n_seg, n_seg <= n_node, "must be at most {accelerators_per
 
 
 def fills_nodes(blamed: Any, ranks: Any, words: str = "") -> tuple[Requirement, ...]:
-    """That ranks fill a part of a node, or whole nodes or segments; words stand between the one blamed and that."""
+    """Conditions that ranks fill a part of a node, or whole nodes or segments; words follow the one blamed."""
     kept = takes_whole_nodes(ranks)
     text = f"{words}must be at most {{accelerators_per_node}} or a multiple of it"
     return (
@@ -402,7 +402,7 @@ def fills_nodes(blamed: Any, ranks: Any, words: str = "") -> tuple[Requirement, 
 def divides_nodes(
     blamed: Any, ranks: Any, run: Any, free: Any = false, words: str = "", why: str = ""
 ) -> tuple[Requirement, ...]:
-    """That ranks divide the nodes or segments that a run fills, or are a multiple of them, but where they are free."""
+    """Conditions that ranks divide nodes or segments of a run, or are a multiple of them, but where they are free."""
     whole = takes_whole_nodes(run) | (n_seg <= 0)
     return tuple(
         Requirement(

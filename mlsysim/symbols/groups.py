@@ -82,7 +82,7 @@ t_tree_g = family(
     nonnegative(), over=SUMS,
 )  # fmt: skip
 t_wire_g = family(
-    "{}_tree_wire_time", r"t_{\mathrm{wire},{}}", "ms", "What trees of one {} group take on links and ports.", group,
+    "{}_tree_wire_time", r"t_{\mathrm{wire},{}}", "ms", "Time of the trees of one {} group on links and ports.", group,
     nonnegative(), over=SUMS,
 )  # fmt: skip
 t_sw_g = family(

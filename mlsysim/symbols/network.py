@@ -148,9 +148,7 @@ X_x = variable("fabric_bytes", r"X_{\mathrm{x}}", "MB", "What one rank sends thr
 X_l = variable("link_bytes", r"X_{\mathrm{l}}", "MB", "What one rank sends over the links of its node.", nonnegative())
 T_ring = variable("ring_time", r"T_{\mathrm{ring}}", "ms", "An all-reduce around a ring.", nonnegative())
 T_tree = variable("tree_time", r"T_{\mathrm{tree}}", "ms", "An all-reduce over two trees between nodes.", nonnegative())
-T_wire = variable(
-    "tree_wire_time", r"T_{\mathrm{wire}}", "ms", "What two trees take on links and ports.", nonnegative()
-)
+T_wire = variable("tree_wire_time", r"T_{\mathrm{wire}}", "ms", "Time of two trees on links and ports.", nonnegative())
 T_nvls = variable("switch_time", r"T_{\mathrm{sw}}", "ms", "An all-reduce in the switches of a node.", nonnegative())
 t_wire = variable(
     "wire_time",
