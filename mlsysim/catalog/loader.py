@@ -18,6 +18,7 @@ from mlsysim.catalog.entries import (
     Entry,
     Fabric,
     Fleet,
+    Grid,
     MemoryDesign,
     MemoryKind,
     Node,
@@ -182,7 +183,7 @@ class Catalog:
 
     @property
     def Systems(self) -> Group:  # noqa: N802
-        """Nodes, fabrics, fleets, memory designs, kinds of memory, rents, engines and traffic."""
+        """Nodes, fabrics, fleets, memory designs, kinds of memory, rents, grids, engines and traffic."""
         return Group(self, "Systems")
 
     @property
@@ -207,7 +208,7 @@ class Catalog:
         ----------
         what : str
             Kind of entry wanted: ``hardware``, ``model``, ``fleet``, ``node``, ``fabric``, ``design``,
-            ``memory``, ``rent``, ``engine``, ``traffic``, ``stack`` or ``recipe``.
+            ``memory``, ``rent``, ``grid``, ``engine``, ``traffic``, ``stack`` or ``recipe``.
         name : str
             ``"H100"``, ``"Cloud.H100"`` or ``"Hardware.Cloud.H100"``; of a model also a Hugging Face ``config.json`` or
             the folder that holds it, of traffic also a CSV or JSONL file of a trace.
@@ -439,6 +440,7 @@ def _class_of(path: str) -> type[Entry]:
         "Designs": MemoryDesign,
         "Memories": MemoryKind,
         "Rents": Rent,
+        "Grids": Grid,
         "Engines": Engine,
         "Traffic": Traffic,
     }
