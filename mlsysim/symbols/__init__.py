@@ -37,6 +37,7 @@ from mlsysim.symbols import (
     lora,
     closed_loops,
     offload,
+    runs,
 )
 
 __all__ = [
@@ -64,6 +65,7 @@ __all__ = [
     "prefix_cache",
     "roofline",
     "routing",
+    "runs",
     "serving",
     "sources",
     "step",
