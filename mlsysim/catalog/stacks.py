@@ -92,8 +92,8 @@ class Stack(Entry):
         Rate at which weights of four bits are read over that of 16 bits.
     flop_energy : Value, optional
         Energy of one operation of a product, which sets the ceiling of a device by its power.
-    busy_power, flop_power, cap_exponent : Value, optional
-        Constants of the law of power: of running kernels, of operations, and of the clock under a cap.
+    idle_power_fraction, busy_power, flop_power, cap_exponent : Value, optional
+        Constants of the law of power: of idling, of running kernels, of operations, and of the clock under a cap.
     kernel_gap : Value, optional
         Time of a layer that is neither reading nor computing, of an iteration that leaves its device waiting.
     format_energy : Value, optional
@@ -223,6 +223,7 @@ class Stack(Entry):
     memory_efficiency: Count | None = None
     weight_read_efficiency: Count | None = None
     flop_energy: EnergyPerOperation | None = None
+    idle_power_fraction: Count | None = None
     busy_power: Count | None = None
     flop_power: Count | None = None
     kernel_gap: Seconds | None = None

@@ -61,6 +61,7 @@ TOPICS = (
     "fsdp",
     "unsplit_experts",
     "break_even",
+    "energy",
     "economics",
     "deployment_costs",
     "memory_expansion",

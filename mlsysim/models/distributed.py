@@ -10,6 +10,7 @@ from mlsysim.formulas import (
     collectives,
     data_parallel_traffic,
     economics,
+    energy,
     exchange_overlap,
     expert_exchange,
     expert_products,
@@ -27,6 +28,7 @@ from mlsysim.inputs.declaration import Caveat, Foundation
 from mlsysim.inputs.slot import Slot
 from mlsysim.models import stack
 from mlsysim.models.base import PerformanceModel
+from mlsysim.models.energy import DEFAULTS, GRID, KEYWORDS, OF_DEVICE, OF_STACK, POWERED
 from mlsysim.models.kernel import KERNEL_ELSEWHERE
 from mlsysim.models.recipe import RECIPE
 from mlsysim.models.shape import (
@@ -84,7 +86,10 @@ DISTRIBUTED = swapped(
         *exchange_overlap.FORMULAS,
         *step_time.FORMULAS,
         *economics.TRAINING,
-        *economics.ENERGY,
+        energy.training_flop_share,
+        *energy.FORMULAS_OF_ANY,
+        energy.node_power,
+        energy.step_energy,
     ),
 )
 _MEMORY = TrainingMemoryModel
@@ -169,8 +174,9 @@ class DistributedModel(PerformanceModel):
                 "attention_peak_flops",
                 *BOARD,
                 *LINKS,
+                *OF_DEVICE,
             ),
-            extras=("tdp",),
+            extras=POWERED,
         ),
         "fleet": Slot(
             Fleet,
@@ -185,9 +191,9 @@ class DistributedModel(PerformanceModel):
                 *NODE,
                 *LINKS,
                 *FABRIC,
-                "host_power_fraction",
+                *OF_DEVICE,
             ),
-            extras=("tdp",),
+            extras=POWERED,
         ),
         "stack": stack.stack_slot(
             (
@@ -226,8 +232,10 @@ class DistributedModel(PerformanceModel):
                 "grouped_experts",
                 "captured_share",
                 *stack.MEMORY,
+                *OF_STACK,
             )
         ),
+        **GRID,
         **RECIPE,
     }
     keywords = {
@@ -243,10 +251,7 @@ class DistributedModel(PerformanceModel):
         "congestion_factor": 1.0,
         "straggler_factor": 1.0,
         "training_tokens": 1e12,
-        "idle_power_fraction": 0.3,
-        "host_power_fraction": 0.0,
-        "pue": 1.2,
-        "grid_carbon": 0.4,
+        **KEYWORDS,
     }
     defaults = {
         **{name: value for name, value in _MEMORY.defaults.items() if name != "dp_size"},
@@ -256,6 +261,7 @@ class DistributedModel(PerformanceModel):
         "dispatcher": "fused",
         "flash_kernel": "cudnn",
         **dict.fromkeys(BOARD, 0),
+        **DEFAULTS,
         "oversubscription": 1,
         **PLACED,
     }
@@ -337,6 +343,8 @@ class DistributedModel(PerformanceModel):
         "tokens_per_second_per_accelerator",
         "scaling_efficiency",
         "training_time",
+        "device_power",
+        "power_bottleneck",
         "energy_per_token",
         "dp_size",
         "total_memory",
