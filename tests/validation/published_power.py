@@ -297,8 +297,8 @@ ASKED = (
 )
 LEFT = (
     "The two constants of the law were fitted to these rows (`tests/validation/calibrate_power.py`); with the model "
-    "left out they were found without any row of the catalog entry. Left out is optimistic: the form was chosen on the same "
-    "rows. Rows of 15 further models that its author held out had a median of 11.4%. "
+    "left out they were found without any row of the catalog entry. Left out is optimistic: the form was chosen on the "
+    "same rows. Rows of 15 further models that its author held out had a median of 11.4%. "
 )
 CLOCKS = (
     "Our clock is a closed loop of as many requests by `Stacks.vLLM_2026_Hopper` and `vLLM_2026_Blackwell`. Joules per "
