@@ -1,6 +1,7 @@
 """Economics
 
-What a training run or a serving fleet costs: a share of the purchase or a rent, electricity, maintenance. Prices are inputs; none is assumed where the catalog has none.
+What a training run or a serving fleet costs: a share of the purchase or a rent, electricity, maintenance. Prices are
+inputs; none is assumed where the catalog has none.
 """
 
 from __future__ import annotations
@@ -182,5 +183,7 @@ SHARED = (*energy.FORMULAS_OF_ANY, token_cost)
 BOUGHT = (bought, electricity, maintenance, bought_total)
 RENTED = (rented, rented_total)
 TRAINING = (training_accelerators, training_duration, training_load, trained_tokens)
-SERVING = (request_cost, serving_accelerators, serving_load, answered_requests, generated_tokens)
-FORMULAS = (token_cost, *BOUGHT , *RENTED, *TRAINING, *SERVING)
+#: Accelerators, load, requests and tokens of a serving fleet.
+SERVED = (serving_accelerators, serving_load, answered_requests, generated_tokens)
+SERVING = (request_cost, *SERVED)
+FORMULAS = (token_cost, *BOUGHT, *RENTED, *TRAINING, *SERVING)

@@ -14,7 +14,10 @@ from sympy import And, Not, Or, Piecewise, Rational, exp, oo
 from mlsysim.formulas.iteration import PASSED
 from mlsysim.formulas.mixers import read, scored
 from mlsysim.formulas.replica_layout import ACCELERATORS
+from mlsysim.formulas.serving_engines import FURTHER
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, flop, label, request, token, when
+from mlsysim.symbols.batching import phi
+from mlsysim.symbols.chunked import cv_in
 from mlsysim.symbols.costs import (
     E_run,
     P_avg,
@@ -31,6 +34,7 @@ from mlsysim.symbols.costs import (
     tdp,
     u_busy,
 )
+from mlsysim.symbols.deployment import u_ans
 from mlsysim.symbols.energy import (
     E_step,
     P_dev,
@@ -41,6 +45,7 @@ from mlsysim.symbols.energy import (
     V_grid,
     V_site,
     W_it,
+    W_req,
     b_P,
     binds_P,
     c_P,
@@ -62,7 +67,7 @@ from mlsysim.symbols.energy import (
     x_F,
 )
 from mlsysim.symbols.formats import q_den, q_er, q_l
-from mlsysim.symbols.hardware import B_mem, P_lim, n_fleet, n_node
+from mlsysim.symbols.hardware import B_mem, F, P_lim, eta, n_fleet, n_node
 from mlsysim.symbols.iteration import (
     F_16,
     K_dec,
@@ -85,9 +90,10 @@ from mlsysim.symbols.iteration import (
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.mixers import sigma_st, w_pair
 from mlsysim.symbols.parameters import P_exp
+from mlsysim.symbols.serving import flops_prefill, n_out
 from mlsysim.symbols.step import Phi_hw, T_step, n_steps
 from mlsysim.symbols.training import e, p, t
-from mlsysim.symbols.workload import L, L_moe, V, h_V, k, s
+from mlsysim.symbols.workload import L, L_moe, P, V, h, h_V, k, s
 
 ROOFLINE = Source("choi2013", "section II")
 BARROSO = Source("barroso2018", "chapter 5")
@@ -108,9 +114,9 @@ device_power = Formula(
     when(_held, Min(P_lim, _free), _free),
     title="Power of an accelerator",
     source=ROOFLINE,
-    assumes="Running kernels draw a constant power and each operation an energy; the limit is reached smoothly. Traffic "
-    "of memory and links has no term of its own beside the busy share. Two constants serve every device. "
-    "A lower limit that is set caps the power.",
+    assumes="Running kernels draw a constant power and each operation an energy; the limit is reached smoothly. "
+    "Traffic of memory and links has no term beside the busy share. Two constants serve every device. A lower limit "
+    "that is set caps the power.",
     accuracy=CALIBRATED,
     example=Example(
         {P_lim: 700, tdp: 700, f_idle: 0.12, b_P: 1, u_busy: 1, c_P: 5.21, x_F: 0.1},
@@ -384,9 +390,7 @@ iterated_tokens = Formula(
     variant="iteration",
     assumes="The same iteration again and again: one token of each request that decodes, and the first one of each "
     "prompt.",
-    example=Example(
-        {n_dec: 64, n_pro: 0, T_run: 1, t_clk: 20}, "276480000 token", derived="64 * 24 * 3600 / 0.02"
-    ),
+    example=Example({n_dec: 64, n_pro: 0, T_run: 1, t_clk: 20}, "276480000 token", derived="64 * 24 * 3600 / 0.02"),
 )
 
 saturated_tokens = Formula(
@@ -398,6 +402,69 @@ saturated_tokens = Formula(
     example=Example({n_dec: 250, T_run: 1, t_clk: 50}, "432000000 token", derived="250 * 24 * 3600 / 0.05"),
 )
 
+
+def _requested(variant: str, arithmetic: Any, assumes: str, **example: Any) -> Formula:
+    return Formula(
+        W_req,
+        arithmetic,
+        title="Arithmetic of a request",
+        source=Source("kaplan2020", "section 2.1"),
+        variant=variant,
+        assumes=assumes,
+        **example,
+    )
+
+
+engine_request = _requested(
+    "engine",
+    t
+    * arithmetic(
+        s * (1 - h_c) + u_ans * (1 + gamma_s) * token,
+        (1 + u_ans * (1 + gamma_s)) * token,
+        s * (1 - h_c**2) * w_pair * (1 + cv_in**2) + u_ans * (1 + gamma_s) * w_dec * scored(K_dec * request) * token,
+    )
+    / request,
+    "Tokens that are cached are attended to and not computed; drafted ones are computed. Engines of a pool that "
+    "prefills are laid out as the others.",
+    no_example=PASSED,
+)
+
+replica_request = _requested(
+    "prefill_aware",
+    (flops_prefill + FURTHER * phi * F * eta) / request,
+    "The prompt, and each further token at the mean context.",
+    example=Example(
+        {flops_prefill: 14.26, n_out: 101, phi: 0.044, F: 1000, eta: 0.5},
+        "16.46 TFLOP/request",
+        derived="14.26 + 100 * 0.044 * 1000 * 0.5 / 1000",
+    ),
+)
+
+first_order_request = _requested(
+    "first_order",
+    (2 * flop * P * (s + n_out) / token + 4 * flop * L * h * (s / token) ** 2) / request,
+    "Two operations per parameter and token; attention of the prompt alone, over the full square.",
+    example=Example(
+        {P: 8.03e9, s: 1024, n_out: 64, L: 32, h: 4096},
+        "18.023 TFLOP/request",
+        derived="(2 * 8.03e9 * 1088 + 4 * 32 * 4096 * 1024**2) / 1e12",
+    ),
+)
+
+served_flop_share = Formula(
+    x_F,
+    phi_op * n_req_run * W_req / (n_acc * T_run * F_16),
+    title="Share of the arithmetic of a serving fleet",
+    source=ROOFLINE,
+    variant="serving",
+    assumes="That of all requests over the whole time, waiting included.",
+    example=Example(
+        {phi_op: 1, n_req_run: 1728000, W_req: 16.5, n_acc: 4, T_run: 1, F_16: 989},
+        "0.083418",
+        derived="1728000 * 16.5 / (4 * 86400 * 989)",
+    ),
+)
+
 FORMULAS = (
     clock_time,
     iteration_flops,
@@ -407,6 +474,10 @@ FORMULAS = (
     engine_accelerators,
     iterated_tokens,
     saturated_tokens,
+    engine_request,
+    replica_request,
+    first_order_request,
+    served_flop_share,
     training_flop_share,
     device_power,
     load_line,
@@ -431,6 +502,8 @@ POWER = (device_power, clock_stretch, binding_power, power)
 RUN = (energy, energy_per_token, operation, manufacture, emissions, site_water_use, grid_water_use, evaporated)
 #: What a model with accelerators, duration, tokens, busy_share and flop_share adds.
 FORMULAS_OF_ANY = POWER + RUN
+#: Outputs that a load line has not.
+BY_ARITHMETIC = ("flop_share", "clock_stretch", "power_bottleneck")
 #: The same of an iteration of an engine.
 ITERATION = (
     clock_time,
@@ -443,3 +516,5 @@ ITERATION = (
     node_power,
     *RUN,
 )
+#: What a deployment adds, whose busy share is known.
+SERVED = (served_flop_share, *FORMULAS_OF_ANY, request_energy)

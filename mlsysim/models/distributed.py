@@ -26,6 +26,7 @@ from mlsysim.formulas import (
 )
 from mlsysim.inputs.declaration import Caveat, Foundation
 from mlsysim.inputs.slot import Slot
+from mlsysim.inputs.variant import Variant
 from mlsysim.models import stack
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.energy import DEFAULTS, GRID, KEYWORDS, OF_DEVICE, OF_STACK, POWERED
@@ -155,7 +156,14 @@ class DistributedModel(PerformanceModel):
         "power_limit": "step_flop_energy, in whose place efficiency holds",
         "captured_share": "host_operation_time",
     }
-    variants = {"per_operator": DISTRIBUTED}
+    variants = {
+        "per_operator": DISTRIBUTED,
+        energy.LOAD_LINE: Variant(
+            swapped(System(DISTRIBUTED), (energy.load_line,), energy.BY_ARITHMETIC),
+            defaults={"idle_power_fraction": 0.3},
+            about="The same step, with power in proportion to the time that accelerators compute.",
+        ),
+    }
     uncrossed = UNCROSSED
     follows = {"power_limit": "tdp", "elementwise_efficiency": "memory_efficiency"}
     slots = {

@@ -6,18 +6,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from mlsysim.catalog import Accelerator, Fleet, Rent, TransformerWorkload
-from mlsysim.formulas import economics
+from mlsysim.formulas import economics, energy
 from mlsysim.inputs.declaration import Foundation
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.distributed import LAWS, MEMORY, TIMED, DistributedModel
+from mlsysim.models.energy import DEFAULTS, GRID, KEYWORDS, UNKNOWN
 from mlsysim.models.recipe import RECIPE
 from mlsysim.models.serving import ServingModel
 from mlsysim.models.serving_capacity import ServingCapacityModel
 from mlsysim.models.shape import COUNTED_SERVED, UNCROSSED
 from mlsysim.models.stack import stack_slot
-from mlsysim.symbolic import Formula, Requirement, swapped
+from mlsysim.symbolic import Formula, Requirement, System, swapped
 from mlsysim.symbols.costs import n_out_run
 
 _RUN, _FLEET = DistributedModel(), ServingCapacityModel("prefill_aware")
@@ -119,12 +120,12 @@ class EconomicsModel(PerformanceModel):
         "rented_training": _chained(_RUN, economics.RENTED, "A distributed training run on rented accelerators."),
         "serving": _chained(
             _FLEET,
-            economics.SERVING + economics.BOUGHT,
+            (economics.request_cost, *economics.BOUGHT),
             "Replicas that hold a latency target, one accelerator each, bought.",
         ),
         "rented_serving": _chained(
             _FLEET,
-            economics.SERVING + economics.RENTED,
+            (economics.request_cost, *economics.RENTED),
             "Replicas that hold a latency target, one rented accelerator each.",
         ),
         **dict(_deployments()),
@@ -134,6 +135,18 @@ class EconomicsModel(PerformanceModel):
             headline=("total_cost", *_PARTS, "cost_per_token", "average_power", "energy", "energy_per_token", "carbon"),
             example={**_LOADED, **_BOUGHT},
             about="Accelerators that were bought, with load and tokens given.",
+        ),
+        energy.LOAD_LINE: Variant(
+            swapped(
+                System((*economics.SHARED, *economics.BOUGHT)),
+                (energy.load_line,),
+                energy.BY_ARITHMETIC,
+            ),
+            requirements=_SOME_TOKENS,
+            defaults={"idle_power_fraction": 0.3},
+            headline=("total_cost", *_PARTS, "cost_per_token", "average_power", "energy", "energy_per_token", "carbon"),
+            example={**_LOADED, **_BOUGHT},
+            about="The same, with power in proportion to the load.",
         ),
         "rented_fleet": Variant(
             economics.SHARED + economics.RENTED,
@@ -145,7 +158,8 @@ class EconomicsModel(PerformanceModel):
     }
     uncrossed = UNCROSSED
     follows = DistributedModel.follows
-    caveats = LAWS
+    caveats = (*LAWS, UNKNOWN)
+    defaults = DEFAULTS
     slots = {
         "model": Slot(
             TransformerWorkload,
@@ -158,6 +172,7 @@ class EconomicsModel(PerformanceModel):
         "rent": Slot(Rent, ("rental_price",), strict=True),
         "traffic": replace(ServingModel.slots["traffic"], strict=True, asks=("isl",)),
         "stack": stack_slot(_given("stack")),
+        **GRID,
         **RECIPE,
     }
     room, alone, automatic = ServingModel.room, ServingModel.alone, ServingModel.automatic

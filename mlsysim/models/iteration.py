@@ -5,7 +5,15 @@ from __future__ import annotations
 from sympy import And, Eq
 
 from mlsysim.catalog import Accelerator, Fabric, Fleet, Node, TransformerWorkload
-from mlsysim.formulas import continuous_batching, energy, iteration, mixers, prefix_cache, replica_layout, static_batches
+from mlsysim.formulas import (
+    continuous_batching,
+    energy,
+    iteration,
+    mixers,
+    prefix_cache,
+    replica_layout,
+    static_batches,
+)
 from mlsysim.inputs.declaration import Caveat, Room
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant

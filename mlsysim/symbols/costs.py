@@ -42,7 +42,7 @@ f_care = variable(
 P_avg = variable("average_power", r"\bar{P}", "kW", "Mean power of all accelerators.", nonnegative())
 E_run = variable("energy", r"E_{\mathrm{run}}", "MWh", "Energy from the grid over the duration.", nonnegative())
 e_tok = variable("energy_per_token", r"e_{\mathrm{tok}}", "J/token", "Energy per token.", nonnegative())
-carbon = variable("carbon", r"m_{\mathrm{CO_2}}", "kg", "Carbon dioxide of that energy and of manufacture.", nonnegative())
+carbon = variable("carbon", r"m_{\mathrm{CO_2}}", "kg", "Carbon dioxide of operation and manufacture.", nonnegative())
 C_hw = variable(
     "hardware_cost", r"C_{\mathrm{hw}}", "USD", "Share of the purchase, or the rent, over the duration.", positive()
 )

@@ -99,6 +99,13 @@ Q_it = variable(
     "Weights, caches and states that one accelerator reads in one iteration.",
     nonnegative(),
 )
+W_req = variable(
+    "request_flops",
+    r"W_{\mathrm{req}}",
+    "TFLOP/request",
+    "Arithmetic of one request, prompt and answer, on all accelerators that serve it.",
+    nonnegative(),
+)
 P_dev = variable("device_power", r"P_{\mathrm{dev}}", "W", "Mean power of one accelerator.", nonnegative())
 sigma_P = variable(
     "clock_stretch",
