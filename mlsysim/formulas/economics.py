@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from sympy import oo
 
-from mlsysim.formulas import energy
 from mlsysim.symbolic import Example, Formula, Min, Source, request, when
 from mlsysim.symbols.costs import (
     C_care,
@@ -179,7 +178,6 @@ generated_tokens = Formula(
     example=Example({n_req_run: 1728000, n_out: 64}, "110592000 token", derived="1728000 * 64"),
 )
 
-SHARED = (*energy.FORMULAS_OF_ANY, token_cost)
 BOUGHT = (bought, electricity, maintenance, bought_total)
 RENTED = (rented, rented_total)
 TRAINING = (training_accelerators, training_duration, training_load, trained_tokens)

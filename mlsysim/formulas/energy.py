@@ -103,185 +103,6 @@ WATER = Source("ecologits2025")
 LOAD_LINE = "load_line"
 CALIBRATED = "Watts of 361 rows of 15 models that were held out within a median of 11.4%; see docs/validation.md."
 
-#: Growth of power from that of an idle accelerator towards the limit, of one.
-_load = 1 - exp(-b_P * u_busy - c_P * x_F)
-#: Whether a limit is set that lies below the default one, which power only comes near.
-_held = And(P_lim > 0, P_lim < tdp)
-_free = tdp * (f_idle + (1 - f_idle) * _load)
-
-device_power = Formula(
-    P_dev,
-    when(_held, Min(P_lim, _free), _free),
-    title="Power of an accelerator",
-    source=ROOFLINE,
-    assumes="Running kernels draw a constant power and each operation an energy; the limit is reached smoothly. "
-    "Traffic of memory and links has no term beside the busy share. Two constants serve every device. A lower limit "
-    "that is set caps the power.",
-    accuracy=CALIBRATED,
-    example=Example(
-        {P_lim: 700, tdp: 700, f_idle: 0.12, b_P: 1, u_busy: 1, c_P: 5.21, x_F: 0.1},
-        "565.4 W",
-        derived="700 * (0.12 + 0.88 * (1 - exp(-1 - 0.521)))",
-    ),
-)
-
-load_line = Formula(
-    P_dev,
-    tdp * (f_idle + (1 - f_idle) * u_busy),
-    title="Power of an accelerator in proportion to its load",
-    source=BARROSO,
-    variant=LOAD_LINE,
-    assumes="Power grows in proportion to the load, from that of an idle accelerator to the limit.",
-    accuracy="Watts of serving rows, at a load of one, within a median of 48% (H100) and 67% (B200).",
-    example=Example({tdp: 700, f_idle: 0.3, u_busy: 0.5}, "455 W", derived="700 * (0.3 + 0.7 * 0.5)"),
-)
-
-clock_stretch = Formula(
-    sigma_P,
-    Piecewise(
-        (1, Not(_held)),
-        (Max(1, ((1 - f_idle) * tdp * _load / (P_lim - f_idle * tdp)) ** (1 / gamma_P)), P_lim > f_idle * tdp),
-        (oo, True),
-    ),
-    title="Time of arithmetic under a limit of power",
-    source=ROOFLINE,
-    assumes="Power beyond idling goes as a power of the clock; memory and links keep their rates. Times of this answer "
-    "are those without the limit: divide efficiency by it to have the others.",
-    accuracy="Products of GB200 at 1,200 W against B200 at 1,000 W give an exponent of 2.2 to 2.7.",
-    example=Example(
-        {P_lim: 500, tdp: 700, f_idle: 0.12, b_P: 1, u_busy: 1, c_P: 5.21, x_F: 0.35, gamma_P: 2.4},
-        "1.148",
-        derived="((663.41 - 84) / (500 - 84))**(1 / 2.4)",
-    ),
-)
-
-binding_power = Formula(
-    binds_P,
-    Piecewise(
-        (label(binds_P, "Limit"), when(_held, P_lim, tdp) - P_dev < f_idle * tdp),
-        (label(binds_P, "Idling"), P_dev <= 2 * f_idle * tdp),
-        (label(binds_P, "Arithmetic"), c_P * x_F > b_P * u_busy),
-        (label(binds_P, "Kernels"), True),
-    ),
-    title="What sets the power",
-    source=ROOFLINE,
-    example=Example(
-        {P_dev: 565.4, P_lim: 700, tdp: 700, f_idle: 0.12, b_P: 1, u_busy: 1, c_P: 5.21, x_F: 0.1},
-        "Kernels",
-        derived="5.21 * 0.1 < 1",
-    ),
-)
-
-power = Formula(
-    P_avg,
-    n_acc * P_dev,
-    title="Mean power",
-    source=BARROSO,
-    convention="Accelerators alone: hosts and the building stand apart.",
-    example=Example({n_acc: 8, P_dev: 565.4}, "4.5232 kW", derived="8 * 565.4 / 1000"),
-)
-
-node_power = Formula(
-    P_node,
-    n_node * P_dev * (1 + f_host),
-    title="Power of a node",
-    source=BARROSO,
-    convention="At the wall, without what the building draws beside.",
-    example=Example({n_node: 8, P_dev: 565.4, f_host: 0.45}, "6.5586 kW", derived="8 * 565.4 * 1.45 / 1000"),
-)
-
-energy = Formula(
-    E_run,
-    P_avg * (1 + f_host) * T_run * pue,
-    title="Energy from the grid",
-    source=BARROSO,
-    assumes="Hosts and network draw a share of what the accelerators draw.",
-    example=Example(
-        {P_avg: 100, f_host: 0.5, T_run: 30, pue: 1.2}, "129.6 MWh", derived="100 * (1 + 0.5) * (30 * 24) * 1.2 / 1000"
-    ),
-)
-
-energy_per_token = Formula(
-    e_tok,
-    when(n_out_run > 0, E_run / n_out_run, oo),
-    title="Energy of a token",
-    source=BARROSO,
-    accuracy="As far off as the power, and as the time that it is reckoned with.",
-    example=Example({E_run: 129.6, n_out_run: 1e12}, "0.46656 J/token", derived="129.6e6 * 3600 / 1e12"),
-)
-
-step_energy = Formula(
-    E_step,
-    E_run / n_steps,
-    title="Energy of a step",
-    source=BARROSO,
-    example=Example({E_run: 129.6, n_steps: 1000}, "129.6 kWh", derived="129600 / 1000"),
-)
-
-request_energy = Formula(
-    e_req,
-    when(n_req_run > 0, E_run / n_req_run, oo),
-    title="Energy of a request",
-    source=BARROSO,
-    example=Example({E_run: 129.6, n_req_run: 1e9}, "466.56 J/request", derived="129.6e6 * 3600 / 1e9"),
-)
-
-operation = Formula(
-    m_op,
-    E_run * grid_carbon,
-    title="Carbon dioxide of operation",
-    source=BARROSO,
-    assumes="The mean of a grid, where the accelerators stand: certificates that are bought change nothing.",
-    example=Example({E_run: 129.6, grid_carbon: 0.4}, "51840 kg", derived="129600 * 0.4"),
-)
-
-manufacture = Formula(
-    m_emb,
-    n_acc * T_run * (m_dev + m_host) / (T_srv * f_use),
-    title="Carbon dioxide of manufacture",
-    source=FOOTPRINT,
-    assumes="Spread evenly over the time in which accelerators are used. Nothing where it is not known.",
-    accuracy="Hosts are the larger part, and known to a factor of two.",
-    example=Example(
-        {n_acc: 8, T_run: 30, m_dev: 164, m_host: 712, T_srv: 1460, f_use: 0.6},
-        "240 kg",
-        derived="8 * 30 * 876 / (1460 * 0.6)",
-    ),
-)
-
-emissions = Formula(
-    carbon,
-    m_op + m_emb,
-    title="Carbon dioxide",
-    source=FOOTPRINT,
-    example=Example({m_op: 51840, m_emb: 240}, "52080 kg", derived="51840 + 240"),
-)
-
-site_water_use = Formula(
-    V_site,
-    E_run / pue * w_site,
-    title="Water evaporated on site",
-    source=WATER,
-    example=Example({E_run: 129.6, pue: 1.2, w_site: 0.5}, "54000 L", derived="129600 / 1.2 * 0.5"),
-)
-
-grid_water_use = Formula(
-    V_grid,
-    E_run * w_grid,
-    title="Water evaporated by power plants",
-    source=WATER,
-    assumes="Mostly that of reservoirs, where a grid has hydropower.",
-    example=Example({E_run: 129.6, w_grid: 3.13}, "405648 L", derived="129600 * 3.13"),
-)
-
-evaporated = Formula(
-    V_all,
-    V_site + V_grid,
-    title="Water",
-    source=WATER,
-    example=Example({V_site: 54000, V_grid: 405648}, "459648 L", derived="54000 + 405648"),
-)
-
 training_flop_share = Formula(
     x_F,
     phi_op * Phi_hw / (n_fleet * F_16 * T_step),
@@ -465,7 +286,187 @@ served_flop_share = Formula(
     ),
 )
 
+#: Growth of power from that of an idle accelerator towards the limit, of one.
+_load = 1 - exp(-b_P * u_busy - c_P * x_F)
+#: Whether a limit is set that lies below the default one, which power only comes near.
+_held = And(P_lim > 0, P_lim < tdp)
+_free = tdp * (f_idle + (1 - f_idle) * _load)
+
+device_power = Formula(
+    P_dev,
+    when(_held, Min(P_lim, _free), _free),
+    title="Power of an accelerator",
+    source=ROOFLINE,
+    assumes="Running kernels draw a constant power and each operation an energy; the limit is reached smoothly. "
+    "Traffic of memory and links has no term beside the busy share. Two constants serve every device. A lower limit "
+    "that is set caps the power.",
+    accuracy=CALIBRATED,
+    example=Example(
+        {P_lim: 700, tdp: 700, f_idle: 0.12, b_P: 1, u_busy: 1, c_P: 5.21, x_F: 0.1},
+        "565.4 W",
+        derived="700 * (0.12 + 0.88 * (1 - exp(-1 - 0.521)))",
+    ),
+)
+
+load_line = Formula(
+    P_dev,
+    tdp * (f_idle + (1 - f_idle) * u_busy),
+    title="Power of an accelerator in proportion to its load",
+    source=BARROSO,
+    variant=LOAD_LINE,
+    assumes="Power grows in proportion to the load, from that of an idle accelerator to the limit.",
+    accuracy="Watts of serving rows, at a load of one, within a median of 48% (H100) and 67% (B200).",
+    example=Example({tdp: 700, f_idle: 0.3, u_busy: 0.5}, "455 W", derived="700 * (0.3 + 0.7 * 0.5)"),
+)
+
+clock_stretch = Formula(
+    sigma_P,
+    Piecewise(
+        (1, Not(_held)),
+        (Max(1, ((1 - f_idle) * tdp * _load / (P_lim - f_idle * tdp)) ** (1 / gamma_P)), P_lim > f_idle * tdp),
+        (oo, True),
+    ),
+    title="Time of arithmetic under a limit of power",
+    source=ROOFLINE,
+    assumes="Power beyond idling goes as a power of the clock; memory and links keep their rates. Times of this answer "
+    "are those without the limit: divide efficiency by it to have the others.",
+    accuracy="Products of GB200 at 1,200 W against B200 at 1,000 W give an exponent of 2.2 to 2.7.",
+    example=Example(
+        {P_lim: 500, tdp: 700, f_idle: 0.12, b_P: 1, u_busy: 1, c_P: 5.21, x_F: 0.35, gamma_P: 2.4},
+        "1.148",
+        derived="((663.41 - 84) / (500 - 84))**(1 / 2.4)",
+    ),
+)
+
+binding_power = Formula(
+    binds_P,
+    Piecewise(
+        (label(binds_P, "Limit"), when(_held, P_lim, tdp) - P_dev < f_idle * tdp),
+        (label(binds_P, "Idling"), P_dev <= 2 * f_idle * tdp),
+        (label(binds_P, "Arithmetic"), c_P * x_F > b_P * u_busy),
+        (label(binds_P, "Kernels"), True),
+    ),
+    title="What sets the power",
+    source=ROOFLINE,
+    example=Example(
+        {P_dev: 565.4, P_lim: 700, tdp: 700, f_idle: 0.12, b_P: 1, u_busy: 1, c_P: 5.21, x_F: 0.1},
+        "Kernels",
+        derived="5.21 * 0.1 < 1",
+    ),
+)
+
+power = Formula(
+    P_avg,
+    n_acc * P_dev,
+    title="Mean power",
+    source=BARROSO,
+    convention="Accelerators alone: hosts and the building stand apart.",
+    example=Example({n_acc: 8, P_dev: 565.4}, "4.5232 kW", derived="8 * 565.4 / 1000"),
+)
+
+node_power = Formula(
+    P_node,
+    n_node * P_dev * (1 + f_host),
+    title="Power of a node",
+    source=BARROSO,
+    convention="At the wall, without what the building draws beside.",
+    example=Example({n_node: 8, P_dev: 565.4, f_host: 0.45}, "6.5586 kW", derived="8 * 565.4 * 1.45 / 1000"),
+)
+
+energy = Formula(
+    E_run,
+    P_avg * (1 + f_host) * T_run * pue,
+    title="Energy from the grid",
+    source=BARROSO,
+    assumes="Hosts and network draw a share of what the accelerators draw.",
+    example=Example(
+        {P_avg: 100, f_host: 0.5, T_run: 30, pue: 1.2}, "129.6 MWh", derived="100 * (1 + 0.5) * (30 * 24) * 1.2 / 1000"
+    ),
+)
+
+energy_per_token = Formula(
+    e_tok,
+    when(n_out_run > 0, E_run / n_out_run, oo),
+    title="Energy of a token",
+    source=BARROSO,
+    accuracy="As far off as the power, and as the time that it is reckoned with.",
+    example=Example({E_run: 129.6, n_out_run: 1e12}, "0.46656 J/token", derived="129.6e6 * 3600 / 1e12"),
+)
+
+step_energy = Formula(
+    E_step,
+    E_run / n_steps,
+    title="Energy of a step",
+    source=BARROSO,
+    example=Example({E_run: 129.6, n_steps: 1000}, "129.6 kWh", derived="129600 / 1000"),
+)
+
+request_energy = Formula(
+    e_req,
+    when(n_req_run > 0, E_run / n_req_run, oo),
+    title="Energy of a request",
+    source=BARROSO,
+    example=Example({E_run: 129.6, n_req_run: 1e9}, "466.56 J/request", derived="129.6e6 * 3600 / 1e9"),
+)
+
+operation = Formula(
+    m_op,
+    E_run * grid_carbon,
+    title="Carbon dioxide of operation",
+    source=BARROSO,
+    assumes="The mean of a grid, where the accelerators stand: certificates that are bought change nothing.",
+    example=Example({E_run: 129.6, grid_carbon: 0.4}, "51840 kg", derived="129600 * 0.4"),
+)
+
+manufacture = Formula(
+    m_emb,
+    n_acc * T_run * (m_dev + m_host) / (T_srv * f_use),
+    title="Carbon dioxide of manufacture",
+    source=FOOTPRINT,
+    assumes="Spread evenly over the time in which accelerators are used. Nothing where it is not known.",
+    accuracy="Hosts are the larger part, and known to a factor of two.",
+    example=Example(
+        {n_acc: 8, T_run: 30, m_dev: 164, m_host: 712, T_srv: 1460, f_use: 0.6},
+        "240 kg",
+        derived="8 * 30 * 876 / (1460 * 0.6)",
+    ),
+)
+
+emissions = Formula(
+    carbon,
+    m_op + m_emb,
+    title="Carbon dioxide",
+    source=FOOTPRINT,
+    example=Example({m_op: 51840, m_emb: 240}, "52080 kg", derived="51840 + 240"),
+)
+
+site_water_use = Formula(
+    V_site,
+    E_run / pue * w_site,
+    title="Water evaporated on site",
+    source=WATER,
+    example=Example({E_run: 129.6, pue: 1.2, w_site: 0.5}, "54000 L", derived="129600 / 1.2 * 0.5"),
+)
+
+grid_water_use = Formula(
+    V_grid,
+    E_run * w_grid,
+    title="Water evaporated by power plants",
+    source=WATER,
+    assumes="Mostly that of reservoirs, where a grid has hydropower.",
+    example=Example({E_run: 129.6, w_grid: 3.13}, "405648 L", derived="129600 * 3.13"),
+)
+
+evaporated = Formula(
+    V_all,
+    V_site + V_grid,
+    title="Water",
+    source=WATER,
+    example=Example({V_site: 54000, V_grid: 405648}, "459648 L", derived="54000 + 405648"),
+)
+
 FORMULAS = (
+    training_flop_share,
     clock_time,
     iteration_flops,
     iteration_bytes,
@@ -478,7 +479,6 @@ FORMULAS = (
     replica_request,
     first_order_request,
     served_flop_share,
-    training_flop_share,
     device_power,
     load_line,
     clock_stretch,
@@ -517,4 +517,4 @@ ITERATION = (
     *RUN,
 )
 #: What a deployment adds, whose busy share is known.
-SERVED = (served_flop_share, *FORMULAS_OF_ANY, request_energy)
+SERVED = (served_flop_share, *FORMULAS_OF_ANY)

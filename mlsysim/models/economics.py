@@ -21,6 +21,8 @@ from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Formula, Requirement, System, swapped
 from mlsysim.symbols.costs import n_out_run
 
+#: Energy, and what a token costs.
+_SHARED = (*energy.FORMULAS_OF_ANY, economics.token_cost)
 _RUN, _FLEET = DistributedModel(), ServingCapacityModel("prefill_aware")
 _PARTS = ("hardware_cost", "energy_cost", "maintenance_cost")
 #: Given tokens are some; a deployment may answer none.
@@ -34,7 +36,7 @@ _LOADED = {"hardware": "H100", "accelerators": 8, "run_tokens": 1e12}
 
 def _chained(model: PerformanceModel, economy: tuple[Formula, ...], about: str) -> Variant:
     """The formulas of a model with those of its cost behind them, as one system."""
-    formulas = swapped(model.system, (*economics.SHARED, *economy))
+    formulas = swapped(model.system, (*_SHARED, *economy))
     known = {formula.name for formula in formulas}
     first = ("total_cost", *_PARTS, "cost_per_hour", "cost_per_token", "cost_per_input_token", "cost_per_output_token",
              "cost_per_request", "accelerators", "duration", "average_power", "energy", "energy_per_token", "carbon",
@@ -130,7 +132,7 @@ class EconomicsModel(PerformanceModel):
         ),
         **dict(_deployments()),
         "fleet": Variant(
-            economics.SHARED + economics.BOUGHT,
+            _SHARED + economics.BOUGHT,
             requirements=_SOME_TOKENS,
             headline=("total_cost", *_PARTS, "cost_per_token", "average_power", "energy", "energy_per_token", "carbon"),
             example={**_LOADED, **_BOUGHT},
@@ -138,7 +140,7 @@ class EconomicsModel(PerformanceModel):
         ),
         energy.LOAD_LINE: Variant(
             swapped(
-                System((*economics.SHARED, *economics.BOUGHT)),
+                System((*_SHARED, *economics.BOUGHT)),
                 (energy.load_line,),
                 energy.BY_ARITHMETIC,
             ),
@@ -149,7 +151,7 @@ class EconomicsModel(PerformanceModel):
             about="The same, with power in proportion to the load.",
         ),
         "rented_fleet": Variant(
-            economics.SHARED + economics.RENTED,
+            _SHARED + economics.RENTED,
             requirements=_SOME_TOKENS,
             headline=("total_cost", "cost_per_token", "average_power", "energy", "energy_per_token", "carbon"),
             example={**_LOADED, **_RENTED},

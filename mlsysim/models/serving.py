@@ -86,7 +86,7 @@ _RENT = (
     economics.generated_tokens,
     *economics.RENTED,
 )
-_POWER = (energy.engine_request, *energy.SERVED, energy.node_power)
+_POWER = (energy.engine_request, *energy.SERVED, energy.node_power, energy.request_energy)
 _HEADLINE = (
     "deployed_replicas",
     "accelerators_per_replica",

@@ -59,6 +59,7 @@ FIRST_ORDER = System(
         *economics.SERVED,
         energy.first_order_request,
         *energy.SERVED,
+        energy.request_energy,
     )
 )
 
