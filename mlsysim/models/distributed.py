@@ -29,7 +29,7 @@ from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models import stack
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.energy import DEFAULTS, GRID, KEYWORDS, OF_DEVICE, OF_STACK, POWERED
+from mlsysim.models.energy import DEFAULTS, FOLLOWS, GRID, KEYWORDS, OF_DEVICE, OF_STACK, POWERED
 from mlsysim.models.kernel import KERNEL_ELSEWHERE
 from mlsysim.models.recipe import RECIPE
 from mlsysim.models.shape import (
@@ -153,7 +153,6 @@ class DistributedModel(PerformanceModel):
         "slice_cost": "several nodes",
         "dispatcher": "routed experts",
         "flash_kernel": "attention_kernel='flash'",
-        "power_limit": "step_flop_energy, in whose place efficiency holds",
         "captured_share": "host_operation_time",
     }
     variants = {
@@ -165,7 +164,7 @@ class DistributedModel(PerformanceModel):
         ),
     }
     uncrossed = UNCROSSED
-    follows = {"power_limit": "tdp", "elementwise_efficiency": "memory_efficiency"}
+    follows = {**FOLLOWS, "elementwise_efficiency": "memory_efficiency"}
     slots = {
         "model": Slot(
             TransformerWorkload,

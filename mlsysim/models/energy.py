@@ -25,6 +25,8 @@ KEYWORDS = {
 }
 #: What entries leave out: no limit, and no manufacture that is known.
 DEFAULTS = {"power_limit": 0, "embodied_device": 0, "embodied_host": 0}
+#: A board is held to its limit, unless another one is typed.
+FOLLOWS = {"power_limit": "tdp"}
 #: What a reader of carbon must know.
 UNKNOWN = Caveat(
     Or(m_dev <= 0, m_host <= 0),

@@ -18,7 +18,7 @@ from mlsysim.inputs.declaration import Caveat, Room
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.energy import DEFAULTS, GRID, KEYWORDS, OF_DEVICE, OF_STACK, POWERED
+from mlsysim.models.energy import DEFAULTS, FOLLOWS, GRID, KEYWORDS, OF_DEVICE, OF_STACK, POWERED
 from mlsysim.models.shape import (
     ATTENDS,
     BEYOND_NODE,
@@ -237,6 +237,7 @@ class IterationModel(PerformanceModel):
         ),
     }
     uncrossed = UNCROSSED
+    follows = FOLLOWS
     slots = {
         "model": Slot(
             TransformerWorkload,

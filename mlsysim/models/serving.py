@@ -28,7 +28,7 @@ from mlsysim.inputs.declaration import Alone, Caveat, Foundation, Room
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel, Verb
-from mlsysim.models.energy import DEFAULTS, KEYWORDS
+from mlsysim.models.energy import DEFAULTS, FOLLOWS, KEYWORDS
 from mlsysim.models.iteration import ADAPTERS, ENGINE_CAVEATS, ENGINE_DEFAULTS, FORMATS, LAYOUT, IterationModel
 from mlsysim.models.shape import DECODES, UNCROSSED, prefill_caveats
 from mlsysim.models.stack import stack_slot
@@ -356,6 +356,7 @@ class ServingModel(PerformanceModel):
         ),
     )
     uncrossed = UNCROSSED
+    follows = FOLLOWS
     slots = {
         **IterationModel.slots,
         "stack": stack_slot((*IterationModel.slots["stack"].provides, *FRONTEND, *FLAGS)),

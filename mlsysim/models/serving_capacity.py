@@ -22,7 +22,7 @@ from mlsysim.inputs.declaration import Better
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
-from mlsysim.models.energy import DEFAULTS, GRID, KEYWORDS, OF_DEVICE, OF_STACK, POWERED
+from mlsysim.models.energy import DEFAULTS, FOLLOWS, GRID, KEYWORDS, OF_DEVICE, OF_STACK, POWERED
 from mlsysim.models.shape import (
     ANSWERS_AT_ONCE,
     ATTENDS,
@@ -152,8 +152,8 @@ class ServingCapacityModel(PerformanceModel):
         ),
         "hardware": Slot(
             Accelerator,
-            ("memory_capacity", "driver_memory", "memory_bandwidth", "peak_flops", "attention_peak_flops", *OF_DEVICE),
-            extras=POWERED,
+            ("memory_capacity", "driver_memory", "memory_bandwidth", "peak_flops", *OF_DEVICE),
+            extras=("attention_peak_flops", *POWERED),
         ),
         "stack": stack_slot(
             (
@@ -205,6 +205,7 @@ class ServingCapacityModel(PerformanceModel):
         **STATE_DEFAULTS,
         **CHECKPOINT_DEFAULTS,
     }
+    follows = FOLLOWS
     requirements = (
         Requirement(a_kv, Eq(Mod(a, a_kv), 0), "must divide {heads}"),
         Requirement(d_rope, Eq(d_rope, 0) | (r_kv > 0), "must be 0 where {kv_lora_rank}"),
