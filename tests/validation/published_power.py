@@ -82,6 +82,12 @@ def by_our_clock(whole: bool) -> list[Drawn]:
     return [drawn(row, our_clock(row), **without(row)) for row in rows("language", whole)]
 
 
+def by_iterations(device: str) -> list[float]:
+    """Errors of watts on all rows of a device, by constants without the model and the clock of one iteration."""
+    picked = [row for row in rows("language", whole=True) if row["gpu_model"] == device]
+    return [drawn(row, 0, **without(row)).watts / watts(row) - 1 for row in picked]
+
+
 def our_clock(row: Row) -> float:
     """Milliseconds for a token of every request in a closed loop of as many, by the stack of the engine."""
     rate = ServingModel("chunked_estimate").solve(**from_closed_loop(row)).canonical("tokens_per_second")
