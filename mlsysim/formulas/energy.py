@@ -323,7 +323,10 @@ clock_stretch = Formula(
     sigma_P,
     Piecewise(
         (1, Not(_held)),
-        (Max(1, ((1 - f_idle) * tdp * _load / (P_lim - f_idle * tdp)) ** (1 / gamma_P)), P_lim > f_idle * tdp),
+        (
+            Max(1, ((1 - f_idle) * _load / Max(P_lim / tdp - f_idle, Rational(1, 10**9))) ** (1 / gamma_P)),
+            P_lim > f_idle * tdp,
+        ),
         (oo, True),
     ),
     title="Time of arithmetic under a limit of power",

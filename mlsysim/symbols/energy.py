@@ -35,7 +35,11 @@ tau_k = variable(
     nonnegative(),
 )
 gamma_P = variable(
-    "cap_exponent", r"\gamma_{\mathrm{P}}", "count", "Power beyond idling goes as this power of the clock.", positive()
+    "cap_exponent",
+    r"\gamma_{\mathrm{P}}",
+    "count",
+    "Power beyond idling goes as this power of the clock.",
+    at_least(1.0),
 )
 t_meas = variable(
     "measured_iteration_time",

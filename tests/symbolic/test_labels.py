@@ -20,7 +20,7 @@ WORDS = {
     "max", "mean", "mesh", "near", "node", "norm", "of", "one", "only", "own", "pad", "page", "pair", "part",
     "peak", "per", "pod", "poll", "pool", "port", "rank", "rate", "read", "rest", "ring", "room", "row", "rows",
     "rule", "run", "scan", "send", "sent", "size", "slot", "step", "swap", "tax", "tied", "tile", "time", "to",
-    "tree", "two", "up", "wait", "wide", "wire", "with", "work", "zipf",
+    "tree", "two", "up", "use", "used", "wait", "wide", "wire", "with", "work", "zipf",
 }  # fmt: skip
 
 
