@@ -13,7 +13,7 @@ from sympy import And, Not, Or, Piecewise, Rational, exp, oo
 
 from mlsysim.formulas.iteration import PASSED
 from mlsysim.formulas.mixers import read, scored
-from mlsysim.formulas.replica_layout import ACCELERATORS
+from mlsysim.formulas.replica_layout import ACCELERATORS, tokens
 from mlsysim.formulas.serving_engines import FURTHER
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, flop, label, request, token, when
 from mlsysim.symbols.batching import phi
@@ -71,8 +71,6 @@ from mlsysim.symbols.hardware import B_mem, F, P_lim, eta, n_fleet, n_node
 from mlsysim.symbols.iteration import (
     F_16,
     K_dec,
-    N_it,
-    N_out,
     W_dense,
     W_hit,
     d_a,
@@ -80,9 +78,7 @@ from mlsysim.symbols.iteration import (
     h_c,
     kv_rank,
     n_dec,
-    n_dec_r,
     n_pro,
-    n_pro_r,
     p_busy,
     t_it,
     w_dec,
@@ -135,28 +131,23 @@ def arithmetic(tokens: Any, sampled: Any, scores: Any) -> Any:
 
 iteration_flops = Formula(
     W_it,
-    _passes
-    * arithmetic(
-        N_it,
-        N_out,
-        n_dec_r * (1 + gamma_s) * w_dec * scored(K_dec * request) * token / request
-        + n_pro_r * s * (1 - h_c**2) / request * w_pair,
-    ),
+    arithmetic(
+        tokens(n_dec, n_pro),
+        (n_dec * (1 + gamma_s) + n_pro) * token / request,
+        n_dec * (1 + gamma_s) * w_dec * scored(K_dec * request) * token / request
+        + n_pro * s * (1 - h_c**2) / request * w_pair,
+    )
+    / (p * d_a),
     title="Arithmetic of an iteration on one accelerator",
     source=FITTED,
-    assumes="That of the mean rank: products, logits and scores.",
+    assumes="That of the mean rank, not of the busiest: products, logits and scores.",
     no_example=PASSED,
 )
 
 iteration_bytes = Formula(
     Q_it,
-    _passes
-    * (
-        q_den * W_dense
-        + q_er * W_hit
-        + q_l * V * h_V / t
-        + n_dec_r / request * (kv_rank * read(K_dec * request) + 2 * sigma_st * request / t)
-    ),
+    _passes * (q_den * W_dense + q_er * W_hit + q_l * V * h_V / t)
+    + n_dec / (request * p * d_a) * (kv_rank * read(K_dec * request) + 2 * sigma_st * request / t),
     title="Bytes that one accelerator reads in an iteration",
     source=FITTED,
     assumes="Weights that are touched, caches, and states; what kernels hand on is not among them.",
