@@ -36,6 +36,7 @@ from mlsysim.symbols import (
     lora,
     closed_loops,
     offload,
+    runs,
 )
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "parameters",
     "prefix_cache",
     "roofline",
+    "runs",
     "routing",
     "serving",
     "sources",
