@@ -38,6 +38,7 @@ _HOME = {
     "MoERoutingModel": "mlsysim.models",
     "ParameterCountModel": "mlsysim.models",
     "PerformanceModel": "mlsysim.models",
+    "RunModel": "mlsysim.models",
     "Result": "mlsysim.study.results.result",
     "Simulation": "mlsysim.simulation.outcome",
     "Solution": "mlsysim.study.inverse.solution",

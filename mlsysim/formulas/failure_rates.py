@@ -100,7 +100,7 @@ running = Formula(
     source=DALY,
     variant="periodic",
     assumes="A recovery that fails begins anew.",
-    example=Example({restarts_fail: 0, R_f: 600, M_f: 3.093}, "0.94888", derived="1 / (1 + 600 / (3.093 * 3600))"),
+    example=Example({restarts_fail: 0, R_f: 600, M_f: 3.093}, "0.94887", derived="1 / (1 + 600 / (3.093 * 3600))"),
 )
 
 interruptions = Formula(
@@ -197,7 +197,7 @@ corruption = Formula(
     assumes="Work is done again from the last save before the corruption, and not from the last one: it reaches over "
     "many saves. Llama 3 had 6 in 54 days.",
     example=Example(
-        {N_nd: 2048, r_c: 5.425e-5, T_c: 10, R_f: 600}, "0.047063", derived="2048 * 5.425e-5 * (10 / 24 + 600 / 86400)"
+        {N_nd: 2048, r_c: 5.425e-5, T_c: 10, R_f: 600}, "0.047065", derived="2048 * 5.425e-5 * (10 / 24 + 600 / 86400)"
     ),
 )
 

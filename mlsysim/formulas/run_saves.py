@@ -48,7 +48,6 @@ from mlsysim.symbols.runs import (
     beta_wr,
     ettr,
     ettr_1,
-    h_m,
     interval_rule,
     k_h,
     k_lost,
@@ -85,7 +84,7 @@ YOUNG, DALY = Source("young1974"), Source("daly2006")
 ROBUST = Source("wan2025", "section 6 and table 8")
 RENEWAL = Source("own", "renewal of saves, simulated event by event")
 SHARED = Source("own", "least weighted rework of jobs that share a storage")
-LEVELS = Source("own", "first order in failures, with two kinds of saves")
+LEVELS = Source("own", "renewal of two kinds of saves, simulated event by event")
 
 #: State that a rank would hold if everything was sharded over all that hold it alike.
 _ALONE = {Z: 3}
@@ -236,6 +235,15 @@ latency = Formula(
     example=Example({t_wr: 51}, "51 s", derived="51"),
 )
 
+no_stall = Formula(
+    C_s,
+    0,
+    title="Stall of a save that is written from a copy in memory",
+    source=ROBUST,
+    variant="from_memory",
+    no_example="the copy has stalled before",
+)
+
 memory_stall = Formula(
     C_m,
     _COPY,
@@ -311,7 +319,7 @@ young = Formula(
     source=YOUNG,
     assumes="Saves are short against the time to a failure: 0.006% of the useful share is lost at C/M = 0.005, 1% at "
     "0.17, 7% at 0.67.",
-    example=Example({C_eff: 60, M_f: 3.09308}, "1155.9 s", derived="sqrt(2 * 60 * 3.09308 * 3600)"),
+    example=Example({C_eff: 60, M_f: 3.093}, "1155.9 s", derived="sqrt(2 * 60 * 3.093 * 3600)"),
 )
 
 _x = sqrt(C_eff / M_f / 2)
@@ -324,9 +332,9 @@ daly = Formula(
     "share against the exact optimum up to C = 0.67 M; neither the time to recover nor the latency moves it.",
     convention="Daly's T = sqrt(2CM) (1 + sqrt(x)/3 + x/9) - C with x = C/2M, as a square.",
     example=Example(
-        {C_eff: 60, M_f: 3.09308},
+        {C_eff: 60, M_f: 3.093},
         "1116.28 s",
-        derived="sqrt(2*60*11135.09) * (1 + sqrt(60/22270.18)/3 + 60/22270.18/9) - 60",
+        derived="sqrt(2*60*11134.8) * (1 + sqrt(60/22269.6)/3 + 60/22269.6/9) - 60",
     ),
 )
 
@@ -336,7 +344,7 @@ availability = Formula(
     title="Interval of the highest availability",
     source=Source("own", "as arXiv:2410.18124 states it, less the save that it counts in"),
     assumes="Wall time between failures in the place of running time, so that it moves with the time to recover.",
-    example=Example({C_eff: 60, M_f: 3.09308, R_f: 600}, "1188.1 s", derived="sqrt(60 * (2 * (11135.09 + 600) + 60))"),
+    example=Example({C_eff: 60, M_f: 3.093, R_f: 600}, "1188.2 s", derived="sqrt(60 * (2 * (11134.8 + 600) + 60))"),
 )
 
 shared_interval = Formula(
@@ -382,9 +390,17 @@ storage_interval = Formula(
     title="Best interval between saves to storage, beside copies in memory",
     source=LEVELS,
     variant="two_level",
-    example=Example(
-        {phi_s: 0.75, C_s: 60, M_f: 3.09308, D_s: 0}, "2311.85 s", derived="sqrt(2 * 60 * 11135.09 / 0.25)"
-    ),
+    example=Example({phi_s: 0.75, C_s: 60, M_f: 3.093, D_s: 0}, "2311.86 s", derived="sqrt(2 * 60 * 11134.8 / 0.25)"),
+)
+
+copied_interval = Formula(
+    T_best,
+    Max(T_m, T_sh, D_s),
+    title="Best interval between saves to storage that are written from copies in memory",
+    source=LEVELS,
+    variant="from_memory",
+    assumes="Such a save stalls nothing, so that storage is written to all the time.",
+    example=Example({T_m: 120, T_sh: 53.7, D_s: 51}, "120 s", derived="120"),
 )
 
 interval = Formula(
@@ -400,7 +416,20 @@ memory_interval = Formula(
     when(phi_s > 0, sqrt(2 * C_m * M_f / phi_s), oo),
     title="Best interval between copies in memory",
     source=LEVELS,
-    example=Example({phi_s: 0.75, C_m: 0.62, M_f: 3.09308}, "135.68 s", derived="sqrt(2 * 0.62 * 11135.09 / 0.75)"),
+    variant="two_level",
+    example=Example({phi_s: 0.75, C_m: 0.62, M_f: 3.093}, "135.68 s", derived="sqrt(2 * 0.62 * 11134.8 / 0.75)"),
+)
+
+written_interval = Formula(
+    T_mbest,
+    Max(sqrt(2 * C_m * M_f), Min(when(phi_s > 0, sqrt(2 * C_m * M_f / phi_s), oo), Max(T_sh, D_s))),
+    title="Best interval between copies in memory that are written to storage",
+    source=LEVELS,
+    variant="from_memory",
+    assumes="Where writing keeps up, every copy is written and serves all failures; else copies come between saves.",
+    example=Example(
+        {phi_s: 0.75, C_m: 0.62, M_f: 3.093, T_sh: 53.7, D_s: 51}, "117.50 s", derived="sqrt(2 * 0.62 * 11134.8)"
+    ),
 )
 
 interval_in_memory = Formula(
@@ -441,8 +470,14 @@ segment = Formula(
     Piecewise((0, lam <= 0), ((T_s + C_s) / M_f, M_f > 0), (oo, True)),
     title="Failures in an interval and its stall",
     source=DALY,
-    example=Example({lam: 7.7593, T_s: 1116.28, C_s: 60, M_f: 3.09308}, "0.10564", derived="1176.28 / 11135.09"),
+    example=Example({lam: 7.7593, T_s: 1116.28, C_s: 60, M_f: 3.093}, "0.10564", derived="1176.28 / 11134.8"),
 )
+
+
+def _kept(load: Any) -> Any:
+    """Share of the running time that saves keep, where so many failures come in an interval."""
+    return when(load > 0, load / (exp(load) - 1), 1)
+
 
 saves_per_failure = Formula(
     kappa_f,
@@ -452,7 +487,7 @@ saves_per_failure = Formula(
     assumes="A save counts when it can be restored from: k of them are done with the probability that the job runs for "
     "k intervals and the latency.",
     example=Example(
-        {x_seg: 0.10564, D_s: 0, M_f: 3.09308}, "8.9751", derived="1 / (exp(0.10564) - 1)"
+        {x_seg: 0.10564, D_s: 0, M_f: 3.093}, "8.9749", derived="1 / (exp(0.10564) - 1)"
     ),
 )  # fmt: skip
 
@@ -464,30 +499,34 @@ kept_share = Formula(
     variant="periodic",
     assumes="Exact for failures at random and intervals of one length; low by 2.4% for those of a Weibull law of "
     "exponent 0.5.",
-    example=Example({x_seg: 0.10564, D_s: 0, M_f: 3.09308}, "0.94811", derived="0.10564 / (exp(0.10564) - 1)"),
+    example=Example({x_seg: 0.10564, D_s: 0, M_f: 3.093}, "0.94811", derived="0.10564 / (exp(0.10564) - 1)"),
 )
 
-rework = Formula(
-    h_m,
-    phi_s * (T_m + C_m) / 2 + (1 - phi_s) * (T_s * y_s / 2 + D_s),
-    title="Work that is done again after a failure",
-    source=LEVELS,
-    example=Example(
-        {phi_s: 0.75, T_m: 135.68, C_m: 0.62, T_s: 2311.85, y_s: 1.03052, D_s: 0},
-        "348.91 s",
-        derived="0.75 * 136.3 / 2 + 0.25 * 2311.85 * 1.03052 / 2",
-    ),
-)
+#: Running time, and that between failures which storage restores, of an interval at each level.
+_IN_MEMORY = (T_m + C_m) / M_f
+_IN_STORAGE = (1 - phi_s) * T_s * y_s / M_f
+_LATE = (1 - phi_s) * D_s / M_f
 
 two_kept_share = Formula(
     kept,
-    when(lam > 0, Max(0, 1 - h_m / M_f), 1),
+    Piecewise(
+        (1, lam <= 0),
+        (
+            Max(0, Min(1, _kept(_IN_STORAGE) * exp(-_LATE)) - phi_s * (1 - Min(1, _kept(_IN_MEMORY)))),
+            M_f > 0,
+        ),
+        (0, True),
+    ),
     title="Share of the running time whose work is kept, with saves at two levels",
     source=LEVELS,
     variant="two_level",
-    assumes="To first order in failures: within 0.06% of events where intervals are short against the time between "
-    "them.",
-    example=Example({lam: 7.7593, h_m: 348.91, M_f: 3.09308}, "0.96867", derived="1 - 348.91 / 11135.09"),
+    assumes="What one level keeps where all failures are restored from it; copies in memory come many to a save. "
+    "Within 0.1% of events down to half an hour between failures.",
+    example=Example(
+        {lam: 7.7593, phi_s: 0.75, T_m: 135.68, C_m: 0.62, T_s: 2311.85, y_s: 1.03052, D_s: 0, M_f: 3.093},
+        "0.96891",
+        derived="0.053490 / (exp(0.053490) - 1) - 0.75 * (1 - 0.0122405 / (exp(0.0122405) - 1))",
+    ),
 )
 
 useful = Formula(
@@ -496,7 +535,7 @@ useful = Formula(
     title="Useful share of the time in which a job has its nodes",
     source=RENEWAL,
     variant="periodic",
-    example=Example({s_run: 0.94888, kept: 0.94811, y_s: 1.05375}, "0.85375", derived="0.94888 * 0.94811 / 1.05375"),
+    example=Example({s_run: 0.94887, kept: 0.94811, y_s: 1.05375}, "0.85374", derived="0.94887 * 0.94811 / 1.05375"),
 )
 
 stalls = Formula(
@@ -505,7 +544,7 @@ stalls = Formula(
     title="Share of it in stalls of saves",
     source=RENEWAL,
     example=Example(
-        {s_run: 0.94888, kept: 0.94811, y_s: 1.05375}, "0.04589", derived="0.94888 * 0.94811 * (1 - 1 / 1.05375)"
+        {s_run: 0.94887, kept: 0.94811, y_s: 1.05375}, "0.04589", derived="0.94887 * 0.94811 * (1 - 1 / 1.05375)"
     ),
 )
 
@@ -515,7 +554,7 @@ recovering = Formula(
     title="Share of it in recoveries",
     source=DALY,
     variant="periodic",
-    example=Example({s_run: 0.94888}, "0.05112", derived="1 - 0.94888"),
+    example=Example({s_run: 0.94887}, "0.05113", derived="1 - 0.94887"),
 )
 
 reworking = Formula(
@@ -523,7 +562,7 @@ reworking = Formula(
     s_run * (1 - kept),
     title="Share of it in work that is done again",
     source=RENEWAL,
-    example=Example({s_run: 0.94888, kept: 0.94811}, "0.049237", derived="0.94888 * (1 - 0.94811)"),
+    example=Example({s_run: 0.94887, kept: 0.94811}, "0.049237", derived="0.94887 * (1 - 0.94811)"),
 )
 
 first_order = Formula(
@@ -533,7 +572,7 @@ first_order = Formula(
     source=Source("kokolis2025", "effective training time ratio"),
     assumes="Within 1% only where recovery and interval are below a fifth of the time between interruptions.",
     example=Example(
-        {lam: 0.74, R_f: 300, D_s: 0, T_s: 3600, T_cyc: 1.8462, y_s: 1}, "0.68403", derived="1 - 2100 / (1.8462 * 3600)"
+        {lam: 0.74, R_f: 300, D_s: 0, T_s: 3600, T_cyc: 1.8462, y_s: 1}, "0.68404", derived="1 - 2100 / (1.8462 * 3600)"
     ),
 )
 
@@ -597,19 +636,26 @@ STATE = (rank_bytes, bytes_per_parameter, saved_state)
 TIERS = (write_time, read_time, storage_busy)
 BLOCKING = (blocking_stall, no_latency)
 OVERLAPPED = (overlapped_stall, latency, host_memory)
-IN_MEMORY = (memory_read_time, memory_stall)
 INTERVALS = (young, daly, availability, interval)
 SHARES = (useful, stalls, recovering, reworking, first_order)
 PERIODIC = (*INTERVALS, segment, stall_factor, kept_share, saves_per_failure, *SHARES)
+FROM_MEMORY = (
+    no_stall,
+    latency,
+    host_memory,
+    memory_read_time,
+    memory_stall,
+    shared_interval,
+    copied_interval,
+    written_interval,
+)
+OF_LEVELS = (storage_interval, memory_interval)
 TWO_LEVEL = (
     pairs,
     survival,
-    storage_interval,
     interval,
-    memory_interval,
     interval_in_memory,
     two_stall_factor,
-    rework,
     two_kept_share,
     useful,
     stalls,
@@ -624,7 +670,6 @@ FORMULAS = tuple(
             *TIERS,
             *BLOCKING,
             *OVERLAPPED,
-            *IN_MEMORY,
             pairs,
             survival,
             priced_save,
@@ -633,6 +678,8 @@ FORMULAS = tuple(
             best_interval,
             best_shared_interval,
             *PERIODIC,
+            *FROM_MEMORY,
+            *OF_LEVELS,
             *TWO_LEVEL,
             feasible_training,
             feasible_blocking,

@@ -64,4 +64,6 @@ waiting = Formula(
     ),
 )
 
-FORMULAS = (nodes_away, spares_needed, waiting)
+#: Of a job that waits for no node.
+COVERED = (nodes_away, spares_needed)
+FORMULAS = (*COVERED, waiting)

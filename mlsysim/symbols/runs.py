@@ -278,10 +278,6 @@ T_m = variable(
 R_m = variable("memory_recovery_time", r"R_{\mathrm{m}}", S, "The same from a copy in memory.", nonnegative())
 t_mld = variable("memory_load_time", r"t_{\mathrm{m,ld}}", S, "Reading of a copy in memory.", nonnegative())
 y_s = variable("stall_factor", r"y_{\mathrm{s}}", N_COUNT, "Running time over useful work, by saves.", at_least(1.0))
-h_m = variable(
-    "mean_rework", r"h_{\mathrm{f}}", S, "Work that is done again after a failure, on average.", nonnegative()
-)
-
 ettr = variable(
     "ettr", r"\mathrm{ETTR}", N_COUNT, "Useful work over the time in which a job has its nodes.", between(0, 1),
     label="ETTR",
@@ -307,7 +303,7 @@ n_el = variable(
 t_el = variable(
     "elastic_stall", r"t_{\mathrm{el}}", S, "Time in which all replicas wait when one of them leaves.", nonnegative()
 )
-t_aw = variable("away_time", r"t_{\mathrm{aw}}", S, "Time that a replica is away after a failure.", nonnegative())
+t_aw = variable("away_time", r"t_{\mathrm{aw}}", S, "Time that a replica is away after that stall.", nonnegative())
 k_shr = variable(
     "shrunk_replicas", r"k_{\mathrm{shr}}", N_COUNT, "Replicas that a job goes without all the time.", integer(0)
 )
@@ -406,7 +402,7 @@ eps_f = variable(
     "failure_elasticity",
     r"\varepsilon_{\mathrm{f}}",
     N_COUNT,
-    "Change of the wall time by that of the failure rate, both relative.",
+    "Change of the wall time by that of the failures per running time, both relative.",
     Domain(),
 )
 sig_step = variable(
@@ -426,6 +422,9 @@ W_90 = variable(
     "Wall time that nine runs of ten keep.",
     nonnegative(),
     label="P90 of the run time",
+)
+d_work = variable(
+    "time_in_work", r"d_{\mathrm{work}}", DAY, "Days of a run in which work is done that is kept.", nonnegative()
 )
 d_st = variable("time_in_stalls", r"d_{\mathrm{st}}", DAY, "Days of a run that stalls of saves take.", nonnegative())
 d_re = variable(
