@@ -95,10 +95,11 @@ class Saves:
         done, ended = self.until_failure(failure, np.full(cycles, np.iinfo(np.int64).max))
         return ratio(done * self.interval, ended + self.recoveries(cycles, rng))
 
-    def durations(self, segments: int, runs: int, seed: int) -> Array:
-        """Wall time of runs of so many segments, until the last can be restored."""
+    def durations(self, segments: int, runs: int, seed: int, spares: Spares | None = None) -> Array:
+        """Wall time of runs of so many segments, until the last can be restored; without spares nodes are there."""
         rng = np.random.default_rng(seed)
         wall, left = np.zeros(runs), np.full(runs, segments)
+        back = np.zeros((runs, spares.count + 1 if spares else 0))
         running = np.arange(runs)
         while len(running):
             failure = rng.exponential(self.mttf, len(running))
@@ -107,6 +108,10 @@ class Saves:
             failed = left[running] > 0
             wall[running] += ended
             running = running[failed]
+            if spares:
+                others = back[running]
+                wall[running] += spares.waits(others, wall[running], rng)
+                back[running] = others
             wall[running] += self.recoveries(len(running), rng)
         return wall
 
@@ -138,12 +143,12 @@ class TwoLevels:
     memory_recovery: float
     storage_recovery: float
 
-    def share(self, cycles: int, seed: int) -> Estimate:
-        """Useful share of time, from cycles of one loss of memory to the next."""
+    def _runs(self, count: int, wanted: float, seed: int) -> tuple[Array, Array]:
+        """Wall time and saves to storage of runs that end with so many saves, or else with the first loss of memory."""
         rng = np.random.default_rng(seed)
-        wall, blocks = np.zeros(cycles), np.zeros(cycles)
-        saved, running = np.zeros(cycles, np.int64), np.arange(cycles)
-        left = rng.exponential(self.mttf, cycles)
+        wall, blocks = np.zeros(count), np.zeros(count)
+        saved, running = np.zeros(count, np.int64), np.arange(count)
+        left = rng.exponential(self.mttf, count)
         while len(running):
             full = saved[running] == self.every
             needed = np.where(full, self.storage_stall, self.interval + self.memory_stall)
@@ -154,53 +159,59 @@ class TwoLevels:
             blocks[ran] += full
             saved[ran] = np.where(full, 0, saved[ran] + 1)
             hit = running[failed]
-            wall[hit] += left[hit]
             survives = rng.random(len(hit)) < self.survival
-            wall[hit] += np.where(survives, self.memory_recovery, self.storage_recovery)
+            wall[hit] += left[hit] + np.where(survives, self.memory_recovery, self.storage_recovery)
             left[hit] = rng.exponential(self.mttf, len(hit))
-            lost = np.zeros(cycles, bool)
-            lost[hit[~survives]] = True
-            running = running[~lost[running]]
+            saved[hit[~survives]] = 0
+            ended = np.zeros(count, bool)
+            ended[hit[~survives] if wanted == np.inf else ran[blocks[ran] == wanted]] = True
+            running = running[~ended[running]]
+        return wall, blocks
+
+    def share(self, cycles: int, seed: int) -> Estimate:
+        """Useful share of time, from cycles of one loss of memory to the next."""
+        wall, blocks = self._runs(cycles, np.inf, seed)
         return ratio(blocks * self.every * self.interval, wall)
+
+    def durations(self, saves: int, runs: int, seed: int) -> Array:
+        """Wall time of runs of so many saves to storage."""
+        return self._runs(runs, saves, seed)[0]
 
 
 @dataclass(frozen=True)
 class Spares:
-    """Nodes that fail and are repaired, beside spares that take their place.
+    """Nodes that stand by for those that fail, which are repaired and then stand by.
 
     Parameters
     ----------
-    mttf : float
-        Mean running time of the job to a failure.
-    spares : int
-        Nodes beside those of the job.
+    count : int
+        Of them.
     repair : callable
-        Draws times from the failure of a node until it is a spare again.
-    recovery : float
-        From a failure to the first useful step where a spare is free.
+        Draws times from the failure of a node until it stands by.
     """
 
-    mttf: float
-    spares: int
+    count: int
     repair: Draw
-    recovery: float = 0.0
 
-    def waiting(self, failures: int, runs: int, seed: int) -> Estimate:
-        """Share of time that the job waits for a node, from runs side by side."""
+    def waits(self, back: Array, now: Array, rng: np.random.Generator) -> Array:
+        """Time until each job has a node for the one that fails; ``back`` is when its other nodes are repaired."""
+        # The node that has stood by for longest gives its place to the one that fails.
+        back[np.arange(len(now)), back.argmin(1)] = now + self.repair(len(now), rng)
+        return np.maximum(back.min(1) - now, 0.0)
+
+    def waiting(self, mttf: float, failures: int, runs: int, seed: int, recovery: float = 0.0) -> Estimate:
+        """Share of time that a job waits for a node, from runs side by side after a tenth of their failures."""
         rng = np.random.default_rng(seed)
-        back = np.zeros((runs, self.spares + 1))
-        now, waited, begun, waited_before = (np.zeros(runs) for _ in range(4))
-        warm = failures // 10
+        back = np.zeros((runs, self.count + 1))
+        now, waited = np.zeros(runs), np.zeros(runs)
+        begun = waited_before = now
         for failure in range(failures):
-            if failure == warm:
-                begun, waited_before = now.copy(), waited.copy()
-            now = now + rng.exponential(self.mttf, runs)
-            # The node that has been a spare for longest gives its place to the one that fails.
-            place = back.argmin(1)
-            back[np.arange(runs), place] = now + self.repair(runs, rng)
-            until = np.maximum(back.min(1), now)
-            waited = waited + until - now
-            now = until + self.recovery
+            if failure == failures // 10:
+                begun, waited_before = now, waited
+            now = now + rng.exponential(mttf, runs)
+            wait = self.waits(back, now, rng)
+            waited = waited + wait
+            now = now + wait + recovery
         return ratio(waited - waited_before, now - begun)
 
 

@@ -96,7 +96,7 @@ class Area:
 
 def own(checks: list[Check]) -> Errors:
     """Errors of ours, on rows that nothing was calibrated on."""
-    return [check.error for check in checks if not check.calibrated]
+    return [check.error for check in checks if check.counts]
 
 
 def beside(checks: list[Check], calibrated: bool = True) -> Errors:

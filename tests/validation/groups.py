@@ -22,6 +22,7 @@ from validation import (
     published_memory_expansion,
     published_one_pass,
     published_power,
+    published_runs,
     published_servers,
     published_serving,
     published_steps,
@@ -61,4 +62,5 @@ GROUPS: tuple[Group, ...] = (
     *published_finetuning.GROUPS,
     *published_memory_expansion.GROUPS,
     *published_power.GROUPS,
+    *published_runs.GROUPS,
 )
