@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Eq, Le, Min, Or, Piecewise, exp, oo, sqrt
+from sympy import And, Eq, Le, Min, Or, Piecewise, Rational, exp, oo, sqrt
 
 from mlsysim.formulas import optimizer_states, rank_parameters, trained_parameters
 from mlsysim.symbolic import Example, Formula, Max, Source, by_label, evaluated_at, label, when
@@ -72,6 +72,7 @@ from mlsysim.symbols.runs import (
     t_sync,
     t_wr,
     u_st,
+    x_mem,
     x_seg,
     y_s,
     zeta,
@@ -325,7 +326,7 @@ young = Formula(
 _x = sqrt(C_eff / M_f / 2)
 daly = Formula(
     T_dy,
-    when(C_eff / M_f < 2, sqrt(2 * C_eff * M_f) * (1 - _x / 3) ** 2, M_f),
+    when(C_eff < 2 * M_f, sqrt(2 * C_eff * M_f) * (1 - _x / 3) ** 2, M_f),
     title="Best interval by Daly's series",
     source=DALY,
     assumes="Failures come at random, and nothing is restored before a save is done. Costs at most 3e-5 of the useful "
@@ -470,60 +471,74 @@ segment = Formula(
     Piecewise((0, lam <= 0), ((T_s + C_s) / M_f, M_f > 0), (oo, True)),
     title="Failures in an interval and its stall",
     source=DALY,
+    variant="periodic",
     example=Example({lam: 7.7593, T_s: 1116.28, C_s: 60, M_f: 3.093}, "0.10564", derived="1176.28 / 11134.8"),
 )
 
-
-def _kept(load: Any) -> Any:
-    """Share of the running time that saves keep, where so many failures come in an interval."""
-    return when(load > 0, load / (exp(load) - 1), 1)
-
-
-saves_per_failure = Formula(
-    kappa_f,
-    when(x_seg > 0, exp(-D_s / M_f) / (exp(x_seg) - 1), oo),
-    title="Saves from a failure to the next",
-    source=RENEWAL,
-    assumes="A save counts when it can be restored from: k of them are done with the probability that the job runs for "
-    "k intervals and the latency.",
+storage_segment = Formula(
+    x_seg,
+    Piecewise((0, lam <= 0), (when(phi_s < 1, (1 - phi_s) * T_s * y_s / M_f, 0), M_f > 0), (oo, True)),
+    title="Failures in an interval of saves that storage restores",
+    source=LEVELS,
+    variant="two_level",
     example=Example(
-        {x_seg: 0.10564, D_s: 0, M_f: 3.093}, "8.9749", derived="1 / (exp(0.10564) - 1)"
+        {lam: 7.7593, phi_s: 0.75, T_s: 2311.86, y_s: 1.03052, M_f: 3.093}, "0.053490",
+        derived="0.25 * 2311.86 * 1.03052 / 11134.8",
     ),
 )  # fmt: skip
 
+memory_segment = Formula(
+    x_mem,
+    Piecewise((0, lam <= 0), ((T_m + C_m) / M_f, M_f > 0), (oo, True)),
+    title="Failures in an interval of copies in memory",
+    source=LEVELS,
+    example=Example({lam: 7.7593, T_m: 135.68, C_m: 0.62, M_f: 3.093}, "0.012241", derived="136.3 / 11134.8"),
+)
+
+#: Below so few failures in an interval a series is exact to 1e-14, where a difference of exponentials is not.
+_FEW = Rational(1, 1000)
+
+
+def kept_of(load: Any) -> Any:
+    """Share of the running time that saves keep without a latency, by the failures in an interval."""
+    series = 1 / (1 + load / 2 + load**2 / 6 + load**3 / 24)
+    return when(load < _FEW, series, Min(1, load * exp(-load) / (1 - exp(-load))))
+
+
+#: Probability that nothing fails while a save is written.
+_WRITTEN = exp(-when(D_s > 0, D_s / M_f, 0))
+
 kept_share = Formula(
     kept,
-    when(x_seg > 0, Min(1, x_seg * exp(-D_s / M_f) / (exp(x_seg) - 1)), 1),
+    _WRITTEN * kept_of(x_seg),
     title="Share of the running time whose work is kept",
     source=RENEWAL,
     variant="periodic",
-    assumes="Exact for failures at random and intervals of one length; low by 2.4% for those of a Weibull law of "
-    "exponent 0.5.",
+    assumes="A save counts when it can be restored from: k of them are done with the probability that the job runs for "
+    "k intervals and the latency. Exact for failures at random and intervals of one length; low by 2.4% for those of a "
+    "Weibull law of exponent 0.5.",
+    convention="Below 0.001 failures in an interval a series, which has all digits there.",
     example=Example({x_seg: 0.10564, D_s: 0, M_f: 3.093}, "0.94811", derived="0.10564 / (exp(0.10564) - 1)"),
 )
 
-#: Running time, and that between failures which storage restores, of an interval at each level.
-_IN_MEMORY = (T_m + C_m) / M_f
-_IN_STORAGE = (1 - phi_s) * T_s * y_s / M_f
-_LATE = (1 - phi_s) * D_s / M_f
+saves_per_failure = Formula(
+    kappa_f,
+    when(x_seg > 0, kept / x_seg, oo),
+    title="Saves from a failure to the next",
+    source=RENEWAL,
+    example=Example({x_seg: 0.10564, kept: 0.94811}, "8.9749", derived="0.94811 / 0.10564"),
+)
 
 two_kept_share = Formula(
     kept,
-    Piecewise(
-        (1, lam <= 0),
-        (
-            Max(0, Min(1, _kept(_IN_STORAGE) * exp(-_LATE)) - phi_s * (1 - Min(1, _kept(_IN_MEMORY)))),
-            M_f > 0,
-        ),
-        (0, True),
-    ),
+    Max(0, exp(-when(D_s > 0, (1 - phi_s) * D_s / M_f, 0)) * kept_of(x_seg) - phi_s * (1 - kept_of(x_mem))),
     title="Share of the running time whose work is kept, with saves at two levels",
     source=LEVELS,
     variant="two_level",
     assumes="What one level keeps where all failures are restored from it; copies in memory come many to a save. "
     "Within 0.1% of events down to half an hour between failures.",
     example=Example(
-        {lam: 7.7593, phi_s: 0.75, T_m: 135.68, C_m: 0.62, T_s: 2311.85, y_s: 1.03052, D_s: 0, M_f: 3.093},
+        {phi_s: 0.75, x_mem: 0.0122405, x_seg: 0.053490, D_s: 0, M_f: 3.093},
         "0.96891",
         derived="0.053490 / (exp(0.053490) - 1) - 0.75 * (1 - 0.0122405 / (exp(0.0122405) - 1))",
     ),
@@ -656,6 +671,8 @@ TWO_LEVEL = (
     interval,
     interval_in_memory,
     two_stall_factor,
+    storage_segment,
+    memory_segment,
     two_kept_share,
     useful,
     stalls,

@@ -10,6 +10,7 @@ from typing import Any
 
 from sympy import Eq, Min, Piecewise, Rational, exp, sqrt
 
+from mlsysim.formulas.run_saves import kept_of
 from mlsysim.symbolic import Example, Formula, Max, NormalQuantile, Source, label, when
 from mlsysim.symbols.costs import T_run, n_acc, rate, u_busy
 from mlsysim.symbols.hardware import n_fleet, n_node
@@ -69,6 +70,7 @@ from mlsysim.symbols.runs import (
     t_el,
     t_ld,
     t_mld,
+    x_mem,
     x_seg,
     y_s,
 )
@@ -204,7 +206,8 @@ elastic_failures = Formula(
 )
 
 _cycle = M_f / s_run
-_fewer = 1 / (exp(x_seg) - 1)
+#: Intervals from a failure to the next.
+_fewer = kept_of(x_seg) / x_seg
 _segment = T_s + C_s
 #: Below so few failures in an interval the difference of large numbers is none; the two agree to 1e-5 there.
 _RARE = Rational(1, 10**5)
@@ -299,9 +302,15 @@ elastic_chance = Formula(
 
 _lost = when(restarts_fail, R_f / M_f, 1 - s_run)
 
+
+def _excess(load: Any) -> Any:
+    """Relative fall of the share that saves keep by the failures in an interval, relative to what there are."""
+    return load + kept_of(load) - 1
+
+
 elasticity = Formula(
     eps_f,
-    when(lam > 0, x_seg * (1 + _fewer) - 1 + D_s / M_f + _lost, 0),
+    when(lam > 0, _excess(x_seg) + D_s / M_f + _lost, 0),
     title="Change of the wall time by that of the failure rate",
     source=RENEWAL,
     variant="periodic",
@@ -315,19 +324,18 @@ elasticity = Formula(
 )  # fmt: skip
 
 
-def _slope(load: Any) -> Any:
-    """Fall of the share that saves keep, by the failures in an interval, relative to what there are."""
-    return when(load > 0, load / (exp(load) - 1) * (load / (1 - exp(-load)) - 1), 0)
-
-
-_in_storage, _in_memory = (1 - phi_s) * T_s * y_s / M_f, (T_m + C_m) / M_f
 _late = (1 - phi_s) * D_s / M_f
 
 two_elasticity = Formula(
     eps_f,
     when(
         lam > 0,
-        (exp(-_late) * (_slope(_in_storage) + _late) + phi_s * _slope(_in_memory)) / kept + _lost,
+        (
+            exp(-_late) * kept_of(x_seg) * (_excess(x_seg) + _late)
+            + phi_s * kept_of(x_mem) * _excess(x_mem)
+        )
+        / kept
+        + _lost,
         0,
     ),
     title="Change of the wall time by that of the failure rate, with saves at two levels",
@@ -335,8 +343,8 @@ two_elasticity = Formula(
     variant="two_level",
     assumes="Intervals stay as they are; waiting for nodes is not in it.",
     example=Example(
-        {lam: 7.7593, restarts_fail: 0, R_f: 696.4, M_f: 3.093, phi_s: 0.75, D_s: 0, T_s: 2311.85, y_s: 1.03052,
-         T_m: 135.68, C_m: 0.62, kept: 0.96886, s_run: 0.94114},
+        {lam: 7.7593, restarts_fail: 0, R_f: 696.4, M_f: 3.093, phi_s: 0.75, D_s: 0, x_seg: 0.05349,
+         x_mem: 0.0122405, kept: 0.96891, s_run: 0.94114},
         "0.0907",
         derived="(0.0262735 + 0.75 * 0.0060954) / 0.96886 + 0.05886",
     ),

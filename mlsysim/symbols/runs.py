@@ -19,7 +19,7 @@ N_0 = variable(
 )
 x_f = variable(
     "failure_size_exponent",
-    r"x_{\mathrm{f}}",
+    r"x_{\mathrm{size}}",
     N_COUNT,
     "Power by which the rate of a node grows with the size of a job beyond that; 0 for none.",
     nonnegative(),
@@ -44,14 +44,14 @@ sigma_r = variable(
 r_p = variable("planned_rate", r"r_{\mathrm{p}}", "1/day", "Planned stops of a job, a day.", nonnegative())
 r_c = variable(
     "corruption_rate",
-    r"r_{\mathrm{c}}",
+    r"r_{\mathrm{corr}}",
     "1/day",
     "Silent corruptions of the state of a job, per node and day.",
     nonnegative(),
 )
 T_c = variable(
     "corruption_lost_time",
-    r"T_{\mathrm{c}}",
+    r"T_{\mathrm{corr}}",
     "hour",
     "Work that is done again after one: back to the last save from before it.",
     nonnegative(),
@@ -141,7 +141,7 @@ beta_sr = variable(
 )
 sigma_st = variable(
     "storage_share",
-    r"\sigma_{\mathrm{st}}",
+    r"\sigma_{\mathrm{sto}}",
     N_COUNT,
     "Share of the storage that a job has while it saves.",
     between(0, 1, open_lower=True),
@@ -158,7 +158,7 @@ t_meta = variable(
     "metadata_time", r"t_{\mathrm{meta}}", S, "Planning and files of a save, beside its bytes.", nonnegative()
 )
 t_sync = variable(
-    "save_barrier", r"t_{\mathrm{sync}}", S, "Time in which all ranks wait for each other at a save.", nonnegative()
+    "save_barrier", r"t_{\mathrm{bar}}", S, "Time in which all ranks wait for each other at a save.", nonnegative()
 )
 t_wr = variable("save_write_time", r"t_{\mathrm{wr}}", S, "Writing of a save to storage.", nonnegative())
 C_s = variable("save_stall", r"C_{\mathrm{s}}", S, "Time in which training waits for a save.", nonnegative())
@@ -234,8 +234,12 @@ o_st = variable(
     "job; 0 alone.",
     nonnegative(),
 )
-T_yg = variable("young_interval", r"T_{\mathrm{Young}}", S, "Best interval by Young.", nonnegative())
-T_dy = variable("daly_interval", r"T_{\mathrm{Daly}}", S, "Best interval by Daly's series.", nonnegative())
+T_yg = variable(
+    "young_interval", r"T_{\mathrm{Young}}", S, "Best interval by Young.", nonnegative(), label="Young's interval"
+)
+T_dy = variable(
+    "daly_interval", r"T_{\mathrm{Daly}}", S, "Best interval by Daly's series.", nonnegative(), label="Daly's interval"
+)
 T_av = variable(
     "availability_interval", r"T_{\mathrm{av}}", S, "Interval of the highest availability.", nonnegative()
 )  # fmt: skip
@@ -248,7 +252,14 @@ x_seg = variable(
     "segment_load",
     r"x_{\mathrm{seg}}",
     N_COUNT,
-    "Failures in the work between two saves and a stall, on average.",
+    "Failures in the work between two saves and a stall, on average, of those that these saves restore.",
+    nonnegative(),
+)
+x_mem = variable(
+    "memory_segment_load",
+    r"x_{\mathrm{m}}",
+    N_COUNT,
+    "Failures in the work between two copies in memory and a stall, on average.",
     nonnegative(),
 )
 kept = variable(
@@ -301,7 +312,7 @@ n_el = variable(
     "elastic_replicas", r"d_{\mathrm{el}}", N_COUNT, "Replicas that go on while one of them is away.", integer(1)
 )
 t_el = variable(
-    "elastic_stall", r"t_{\mathrm{el}}", S, "Time in which all replicas wait when one of them leaves.", nonnegative()
+    "elastic_stall", r"t_{\mathrm{leave}}", S, "Time in which all replicas wait when one of them leaves.", nonnegative()
 )
 t_aw = variable("away_time", r"t_{\mathrm{aw}}", S, "Time that a replica is away after that stall.", nonnegative())
 k_shr = variable(
