@@ -337,6 +337,8 @@ AREAS: tuple[Area, ...] = (
          about="simulated queues with the step times given", errors=own, model="ServingCapacityModel"),
     Area("simulated_p99", variants=("first_order",), outputs=("estimated_p99_latency",),
          about="simulated queues with the step times given", errors=beside, model="ServingCapacityModel"),
+    Area("runs_ettr", "RunModel", ("overlapped", "blocking", "given", "given_overlapped", "given_blocking"),
+         ("ettr", "run_goodput"), "useful shares that Meta prints of its clusters, and others of their runs", own),
 )  # fmt: skip
 #: Groups that have areas.
 GROUPS = tuple(dict.fromkeys(area.group for area in AREAS))
