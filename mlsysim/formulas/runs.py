@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Eq, Min, Piecewise, Rational, exp, sqrt
+from sympy import And, Eq, Min, Or, Piecewise, Rational, exp, sqrt
 
 from mlsysim.formulas.run_saves import kept_of
 from mlsysim.symbolic import Example, Formula, Max, NormalQuantile, Source, label, when
@@ -33,6 +33,7 @@ from mlsysim.symbols.runs import (
     T_m,
     T_s,
     W_run,
+    a_mem,
     c_dev,
     clock,
     d_ab,
@@ -44,11 +45,11 @@ from mlsysim.symbols.runs import (
     eps_f,
     ettr,
     f_shr,
+    g_mem,
     gput,
     k_obs,
     k_shr,
     kappa_f,
-    kept,
     lam,
     n_el,
     n_f,
@@ -70,8 +71,9 @@ from mlsysim.symbols.runs import (
     t_el,
     t_ld,
     t_mld,
-    x_mem,
+    v_mem,
     x_seg,
+    x_wall,
     y_s,
 )
 from mlsysim.symbols.step import T_mean, T_step, T_train
@@ -80,6 +82,7 @@ from mlsysim.symbols.training import Z, d, r_dp
 ETTR = Source("kokolis2025", "effective training time ratio")
 ELASTIC = Source("salpekar2026")
 RENEWAL = Source("own", "renewal of failures, simulated event by event")
+DALY = Source("daly2006")
 RENT = Source("deepseek2025", "day 6: a day on 226.75 nodes of eight")
 JCGM = Source("jcgm2008", "section 5")
 EIGHTY = NormalQuantile(Rational(9, 10))
@@ -133,7 +136,7 @@ elastic_useful = Formula(
 
 elastic_recovering = Formula(
     s_rec,
-    1 - 1 / (1 + A_el * t_el / M_f),
+    A_el * t_el / (M_f + A_el * t_el),
     title="Share of it in stalls of failures",
     source=RENEWAL,
     variant="elastic",
@@ -181,6 +184,7 @@ wall_time = Formula(
     T_train / gput,
     title="Wall time of a run",
     source=ETTR,
+    assumes="It ends with the last step.",
     example=Example({T_train: 48.6, gput: 0.85375}, "56.925 day", derived="48.6 / 0.85375"),
 )
 
@@ -248,31 +252,87 @@ cost_deviation = Formula(
 )  # fmt: skip
 
 
-def _square(recovery: Any, between: Any) -> Any:
-    """Mean square of what a failure costs: a recovery, and a part of an interval of which every part is as likely."""
-    return (recovery + between / 2) ** 2 + between**2 / 12
+#: Failures that memory restores, in a copy, and the recovery of the others.
+_x = phi_s * (T_m + C_m) / M_f
+_R_storage = R_m - t_mld + t_ld
+
+copy_wall_time = Formula(
+    a_mem,
+    Piecewise(
+        (T_m + C_m, lam <= 0),
+        ((exp(_x) - 1) * (M_f / phi_s + R_m) * (1 + C_s * T_m / (T_s * (T_m + C_m))), phi_s > 0),
+        (0, True),
+    ),
+    title="Wall time of a copy in memory",
+    source=DALY,
+    example=Example(
+        {lam: 7.7593, phi_s: 0.75, R_m: 664.5, T_m: 135.68, C_m: 0.62, T_s: 2311.86, C_s: 60, M_f: 3.093}, "146.8 s",
+        derived="(exp(0.75*136.3/11134.8) - 1) * (11134.8/0.75 + 664.5) * (1 + 60*135.68/(2311.86*136.3))",
+    ),
+)  # fmt: skip
 
 
-two_cost_deviation = Formula(
-    c_dev,
+def _variance(mean: Any, load: Any, recovery: Any) -> Any:
+    """Variance of the wall time of a segment by the time to a failure, the failures in it and their recovery."""
+    u = exp(load)
+    found = mean**2 * (u**2 - 1 - 2 * load * u) + 2 * recovery * mean * u * (u - 1 - load) + recovery**2 * u * (u - 1)
+    return Max(0, found) + (u - 1) * s_R**2
+
+
+copy_deviation = Formula(
+    v_mem,
+    when(And(lam > 0, phi_s > 0), sqrt(_variance(M_f / phi_s, _x, R_m)), 0),
+    title="Deviation of the wall time of a copy in memory",
+    source=RENEWAL,
+    assumes="The square of it is that of a segment by Daly's law.",
+    example=Example(
+        {lam: 7.7593, s_R: 0, phi_s: 0.75, R_m: 664.5, T_m: 135.68, C_m: 0.62, M_f: 3.093}, "70.78 s",
+        derived="(14846.4**2 * (exp(2*0.00918067) - 1 - 2*0.00918067*exp(0.00918067))"
+        " + 2*664.5*14846.4*exp(0.00918067)*(exp(0.00918067) - 1.00918067)"
+        " + 664.5**2*exp(0.00918067)*(exp(0.00918067) - 1)) ** 0.5",
+    ),
+)  # fmt: skip
+
+wall_load = Formula(
+    x_wall,
+    Piecewise(
+        (0, Or(lam <= 0, phi_s >= 1)),
+        (T_s * y_s / M_f, phi_s <= 0),
+        ((1 - phi_s) * a_mem * T_s / (T_m * (M_f + phi_s * R_m)), True),
+    ),
+    title="Failures that storage restores in the wall time of an interval",
+    source=RENEWAL,
+    example=Example(
+        {lam: 7.7593, phi_s: 0.75, a_mem: 146.6, T_m: 135.68, T_s: 2311.86, y_s: 1.03052, M_f: 3.093, R_m: 664.5},
+        "0.053681",
+        derived="0.25 * 146.6 * 2311.86 / (135.68 * (11134.8 + 0.75 * 664.5))",
+    ),
+)
+
+_outer = when(
+    And(x_wall > 0, phi_s < 1),
+    _variance((M_f + phi_s * R_m) / (1 - phi_s), x_wall, _R_storage) / T_s,
+    0,
+)
+
+two_chance = Formula(
+    s_fail,
     when(
         lam > 0,
-        sqrt(
-            s_R**2
-            + when(phi_s > 0, phi_s * _square(R_m, T_m + C_m), 0)
-            + when(phi_s < 1, (1 - phi_s) * _square(R_m - t_mld + t_ld + D_s, T_s * y_s), 0)
-        ),
+        sqrt(T_train * (_outer + v_mem**2 / T_m * when(x_wall > 0, (exp(x_wall) - 1) / x_wall, 1))),
         0,
     ),
-    title="Deviation of the wall time of a failure, with saves at two levels",
+    title="Deviation of the wall time by when failures come, with saves at two levels",
     source=RENEWAL,
     variant="two_level",
-    assumes="To first order in failures.",
+    assumes="A segment of copies in memory within one of saves to storage, within 1.3% of events; nodes are there.",
     example=Example(
-        {lam: 7.7593, s_R: 0, phi_s: 0.75, R_m: 664.5, T_m: 135.68, C_m: 0.62, t_mld: 2, t_ld: 129.5, D_s: 51,
-         T_s: 2311.85, y_s: 1.03052},
-        "1247.6 s",
-        derived="(0.75 * ((664.5 + 68.15)**2 + 136.3**2 / 12) + 0.25 * ((843 + 1191.21)**2 + 2382.41**2 / 12)) ** 0.5",
+        {lam: 7.7593, T_train: 48.6, T_s: 2311.86, T_m: 135.68, v_mem: 71.11, x_wall: 0.053687, phi_s: 0.75,
+         M_f: 3.093, R_m: 664.5, t_mld: 2, t_ld: 129.5, s_R: 0},
+        "0.2947 day",
+        derived="(48.6 * 86400 * ((46532.7**2 * (exp(2*0.053687) - 1 - 2*0.053687*exp(0.053687))"
+        " + 2*792*46532.7*exp(0.053687)*(exp(0.053687) - 1.053687) + 792**2*exp(0.053687)*(exp(0.053687) - 1)) / 2311.86"
+        " + 71.11**2 / 135.68 * (exp(0.053687) - 1) / 0.053687)) ** 0.5 / 86400",
     ),
 )  # fmt: skip
 
@@ -324,29 +384,28 @@ elasticity = Formula(
 )  # fmt: skip
 
 
-_late = (1 - phi_s) * D_s / M_f
+def _rise(load: Any) -> Any:
+    """Rise of the failures in a running time, with what is done again, by the failures in it."""
+    return load * exp(load) / (1 + (1 - phi_s) * (exp(load) - 1))
+
+
+#: Change of what is lost in a copy by the failures, both relative.
+_by_memory = when(phi_s > 0, (_rise((T_m + C_m) / M_f) + _rise(C_s / M_f) * T_m / T_s) / g_mem, 1)
 
 two_elasticity = Formula(
     eps_f,
-    when(
-        lam > 0,
-        (
-            exp(-_late) * kept_of(x_seg) * (_excess(x_seg) + _late)
-            + phi_s * kept_of(x_mem) * _excess(x_mem)
-        )
-        / kept
-        + _lost,
-        0,
-    ),
+    when(lam > 0, _by_memory * (1 + _excess(x_seg)) - 1 + (1 - phi_s) * D_s / M_f + _lost, 0),
     title="Change of the wall time by that of the failure rate, with saves at two levels",
     source=RENEWAL,
     variant="two_level",
     assumes="Intervals stay as they are; waiting for nodes is not in it.",
     example=Example(
-        {lam: 7.7593, restarts_fail: 0, R_f: 696.4, M_f: 3.093, phi_s: 0.75, D_s: 0, x_seg: 0.05349,
-         x_mem: 0.0122405, kept: 0.96891, s_run: 0.94114},
-        "0.0907",
-        derived="(0.0262735 + 0.75 * 0.0060954) / 0.96886 + 0.05886",
+        {lam: 7.7593, restarts_fail: 0, R_f: 696.4, M_f: 3.093, phi_s: 0.75, D_s: 0, T_s: 2311.86, T_m: 135.68,
+         C_m: 0.62, C_s: 60, g_mem: 0.012615, x_seg: 0.053737, s_run: 0.94114},
+        "0.0905",
+        derived="(0.0122409*exp(0.0122409) / (1 + 0.25*(exp(0.0122409) - 1))"
+        " + 0.00538851*exp(0.00538851) / (1 + 0.25*(exp(0.00538851) - 1)) * 135.68/2311.86) / 0.012615"
+        " * (0.053737 + 0.053737 / (exp(0.053737) - 1)) - 1 + 0.05886",
     ),
 )  # fmt: skip
 
@@ -509,7 +568,18 @@ _DAYS = (
     cost_of_failures,
 )
 PERIODIC = (up, *_DAYS, failures, cost_deviation, chance, elasticity, stall_days, rework_days)
-TWO_LEVEL = (up, *_DAYS, failures, two_cost_deviation, chance, two_elasticity, stall_days, rework_days)
+TWO_LEVEL = (
+    up,
+    *_DAYS,
+    failures,
+    copy_wall_time,
+    copy_deviation,
+    wall_load,
+    two_chance,
+    two_elasticity,
+    stall_days,
+    rework_days,
+)
 ELASTIC_REPLICAS = (
     shrunk,
     capacity,
