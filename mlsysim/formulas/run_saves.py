@@ -331,7 +331,7 @@ daly = Formula(
     title="Best interval by Daly's series",
     source=DALY,
     assumes="Failures come at random, and nothing is restored before a save is done. Costs at most 3e-5 of the useful "
-    "share against the exact optimum up to C = 0.67 M; neither the time to recover nor the latency moves it.",
+    "share against the exact optimum up to C = 0.66 M; neither the time to recover nor the latency moves it.",
     convention="Daly's T = sqrt(2CM) (1 + sqrt(x)/3 + x/9) - C with x = C/2M, as a square.",
     example=Example(
         {C_eff: 60, M_f: 3.093},
@@ -502,7 +502,7 @@ def _lost_by(load: Any) -> Any:
 
 memory_loss = Formula(
     g_mem,
-    when(lam > 0, _lost_by((T_m + C_m) / M_f) + _part(_lost_by(C_s / M_f)), 0),
+    Piecewise((0, lam <= 0), (_lost_by((T_m + C_m) / M_f) + _part(_lost_by(C_s / M_f)), M_f > 0), (oo, True)),
     title="Failures in the running time of a copy in memory, with what is done again",
     source=LEVELS,
     assumes="A segment t passes without a loss of memory with the probability 1/(1 + (1 - phi) (exp(t/M) - 1)).",
@@ -516,7 +516,10 @@ memory_loss = Formula(
 storage_segment = Formula(
     x_seg,
     Piecewise(
-        (0, Or(lam <= 0, phi_s >= 1)), (T_s * y_s / M_f, phi_s <= 0), ((1 - phi_s) * g_mem * T_s / T_m, True)
+        (0, Or(lam <= 0, phi_s >= 1)),
+        (oo, M_f <= 0),
+        (T_s * y_s / M_f, phi_s <= 0),
+        ((1 - phi_s) * g_mem * T_s / T_m, True),
     ),
     title="Failures in an interval of saves that storage restores",
     source=LEVELS,
@@ -564,7 +567,7 @@ saves_per_failure = Formula(
 two_kept_share = Formula(
     kept,
     exp(-when(D_s > 0, (1 - phi_s) * D_s / M_f, 0))
-    * when(And(lam > 0, phi_s > 0), Min(1, x_mem / g_mem), 1)
+    * when(And(lam > 0, phi_s > 0, M_f > 0), Min(1, x_mem / g_mem), 1)
     * kept_of(x_seg),
     title="Share of the running time whose work is kept, with saves at two levels",
     source=LEVELS,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Eq, Min, Or, Piecewise, Rational, exp, sqrt
+from sympy import And, Eq, Min, Or, Piecewise, Rational, exp, oo, sqrt
 
 from mlsysim.formulas.run_saves import kept_of
 from mlsysim.symbolic import Example, Formula, Max, NormalQuantile, Source, label, when
@@ -181,7 +181,7 @@ goodput = Formula(
 
 wall_time = Formula(
     W_run,
-    T_train / gput,
+    when(gput > 0, T_train / gput, oo),
     title="Wall time of a run",
     source=ETTR,
     assumes="It ends with the last step.",
@@ -223,6 +223,7 @@ cost_deviation = Formula(
     c_dev,
     Piecewise(
         (0, lam <= 0),
+        (oo, M_f <= 0),
         (sqrt(_recovery + (R_f + D_s + _segment / 2) ** 2 + _segment**2 / 12), x_seg < _RARE),
         (
             sqrt(
@@ -260,6 +261,7 @@ copy_wall_time = Formula(
     a_mem,
     Piecewise(
         (T_m + C_m, lam <= 0),
+        (oo, M_f <= 0),
         ((exp(_x) - 1) * (M_f / phi_s + R_m) * (1 + C_s * T_m / (T_s * (T_m + C_m))), phi_s > 0),
         (0, True),
     ),
@@ -281,7 +283,7 @@ def _variance(mean: Any, load: Any, recovery: Any) -> Any:
 
 copy_deviation = Formula(
     v_mem,
-    when(And(lam > 0, phi_s > 0), sqrt(_variance(M_f / phi_s, _x, R_m)), 0),
+    Piecewise((0, Or(lam <= 0, phi_s <= 0)), (sqrt(_variance(M_f / phi_s, _x, R_m)), M_f > 0), (oo, True)),
     title="Deviation of the wall time of a copy in memory",
     source=RENEWAL,
     assumes="The square of it is that of a segment by Daly's law.",
@@ -297,6 +299,7 @@ wall_load = Formula(
     x_wall,
     Piecewise(
         (0, Or(lam <= 0, phi_s >= 1)),
+        (oo, M_f <= 0),
         (T_s * y_s / M_f, phi_s <= 0),
         ((1 - phi_s) * a_mem * T_s / (T_m * (M_f + phi_s * R_m)), True),
     ),
@@ -317,10 +320,10 @@ _outer = when(
 
 two_chance = Formula(
     s_fail,
-    when(
-        lam > 0,
-        sqrt(T_train * (_outer + v_mem**2 / T_m * when(x_wall > 0, (exp(x_wall) - 1) / x_wall, 1))),
-        0,
+    Piecewise(
+        (0, lam <= 0),
+        (sqrt(T_train * (_outer + v_mem**2 / T_m * when(x_wall > 0, (exp(x_wall) - 1) / x_wall, 1))), M_f > 0),
+        (oo, True),
     ),
     title="Deviation of the wall time by when failures come, with saves at two levels",
     source=RENEWAL,
@@ -331,14 +334,15 @@ two_chance = Formula(
          M_f: 3.093, R_m: 664.5, t_mld: 2, t_ld: 129.5, s_R: 0},
         "0.2947 day",
         derived="(48.6 * 86400 * ((46532.7**2 * (exp(2*0.053687) - 1 - 2*0.053687*exp(0.053687))"
-        " + 2*792*46532.7*exp(0.053687)*(exp(0.053687) - 1.053687) + 792**2*exp(0.053687)*(exp(0.053687) - 1)) / 2311.86"
+        " + 2*792*46532.7*exp(0.053687)*(exp(0.053687) - 1.053687)"
+        " + 792**2*exp(0.053687)*(exp(0.053687) - 1)) / 2311.86"
         " + 71.11**2 / 135.68 * (exp(0.053687) - 1) / 0.053687)) ** 0.5 / 86400",
     ),
 )  # fmt: skip
 
 chance = Formula(
     s_fail,
-    when(lam > 0, sqrt(W_run * A_up * s_run / M_f) * c_dev, 0),
+    Piecewise((0, lam <= 0), (sqrt(W_run * A_up * s_run / M_f) * c_dev, M_f > 0), (oo, True)),
     title="Deviation of the wall time by when failures come",
     source=RENEWAL,
     variant="periodic",
@@ -350,13 +354,13 @@ chance = Formula(
 
 elastic_chance = Formula(
     s_fail,
-    when(n_f > 0, sqrt((eps_f * W_run) ** 2 / n_f + n_f * s_R**2), 0),
+    Piecewise((0, n_f <= 0), (sqrt((eps_f * W_run) ** 2 / n_f + n_f * s_R**2), gput > 0), (oo, True)),
     title="Deviation of the wall time by when replicas fail",
     source=RENEWAL,
     variant="elastic",
     assumes="Failures in a given useful work are Poisson's.",
     example=Example(
-        {eps_f: 0.176, W_run: 54, n_f: 4258.5, s_R: 0}, "0.14564 day", derived="0.176 * 54 / 4258.5 ** 0.5"
+        {eps_f: 0.176, W_run: 54, n_f: 4258.5, s_R: 0, gput: 0.82}, "0.14564 day", derived="0.176 * 54 / 4258.5 ** 0.5"
     ),
 )
 
@@ -370,7 +374,7 @@ def _excess(load: Any) -> Any:
 
 elasticity = Formula(
     eps_f,
-    when(lam > 0, _excess(x_seg) + D_s / M_f + _lost, 0),
+    Piecewise((0, lam <= 0), (_excess(x_seg) + D_s / M_f + _lost, M_f > 0), (oo, True)),
     title="Change of the wall time by that of the failure rate",
     source=RENEWAL,
     variant="periodic",
@@ -394,7 +398,11 @@ _by_memory = when(phi_s > 0, (_rise((T_m + C_m) / M_f) + _rise(C_s / M_f) * T_m 
 
 two_elasticity = Formula(
     eps_f,
-    when(lam > 0, _by_memory * (1 + _excess(x_seg)) - 1 + (1 - phi_s) * D_s / M_f + _lost, 0),
+    Piecewise(
+        (0, lam <= 0),
+        (_by_memory * (1 + _excess(x_seg)) - 1 + (1 - phi_s) * D_s / M_f + _lost, M_f > 0),
+        (oo, True),
+    ),
     title="Change of the wall time by that of the failure rate, with saves at two levels",
     source=RENEWAL,
     variant="two_level",
@@ -411,10 +419,10 @@ two_elasticity = Formula(
 
 elastic_elasticity = Formula(
     eps_f,
-    when(
-        lam > 0,
-        ettr * (t_el / M_f + ((_linear - 1) / A_el + _others) / (2 / A_el - _linear)),
-        0,
+    Piecewise(
+        (0, lam <= 0),
+        (ettr * (t_el / M_f + ((_linear - 1) / A_el + _others) / (2 / A_el - _linear)), M_f > 0),
+        (oo, True),
     ),
     title="Change of the wall time by that of the failure rate, where replicas leave one by one",
     source=RENEWAL,
