@@ -16,7 +16,7 @@ DAY = 86_400.0
 CYCLES, FAILURES, JOBS = 600_000, 3000, 300
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Setting:
     """One share of time, simulated and asked.
 
@@ -46,6 +46,10 @@ def job(mttf: float, recovery: float = 0.0, days: float = 1.0) -> dict[str, Any]
     }  # fmt: skip
 
 
+#: What a job whose replicas leave one by one does not wait for.
+NOT_WAITED_FOR = ("placement_time", "initialization_time", "detection_time")
+
+
 def of_saves(saves: Saves, recovery: float, **more: Any) -> dict[str, Any]:
     """Arguments of a job with saves of one kind."""
     return job(saves.mttf, recovery) | {
@@ -66,7 +70,8 @@ def of_levels(levels: TwoLevels, **more: Any) -> dict[str, Any]:
 
 def of_elastic(elastic: Elastic, **more: Any) -> dict[str, Any]:
     """Arguments of a job whose replicas leave one by one."""
-    return job(elastic.mttf) | {
+    asked = {name: value for name, value in job(elastic.mttf).items() if name not in NOT_WAITED_FOR}
+    return asked | {
         "elastic_replicas": elastic.replicas, "elastic_stall": elastic.stall, "away_time": elastic.away, **more,
     }  # fmt: skip
 

@@ -83,14 +83,18 @@ def of_recovery(saves, recovery, deviation=0.0):
 
 #: Runs of some hundred failures: saves that block, saves beside training, restarts that fail, and recoveries that are
 #: drawn; by settings, segments and the deviation of recoveries.
-_PERIODIC = [(SAVES[0], 800, 0), (SAVES[13], 8000, 0), (SAVES[8], 300, 0), (SAVES[2], 800, 0), (SAVES[1], 800, 0),
+_PERIODIC = [(SAVES[0], 400, 0), (SAVES[13], 4000, 0), (SAVES[8], 300, 0), (SAVES[2], 800, 0), (SAVES[1], 800, 0),
              (SAVES[11], 200, 0), (SAVES[12], 3000, 0), (SAVES[15], 2000, 0), (SAVES[17], 1500, 0),
-             (SAVES[0], 800, 600), (SAVES[0], 3000, 1800)]  # fmt: skip
+             (SAVES[0], 800, 600)]  # fmt: skip
 RUNS = [
     *((*of_recovery(saves, recovery, deviation), segments) for (saves, recovery), segments, deviation in _PERIODIC),
-    *((each, {}, 1200 // each.every) for each in LEVELS),
+    *((each, {}, int(30 * each.mttf / (1 - each.survival) / each.interval) // each.every) for each in LEVELS),
     *((each, {}, 200) for each in REPLICAS),
 ]
+
+
+#: Runs of each kind: with 2,500 the share between two percentiles has a standard error of 0.8 points.
+RUNS_OF = {Saves: 6000, TwoLevels: 2500, Elastic: 2500}
 
 
 def durations(simulated, units, runs, seed):
@@ -109,15 +113,24 @@ def share_within(found, walls):
     return np.mean((walls > 2 * mean - high) & (walls < high))
 
 
-@pytest.mark.parametrize(("simulated", "more", "units"), rest_long(RUNS, quick=2))
+@pytest.mark.parametrize(("simulated", "more", "units"), rest_long(RUNS, quick=1))
 def test_four_of_five_runs_are_between_the_tenth_and_the_ninetieth_percentile(simulated, more, units):
-    drawn, light = isinstance(simulated, Saves) and callable(simulated.recovery), not isinstance(simulated, Elastic)
-    walls, of = durations(simulated, units, 10_000 if light else 4000, seed=units)
+    walls, of = durations(simulated, units, RUNS_OF[type(simulated)], seed=units)
     variant, asked = run(simulated, units, of, **more)
     found = model(variant).solve(**asked)
     assert found.canonical("run_time") == pytest.approx(walls.mean(), rel=0.003)
-    assert found.canonical("run_time_deviation") == pytest.approx(walls.std(), rel=0.06 if drawn else 0.03)
+    assert found.canonical("run_time_deviation") == pytest.approx(walls.std(), rel=0.03)
     assert share_within(found, walls) == pytest.approx(0.8, abs=0.02)
+
+
+@pytest.mark.long
+def test_recoveries_of_which_few_are_very_long_spread_less_in_most_runs():
+    """Three in a thousand recoveries are ten times the mean; few runs have many of them."""
+    saves, recovery = SAVES[0]
+    drawn, more = of_recovery(saves, recovery, 3 * recovery)
+    walls, of = durations(drawn, 3000, 5000, seed=1)
+    _, asked = run(drawn, 3000, of, **more)
+    assert share_within(model("given").solve(**asked), walls) == pytest.approx(0.83, abs=0.015)
 
 
 @pytest.mark.long
@@ -138,7 +151,7 @@ def test_so_are_runs_of_a_rate_that_was_counted_from_few_failures(observed):
 )
 def test_a_run_waits_for_nodes_beside_all_else(spares, repair):
     saves, recovery = Saves(10_800, 1000, 40, 300), 300
-    walls = saves.durations(3000, 300, spares, Spares(spares, repair))
+    walls = saves.durations(3000, 200, spares, Spares(spares, repair))
     _, asked = run(saves, 3000, 1000, recovery=recovery, spare_nodes=spares, repair_time="1 day")
     found = model("given").solve(**asked)
     assert found.canonical("run_time") == pytest.approx(walls.mean(), rel=WITHIN)
@@ -149,7 +162,7 @@ def test_the_best_interval_loses_least():
     mttf, stall, recovery = 11_135, 60, 600
     best = model("given").solve(**of_saves(Saves(mttf, 1, stall, recovery), recovery, save_interval=0))
     chosen = best.canonical("save_period")
-    kept = [Saves(mttf, share * chosen, stall, recovery).share(300_000, 7).mean for share in (0.5, 0.8, 1, 1.25, 2)]
+    kept = [Saves(mttf, share * chosen, stall, recovery).share(100_000, 7).mean for share in (0.5, 0.8, 1, 1.25, 2)]
     assert max(kept) == kept[2]
     assert kept[2] - kept[0] == pytest.approx(kept[2] - kept[4], abs=0.003)
     assert 0.015 < 1 - kept[0] / kept[2] < 0.03

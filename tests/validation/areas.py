@@ -353,6 +353,8 @@ AREAS: tuple[Area, ...] = (
     Area("power_h200", "DistributedModel", ("per_operator",), ("device_power",), "training steps of dense models",
          lambda checks: own([check for check in checks if check.what.startswith("Step")]), ("H100", "H200"),
          where=TRAINED),
+    Area("runs_ettr", "RunModel", ("overlapped", "blocking", "given", "given_overlapped", "given_blocking"),
+         ("ettr", "run_goodput"), "useful shares that Meta prints of its clusters, and others of their runs", own),
 )  # fmt: skip
 #: Groups that have areas.
 GROUPS = tuple(dict.fromkeys(area.group for area in AREAS))

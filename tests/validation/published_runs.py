@@ -24,7 +24,12 @@ def model(variant: str) -> RunModel:
 
 def ours(row: dict[str, Any]) -> float:
     """The output of a row, in its unit."""
-    return units.from_canonical(model(row["variant"]).solve(**row["asked"]).canonical(row["output"]), row["unit"])
+    found, output = model(row["variant"]).solve(**row["asked"]), row["output"]
+    if output == "lost_per_failure":
+        value = (found["rework_share"] + found["recovery_share"]) * found.canonical("mean_time_between_interruptions")
+    else:
+        value = found.canonical(output)
+    return units.from_canonical(value, row["unit"])
 
 
 def checks(group: str) -> list[Check]:
@@ -33,7 +38,7 @@ def checks(group: str) -> list[Check]:
         Check(
             f"{row['what']} ({row['source']})", row["theirs"], ours(row), row["tolerance"], row["unit"],
             missed=row.get("missed", ""), solved=row.get("solved_for", False), bound=row.get("bound", ""),
-            read=row["text"], assumed=row["assumed"],
+            read=row["text"], assumed=row.get("assumed", ""),
         )
         for row in ROWS if row["group"] == group
     ]  # fmt: skip
@@ -43,7 +48,7 @@ GROUPS = (
     Group(
         "runs_rates", "Runs: how often they fail",
         "Wall time between interruptions by the rates of the catalog (`Systems.Failures`). Meta's projections are its "
-        "own arithmetic on the rate: they check the convention. A rate counts its causes: jobs as measured fail of more.",
+        "own arithmetic on the rate and check the convention. A rate counts its causes: jobs as measured fail of more.",
         SOURCES, partial(checks, "rates"),
     ),
     Group(
