@@ -19,8 +19,8 @@ WORDS = {
     "hot", "idle", "in", "is", "kept", "key", "lag", "last", "link", "live", "load", "loop", "loss", "low", "mask",
     "max", "mean", "mesh", "near", "node", "norm", "of", "one", "only", "own", "pad", "page", "pair", "part",
     "peak", "per", "pod", "poll", "pool", "port", "rank", "rate", "read", "rest", "ring", "room", "row", "rows",
-    "rule", "run", "scan", "send", "sent", "size", "slot", "step", "swap", "tax", "tied", "tile", "time", "to",
-    "tree", "two", "up", "use", "used", "wait", "wide", "wire", "with", "work", "zipf",
+    "rule", "run", "scan", "send", "sent", "site", "size", "slot", "step", "swap", "tax", "tied", "tile", "time",
+    "to", "tree", "two", "up", "use", "used", "wait", "wide", "wire", "with", "work", "zipf",
 }  # fmt: skip
 
 
