@@ -14,6 +14,7 @@ _HOME = {
     "Catalog": "mlsysim.catalog",
     "Fabric": "mlsysim.catalog",
     "Fleet": "mlsysim.catalog",
+    "Grid": "mlsysim.catalog",
     "MemoryDesign": "mlsysim.catalog",
     "MemoryKind": "mlsysim.catalog",
     "Recipe": "mlsysim.catalog",
