@@ -11,6 +11,7 @@ from typing import Any
 
 from sympy import And, Not, Or, Piecewise, Rational, exp, oo
 
+from mlsysim.formulas import static_batches
 from mlsysim.formulas.iteration import PASSED
 from mlsysim.formulas.mixers import read, scored
 from mlsysim.formulas.replica_layout import ACCELERATORS, tokens
@@ -71,6 +72,7 @@ from mlsysim.symbols.hardware import B_mem, F, P_lim, eta, n_fleet, n_node
 from mlsysim.symbols.iteration import (
     F_16,
     K_dec,
+    T_all,
     W_dense,
     W_hit,
     d_a,
@@ -119,6 +121,7 @@ clock_time = Formula(
     example=Example({t_meas: 0, t_it: 42}, "42 ms", derived="42"),
 )
 
+_further = Max(0, FURTHER)
 #: Groups of requests that pass all layers of an accelerator in an iteration.
 _passes = (1 + two) * p_busy / p
 
@@ -227,18 +230,56 @@ def _requested(variant: str, arithmetic: Any, assumes: str, **example: Any) -> F
     )
 
 
+def _of_engine(steps: Any, square: Any) -> Any:
+    """Arithmetic of a prompt and so many decode steps, for a mean square of the tokens of prompts over that mean's."""
+    decoded = steps * (1 + gamma_s) * token
+    scores = s * (1 - h_c**2) * w_pair * square + decoded * w_dec * scored(K_dec * request)
+    return t * arithmetic(s * (1 - h_c) + decoded, token + decoded, scores) / request
+
+
 engine_request = _requested(
     "engine",
-    t
-    * arithmetic(
-        s * (1 - h_c) + u_ans * (1 + gamma_s) * token,
-        (1 + u_ans * (1 + gamma_s)) * token,
-        s * (1 - h_c**2) * w_pair * (1 + cv_in**2) + u_ans * (1 + gamma_s) * w_dec * scored(K_dec * request) * token,
-    )
-    / request,
+    _of_engine(u_ans, 1 + cv_in**2),
     "Tokens that are cached are attended to and not computed; drafted ones are computed. Engines of a pool that "
     "prefills are laid out as the others.",
     no_example=PASSED,
+)
+
+batch_request = _requested(
+    static_batches.NAME,
+    _of_engine(_further, 1),
+    "Tokens that are cached are attended to and not computed.",
+    no_example=PASSED,
+)
+
+#: Time of a batch, its decode steps by the clock.
+_batch_time = T_all + _further * t_clk
+
+batch_flop_share = Formula(
+    x_F,
+    phi_op * n_dec * W_req / (ACCELERATORS * _batch_time * F_16),
+    title="Share of the arithmetic of a batch",
+    source=ROOFLINE,
+    variant=static_batches.NAME,
+    assumes="That of all requests, prompts included, over the time of the batch.",
+    example=Example(
+        {phi_op: 1, n_dec: 20, W_req: 16.5, t: 2, p: 1, d_a: 1, T_all: 260, n_out: 101, t_clk: 10, F_16: 989},
+        "0.13242",
+        derived="20 * 16.5 / (2 * 1.26 * 989)",
+    ),
+)
+
+batch_tokens = Formula(
+    n_out_run,
+    n_dec / request * n_out * T_run / _batch_time,
+    title="Tokens of batches that follow each other",
+    source=FITTED,
+    variant=static_batches.NAME,
+    example=Example(
+        {n_dec: 20, n_out: 101, T_run: 1, T_all: 260, t_clk: 10},
+        "138514285.71 token",
+        derived="20 * 101 * 86400 / 1.26",
+    ),
 )
 
 replica_request = _requested(
@@ -288,6 +329,7 @@ device_power = Formula(
     when(_held, Min(P_lim, _free), _free),
     title="Power of an accelerator",
     source=ROOFLINE,
+    variant="energy_roofline",
     assumes="Running kernels draw a constant power and each operation an energy; the limit is reached smoothly. "
     "Traffic of memory and links has no term beside the busy share. Two constants serve every device. A lower limit "
     "that is set caps the power.",
@@ -470,6 +512,9 @@ FORMULAS = (
     iterated_tokens,
     saturated_tokens,
     engine_request,
+    batch_request,
+    batch_flop_share,
+    batch_tokens,
     replica_request,
     first_order_request,
     served_flop_share,
@@ -506,6 +551,19 @@ ITERATION = (
     iteration_flop_share,
     iteration_busy_share,
     engine_accelerators,
+    *POWER,
+    node_power,
+    *RUN,
+)
+#: The same of batches that come together.
+BATCH = (
+    clock_time,
+    iteration_bytes,
+    iteration_busy_share,
+    engine_accelerators,
+    batch_request,
+    batch_flop_share,
+    batch_tokens,
     *POWER,
     node_power,
     *RUN,

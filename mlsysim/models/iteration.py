@@ -218,6 +218,7 @@ class IterationModel(PerformanceModel):
                 iteration.held_tokens,
                 iteration.saturated_context,
                 *static_batches.FORMULAS,
+                *energy.BATCH,
             ),
             headline=(
                 "output_tokens_per_second",
@@ -229,6 +230,7 @@ class IterationModel(PerformanceModel):
                 "prefill_batch_time",
                 "kv_cache_tokens",
                 *_PARTS,
+                *_POWER,
             ),
             requirements=(DECODES,),
             defaults={"decode_requests": 1.0},

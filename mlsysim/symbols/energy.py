@@ -29,7 +29,7 @@ c_P = variable(
 )
 tau_k = variable(
     "kernel_gap",
-    r"\tau_{\mathrm{k}}",
+    r"\tau_{\mathrm{gap}}",
     "µs",
     "Kernels of one layer that neither read nor compute much, which keep an accelerator busy.",
     nonnegative(),
@@ -142,4 +142,4 @@ m_emb = variable(
 )
 V_site = variable("site_water_use", r"V_{\mathrm{site}}", "L", "Water evaporated on site.", nonnegative())
 V_grid = variable("grid_water_use", r"V_{\mathrm{grid}}", "L", "Water evaporated by power plants.", nonnegative())
-V_all = variable("water", "V", "L", "Water evaporated on site and by power plants.", nonnegative())
+V_all = variable("water", r"V_{\mathrm{water}}", "L", "Water evaporated on site and by power plants.", nonnegative())

@@ -4,6 +4,7 @@ import itertools
 import math
 
 import pytest
+from fuzz import rest_long
 
 from mlsysim import (
     DistributedModel,
@@ -19,14 +20,15 @@ DECODE = {"model": "Llama3_8B", "hardware": "H100", "precision": "bf16", "decode
 FLEET = {"hardware": "H100", "accelerators": 8, "duration": 10, "run_tokens": 1e12, "price": 1}
 fleet = EconomicsModel("fleet")
 MODELS = {
-    **{f"iterate {name}": (IterationModel(name), IterationModel.example) for name in ("iteration", "saturated")},
+    "iterate": (IterationModel(), IterationModel.example),
     "train": (DistributedModel(), DistributedModel.example),
+    "fleet": (fleet, {**FLEET, "busy_share": 0.7, "flop_share": 0.2}),
+    "replicas first": (ServingCapacityModel("first_order"), ServingCapacityModel.example),
+    **{f"iterate {name}": (IterationModel(name), IterationModel.example) for name in ("saturated", "static")},
     "train by load": (DistributedModel("load_line"), DistributedModel.example),
     **{f"serve {name}": (ServingModel(name), ServingModel.example) for name in ("colocated", "disaggregated")},
     "serve chunked": (ServingModel("chunked_estimate"), ServingModel.example),
-    **{f"replicas {name}": (ServingCapacityModel(name), ServingCapacityModel.example)
-       for name in ServingCapacityModel.variants},
-    "fleet": (fleet, {**FLEET, "busy_share": 0.7, "flop_share": 0.2}),
+    "replicas": (ServingCapacityModel("prefill_aware"), ServingCapacityModel.example),
     "fleet by load": (EconomicsModel("load_line"), {**FLEET, "busy_share": 0.7}),
     "offload": (MemoryExpansionModel("offloaded_training"), {
         **MemoryExpansionModel.variants["offloaded_training"].example, "tdp": 700, "host_power_fraction": 0.3}),
@@ -37,7 +39,7 @@ def watts(busy, arithmetic, idle=0.12, limit=700):
     return limit * (idle + (1 - idle) * (1 - math.exp(-busy - 5.21 * arithmetic)))
 
 
-@pytest.fixture(scope="module", params=MODELS, ids=str)
+@pytest.fixture(scope="module", params=rest_long(list(MODELS), quick=4), ids=str)
 def answer(request):
     model, given = MODELS[request.param]
     return model.solve(**given)
@@ -230,8 +232,11 @@ def test_the_line_of_load_gives_the_power_of_earlier_versions():
 
 @pytest.mark.parametrize("model", [IterationModel(), DistributedModel()], ids=lambda m: m.command)
 def test_without_a_power_there_is_an_answer_and_no_energy(model):
-    bare = {"memory_capacity": 80, "memory_bandwidth": 3350, "peak_flops": 989, "attention_peak_flops": 989,
-            "link_bandwidth": 450, "node_bandwidth": 450, "accelerators_per_node": 8, "fabric_bandwidth": 50, "fabric_latency": 5}  # fmt: skip
+    bare = {
+        "memory_capacity": 80, "memory_bandwidth": 3350, "peak_flops": 989, "attention_peak_flops": 989,
+        "link_bandwidth": 450, "node_bandwidth": 450, "accelerators_per_node": 8, "fabric_bandwidth": 50,
+        "fabric_latency": 5,
+    }  # fmt: skip
     given = {name: value for name, value in model.example.items() if name not in ("hardware", "fleet", "stack")}
     given |= {name: value for name, value in bare.items() if name in model.arguments}
     given |= {"fleet_size": 256} if model.command == "train" else {}
@@ -263,3 +268,16 @@ def test_more_load_never_draws_less():
     grid = IterationModel().sweep(**{**DECODE, "decode_requests": [1, 4, 16, 64, 256]}, outputs=["device_power"])
     drawn = grid.device_power.values.tolist()
     assert all(few <= many for few, many in itertools.pairwise(drawn))
+
+
+def test_a_batch_draws_by_its_prompts_and_its_steps():
+    run = {"model": "Llama3_8B", "hardware": "H100", "precision": "bf16", "tp_size": 2, "seq_len": 1024}
+    found = IterationModel("static").solve(**run, decode_requests=16, output_tokens=129)
+    prompts = IterationModel().solve(**run, prompts=16).canonical("iteration_flops")
+    step = IterationModel().solve(**run, decode_requests=16, context_tokens=1024 + 129 / 2).canonical("iteration_flops")
+    work = prompts + 128 * step
+    assert found.canonical("request_flops") == pytest.approx(2 * work / 16, rel=1e-9)
+    whole = found.canonical("e2e_mean")
+    assert found.flop_share == pytest.approx(work / (whole * 989e12), rel=1e-3)
+    joules = found.canonical("average_power") * 1.45 * 1.2 / found.canonical("output_tokens_per_second")
+    assert found.canonical("energy_per_token") == pytest.approx(joules, rel=1e-12)

@@ -55,7 +55,7 @@ def main() -> None:
     every = errors(rows)
     device = np.array([row["gpu_model"] for row in rows])
     model = np.array([MODELS[row["model_id"]] for row in rows])
-    known = [Stacks.Generic.value_of(name, "bf16").canonical for name in ("busy_power", "flop_power")]
+    known = [Stacks.Generic.values()[name].canonical for name in ("busy_power", "flop_power")]
     print(f"catalog: b {known[0]:.2f}, c {known[1]:.2f}")
     for words, picked in {"all rows": device != "", "H100": device == "H100", "B200": device == "B200"}.items():
         place = fitted(every[picked])

@@ -285,7 +285,7 @@ def _steps() -> Iterable[Check]:
 def _products() -> Iterable[Check]:
     for row in measured_kernels.MEASURED["rows"]:
         if row["kernel"] == "product" and "power_w" in row:
-            by_format = Stacks.Generic.value_of("format_energy", row["precision"]).canonical
+            by_format = Stacks.Generic.values()[f"format_energy.{row['precision']}"].canonical
             flops = by_format * 2 * row["m"] * row["n"] * row["k"] / row["sustained_s"] / peak("H200")
             ours = of_shares("H200", 1, flops)
             what = f"Product of {row['m']} x {row['n']} x {row['k']}, {row['precision']}"
