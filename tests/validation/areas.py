@@ -146,11 +146,6 @@ def quick(kind: str, checks: list[Check]) -> Errors:
     return [ours / row.theirs - 1 for row, ours in pairs if row.kind == kind]
 
 
-def power(device: str, checks: list[Check]) -> Errors:
-    """Watts of language models on a device by the clock of an iteration, left out of the fit."""
-    return published_power.by_iterations(device)
-
-
 # A utilization is a rate over a constant, and is as far off.
 RATES = ("tokens_per_second", "tokens_per_second_per_accelerator", "mfu")
 TIMES = ("step_time", "training_time")
@@ -345,10 +340,20 @@ AREAS: tuple[Area, ...] = (
     Area("simulated_p99", variants=("first_order",), outputs=("estimated_p99_latency",),
          about="simulated queues with the step times given", errors=beside, model="ServingCapacityModel"),
     *(
-        Area("power_language_whole", "IterationModel", ("iteration",), ("device_power",),
-             "serving language models, constants of the law of power fitted without the model",
-             partial(power, device), (device,), (stack,))
+        area
         for device, stack in power_rows.STACKS.items()
+        for area in (
+            Area("power_language_whole", "IterationModel", ("iteration",), ("device_power",),
+                 "serving language models, constants of the law of power fitted without the model",
+                 lambda _, device=device: published_power.by_iterations(device), (device,), (stack,)),
+            Area("power_language_whole", "ServingModel", ("chunked_estimate",), ("device_power",),
+                 "serving language models, constants of the law of power fitted without the model",
+                 lambda _, device=device: published_power.by_loops(device).watts, (device,), (stack,)),
+            Area("power_language_whole", "ServingModel", ("chunked_estimate",), ("energy_per_token",),
+                 "serving language models, devices alone",
+                 lambda _, device=device: published_power.by_loops(device).joules, (device,), (stack,),
+                 {"host_power_fraction": [0, 0], "pue": [1, 1]}),
+        )
     ),
     Area("power_h200", "DistributedModel", ("per_operator",), ("device_power",), "training steps of dense models",
          lambda checks: own([check for check in checks if check.what.startswith("Step")]), ("H100", "H200"),

@@ -29,6 +29,9 @@ ALONE = {"H100": {"busy_power": 0.92, "flop_power": 4.63}, "B200": {"busy_power"
 DEVICES_ALONE = {"host_power_fraction": 0, "pue": 1}
 
 
+DRAWN = ("device_power", "energy_per_token", "busy_share", "flop_share")
+
+
 class Drawn(NamedTuple):
     """Power and energy of a row by the law.
 
@@ -49,8 +52,7 @@ class Drawn(NamedTuple):
 def drawn(row: Row, milliseconds: float, **given: Any) -> Drawn:
     """What the law gives for a row of a language model, with an iteration of so many milliseconds."""
     found = IterationModel().solve(**asked(row), **DEVICES_ALONE, measured_iteration_time=f"{milliseconds} ms", **given)
-    names = ("device_power", "energy_per_token", "busy_share", "flop_share")
-    return Drawn(*(found.canonical(name) for name in names))
+    return Drawn(*(found.canonical(name) for name in DRAWN))
 
 
 def without(row: Row) -> dict[str, float]:
@@ -78,20 +80,32 @@ def of_device(whole: bool) -> list[Drawn]:
 
 @cache
 def by_our_clock(whole: bool) -> list[Drawn]:
-    """All rows by constants that were found without their model, and the clock of a closed loop of ours."""
-    return [drawn(row, our_clock(row), **without(row)) for row in rows("language", whole)]
+    """All rows by constants that were found without their model, and a closed loop of as many requests."""
+    model = ServingModel("chunked_estimate")
+    solved = (model.solve(**from_closed_loop(row), **DEVICES_ALONE, **without(row)) for row in rows("language", whole))
+    return [Drawn(*(found.canonical(name) for name in DRAWN)) for found in solved]
+
+
+class Apart(NamedTuple):
+    """Errors of watts and of joules per token."""
+
+    watts: list[float]
+    joules: list[float]
+
+
+def by_loops(device: str) -> Apart:
+    """Errors on all rows of a device by our clock."""
+    found = by_our_clock(True)
+    return Apart(
+        power_errors(found, True, lambda row: row["gpu_model"] == device),
+        energy_errors(found, True, lambda row: row["gpu_model"] == device),
+    )
 
 
 def by_iterations(device: str) -> list[float]:
     """Errors of watts on all rows of a device, by constants without the model and the clock of one iteration."""
     picked = [row for row in rows("language", whole=True) if row["gpu_model"] == device]
     return [drawn(row, 0, **without(row)).watts / watts(row) - 1 for row in picked]
-
-
-def our_clock(row: Row) -> float:
-    """Milliseconds for a token of every request in a closed loop of as many, by the stack of the engine."""
-    rate = ServingModel("chunked_estimate").solve(**from_closed_loop(row)).canonical("tokens_per_second")
-    return 1e3 * row["avg_batch_size"] / rate
 
 
 Picked = Callable[[Row], bool]
@@ -312,8 +326,8 @@ LEFT = (
     "same rows. Rows of 15 further models that its author held out had a median of 11.4%. "
 )
 CLOCKS = (
-    "Our clock is a closed loop of as many requests by `Stacks.vLLM_2026_Hopper` and `vLLM_2026_Blackwell`. Joules per "
-    "token are as good as the clock. "
+    'Our clock is `ServingModel("chunked_estimate").solve(concurrency=...)` by `Stacks.vLLM_2026_Hopper` and '
+    "`vLLM_2026_Blackwell`. Joules per token are as good as the clock. "
 )
 GROUPS: tuple[Group, ...] = (
     Group(
