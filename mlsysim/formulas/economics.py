@@ -83,12 +83,12 @@ emissions = Formula(
     example=Example({E_run: 129.6, grid_carbon: 0.4}, "51840 kg", derived="129600 * 0.4"),
 )
 
-bought = Formula(
+owned = Formula(
     C_hw,
     n_acc * price * (1 + f_infra) * T_run / T_life,
     title="Share of the purchase",
     source=BARROSO,
-    variant="bought",
+    variant="owned",
     assumes="Written off evenly; nothing is left at the end.",
     example=Example(
         {n_acc: 8, price: 30000, f_infra: 0.5, T_run: 365, T_life: 1460},
@@ -127,8 +127,8 @@ maintenance = Formula(
     ),
 )
 
-bought_total = Formula(
-    tco, C_hw + C_el + C_care, title="Total cost of what was bought", source=BARROSO, variant="bought",
+owned_total = Formula(
+    tco, C_hw + C_el + C_care, title="Total cost of what is owned", source=BARROSO, variant="owned",
     example=Example({C_hw: 90000, C_el: 12960, C_care: 2160}, "105120 USD", derived="90000 + 12960 + 2160"),
 )  # fmt: skip
 
@@ -226,8 +226,8 @@ generated_tokens = Formula(
 
 ENERGY = (power, energy, energy_per_token, emissions)
 SHARED = (*ENERGY, token_cost)
-BOUGHT = (bought, electricity, maintenance, bought_total)
+OWNED = (owned, electricity, maintenance, owned_total)
 RENTED = (rented, rented_total)
 TRAINING = (training_accelerators, training_duration, training_load, trained_tokens)
 SERVING = (request_cost, serving_accelerators, serving_load, answered_requests, generated_tokens)
-FORMULAS = SHARED + BOUGHT + RENTED + TRAINING + SERVING
+FORMULAS = SHARED + OWNED + RENTED + TRAINING + SERVING

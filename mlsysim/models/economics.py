@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from mlsysim.catalog import Accelerator, Fleet, Rent, TransformerWorkload
 from mlsysim.formulas import economics
@@ -20,140 +20,145 @@ from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Formula, Requirement, swapped
 from mlsysim.symbols.costs import n_out_run
 
-_RUN, _FLEET = DistributedModel(), ServingCapacityModel("prefill_aware")
-_PARTS = ("hardware_cost", "energy_cost", "maintenance_cost")
-#: Given tokens are some; a deployment may answer none.
-_SOME_TOKENS = (Requirement(n_out_run, n_out_run > 0, "must be above 0"),)
-
-
-#: What examples pay for an accelerator, and what they are given of one with load and tokens.
-_BOUGHT, _RENTED = {"price": 30000}, {"rental_price": 2}
-_LOADED = {"hardware": "H100", "accelerators": 8, "run_tokens": 1e12}
-
-
-def _chained(model: PerformanceModel, economy: tuple[Formula, ...], about: str) -> Variant:
-    """The formulas of a model with those of its cost behind them, as one system."""
-    formulas = swapped(model.system, (*economics.SHARED, *economy))
-    known = {formula.name for formula in formulas}
-    first = ("total_cost", *_PARTS, "cost_per_hour", "cost_per_token", "cost_per_input_token", "cost_per_output_token",
-             "cost_per_request", "accelerators", "duration", "average_power", "energy", "energy_per_token", "carbon",
-             "step_time", "mfu", "total_memory", "required_replicas", "estimated_p99_latency", "deployed_replicas",
-             "ttft_p99", "tpot_p99", "slo_attainment", "feasible")  # fmt: skip
-    return Variant(
-        formulas,
-        requirements=model.requirements,
-        defaults=model.defaults,
-        headline=tuple(name for name in first if name in known),
-        example={**model.example, **(_BOUGHT if set(economics.BOUGHT) <= set(economy) else _RENTED)},
-        about=about,
-    )
-
-
-#: Deployments, by the variant of the model that says how their engines work.
-_ENGINES = {
-    "deployment": (
-        "colocated",
-        "Replicas of several accelerators that prefill and decode by turns and hold what is promised",
-    ),
-    "disaggregated_deployment": (
-        "disaggregated",
-        "Pools of engines that either prefill or decode and hold what is promised",
-    ),
-    "chunked_deployment": (
-        "chunked",
-        "Replicas of several accelerators that prefill in chunks beside their decoding and hold what is promised, by a "
-        "Markov chain",
-    ),
-    "chunked_deployment_estimate": (
-        "chunked_estimate",
-        "Replicas of several accelerators that prefill in chunks beside their decoding and hold what is promised, in "
-        "closed form",
-    ),
+#: Ways to hold accelerators: the formulas of their bill, and what an example pays for one.
+TENURES = {
+    "owned": (economics.OWNED, {"price": 30000}),
+    "rented": (economics.RENTED, {"rental_price": 2}),
 }
 
 
-def _deployments() -> Iterator[tuple[str, Variant]]:
-    """Formulas of the costs of deployments on accelerators that were bought, and on rented ones."""
-    for name, (engine, about) in _ENGINES.items():
-        replicas = ServingModel(engine)
-        yield name, _chained(replicas, (economics.request_cost, *economics.BOUGHT), f"{about}; bought.")
-        yield f"rented_{name}", _chained(replicas, (economics.request_cost,), f"{about}; rented.")
+@dataclass(frozen=True)
+class Paid:
+    """Use of accelerators that is paid for: its formulas, those that lead to its bill, and the source of its errors.
+
+    Parameters
+    ----------
+    use : PerformanceModel or Variant
+        Formulas of the use itself, with their requirements, defaults and example.
+    about : str
+        Name of the use, for the book.
+    formulas : tuple of Formula
+        Formulas between those of the use and its bill.
+    basis : str
+        Measured output of the use whose error its costs take over.
+    sizes : tuple of str
+        Further outputs that take over that error.
+    measured : tuple of str
+        Outputs that keep an error of their own.
+    """
+
+    use: PerformanceModel | Variant
+    about: str
+    formulas: tuple[Formula, ...] = ()
+    basis: str = ""
+    sizes: tuple[str, ...] = ()
+    measured: tuple[str, ...] = ()
 
 
-#: What is as far off as the time of a run, or as what a fleet completes.
+def _deployment(engine: str, about: str) -> Paid:
+    measured = tuple(name for foundation in ServingModel.foundations for name in foundation.outputs)
+    return Paid(
+        ServingModel(engine), about, (economics.request_cost,), "deployed_replicas", ("accelerators",), measured
+    )
+
+
+_LOADED = Variant(
+    (),
+    # Given tokens are some; a deployment may answer none.
+    requirements=(Requirement(n_out_run, n_out_run > 0, "must be above 0"),),
+    example={"hardware": "H100", "accelerators": 8, "run_tokens": 1e12},
+)
+
+#: Uses that are paid for, by the name that follows the tenure in that of a variant.
+PAID = {
+    "training": Paid(
+        DistributedModel(), "A distributed training run", (), "training_time", ("duration",), (*TIMED, *MEMORY)
+    ),
+    "serving": Paid(
+        ServingCapacityModel("prefill_aware"),
+        "Replicas of one accelerator each that meet a latency target",
+        economics.SERVING,
+        "qps_capacity",
+        ("accelerators", "required_replicas"),
+        ("estimated_p99_latency",),
+    ),
+    "deployment": _deployment(
+        "colocated", "Replicas of several accelerators that prefill and decode by turns and meet latency targets"
+    ),
+    "disaggregated_deployment": _deployment(
+        "disaggregated", "Pools of engines that either prefill or decode and meet latency targets"
+    ),
+    "chunked_deployment": _deployment(
+        "chunked",
+        "Replicas of several accelerators that prefill in chunks beside their decoding and meet latency targets, by a "
+        "Markov chain",
+    ),
+    "chunked_deployment_estimate": _deployment(
+        "chunked_estimate",
+        "Replicas of several accelerators that prefill in chunks beside their decoding and meet latency targets, in "
+        "closed form",
+    ),
+    "fleet": Paid(_LOADED, "Accelerators with load and tokens given"),
+}
+_USES = tuple(dict.fromkeys(type(paid.use) for paid in PAID.values() if isinstance(paid.use, PerformanceModel)))
+
 _COSTS = ("total_cost", "hardware_cost", "cost_per_hour", "cost_per_token", "cost_per_input_token",
           "cost_per_output_token", "cost_per_request")  # fmt: skip
+_HEADLINE = ("total_cost", "hardware_cost", "energy_cost", "maintenance_cost", "cost_per_hour", "cost_per_token",
+             "cost_per_input_token", "cost_per_output_token", "cost_per_request", "accelerators", "duration",
+             "average_power", "energy", "energy_per_token", "carbon", "step_time", "mfu", "total_memory",
+             "required_replicas", "estimated_p99_latency", "deployed_replicas", "ttft_p99", "tpot_p99",
+             "slo_attainment", "feasible")  # fmt: skip
+
+
+def _billed(paid: Paid, tenure: str) -> Variant:
+    """The formulas of a use with those of its bill behind them, as one system."""
+    bill, price = TENURES[tenure]
+    formulas = swapped(paid.use.formulas, (*economics.SHARED, *paid.formulas, *bill))
+    known = {formula.name for formula in formulas}
+    return Variant(
+        formulas,
+        requirements=paid.use.requirements,
+        defaults=paid.use.defaults,
+        headline=tuple(name for name in _HEADLINE if name in known),
+        example={**paid.use.example, **price},
+        about=f"{paid.about}; {tenure}.",
+    )
 
 
 def _foundations() -> Iterator[Foundation]:
     """The models that costs follow from."""
-    step = {name: name for name in (*TIMED, *MEMORY)}
-    costs = dict.fromkeys(("duration", *_COSTS), "training_time")
-    yield Foundation(DistributedModel, _RUN.variant, {**step, **costs}, ("training", "rented_training"))
-    fleet = dict.fromkeys((*_COSTS, "accelerators", "required_replicas"), "qps_capacity")
-    p99 = {"estimated_p99_latency": "estimated_p99_latency"}
-    yield Foundation(ServingCapacityModel, _FLEET.variant, {**fleet, **p99}, ("serving", "rented_serving"))
-    for name, (engine, _) in _ENGINES.items():
-        outputs = {each: each for foundation in ServingModel.foundations for each in foundation.outputs}
-        outputs |= dict.fromkeys((*_COSTS, "accelerators"), "deployed_replicas")
-        yield Foundation(ServingModel, engine, outputs, (name, f"rented_{name}"))
+    for name, paid in PAID.items():
+        if isinstance(paid.use, PerformanceModel):
+            outputs = {each: each for each in paid.measured} | dict.fromkeys((*_COSTS, *paid.sizes), paid.basis)
+            variants = tuple(f"{tenure}_{name}" for tenure in TENURES)
+            yield Foundation(type(paid.use), paid.use.variant, outputs, variants)
 
 
 def _given(slot: str) -> tuple[str, ...]:
-    """Inputs that an entry gives to any of these models."""
-    return tuple(dict.fromkeys(name for model in (_RUN, _FLEET, ServingModel) for name in model.slots[slot].provides))
+    """Inputs that an entry gives to any of these uses."""
+    return tuple(dict.fromkeys(name for use in _USES if slot in use.slots for name in use.slots[slot].provides))
 
 
 class EconomicsModel(PerformanceModel):
     """What does a training run or a serving fleet cost?
 
-    Energy, carbon and dollars of a training run or a serving fleet, from its formulas to its price.
+    Energy, carbon and dollars of a training run or a serving fleet, from its formulas to its price. A variant names
+    the tenure of the accelerators, ``owned`` or ``rented``, and what is paid for.
     """
 
     command = "cost"
     example = {"variant": "rented_training", **DistributedModel.example, "rental_price": 2}
     answer = "total_cost"
     foundations = tuple(_foundations())
-    variants = {
-        "training": _chained(_RUN, economics.BOUGHT, "A distributed training run on accelerators that were bought."),
-        "rented_training": _chained(_RUN, economics.RENTED, "A distributed training run on rented accelerators."),
-        "serving": _chained(
-            _FLEET,
-            economics.SERVING + economics.BOUGHT,
-            "Replicas that hold a latency target, one accelerator each, bought.",
-        ),
-        "rented_serving": _chained(
-            _FLEET,
-            economics.SERVING + economics.RENTED,
-            "Replicas that hold a latency target, one rented accelerator each.",
-        ),
-        **dict(_deployments()),
-        "fleet": Variant(
-            economics.SHARED + economics.BOUGHT,
-            requirements=_SOME_TOKENS,
-            headline=("total_cost", *_PARTS, "cost_per_token", "average_power", "energy", "energy_per_token", "carbon"),
-            example={**_LOADED, **_BOUGHT},
-            about="Accelerators that were bought, with load and tokens given.",
-        ),
-        "rented_fleet": Variant(
-            economics.SHARED + economics.RENTED,
-            requirements=_SOME_TOKENS,
-            headline=("total_cost", "cost_per_token", "average_power", "energy", "energy_per_token", "carbon"),
-            example={**_LOADED, **_RENTED},
-            about="Rented accelerators, with load and tokens given.",
-        ),
-    }
+    variants = {f"{tenure}_{name}": _billed(paid, tenure) for name, paid in PAID.items() for tenure in TENURES}
     uncrossed = UNCROSSED
     follows = DistributedModel.follows
     caveats = LAWS
     slots = {
-        "model": Slot(
-            TransformerWorkload,
-            _given("model"),
-            counted=COUNTED_SERVED,
-        ),
-        "hardware": Slot(Accelerator, (*_RUN.slots["hardware"].provides, "tdp", "price")),
-        "fleet": Slot(Fleet, (*_RUN.slots["fleet"].provides, "tdp", "price", "accelerators")),
+        "model": Slot(TransformerWorkload, _given("model"), counted=COUNTED_SERVED),
+        "hardware": Slot(Accelerator, (*DistributedModel.slots["hardware"].provides, "tdp", "price")),
+        "fleet": Slot(Fleet, (*DistributedModel.slots["fleet"].provides, "tdp", "price", "accelerators")),
         "fabric": replace(ServingModel.slots["fabric"], asks=("isl",)),
         "rent": Slot(Rent, ("rental_price",), strict=True),
         "traffic": replace(ServingModel.slots["traffic"], strict=True, asks=("isl",)),
@@ -172,7 +177,7 @@ class EconomicsModel(PerformanceModel):
         "amortization",
     )
     keywords = {
-        **dict.fromkeys((*DistributedModel.keywords, *ServingCapacityModel.keywords, *ServingModel.keywords), ...),
+        **dict.fromkeys((name for use in _USES for name in use.keywords), ...),
         "accelerators": ...,
         "duration": 365,
         "busy_share": 1.0,
