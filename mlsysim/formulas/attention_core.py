@@ -15,10 +15,10 @@ from mlsysim.formulas.mixers import WIDE
 from mlsysim.symbolic import Example, Formula, Source, label, token, when
 from mlsysim.symbols.activations import attention_kernel
 from mlsysim.symbols.batching import attention_flops
-from mlsysim.symbols.hardware import X_exp, n_cc
+from mlsysim.symbols.hardware import X_exp, f_clk, n_cc, n_exp
 from mlsysim.symbols.iteration import F_16
 from mlsysim.symbols.mixers import a_r, d_h, w_pair
-from mlsysim.symbols.roofline import t_ab, t_af
+from mlsysim.symbols.roofline import S_mp, t_ab, t_af
 from mlsysim.symbols.step import (
     attention_mask,
     eta_b,
@@ -36,6 +36,7 @@ from mlsysim.symbols.training import b, t
 from mlsysim.symbols.workload import L, s
 
 FIGURES = Source("shah2024", "figures 5 and 6")
+RATES = Source("shah2024", "section 3.1")
 ON_H200 = "Attention of FlashAttention 2 and cuDNN on H200, on which nothing was fitted: docs/validation.md."
 #: Generations of NVIDIA: products by groups of warps, and with a memory of their own.
 HOPPER, BLACKWELL = And(n_cc >= 9, n_cc < 10), And(n_cc >= 10, n_cc < 12)
@@ -133,6 +134,15 @@ backward_exponentials = _table(
 )
 
 
+exponential_rate = Formula(
+    X_exp,
+    n_exp * S_mp * f_clk,
+    title="Exponentials of one accelerator",
+    source=RATES,
+    example=Example({n_exp: 16, S_mp: 132, f_clk: 1.83}, "3.9 THz", RATES),
+)
+
+
 def _core(share: Any, products: Any, exponentials: Any) -> Any:
     return when(X_exp > 0, (products * w_pair / (share * F_16) + exponentials * n_sc / X_exp) * r_s)
 
@@ -211,6 +221,7 @@ KERNEL = (
     backward_share,
     forward_exponentials,
     backward_exponentials,
+    exponential_rate,
     forward_core,
     backward_core,
 )

@@ -98,9 +98,7 @@ tau_l = variable(
 C_it = variable(
     "iteration_budget", r"C_{\mathrm{it}}", "token", "Tokens that full iterations take, mean.", nonnegative()
 )
-b_z = variable(
-    "burst_prompts", r"b_{\circ}", "count", "Prompts of an iteration at the start of a run.", nonnegative()
-)
+b_z = variable("burst_prompts", r"b_{\circ}", "count", "Prompts of an iteration at the start of a run.", nonnegative())
 tau_miss = variable(
     "missed_iteration",
     r"\tau_{\mathrm{miss}}",
