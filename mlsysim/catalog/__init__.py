@@ -14,6 +14,7 @@ from mlsysim.catalog.entries import (
     memory_as_typed,
     which_memory,
 )
+from mlsysim.catalog.failures import Failures, Storage
 from mlsysim.catalog.loader import Catalog, Group, builtin, load_catalog, stacks_of
 from mlsysim.catalog.recipes import Recipe
 from mlsysim.catalog.stacks import Engine, Stack
@@ -27,6 +28,7 @@ __all__ = [
     "Engine",
     "Entry",
     "Fabric",
+    "Failures",
     "Fleet",
     "Group",
     "MemoryDesign",
@@ -37,6 +39,7 @@ __all__ = [
     "Sourced",
     "SparseTransformerWorkload",
     "Stack",
+    "Storage",
     "Trace",
     "Traffic",
     "TransformerWorkload",

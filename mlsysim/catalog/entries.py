@@ -394,6 +394,8 @@ class Accelerator(WithMemory):
         Devices that have a link of their own to each other, this one among them; 0 where switches join them.
     torus_axes : Value, optional
         Axes of the torus that its links make, two for each; 0 where they make none.
+    host_copy_bandwidth : Value, optional
+        To the memory of its host, one direction.
     tdp, price : Value, optional
         Power and price.
     """
@@ -414,6 +416,7 @@ class Accelerator(WithMemory):
     switch_reduces: Count | None = None
     direct_mesh: Count | None = None
     torus_axes: Count | None = None
+    host_copy_bandwidth: BytesPerSecond | None = None
     tdp: Watts | None = None
     price: Dollars | None = None
 
@@ -958,6 +961,7 @@ OF_ACCELERATOR = (
     "switch_reduces",
     "direct_mesh",
     "torus_axes",
+    "host_copy_bandwidth",
     "tdp",
     "price",
 )

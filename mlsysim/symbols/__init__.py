@@ -36,6 +36,7 @@ from mlsysim.symbols import (
     lora,
     closed_loops,
     offload,
+    runs,
 )
 
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "prefix_cache",
     "roofline",
     "routing",
+    "runs",
     "serving",
     "sources",
     "step",

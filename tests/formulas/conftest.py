@@ -57,7 +57,11 @@ def draw_one(variable: Variable, rng: random.Random) -> float:
 
 
 #: Zero is in the domain, where a memory or an expert holds nothing; what follows from it has tests of its own.
-DIVISORS = {"per_replica_qps_capacity", "tokens_per_second", "mean_rank_factor"}
+DIVISORS = {
+    "per_replica_qps_capacity", "tokens_per_second", "mean_rank_factor", "mttf", "save_period", "memory_save_period",
+    "save_price", "memory_save_stall", "saves_per_failure", "running_share", "elastic_capacity", "kept_share",
+    "expected_failures", "published_failure_rate",
+}  # fmt: skip
 
 #: What a deployment is often asked without, and loads, of which most lie below one.
 WITHOUT = (
@@ -66,8 +70,8 @@ WITHOUT = (
     "remote_kv_share", "expert_efficiency", "weight_only_expert_efficiency", "num_rounds", "poll_interval",
     "batch_wait", "frontend_wait", "prompts_together", "whole_prompts",
 )  # fmt: skip
-#: Zero where nobody waits for a slot.
-FREE = ("slot_wait_probability", "prompt_slot_wait_probability")
+#: Zero where nobody waits for a slot, and where no copy survives.
+FREE = ("slot_wait_probability", "prompt_slot_wait_probability", "copy_survival")
 #: What only answers with a decode step have.
 ANSWERED = {"answer_steps", "first_stall", "short_answer_variance"}
 #: One where lengths are alike.
@@ -191,6 +195,10 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         point["fleet_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
     if {"ep_size", "accelerators_per_node"} <= names and point["ep_size"] > point["accelerators_per_node"]:
         point["ep_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
+    if point.get("measured_nodes") == 0:
+        point |= dict.fromkeys({"failure_size_exponent"} & names, 0.0)
+    if {"shrunk_replicas", "elastic_replicas"} <= names:
+        point["shrunk_replicas"] = min(point["shrunk_replicas"], point["elastic_replicas"] - 1)
     if "compute_capability" in point:
         # Laws step where a generation begins; half of the values lie within one, where slopes can be compared.
         point["compute_capability"] = rng.choice([0.0, 8.0, 8.9, 9.0, 10.0, 10.3, 12.1])

@@ -233,6 +233,7 @@ FAMILIES = (
     "lora",
     "closed_loops",
     "offload",
+    "runs",
 )
 ORDER = """
 import importlib, sys
