@@ -38,6 +38,7 @@ from mlsysim.symbols.costs import (
     u_busy,
 )
 from mlsysim.symbols.hardware import n_fleet
+from mlsysim.symbols.runs import C_90, W_90, C_run, W_run
 from mlsysim.symbols.serving import c_req, n_out, qps, utilization
 from mlsysim.symbols.step import T_mean, T_step, T_train, n_train
 
@@ -224,10 +225,32 @@ generated_tokens = Formula(
     example=Example({n_req_run: 1728000, n_out: 64}, "110592000 token", derived="1728000 * 64"),
 )
 
+run_cost = Formula(
+    C_run,
+    tco,
+    title="Cost of a run that fails",
+    source=BARROSO,
+    variant="bill",
+    example=Example({tco: 44768026}, "44768026 USD", derived="44768026"),
+)
+
+run_cost_p90 = Formula(
+    C_90,
+    C_run * W_90 / W_run,
+    title="Cost that nine runs of ten keep",
+    source=BARROSO,
+    variant="bill",
+    assumes="In proportion to its wall time, as rent, shares of a purchase and energy are.",
+    example=Example(
+        {C_run: 44768026, W_90: 57.316, W_run: 56.925}, "45075524 USD", derived="44768026 * 57.316 / 56.925"
+    ),
+)
+
 ENERGY = (power, energy, energy_per_token, emissions)
 SHARED = (*ENERGY, token_cost)
 OWNED = (owned, electricity, maintenance, owned_total)
 RENTED = (rented, rented_total)
 TRAINING = (training_accelerators, training_duration, training_load, trained_tokens)
 SERVING = (request_cost, serving_accelerators, serving_load, answered_requests, generated_tokens)
-FORMULAS = SHARED + OWNED + RENTED + TRAINING + SERVING
+RUN = (run_cost, run_cost_p90)
+FORMULAS = SHARED + OWNED + RENTED + TRAINING + SERVING + RUN

@@ -13,6 +13,7 @@ from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.distributed import LAWS, MEMORY, TIMED, DistributedModel
 from mlsysim.models.recipe import RECIPE
+from mlsysim.models.run import RunModel
 from mlsysim.models.serving import ServingModel
 from mlsysim.models.serving_capacity import ServingCapacityModel
 from mlsysim.models.shape import COUNTED_SERVED, UNCROSSED
@@ -25,6 +26,7 @@ TENURES = {
     "owned": (economics.OWNED, {"price": 30000}),
     "rented": (economics.RENTED, {"rental_price": 2}),
 }
+_PRICES = {name for _, price in TENURES.values() for name in price}
 
 
 @dataclass(frozen=True)
@@ -55,11 +57,14 @@ class Paid:
     measured: tuple[str, ...] = ()
 
 
+def _measured(use: type[PerformanceModel]) -> tuple[str, ...]:
+    """Outputs of a use that take over the error of another model."""
+    return tuple(name for foundation in use.foundations for name in foundation.outputs)
+
+
 def _deployment(engine: str, about: str) -> Paid:
-    measured = tuple(name for foundation in ServingModel.foundations for name in foundation.outputs)
-    return Paid(
-        ServingModel(engine), about, (economics.request_cost,), "deployed_replicas", ("accelerators",), measured
-    )
+    sizes, measured = ("accelerators",), _measured(ServingModel)
+    return Paid(ServingModel(engine), about, (economics.request_cost,), "deployed_replicas", sizes, measured)
 
 
 _LOADED = Variant(
@@ -98,6 +103,14 @@ PAID = {
         "Replicas of several accelerators that prefill in chunks beside their decoding and meet latency targets, in "
         "closed form",
     ),
+    "run": Paid(
+        RunModel(),
+        "A distributed training run whose devices fail, with its spare nodes",
+        economics.RUN,
+        "run_time",
+        ("duration", "run_cost", "run_cost_p90", "failure_cost"),
+        _measured(RunModel),
+    ),
     "fleet": Paid(_LOADED, "Accelerators with load and tokens given"),
 }
 _USES = tuple(dict.fromkeys(type(paid.use) for paid in PAID.values() if isinstance(paid.use, PerformanceModel)))
@@ -105,10 +118,11 @@ _USES = tuple(dict.fromkeys(type(paid.use) for paid in PAID.values() if isinstan
 _COSTS = ("total_cost", "hardware_cost", "cost_per_hour", "cost_per_token", "cost_per_input_token",
           "cost_per_output_token", "cost_per_request")  # fmt: skip
 _HEADLINE = ("total_cost", "hardware_cost", "energy_cost", "maintenance_cost", "cost_per_hour", "cost_per_token",
-             "cost_per_input_token", "cost_per_output_token", "cost_per_request", "accelerators", "duration",
-             "average_power", "energy", "energy_per_token", "carbon", "step_time", "mfu", "total_memory",
-             "required_replicas", "estimated_p99_latency", "deployed_replicas", "ttft_p99", "tpot_p99",
-             "slo_attainment", "feasible")  # fmt: skip
+             "cost_per_input_token", "cost_per_output_token", "cost_per_request", "run_cost_p90", "failure_cost",
+             "accelerators", "duration", "run_time_p90", "run_goodput", "ettr", "average_power", "energy",
+             "energy_per_token", "carbon", "step_time", "mfu", "total_memory", "required_replicas",
+             "estimated_p99_latency", "deployed_replicas", "ttft_p99", "tpot_p99", "slo_attainment",
+             "feasible")  # fmt: skip
 
 
 def _billed(paid: Paid, tenure: str) -> Variant:
@@ -116,12 +130,13 @@ def _billed(paid: Paid, tenure: str) -> Variant:
     bill, price = TENURES[tenure]
     formulas = swapped(paid.use.formulas, (*economics.SHARED, *paid.formulas, *bill))
     known = {formula.name for formula in formulas}
+    asked = {name: value for name, value in paid.use.example.items() if name not in _PRICES}
     return Variant(
         formulas,
         requirements=paid.use.requirements,
         defaults=paid.use.defaults,
         headline=tuple(name for name in _HEADLINE if name in known),
-        example={**paid.use.example, **price},
+        example={**asked, **price},
         about=f"{paid.about}; {tenure}.",
     )
 
@@ -157,10 +172,11 @@ class EconomicsModel(PerformanceModel):
     caveats = LAWS
     slots = {
         "model": Slot(TransformerWorkload, _given("model"), counted=COUNTED_SERVED),
-        "hardware": Slot(Accelerator, (*DistributedModel.slots["hardware"].provides, "tdp", "price")),
-        "fleet": Slot(Fleet, (*DistributedModel.slots["fleet"].provides, "tdp", "price", "accelerators")),
+        "hardware": Slot(Accelerator, (*RunModel.slots["hardware"].provides, "tdp", "price")),
+        "fleet": Slot(Fleet, (*RunModel.slots["fleet"].provides, "tdp", "price", "accelerators")),
         "fabric": replace(ServingModel.slots["fabric"], asks=("isl",)),
         "rent": Slot(Rent, ("rental_price",), strict=True),
+        **{name: RunModel.slots[name] for name in ("failures", "storage")},
         "traffic": replace(ServingModel.slots["traffic"], strict=True, asks=("isl",)),
         "stack": stack_slot(_given("stack")),
         **RECIPE,

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from mlsysim import DistributedModel, EconomicsModel, ServingCapacityModel, ServingModel
+from mlsysim import DistributedModel, EconomicsModel, RunModel, ServingCapacityModel, ServingModel
 from mlsysim.bounds import Search
 from mlsysim.errors import InputError, MissingInputError, UnknownNameError
 from mlsysim.study import search
@@ -63,6 +63,31 @@ def test_a_training_run_is_one_system():
         "Time to train",
     ):
         assert line in text
+
+
+def test_a_run_that_fails_is_paid_for_with_its_spares():
+    asked = {**RUN, "placement_time": 60, "storage_bandwidth": "100 GB/s", "spare_nodes": 1}
+    run, found = RunModel().solve(**asked, rental_price=2), EconomicsModel("rented_run").solve(**asked, rental_price=2)
+    for name in ("run_time", "run_cost", "run_cost_p90", "failure_cost", "accelerators", "busy_share"):
+        assert found.canonical(name) == pytest.approx(run.canonical(name), rel=1e-12)
+    assert found.canonical("total_cost") == found.canonical("run_cost")
+    days = found.canonical("run_time") / 86400
+    owned = EconomicsModel("owned_run").solve(**asked, price=30_000)
+    purchase = (8 + 8) * 30_000 * 1.5
+    assert owned.canonical("hardware_cost") == pytest.approx(purchase * days / 1460, rel=1e-12)
+    parts = sum(owned.canonical(f"{part}_cost") for part in ("hardware", "energy", "maintenance"))
+    assert owned.canonical("run_cost") == owned.canonical("total_cost") == pytest.approx(parts, rel=1e-12)
+    late = owned.canonical("run_time_p90") / owned.canonical("run_time")
+    assert owned.canonical("run_cost_p90") == pytest.approx(parts * late, rel=1e-12)
+
+
+def test_a_run_without_failures_costs_what_its_training_does():
+    calm = {"node_failure_rate": 0, "planned_rate": 0, "placement_time": 60, "storage_bandwidth": "1e9 GB/s"}
+    calm |= {"save_barrier": 0, "host_copy_bandwidth": "1e9 GB/s"}
+    for tenure, price in (("owned", {"price": 30_000}), ("rented", {"rental_price": 2})):
+        run = EconomicsModel(f"{tenure}_run").solve(**RUN, **calm, **price)
+        alone = EconomicsModel(f"{tenure}_training").solve(**RUN, **price)
+        assert run.canonical("total_cost") == pytest.approx(alone.canonical("total_cost"), rel=1e-6)
 
 
 def test_a_serving_fleet_is_one_system():

@@ -3,6 +3,7 @@
 TRAINING = {"model": "Mixtral_8x7B", "hardware": "H100", "batch_size": 64, "precision": "bf16"}
 LAYOUT = {"tp_size": 2, "pp_size": 2, "gradient_accumulation_steps": 4, "interleaved_stages": 2}
 NETWORK = {"fabric_bandwidth": "50 GB/s", "fabric_latency": "10 us", "fleet_size": 16}
+SAVED = {"placement_time": 60, "storage_bandwidth": "100 GB/s", "spare_nodes": 1}
 SERVING = {"model": "Llama3_8B", "hardware": "H100", "qps": 20, "target_p99_latency_ms": 4000, "max_batch_size": 16}
 ROUTING = {"model": "DeepSeek_V3", "fleet": "Research_256", "batch_size": 64, "ep_size": 8}
 ENGINE = {"model": "Mixtral_8x7B", "hardware": "H100", "tp_size": 2, "seq_len": 1024}
@@ -70,6 +71,8 @@ POINTS = {
     ("EconomicsModel", "rented_chunked_deployment"): {**DEPLOYED, **PROMISED, **RENTAL},
     ("EconomicsModel", "owned_chunked_deployment_estimate"): {**DEPLOYED, **PROMISED, **PRICE},
     ("EconomicsModel", "rented_chunked_deployment_estimate"): {**DEPLOYED, **PROMISED, **RENTAL},
+    ("EconomicsModel", "owned_run"): {**TRAINING, **LAYOUT, **NETWORK, **SAVED, **PRICE},
+    ("EconomicsModel", "rented_run"): {**TRAINING, **LAYOUT, **NETWORK, **SAVED, **RENTAL},
     ("EconomicsModel", "owned_fleet"): {"hardware": "H100", **FLEET, **PRICE},
     ("EconomicsModel", "rented_fleet"): {"hardware": "H100", **FLEET, **RENTAL},
     ("MemoryExpansionModel", "by_policy"): STUDY,

@@ -39,6 +39,8 @@ PASS = ("tp_size", "decode_requests", "context_tokens", "prompts", "seq_len", "o
 MONEY = ("pue", "grid_carbon", "idle_power_fraction")
 STUDY = {"model": "DeepSpeedMoE_24B_MoE_128", "design": "GH200"}
 TIERED = {**{name: value for name, value in DENSE.items() if name != "hardware"}, **NETWORK, "design": "GH200"}
+SAVED = {"placement_time": 60, "storage_bandwidth": "100 GB/s"}
+SAVES = ("save_interval", "spare_nodes", "storage_bandwidth")
 PHASES = ("batch_size", "seq_len", "tp_size", "ep_size", "design", "prefetch_fraction", "efficiency", "precision")
 SHARES = ("weights_offload", "checkpoints_offload", "gradients_offload", "optimizer_offload")
 PRODUCT = {"hardware": "H100", "product_rows": 512, "product_columns": 4096, "product_inner": 4096}
@@ -64,7 +66,10 @@ FAMILIES = (
     ("DistributedModel", "per_operator", {**DENSE, **NETWORK, "fleet_size": 8}, STEP),
     ("EconomicsModel", "owned_training", {**DENSE, **NETWORK, **PRICE}, (*STEP, *MONEY)),
     ("EconomicsModel", "rented_training", {**TRAINING, **NETWORK, **RENTAL}, (*STEP, *MONEY)),
-    ("EconomicsModel", "owned_fleet", {**FLEET, **PRICE}, ("accelerators", "busy_share", "duration", *MONEY, "hardware")),
+    ("EconomicsModel", "owned_run", {**DENSE, **NETWORK, **SAVED, **PRICE}, (*STEP, *SAVES, *MONEY)),
+    ("EconomicsModel", "rented_run", {**TRAINING, **NETWORK, **SAVED, **RENTAL}, (*STEP, *SAVES, *MONEY)),
+    ("EconomicsModel", "owned_fleet", {**FLEET, **PRICE},
+     ("accelerators", "busy_share", "duration", *MONEY, "hardware")),
     ("EconomicsModel", "rented_fleet", {**FLEET, **RENTAL}, ("accelerators", "busy_share", "duration", *MONEY)),
     ("ServingCapacityModel", "first_order", SERVING, QUEUE),
     ("ServingCapacityModel", "prefill_aware", SERVING, (*QUEUE, "service_time_cv")),
