@@ -99,6 +99,9 @@ Milliseconds = Annotated[Value, _in("ms")]
 Share = Annotated[Value | dict[str, Value], pydantic.BeforeValidator(_by_format)]
 EnergyPerOperation = Annotated[Value, _in("pJ/FLOP")]
 Watts = Annotated[Value, _in("W")]
+Kilograms = Annotated[Value, _in("kg")]
+CarbonPerEnergy = Annotated[Value, _in("kg/kWh")]
+WaterPerEnergy = Annotated[Value, _in("L/kWh")]
 Hertz = Annotated[Value, _in("GHz")]
 Dollars = Annotated[Value, _in("USD")]
 DollarsPerByte = Annotated[Value, _in("USD/GB")]
@@ -398,6 +401,12 @@ class Accelerator(WithMemory):
         To the memory of its host, one direction.
     tdp, price : Value, optional
         Power and price.
+    idle_power_fraction, busy_power, flop_power : Value, optional
+        Its own constants of the law of power, where it was measured; those of its stack where left out.
+    host_power_fraction : Value, optional
+        Mean power of hosts, network and fans beside it, over its own.
+    embodied_device, embodied_host : Value, optional
+        Carbon dioxide of its manufacture, and of its share of a host.
     """
 
     what: ClassVar[str] = "hardware"
@@ -419,6 +428,12 @@ class Accelerator(WithMemory):
     host_copy_bandwidth: BytesPerSecond | None = None
     tdp: Watts | None = None
     price: Dollars | None = None
+    idle_power_fraction: Count | None = None
+    busy_power: Count | None = None
+    flop_power: Count | None = None
+    host_power_fraction: Count | None = None
+    embodied_device: Kilograms | None = None
+    embodied_host: Kilograms | None = None
 
     @property
     def device(self) -> Accelerator:
@@ -964,7 +979,29 @@ OF_ACCELERATOR = (
     "host_copy_bandwidth",
     "tdp",
     "price",
+    "idle_power_fraction",
+    "busy_power",
+    "flop_power",
+    "embodied_device",
+    "embodied_host",
 )
+
+
+class Grid(Entry):
+    """Electricity of a place over a year, on average and not at the margin.
+
+    Parameters
+    ----------
+    grid_carbon : Value
+        Carbon dioxide equivalent per energy; its note says whether of the whole life cycle or of stacks alone.
+    grid_water : Value, optional
+        Water that power plants evaporate per energy.
+    """
+
+    what: ClassVar[str] = "grid"
+
+    grid_carbon: CarbonPerEnergy
+    grid_water: WaterPerEnergy | None = None
 
 
 class Rent(Entry):
@@ -1114,8 +1151,13 @@ class Node(Entry):
     power: Watts | None = None
 
     def value_of(self, name: str, precision: str) -> Value | None:
-        """See :meth:`Entry.value_of`; a node has the links of its accelerators, and a host that draws power."""
-        tdp = self.accelerator.tdp
+        """See :meth:`Entry.value_of`; a node has the links of its accelerators, and a host that draws power.
+
+        What hosts were measured to draw comes before the most that the server may.
+        """
+        tdp, measured = self.accelerator.tdp, self.accelerator.host_power_fraction
+        if name == "host_power_fraction" and measured is not None:
+            return measured
         if name == "host_power_fraction" and self.power is not None and tdp is not None:
             beside = self.power.canonical / (self.accelerators_per_node.value * tdp.canonical) - 1
             return Value.of(beside, source=f"{self.name}: its power over that of its accelerators, less one")

@@ -18,6 +18,7 @@ from mlsysim.catalog.entries import (
     Entry,
     Fabric,
     Fleet,
+    Grid,
     MemoryDesign,
     MemoryKind,
     Node,
@@ -183,7 +184,7 @@ class Catalog:
 
     @property
     def Systems(self) -> Group:  # noqa: N802
-        """Nodes, fabrics, fleets, memory designs, kinds of memory, rents, engines, traffic, failures and storages."""
+        """Nodes, fabrics, fleets, designs and kinds of memory, rents, grids, engines, traffic, failures, storages."""
         return Group(self, "Systems")
 
     @property
@@ -208,7 +209,7 @@ class Catalog:
         ----------
         what : str
             Kind of entry wanted: ``hardware``, ``model``, ``fleet``, ``node``, ``fabric``, ``design``,
-            ``memory``, ``rent``, ``engine``, ``traffic``, ``failures``, ``storage``, ``stack`` or ``recipe``.
+            ``memory``, ``rent``, ``grid``, ``engine``, ``traffic``, ``failures``, ``storage``, ``stack`` or ``recipe``.
         name : str
             ``"H100"``, ``"Cloud.H100"`` or ``"Hardware.Cloud.H100"``; of a model also a Hugging Face ``config.json`` or
             the folder that holds it, of traffic also a CSV or JSONL file of a trace.
@@ -440,6 +441,7 @@ def _class_of(path: str) -> type[Entry]:
         "Designs": MemoryDesign,
         "Memories": MemoryKind,
         "Rents": Rent,
+        "Grids": Grid,
         "Engines": Engine,
         "Traffic": Traffic,
         "Failures": Failures,

@@ -61,6 +61,7 @@ TOPICS = (
     "fsdp",
     "unsplit_experts",
     "break_even",
+    "energy",
     "economics",
     "failure_rates",
     "run_saves",

@@ -1,7 +1,7 @@
 """Economics
 
-What a training run or a serving fleet costs: energy by load, carbon by the grid, a share of the purchase or
-a rent, maintenance. Prices are inputs; none is assumed where the catalog has none.
+What a training run or a serving fleet costs: a share of the purchase or a rent, electricity, maintenance. Prices are
+inputs; none is assumed where the catalog has none.
 """
 
 from __future__ import annotations
@@ -14,27 +14,19 @@ from mlsysim.symbols.costs import (
     C_el,
     C_hw,
     E_run,
-    P_avg,
     T_life,
     T_run,
     c_req_run,
     c_tok,
-    carbon,
-    e_tok,
     f_care,
-    f_host,
-    f_idle,
     f_infra,
-    grid_carbon,
     grid_price,
     n_acc,
     n_out_run,
     n_req_run,
     price,
-    pue,
     rate,
     tco,
-    tdp,
     u_busy,
 )
 from mlsysim.symbols.hardware import n_fleet
@@ -45,44 +37,6 @@ from mlsysim.symbols.step import T_mean, T_step, T_train, n_train
 BARROSO = Source("barroso2018", "chapter 6")
 POWER = Source("barroso2018", "chapter 5")
 RENT = Source("deepseek2025", "day 6: a day on 226.75 nodes of eight")
-
-power = Formula(
-    P_avg,
-    n_acc * tdp * (f_idle + (1 - f_idle) * u_busy),
-    title="Mean power",
-    source=POWER,
-    assumes="Power grows in proportion to the load, from that of an idle accelerator.",
-    example=Example(
-        {n_acc: 8, tdp: 700, f_idle: 0.3, u_busy: 0.5}, "3.640 kW", derived="8 * 700 * (0.3 + 0.7 * 0.5) / 1000"
-    ),
-)
-
-energy = Formula(
-    E_run,
-    P_avg * (1 + f_host) * T_run * pue,
-    title="Energy from the grid",
-    source=POWER,
-    assumes="Hosts and network draw a share of what the accelerators draw; none unless it is given.",
-    example=Example(
-        {P_avg: 100, f_host: 0.5, T_run: 30, pue: 1.2}, "129.6 MWh", derived="100 * (1 + 0.5) * (30 * 24) * 1.2 / 1000"
-    ),
-)
-
-energy_per_token = Formula(
-    e_tok,
-    when(n_out_run > 0, E_run / n_out_run, oo),
-    title="Energy of a token",
-    source=POWER,
-    example=Example({E_run: 129.6, n_out_run: 1e12}, "0.46656 J/token", derived="129.6e6 * 3600 / 1e12"),
-)
-
-emissions = Formula(
-    carbon,
-    E_run * grid_carbon,
-    title="Carbon dioxide",
-    source=POWER,
-    example=Example({E_run: 129.6, grid_carbon: 0.4}, "51840 kg", derived="129600 * 0.4"),
-)
 
 owned = Formula(
     C_hw,
@@ -246,11 +200,11 @@ run_cost_p90 = Formula(
     ),
 )
 
-ENERGY = (power, energy, energy_per_token, emissions)
-SHARED = (*ENERGY, token_cost)
 OWNED = (owned, electricity, maintenance, owned_total)
 RENTED = (rented, rented_total)
 TRAINING = (training_accelerators, training_duration, training_load, trained_tokens)
-SERVING = (request_cost, serving_accelerators, serving_load, answered_requests, generated_tokens)
+#: Accelerators, load, requests and tokens of a serving fleet.
+SERVED = (serving_accelerators, serving_load, answered_requests, generated_tokens)
+SERVING = (request_cost, *SERVED)
 RUN = (run_cost, run_cost_p90)
-FORMULAS = SHARED + OWNED + RENTED + TRAINING + SERVING + RUN
+FORMULAS = (token_cost, *OWNED, *RENTED, *TRAINING, *SERVING, *RUN)

@@ -690,7 +690,7 @@ class _Binder:
             return _checked(name, value, entry)
         if name in self.model.defaults:
             return self.model.canonical_default(name)
-        if (fallback := slot.fallback(name, precision)) is not None:
+        if (fallback := self.model.fallback(name, precision)) is not None:
             return fallback.canonical
         raise MissingInputError(type(self.model).__name__, name, f"{entry.name} has no value for it; give {name}=...")
 

@@ -10,6 +10,7 @@ from mlsysim.formulas import (
     collectives,
     data_parallel_traffic,
     economics,
+    energy,
     exchange_overlap,
     expert_exchange,
     expert_products,
@@ -25,8 +26,10 @@ from mlsysim.formulas import (
 )
 from mlsysim.inputs.declaration import Caveat, Foundation
 from mlsysim.inputs.slot import Slot
+from mlsysim.inputs.variant import Variant
 from mlsysim.models import stack
 from mlsysim.models.base import PerformanceModel
+from mlsysim.models.energy import DEFAULTS, FOLLOWS, GRID, KEYWORDS, OF_DEVICE, OF_STACK, POWERED
 from mlsysim.models.kernel import KERNEL_ELSEWHERE
 from mlsysim.models.recipe import RECIPE
 from mlsysim.models.shape import (
@@ -85,7 +88,10 @@ DISTRIBUTED = swapped(
         *exchange_overlap.FORMULAS,
         *step_time.FORMULAS,
         *economics.TRAINING,
-        *economics.ENERGY,
+        energy.training_flop_share,
+        *energy.FORMULAS_OF_ANY,
+        energy.node_power,
+        energy.step_energy,
     ),
 )
 _MEMORY = TrainingMemoryModel
@@ -148,12 +154,18 @@ class DistributedModel(PerformanceModel):
         "slice_cost": "several nodes",
         "dispatcher": "routed experts",
         "flash_kernel": "attention_kernel='flash'",
-        "power_limit": "step_flop_energy, in whose place efficiency holds",
         "captured_share": "host_operation_time",
     }
-    variants = {"per_operator": DISTRIBUTED}
+    variants = {
+        "per_operator": DISTRIBUTED,
+        energy.LOAD_LINE: Variant(
+            swapped(System(DISTRIBUTED), (energy.load_line,), energy.BY_ARITHMETIC),
+            defaults={"idle_power_fraction": 0.3},
+            about="The same step, with power in proportion to the time that accelerators compute.",
+        ),
+    }
     uncrossed = UNCROSSED
-    follows = {"power_limit": "tdp", "elementwise_efficiency": "memory_efficiency"}
+    follows = {**FOLLOWS, "elementwise_efficiency": "memory_efficiency"}
     slots = {
         "model": Slot(
             TransformerWorkload,
@@ -170,8 +182,9 @@ class DistributedModel(PerformanceModel):
                 "attention_peak_flops",
                 *BOARD,
                 *LINKS,
+                *OF_DEVICE,
             ),
-            extras=("tdp",),
+            extras=POWERED,
         ),
         "fleet": Slot(
             Fleet,
@@ -186,9 +199,9 @@ class DistributedModel(PerformanceModel):
                 *NODE,
                 *LINKS,
                 *FABRIC,
-                "host_power_fraction",
+                *OF_DEVICE,
             ),
-            extras=("tdp",),
+            extras=POWERED,
         ),
         "stack": stack.stack_slot(
             (
@@ -227,8 +240,10 @@ class DistributedModel(PerformanceModel):
                 "grouped_experts",
                 "captured_share",
                 *stack.MEMORY,
+                *OF_STACK,
             )
         ),
+        **GRID,
         **RECIPE,
     }
     keywords = {
@@ -244,10 +259,7 @@ class DistributedModel(PerformanceModel):
         "congestion_factor": 1.0,
         "straggler_factor": 1.0,
         "training_tokens": 1e12,
-        "idle_power_fraction": 0.3,
-        "host_power_fraction": 0.0,
-        "pue": 1.2,
-        "grid_carbon": 0.4,
+        **KEYWORDS,
     }
     defaults = {
         **{name: value for name, value in _MEMORY.defaults.items() if name != "dp_size"},
@@ -257,6 +269,7 @@ class DistributedModel(PerformanceModel):
         "dispatcher": "fused",
         "flash_kernel": "cudnn",
         **BOARD,
+        **DEFAULTS,
         "oversubscription": 1,
         **PLACED,
     }
@@ -339,6 +352,8 @@ class DistributedModel(PerformanceModel):
         "tokens_per_second_per_accelerator",
         "scaling_efficiency",
         "training_time",
+        "device_power",
+        "power_bottleneck",
         "energy_per_token",
         "dp_size",
         "total_memory",

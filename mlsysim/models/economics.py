@@ -6,19 +6,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from mlsysim.catalog import Accelerator, Fleet, Rent, TransformerWorkload
-from mlsysim.formulas import economics
+from mlsysim.formulas import economics, energy
 from mlsysim.inputs.declaration import Foundation
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.distributed import LAWS, MEMORY, TIMED, DistributedModel
+from mlsysim.models.energy import DEFAULTS, GRID, KEYWORDS, UNKNOWN
 from mlsysim.models.recipe import RECIPE
 from mlsysim.models.run import RunModel
 from mlsysim.models.serving import ServingModel
 from mlsysim.models.serving_capacity import ServingCapacityModel
 from mlsysim.models.shape import COUNTED_SERVED, UNCROSSED
 from mlsysim.models.stack import stack_slot
-from mlsysim.symbolic import Formula, Requirement, swapped
+from mlsysim.symbolic import Formula, Requirement, System, swapped
 from mlsysim.symbols.costs import n_out_run
 
 #: Ways to hold accelerators: the formulas of their bill, and what an example pays for one.
@@ -27,6 +28,8 @@ TENURES = {
     "rented": (economics.RENTED, {"rental_price": 2}),
 }
 _PRICES = {name for _, price in TENURES.values() for name in price}
+#: Energy, and what a token costs.
+_SHARED = System((*energy.FORMULAS_OF_ANY, economics.token_cost))
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class Paid:
         Further outputs that take over that error.
     measured : tuple of str
         Outputs that keep an error of their own.
+    without : tuple of str
+        Outputs of energy that it has not.
     """
 
     use: PerformanceModel | Variant
@@ -55,6 +60,7 @@ class Paid:
     basis: str = ""
     sizes: tuple[str, ...] = ()
     measured: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
 
 
 def _measured(use: type[PerformanceModel]) -> tuple[str, ...]:
@@ -82,7 +88,7 @@ PAID = {
     "serving": Paid(
         ServingCapacityModel("prefill_aware"),
         "Replicas of one accelerator each that meet a latency target",
-        economics.SERVING,
+        (economics.request_cost,),
         "qps_capacity",
         ("accelerators", "required_replicas"),
         ("estimated_p99_latency",),
@@ -112,6 +118,11 @@ PAID = {
         _measured(RunModel),
     ),
     "fleet": Paid(_LOADED, "Accelerators with load and tokens given"),
+    f"fleet_{energy.LOAD_LINE}": Paid(
+        replace(_LOADED, formulas=(energy.load_line,), defaults={"idle_power_fraction": 0.3}),
+        "The same, with power in proportion to the load",
+        without=energy.BY_ARITHMETIC,
+    ),
 }
 _USES = tuple(dict.fromkeys(type(paid.use) for paid in PAID.values() if isinstance(paid.use, PerformanceModel)))
 
@@ -128,7 +139,7 @@ _HEADLINE = ("total_cost", "hardware_cost", "energy_cost", "maintenance_cost", "
 def _billed(paid: Paid, tenure: str) -> Variant:
     """The formulas of a use with those of its bill behind them, as one system."""
     bill, price = TENURES[tenure]
-    formulas = swapped(paid.use.formulas, (*economics.SHARED, *paid.formulas, *bill))
+    formulas = swapped(swapped(_SHARED, paid.use.formulas, paid.without), (*paid.formulas, *bill))
     known = {formula.name for formula in formulas}
     asked = {name: value for name, value in paid.use.example.items() if name not in _PRICES}
     return Variant(
@@ -169,7 +180,8 @@ class EconomicsModel(PerformanceModel):
     variants = {f"{tenure}_{name}": _billed(paid, tenure) for name, paid in PAID.items() for tenure in TENURES}
     uncrossed = UNCROSSED
     follows = DistributedModel.follows
-    caveats = LAWS
+    caveats = (*LAWS, UNKNOWN)
+    defaults = DEFAULTS
     slots = {
         "model": Slot(TransformerWorkload, _given("model"), counted=COUNTED_SERVED),
         "hardware": Slot(Accelerator, (*RunModel.slots["hardware"].provides, "tdp", "price")),
@@ -179,6 +191,7 @@ class EconomicsModel(PerformanceModel):
         **{name: RunModel.slots[name] for name in ("failures", "storage")},
         "traffic": replace(ServingModel.slots["traffic"], strict=True, asks=("isl",)),
         "stack": stack_slot(_given("stack")),
+        **GRID,
         **RECIPE,
     }
     room, alone, automatic = ServingModel.room, ServingModel.alone, ServingModel.automatic
@@ -197,12 +210,10 @@ class EconomicsModel(PerformanceModel):
         "accelerators": ...,
         "duration": 365,
         "busy_share": 1.0,
+        "flop_share": 0.35,
         "run_tokens": ...,
         "rental_price": ...,
-        "idle_power_fraction": 0.3,
-        "host_power_fraction": 0.0,
-        "pue": 1.2,
-        "grid_carbon": 0.4,
+        **KEYWORDS,
         "electricity_price": 0.08,
         "infrastructure_fraction": 0.5,
         "amortization": 4 * 365,

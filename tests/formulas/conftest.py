@@ -68,7 +68,7 @@ WITHOUT = (
     "concurrency", "num_replicas", "ttft_slo", "tpot_slo", "e2e_slo", "replica_goodput", "num_speculative_tokens",
     "prefill_cost_share", "isl_cv", "osl_cv", "prompt_time_cv", "short_answer_variance", "cohort_size",
     "remote_kv_share", "expert_efficiency", "weight_only_expert_efficiency", "num_rounds", "poll_interval",
-    "batch_wait", "frontend_wait", "prompts_together", "whole_prompts",
+    "batch_wait", "frontend_wait", "prompts_together", "whole_prompts", "measured_busy_share",
 )  # fmt: skip
 #: Zero where nobody waits for a slot, and where no copy survives.
 FREE = ("slot_wait_probability", "prompt_slot_wait_probability", "copy_survival")
@@ -199,6 +199,8 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         point |= dict.fromkeys({"failure_size_exponent"} & names, 0.0)
     if {"shrunk_replicas", "elastic_replicas"} <= names:
         point["shrunk_replicas"] = min(point["shrunk_replicas"], point["elastic_replicas"] - 1)
+    if {"device_power", "tdp"} <= names:  # a board draws no more than it may, and idles at a part of that
+        point["device_power"], point["idle_power_fraction"] = rng.random() * point["tdp"], rng.uniform(0, 0.4)
     if "compute_capability" in point:
         # Laws step where a generation begins; half of the values lie within one, where slopes can be compared.
         point["compute_capability"] = rng.choice([0.0, 8.0, 8.9, 9.0, 10.0, 10.3, 12.1])

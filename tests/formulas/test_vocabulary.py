@@ -224,6 +224,7 @@ FAMILIES = (
     "roofline",
     "iteration",
     "costs",
+    "energy",
     "deployment",
     "chunked",
     "chunked_prefill",

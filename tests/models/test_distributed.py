@@ -372,7 +372,6 @@ def test_a_kernel_without_figures_on_the_device_is_noted(hardware, kernel, said)
     {"slice_cost": 0.03},
     {"dispatcher": "all_to_all"},
     {"flash_kernel": "fa2", "attention_kernel": "cudnn"},
-    {"power_limit": "500 W", "efficiency": 0.5},
 ])  # fmt: skip
 def test_an_argument_without_effect_is_noted(given):
     found = STEP.solve(**DENSE, fleet_size=8, batch_size=8, **given)
@@ -474,7 +473,8 @@ def test_energy_is_left_out_where_the_power_is_not_known():
         _ = found.energy_per_token
     once = STEP.solve(**point, fleet_size=8, batch_size=8, tdp=700)
     busy = seconds(once, "compute_time") / seconds(once, "step_time")
-    joules = 8 * 700 * (0.3 + 0.7 * busy) * 1.2 * seconds(once, "step_time") / (8 * 4096)
+    watts = 700 * (0.12 + 0.88 * (1 - math.exp(-busy - 5.21 * once.hfu)))
+    joules = 8 * watts * 1.45 * 1.2 * seconds(once, "step_time") / (8 * 4096)
     assert once.canonical("energy_per_token") == pytest.approx(joules, rel=1e-12)
     assert "energy_per_token" not in STEP.sweep(**point, fleet_size=8, batch_size=[8, 16])
 

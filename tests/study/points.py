@@ -75,6 +75,8 @@ POINTS = {
     ("EconomicsModel", "rented_run"): {**TRAINING, **LAYOUT, **NETWORK, **SAVED, **RENTAL},
     ("EconomicsModel", "owned_fleet"): {"hardware": "H100", **FLEET, **PRICE},
     ("EconomicsModel", "rented_fleet"): {"hardware": "H100", **FLEET, **RENTAL},
+    ("EconomicsModel", "owned_fleet_load_line"): {"hardware": "H100", **FLEET, **PRICE},
+    ("EconomicsModel", "rented_fleet_load_line"): {"hardware": "H100", **FLEET, **RENTAL},
     ("MemoryExpansionModel", "by_policy"): STUDY,
     ("MemoryExpansionModel", "by_share"): STUDY,
     ("MemoryExpansionModel", "offloaded_training"): {**ON_DESIGN, **LAYOUT, **NETWORK},

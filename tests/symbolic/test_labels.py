@@ -14,13 +14,14 @@ DECLARED = [set(map(str, vars(getattr(mlsysim.symbols, module)).values())) for m
 OURS = [name for names in DECLARED for name in declaration_order() if name in names]
 #: Short parts of names that are words.
 WORDS = {
-    "all", "at", "away", "axes", "bare", "base", "best", "bias", "bit", "bulk", "bus", "busy", "by", "cast", "copy",
-    "core", "cost", "down", "edge", "end", "even", "fail", "fill", "fit", "free", "full", "gain", "grid", "head", "hit",
-    "host", "hot", "idle", "in", "is", "job", "kept", "key", "lag", "last", "link", "live", "load", "loop", "loss",
-    "lost", "low", "mask", "max", "mean", "mesh", "near", "node", "norm", "of", "one", "only", "own", "pad", "page",
-    "pair", "part", "peak", "per", "pod", "poll", "pool", "port", "rank", "rate", "read", "rest", "ring", "room", "row",
-    "rows", "rule", "run", "save", "scan", "send", "sent", "size", "slot", "step", "stop", "swap", "tax", "tied",
-    "tile", "time", "to", "tree", "two", "up", "use", "wait", "wide", "wire", "with", "work", "zipf",
+    "all", "at", "away", "axes", "bare", "base", "best", "bias", "bit", "bulk", "bus", "busy", "by", "cap", "cast",
+    "copy", "core", "cost", "down", "edge", "end", "even", "fail", "fill", "fit", "free", "full", "gain", "gap",
+    "grid", "head", "hit", "host", "hot", "idle", "in", "is", "job", "kept", "key", "lag", "last", "link", "live",
+    "load", "loop", "loss", "lost", "low", "mask", "max", "mean", "mesh", "near", "node", "norm", "of", "one", "only",
+    "own", "pad", "page", "pair", "part", "peak", "per", "pod", "poll", "pool", "port", "rank", "rate", "read", "rest",
+    "ring", "room", "row", "rows", "rule", "run", "save", "scan", "send", "sent", "site", "size", "slot", "step",
+    "stop", "swap", "tax", "tied", "tile", "time", "to", "tree", "two", "up", "use", "used", "wait", "wide", "wire",
+    "with", "work", "zipf",
 }  # fmt: skip
 
 
