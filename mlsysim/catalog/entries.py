@@ -448,6 +448,8 @@ class Accelerator(WithMemory):
     @pydantic.model_validator(mode="after")
     def _domain(self) -> Accelerator:
         _whole(self, "link_domain", 1)
+        if self.clock is not None and self.multiprocessors is None:
+            raise ValueError(f"clock: {self.clock.text()} is that of each multiprocessor: give multiprocessors, too")
         given = self.driver_memory
         if given is not None and given.canonical > self.memory_capacity.canonical:
             raise ValueError(f"driver_memory: {given.text()} is more than its memory, {self.memory_capacity.text()}")
@@ -470,20 +472,9 @@ class Accelerator(WithMemory):
             return _attention_rate(self.peak_flops, precision)
         if name == "power_limit":
             return self.tdp
-        if name == "exponential_rate":
-            return _exponentials(self)
         if name != "peak_flops":
             return super().value_of(name, precision)
         return _rate(self, self.peak_flops, precision)
-
-
-def _exponentials(device: Accelerator) -> Value | None:
-    """Exponentials that all multiprocessors of a device compute in a second; None where its clock is not known."""
-    if device.multiprocessors is None or device.clock is None:
-        return None
-    each = device.exponentials_per_clock.value if device.exponentials_per_clock is not None else 16
-    rate = each * device.multiprocessors.value * device.clock.canonical / 1e9
-    return Value.of(rate, "GHz", source=f"{device.name}: exponentials a clock, multiprocessors and clock")
 
 
 class TransformerWorkload(Entry):
@@ -979,7 +970,8 @@ OF_ACCELERATOR = (
     "attention_peak_flops",
     "multiprocessors",
     "power_limit",
-    "exponential_rate",
+    "clock",
+    "exponentials_per_clock",
     "compute_capability",
     "switch_reduces",
     "direct_mesh",

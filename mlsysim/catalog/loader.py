@@ -184,7 +184,7 @@ class Catalog:
 
     @property
     def Systems(self) -> Group:  # noqa: N802
-        """Nodes, fabrics, fleets, memory designs, kinds of memory, rents, grids, engines, traffic, failures, storages."""
+        """Nodes, fabrics, fleets, designs and kinds of memory, rents, grids, engines, traffic, failures, storages."""
         return Group(self, "Systems")
 
     @property

@@ -197,7 +197,7 @@ class Stack(Entry):
     #: Shares that a law says unless they are given, and what the law rests on; it needs all of it.
     laws: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "efficiency": ("step_flop_energy", "power_limit"),
-        "attention_efficiency": ("attention_kernel_share", "exponential_rate"),
+        "attention_efficiency": ("attention_kernel_share", "clock"),
     }
     gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = {law: (share,) for share, (law, _) in laws.items()}
     flags: ClassVar[frozenset[str]] = frozenset(

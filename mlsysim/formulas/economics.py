@@ -30,6 +30,7 @@ from mlsysim.symbols.costs import (
     u_busy,
 )
 from mlsysim.symbols.hardware import n_fleet
+from mlsysim.symbols.runs import C_90, W_90, C_run, W_run
 from mlsysim.symbols.serving import c_req, n_out, qps, utilization
 from mlsysim.symbols.step import T_mean, T_step, T_train, n_train
 
@@ -37,12 +38,12 @@ BARROSO = Source("barroso2018", "chapter 6")
 POWER = Source("barroso2018", "chapter 5")
 RENT = Source("deepseek2025", "day 6: a day on 226.75 nodes of eight")
 
-bought = Formula(
+owned = Formula(
     C_hw,
     n_acc * price * (1 + f_infra) * T_run / T_life,
     title="Share of the purchase",
     source=BARROSO,
-    variant="bought",
+    variant="owned",
     assumes="Written off evenly; nothing is left at the end.",
     example=Example(
         {n_acc: 8, price: 30000, f_infra: 0.5, T_run: 365, T_life: 1460},
@@ -81,8 +82,8 @@ maintenance = Formula(
     ),
 )
 
-bought_total = Formula(
-    tco, C_hw + C_el + C_care, title="Total cost of what was bought", source=BARROSO, variant="bought",
+owned_total = Formula(
+    tco, C_hw + C_el + C_care, title="Total cost of what is owned", source=BARROSO, variant="owned",
     example=Example({C_hw: 90000, C_el: 12960, C_care: 2160}, "105120 USD", derived="90000 + 12960 + 2160"),
 )  # fmt: skip
 
@@ -178,10 +179,32 @@ generated_tokens = Formula(
     example=Example({n_req_run: 1728000, n_out: 64}, "110592000 token", derived="1728000 * 64"),
 )
 
-BOUGHT = (bought, electricity, maintenance, bought_total)
+run_cost = Formula(
+    C_run,
+    tco,
+    title="Cost of a run that fails",
+    source=BARROSO,
+    variant="bill",
+    example=Example({tco: 44768026}, "44768026 USD", derived="44768026"),
+)
+
+run_cost_p90 = Formula(
+    C_90,
+    C_run * W_90 / W_run,
+    title="Cost that nine runs of ten keep",
+    source=BARROSO,
+    variant="bill",
+    assumes="In proportion to its wall time, as rent, shares of a purchase and energy are.",
+    example=Example(
+        {C_run: 44768026, W_90: 57.316, W_run: 56.925}, "45075524 USD", derived="44768026 * 57.316 / 56.925"
+    ),
+)
+
+OWNED = (owned, electricity, maintenance, owned_total)
 RENTED = (rented, rented_total)
 TRAINING = (training_accelerators, training_duration, training_load, trained_tokens)
 #: Accelerators, load, requests and tokens of a serving fleet.
 SERVED = (serving_accelerators, serving_load, answered_requests, generated_tokens)
 SERVING = (request_cost, *SERVED)
-FORMULAS = (token_cost, *BOUGHT, *RENTED, *TRAINING, *SERVING)
+RUN = (run_cost, run_cost_p90)
+FORMULAS = (token_cost, *OWNED, *RENTED, *TRAINING, *SERVING, *RUN)

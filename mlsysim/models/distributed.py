@@ -59,9 +59,10 @@ from mlsysim.models.training_memory import (
 )
 from mlsysim.symbolic import Mod, Requirement, System, swapped, token
 from mlsysim.symbols.activations import v_chunks
-from mlsysim.symbols.hardware import P_lim, X_exp, n_cc, n_fleet, n_node
+from mlsysim.symbols.hardware import P_lim, X_exp, f_clk, n_cc, n_fleet, n_node
 from mlsysim.symbols.layers import e_step
 from mlsysim.symbols.mixers import L_st
+from mlsysim.symbols.roofline import S_mp
 from mlsysim.symbols.step import s_doc, x_a
 from mlsysim.symbols.training import b, c_cp, e, g, p, r_dp, t, t_e
 from mlsysim.symbols.workload import s
@@ -94,8 +95,8 @@ DISTRIBUTED = swapped(
     ),
 )
 _MEMORY = TrainingMemoryModel
-#: What a board says of the rate of products and exponentials; 0 where it is not known.
-BOARD = ("power_limit", "exponential_rate", "compute_capability")
+#: What a board says of the rate of products and exponentials, with its value where that is not known.
+BOARD = {"power_limit": 0, "clock": 0, "multiprocessors": 1, "exponentials_per_clock": 16, "compute_capability": 0}
 #: What a reader must know where the rate of products is that of other makes of boards.
 POWER_LAW = Caveat(
     And(e_step > 0, P_lim > 0, n_cc <= 0),
@@ -267,7 +268,7 @@ class DistributedModel(PerformanceModel):
         "activation_checkpointing": "none",
         "dispatcher": "fused",
         "flash_kernel": "cudnn",
-        **dict.fromkeys(BOARD, 0),
+        **BOARD,
         **DEFAULTS,
         "oversubscription": 1,
         **PLACED,
@@ -304,6 +305,7 @@ class DistributedModel(PerformanceModel):
             Eq(s_doc, 0) | ((s_doc >= 1 * token) & (s_doc <= s)),
             "must be between 1 and {seq_len}, or 0 where a sequence is one document",
         ),
+        Requirement(S_mp, Or(f_clk <= 0, S_mp > 1), "must be above 1 where clock is given"),
         SEGMENT,
         *fills_nodes(n_fleet, n_fleet),
         *(

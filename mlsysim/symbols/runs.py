@@ -474,12 +474,14 @@ d_dn = variable(
     "Days of a run without nodes, in planned stops and after corruptions.",
     nonnegative(),
 )
-C_run = variable("run_cost", r"C_{\mathrm{run}}", USD, "Rent of a run, spares included, on average.", nonnegative())
+C_run = variable(
+    "run_cost", r"C_{\mathrm{run}}", USD, "Rent, or total cost, of a run, spares included, on average.", nonnegative()
+)
 C_90 = variable(
     "run_cost_p90",
     r"C_{\mathrm{run},90}",
     USD,
-    "Rent that nine runs of ten keep.",
+    "Rent, or total cost, that nine runs of ten keep.",
     nonnegative(),
     label="P90 of the cost of the run",
 )

@@ -72,21 +72,21 @@ def test_an_idle_engine_draws_what_idling_draws():
 
 
 @pytest.mark.long(quick=2)
-@pytest.mark.parametrize("rented", [False, True])
+@pytest.mark.parametrize("tenure", ["owned", "rented"])
 @pytest.mark.parametrize("variant", ServingModel.variants)
-def test_economics_prices_the_same_replicas(variant, rented):
+def test_economics_prices_the_same_replicas(variant, tenure):
     kind = {
         "colocated": "deployment",
         "disaggregated": "disaggregated_deployment",
         "chunked": "chunked_deployment",
         "chunked_estimate": "chunked_deployment_estimate",
     }[variant]
-    price = {"rental_price": 2} if rented else {"price": 30_000}
-    priced = EconomicsModel(f"rented_{kind}" if rented else kind).solve(**ServingModel.example, **price)
+    price = {"rental_price": 2} if tenure == "rented" else {"price": 30_000}
+    priced = EconomicsModel(f"{tenure}_{kind}").solve(**ServingModel.example, **price)
     plain = ServingModel.solve_example(variant=variant, rental_price=2)
     for name in ("deployed_replicas", "ttft_p99", "tpot_mean", "goodput", "energy_per_token"):
         assert priced.canonical(name) == plain.canonical(name)
-    if rented:
+    if tenure == "rented":
         assert priced.canonical("total_cost") == plain.canonical("total_cost")
     requests = 20 * 365 * 86400
     assert priced.canonical("cost_per_request") == pytest.approx(priced.canonical("total_cost") / requests)

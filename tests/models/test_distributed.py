@@ -542,7 +542,8 @@ def test_a_device_of_ones_own_has_a_power_and_exponentials():
     assert twice.canonical("exponential_rate") == 2 * found.canonical("exponential_rate")
     bare = STEP.solve(**run, hardware=Accelerator(**said))
     assert [bare.canonical(name) for name in ("product_efficiency", "forward_core_time")] == [0.6, 0]
-    for bad in ({"clock": "700 W"}, {"exponentials_per_clock": -1}, {"compute_capability": -9}):
+    alone = {"clock": "1.9 GHz"}
+    for bad in ({"clock": "700 W"}, {"exponentials_per_clock": -1}, {"compute_capability": -9}, alone):
         with pytest.raises(CatalogError, match=f"Prototype: {next(iter(bad))}: "):
             Accelerator(**said, **bad)
 
@@ -591,7 +592,10 @@ def test_element_wise_code_reaches_what_is_said_of_memory_alone():
     [
         ({"step_flop_energy": "-1 pJ/FLOP"}, "step_flop_energy='-1 pJ/FLOP': must be a finite number >= 0"),
         ({"power_limit": "-700 W"}, "power_limit='-700 W': must be a finite number >= 0"),
-        ({"exponential_rate": -1}, "exponential_rate=-1: must be a finite number >= 0"),
+        ({"exponentials_per_clock": -1}, "exponentials_per_clock=-1: must be a finite number >= 0"),
+        ({"clock": -1}, "clock=-1: must be a finite number >= 0"),
+        ({"multiprocessors": 1}, "multiprocessors=1: must be above 1 where clock is given"),
+        ({"exponential_rate": 3000}, "unknown argument of DistributedModel 'exponential_rate': did you mean clock?"),
         ({"compute_capability": -9}, "compute_capability=-9: must be a finite number >= 0"),
         ({"attention_kernel_share": -0.1}, "attention_kernel_share=-0.1: must be a finite number >= 0"),
         ({"attention_kernel": "fa5"}, "attention_kernel='fa5': must be one of flash, eager, fused, "),

@@ -18,7 +18,7 @@ from mlsysim.errors import InputError, UnknownNameError
 
 DECODE = {"model": "Llama3_8B", "hardware": "H100", "precision": "bf16", "decode_requests": 64, "context_tokens": 1000}
 FLEET = {"hardware": "H100", "accelerators": 8, "duration": 10, "run_tokens": 1e12, "price": 1}
-fleet = EconomicsModel("fleet")
+fleet = EconomicsModel("owned_fleet")
 MODELS = {
     "iterate": (IterationModel(), IterationModel.example),
     "train": (DistributedModel(), DistributedModel.example),
@@ -29,7 +29,7 @@ MODELS = {
     **{f"serve {name}": (ServingModel(name), ServingModel.example) for name in ("colocated", "disaggregated")},
     "serve chunked": (ServingModel("chunked_estimate"), ServingModel.example),
     "replicas": (ServingCapacityModel("prefill_aware"), ServingCapacityModel.example),
-    "fleet by load": (EconomicsModel("load_line"), {**FLEET, "busy_share": 0.7}),
+    "fleet by load": (EconomicsModel("owned_fleet_load_line"), {**FLEET, "busy_share": 0.7}),
     "offload": (MemoryExpansionModel("offloaded_training"), {
         **MemoryExpansionModel.variants["offloaded_training"].example, "tdp": 700, "host_power_fraction": 0.3}),
 }  # fmt: skip
@@ -65,8 +65,8 @@ def test_parts_of_carbon_and_water_are_all_of_it(answer):
 
 
 def test_no_load_draws_what_idling_draws():
-    for model in ("fleet", "load_line"):
-        given = {**FLEET, "busy_share": 0} | ({"flop_share": 0} if model == "fleet" else {})
+    for model in ("owned_fleet", "owned_fleet_load_line"):
+        given = {**FLEET, "busy_share": 0} | ({"flop_share": 0} if model == "owned_fleet" else {})
         found = EconomicsModel(model).solve(**given, idle_power_fraction=0.2)
         assert found.canonical("device_power") == pytest.approx(140)
     idle = ServingModel.solve_example(request_rate=0, num_replicas=1)
@@ -227,7 +227,8 @@ def test_the_line_of_load_gives_the_power_of_earlier_versions():
     busy = found.canonical("mean_compute_time") / found.canonical("step_time")
     assert found.canonical("average_power") == pytest.approx(256 * 700 * (0.3 + 0.7 * busy), rel=1e-12)
     assert "flop_share" not in found.outputs
-    assert EconomicsModel("load_line").solve(**FLEET, busy_share=0.5).canonical("device_power") == pytest.approx(455)
+    found = EconomicsModel("owned_fleet_load_line").solve(**FLEET, busy_share=0.5)
+    assert found.canonical("device_power") == pytest.approx(455)
 
 
 @pytest.mark.parametrize("model", [IterationModel(), DistributedModel()], ids=lambda m: m.command)
