@@ -1,7 +1,7 @@
 """Steps of reinforcement-learning post-training, played token by token.
 
-Response lengths are drawn. Each replica of an engine runs one token of every request it holds per step; a step takes a time
-that is given as a table over requests and tokens of context. Pools exchange batches and weights as four schedules have it.
+Response lengths are drawn. Each step of an engine writes one token of every request that it holds, in a time that is
+given as a table over requests and tokens of context. Pools exchange batches and weights as four schedules have it.
 Nothing here comes from the library.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -42,9 +43,7 @@ def log_normal_location(mean: float, cap: float, cv: float) -> tuple[float, floa
     return brentq(cut_mean, math.log(mean) - 10, math.log(cap) + 10), deviation
 
 
-def draw_lengths(
-    mean: float, cap: float, count: int, rng: np.random.Generator, cv: float | None = None
-) -> Tokens:
+def draw_lengths(mean: float, cap: float, count: int, rng: np.random.Generator, cv: float | None = None) -> Tokens:
     """Lengths of responses: exponential, or log-normal with a coefficient of variation, both cut at the cap."""
     if cv == 0:
         drawn = np.full(count, mean)
@@ -142,6 +141,29 @@ class Rollout:
         """The batch, until the slowest engine is done."""
         return max(self.replica_seconds(part) for part in lengths.reshape(self.replicas, -1))
 
+    def seconds_in_room(self, lengths: Tokens, room: float) -> float:
+        """One engine whose cache holds so many tokens: the last request leaves, and its tokens are prefilled again."""
+        waiting = deque((length, 0) for length in lengths.tolist())
+        running: list[list[int]] = []
+        cached, seconds, token = 0, 0.0, self.prompt_seconds / self.prompt
+        while waiting or running:
+            while waiting and cached + self.prompt + waiting[0][1] + len(running) < room and len(running) < self.slots:
+                length, written = waiting.popleft()
+                running.append([length, written])
+                cached += self.prompt + written
+                seconds += (self.prompt + written) * token
+            while cached + len(running) > room and len(running) > 1:
+                length, written = running.pop()
+                cached -= self.prompt + written
+                waiting.appendleft((length, written))
+            seconds += float(self.times(np.array([float(len(running))]), np.array([float(cached)]))[0])
+            for request in running:
+                request[1] += 1
+            cached += len(running)
+            cached -= sum(self.prompt + written for length, written in running if written == length)
+            running = [request for request in running if request[1] < request[0]]
+        return seconds
+
     def seconds_until(self, lengths: Tokens, needed: int) -> float:
         """The batch of which some are not needed: until so many are done, whichever they are; all start at once."""
         parts = lengths.reshape(self.replicas, -1)
@@ -161,8 +183,8 @@ def colocated_steps(rollout: Floats, train: Floats, sync: float) -> Floats:
 def one_step_off_steps(rollout: Floats, train: Floats, sync: float) -> Floats:
     """Steps of two pools, where a batch may be one version of the weights old.
 
-    Batch k + 1 starts with the weights of update k - 1, when batch k is done; update k starts when batch k is. The pools
-    meet for the exchange of weights.
+    Batch k + 1 starts with the weights of update k - 1, when batch k is done; update k starts when batch k is. The
+    pools meet for the exchange of weights.
     """
     ends, now = [], 0.0
     batch_done = rollout[0]
@@ -174,6 +196,10 @@ def one_step_off_steps(rollout: Floats, train: Floats, sync: float) -> Floats:
         batch_done = now
         ends.append(now)
     return np.diff(ends)
+
+
+#: Events that are no engine's: an update is done, its weights are where they belong.
+_UPDATED, _EXCHANGED = -2, -1
 
 
 @dataclass(frozen=True)
@@ -207,11 +233,11 @@ def asynchronous_steps(
 ) -> Asynchronous:  # fmt: skip
     """Run engines that are refilled while samples in flight and queued are fewer than the bound allows.
 
-    A new request goes to the engine with the fewest. The trainer takes the oldest batch when it is there; engines stop at the
-    end of a step while weights are exchanged, and go on with what they had.
+    A new request goes to the engine with the fewest. The trainer takes the oldest batch when it is there; engines stop
+    at the end of a step while weights are exchanged, and go on with what they had.
     """
     run = _Run(rollout, lengths, batch, round((1 + staleness) * batch))
-    update_seconds, ends = train, []
+    ends: list[float] = []
     waited_at, taken = [0.0], [0]
     run.refill(0.0)
     while len(ends) < steps + warm_up:
@@ -233,7 +259,7 @@ def asynchronous_steps(
             waited_at.append(waited_at[-1] + now - run.idle_since)
             run.ages += [run.version - started for started in run.queue[:batch]]
             del run.queue[:batch]
-            heapq.heappush(run.events, (now + update_seconds, _UPDATED))
+            heapq.heappush(run.events, (now + train, _UPDATED))
         run.refill(now)
         if len(ends) == warm_up and len(taken) == 1:
             taken.append(len(run.passed))
@@ -244,10 +270,6 @@ def asynchronous_steps(
         span / steps, idle / span, float(np.mean(run.passed[taken[1] :])), max(run.ages[warm_up * batch :]),
         run.busy_requests / run.busy_seconds,
     )  # fmt: skip
-
-
-#: Events that are no engine's: an update is done, its weights are where they belong.
-_UPDATED, _EXCHANGED = -2, -1
 
 
 class _Run:

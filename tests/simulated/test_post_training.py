@@ -98,9 +98,53 @@ def asked(name, variant="colocated", **given):
     return PostTrainingModel(variant).solve(**found)
 
 
-def drawn(engine, name, runs, cv=None, **given):
+def drawn(engine, name, runs, cv=None):
     """Rollouts of drawn batches in seconds."""
     _, _, replicas, requests, mean, cap, _ = LAYOUTS[name]
     rng = np.random.default_rng(7)
-    batches = [draw_lengths(given.get("mean", mean), given.get("cap", cap), replicas * requests, rng, cv) for _ in range(runs)]
-    return np.array([engine.seconds(batch) for batch in batches])
+    return np.array([engine.seconds(draw_lengths(mean, cap, replicas * requests, rng, cv)) for _ in range(runs)])
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_rollout_is_at_most_a_tenth_longer_than_the_law(engines, name):
+    """The unluckiest of the replicas ends it, which the law leaves to the stretch of a stack."""
+    seen = drawn(engines(name), name, 8).mean()
+    assert -0.1 < asked(name).canonical("rollout_time") / seen - 1 < 0.01
+
+
+@pytest.mark.parametrize("name", ["8B", "30B-A3B"])
+def test_log_normal_responses_as_well(engines, name):
+    seen = drawn(engines(name), name, 8, cv=1.0).mean()
+    assert -0.1 < asked(name, response_cv=1).canonical("rollout_time") / seen - 1 < 0.02
+
+
+def test_without_a_spread_phases_and_schedules_are_exact(engines):
+    """Every response ends at the cap: a rollout is the sum of its steps, and a step that of its phases."""
+    name = "8B"
+    _, _, replicas, requests, _, cap, _ = LAYOUTS[name]
+    alike = {"mean_response_length": cap}
+    together, apart = asked(name, **alike), asked(name, "one_step_off", **alike)
+    synchronous = asked(name, "disaggregated", **alike)
+    seen = engines(name).seconds(np.full(replicas * requests, cap))
+    assert together.canonical("rollout_time") == pytest.approx(seen, rel=2e-3)
+    phases = ("rollout_time", "update_time", "logprob_time", "sync_time")
+    for found in (together, synchronous):
+        assert found.canonical("step_time") == pytest.approx(sum(map(found.canonical, phases)), rel=1e-12)
+    rollout, update, logprob, sync = map(apart.canonical, phases)
+    assert apart.canonical("step_time") == pytest.approx(max(rollout, update + logprob) + sync, rel=1e-12)
+    played = one_step_off_steps(np.full(8, rollout), np.full(8, update + logprob), sync)
+    assert played == pytest.approx(apart.canonical("step_time"), rel=1e-12)
+
+
+def test_rollouts_that_vary_make_one_step_off_a_little_longer(engines):
+    """The mean of the longer of two is more than the longer of two means."""
+    name, found = "8B", asked("8B", "one_step_off")
+    rollout, update, logprob, sync = map(
+        found.canonical, ("rollout_time", "update_time", "logprob_time", "sync_time")
+    )
+    seen = drawn(engines(name), name, 40)
+    seen *= rollout / seen.mean()
+    steps = one_step_off_steps(seen, np.full(40, rollout), sync)
+    assert rollout + sync < steps.mean() < 1.03 * (rollout + sync)
+    steps = one_step_off_steps(seen, np.full(40, update + logprob), sync)
+    assert steps.mean() == pytest.approx(found.canonical("step_time"), rel=0.02)
