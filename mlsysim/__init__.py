@@ -36,6 +36,7 @@ _HOME = {
     "MoERoutingModel": "mlsysim.models",
     "ParameterCountModel": "mlsysim.models",
     "PerformanceModel": "mlsysim.models",
+    "PostTrainingModel": "mlsysim.models",
     "Result": "mlsysim.study.results.result",
     "Simulation": "mlsysim.simulation.outcome",
     "Solution": "mlsysim.study.inverse.solution",

@@ -35,6 +35,7 @@ OURS = (
     "iteration",
     "moe_routing",
     "distributed",
+    "post_training",
     "expert_parallel",
     "economics",
     "memory_expansion",

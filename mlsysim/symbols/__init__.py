@@ -36,6 +36,7 @@ from mlsysim.symbols import (
     lora,
     closed_loops,
     offload,
+    post_training,
 )
 
 __all__ = [
@@ -59,6 +60,7 @@ __all__ = [
     "network",
     "offload",
     "parameters",
+    "post_training",
     "prefix_cache",
     "roofline",
     "routing",
