@@ -69,6 +69,8 @@ class Steps:
         """Logarithms of our steps over theirs, and of phases with the place of their row."""
         given = dict(self._values)
         for (name, stacks), value in zip(VALUES, values, strict=True):
+            if name not in given:
+                continue
             given[name] = np.where(np.isin(self._stacks, stacks), value * UNITS.get(name, 1), given[name])
         found = {name: np.broadcast_to(each, len(self.rows)) for name, each in self._compute(given).items()}
         steps = np.log(found["step_time"] / [row.seconds for row in self.rows])
