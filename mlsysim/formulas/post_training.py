@@ -45,7 +45,14 @@ from mlsysim.symbols.layers import two
 from mlsysim.symbols.lora import G_lo, N_lo, tau_lo, z_lo
 from mlsysim.symbols.post_training import (
     DRAINED,
+    I_R,
+    I_U,
+    K_1,
     OF_ENGINE,
+    T_0,
+    T_U,
+    T_U1,
+    W_R,
     A_half,
     A_ro,
     B_pr,
@@ -56,9 +63,6 @@ from mlsysim.symbols.post_training import (
     G_pr,
     G_tr,
     I_fu,
-    I_R,
-    I_U,
-    K_1,
     L_high,
     L_low,
     L_re,
@@ -74,7 +78,6 @@ from mlsysim.symbols.post_training import (
     R_sam,
     S_giv,
     S_pk,
-    T_0,
     T_full,
     T_k,
     T_low,
@@ -83,12 +86,9 @@ from mlsysim.symbols.post_training import (
     T_ro,
     T_syn,
     T_tail,
-    T_U,
-    T_U1,
     T_up,
     U_half,
     U_up,
-    W_R,
     W_tr,
     b_k,
     c_k,
@@ -167,9 +167,9 @@ def still_running(length: Any) -> Any:
     return when(_VARIED, NormalCDF(-log(length / mu_re) / _sigma), exp(-length / mu_re))
 
 
-def reached_by(share: Any) -> Any:
-    """Tokens after which a share of the responses are still running, if no cap cut them."""
-    return when(_VARIED, mu_re * exp(-_sigma * NormalQuantile(share)), -mu_re * log(share))
+def reached_by(share: Any, end: Any) -> Any:
+    """Tokens after which a share of the responses are still running, or all have come to an end."""
+    return Min(end, when(_VARIED, mu_re * exp(-_sigma * NormalQuantile(share)), -mu_re * log(share)))
 
 
 def tokens_by(length: Any) -> Any:
@@ -258,17 +258,19 @@ cut_responses = Formula(
     example=Example({cv_re: 0, mu_re: 627.50, C_re: 1000}, "0.20319", derived="exp(-1000 / 627.5)"),
 )
 
-_level = by_member(**{name: place - 2 for place, name in enumerate(draw.members)})
+#: Steps of the limit law of Gumbel that are added up.
+_STEP = Rational(4, 5)
+_level = by_member(**{name: _STEP * place - 2 for place, name in enumerate(draw.members)})
 
 longest_expected = Formula(
     L_low,
-    total(
-        draw,
-        exp(-_level - exp(-_level)) * Min(C_re, reached_by(1 - exp(-exp(-_level) / (N_sam / request)))),
+    Min(
+        C_re,
+        total(draw, _STEP * exp(-_level - exp(-_level)) * reached_by(1 - exp(-exp(-_level) / (N_sam / request)), C_re)),
     ),
     title="Longest response as the law of lengths expects it",
     source=Source("david2003", "chapter 10"),
-    assumes="The largest of so many lengths, over the limit law of Gumbel in steps of one.",
+    assumes="The largest of so many lengths, over the limit law of Gumbel, step by step.",
     example=Example(
         {cv_re: 0, mu_re: 100.0045, C_re: 1000, N_sam: 64},
         "474.12 token",
@@ -287,11 +289,7 @@ longest_allowed = Formula(
 
 steps_of_rollout = Formula(
     L_x,
-    Min(
-        C_re,
-        when(L_re > 0, L_re, C_re),
-        when(eta_st > 0, reached_by(eta_st / (1 + eta_st)), C_re),
-    ),
+    Min(when(L_re > 0, Min(L_re, C_re), C_re), when(eta_st > 0, reached_by(eta_st / (1 + eta_st), C_re), C_re)),
     title="Tokens after which a rollout ends",
     source=AREAL,
     assumes="The cap, unless the longest response is given. Where more samples are started than are used, a rollout ends "
@@ -461,7 +459,7 @@ requests_left = Formula(
 
 positions = Formula(
     l_k[knot],
-    Min(L_x, reached_by(Min(1, n_k[knot] / n_1))),
+    reached_by(Min(1, n_k[knot] / n_1), L_x),
     title="Tokens after which so many requests are left",
     source=LOG_NORMAL,
     assumes="The law of all responses, also of those that took the place of others.",

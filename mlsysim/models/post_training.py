@@ -23,7 +23,7 @@ from mlsysim.symbolic.exchange import exchanged
 from mlsysim.symbols.hardware import n_fleet
 from mlsysim.symbols.post_training import OF_ENGINE, C_re, L_re, S_giv, cv_re, e_R, m_re, s_pr, t_R, x_giv
 from mlsysim.symbols.step import s_doc
-from mlsysim.symbols.training import b, e, g, optimizer_in_backward, t
+from mlsysim.symbols.training import b, e, g, t
 from mlsysim.symbols.workload import E, L_moe, d_e, d_ff, d_sh, s
 
 #: Inputs of the engine that the trainer has as well, by name.
