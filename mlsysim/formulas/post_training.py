@@ -8,9 +8,10 @@ engine is an iteration, and an update is a training step on packed samples.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
-from sympy import And, Dummy, Eq, Integer, Mod, Or, Piecewise, Rational, ceiling, exp, floor, log, sqrt
+from sympy import And, Dummy, Eq, Integer, Or, Piecewise, Rational, ceiling, exp, floor, log, sqrt
 
 from mlsysim.formulas import continuous_batching, iteration, mixers, replica_layout, step_time
 from mlsysim.formulas.rank_parameters import expert_tensor_ranks
@@ -21,6 +22,7 @@ from mlsysim.symbolic import (
     Formula,
     Max,
     Min,
+    Mod,
     NormalCDF,
     NormalQuantile,
     Root,
@@ -292,8 +294,8 @@ steps_of_rollout = Formula(
     Min(when(L_re > 0, Min(L_re, C_re), C_re), when(eta_st > 0, reached_by(eta_st / (1 + eta_st), C_re), C_re)),
     title="Tokens after which a rollout ends",
     source=AREAL,
-    assumes="The cap, unless the longest response is given. Where more samples are started than are used, a rollout ends "
-    "with the last one that is used; the others go on in the next step.",
+    assumes="The cap, unless the longest response is given. Where more samples are started than are used, a rollout "
+    "ends with the last one that is used; the others go on in the next step.",
     example=Example(
         {C_re: 1000, L_re: 0, eta_st: 0.1, cv_re: 0, mu_re: 100}, "239.79 token", derived="100 * log(1.1 / 0.1)"
     ),
@@ -515,8 +517,7 @@ token_costs = Formula(
 
 def _following(of: Any) -> Any:
     """A quantity at the next knot."""
-    members = [*knot.members]
-    return by_member(**{name: of[following] for name, following in zip(members, members[1:], strict=False)})
+    return by_member(**{name: of[following] for name, following in pairwise(knot.members)})
 
 
 request_costs = Formula(
@@ -632,7 +633,8 @@ steady_rollout = Formula(
     variant=ASYNCHRONOUS,
     assumes="A response that ends makes room for another one, of whatever step.",
     example=Example(
-        {k_gen: 1.25, n_rd: 1, t_pr: 2, n_0: 256, n_1: 128, m_re: 1000, tau_k["whole"]: 20, c_k["whole"]: 20, K_1: 2000},
+        {k_gen: 1.25, n_rd: 1, t_pr: 2, n_0: 256, n_1: 128, m_re: 1000, tau_k["whole"]: 20, c_k["whole"]: 20,
+         K_1: 2000},
         "65.3 s",
         derived="1.25 * (2 + 2 * 1000 * (0.02 + 128 * 20e-9 * 2000))",
     ),
@@ -684,8 +686,8 @@ packs = Formula(
     ),
     title="Packed sequences of a step",
     source=PACKING,
-    assumes="First fit decreasing is as good as tokens alone, but for samples above half of a sequence, of which no two "
-    "share one.",
+    assumes="First fit decreasing is as good as tokens alone, but for samples above half of a sequence, no two of "
+    "which share one.",
     example=Example(
         {N_sam: 2048, s_pr: 110, m_re: 3252, S_pk: 4096, C_re: 3986, cv_re: 0, mu_re: 8900},
         "1681",
@@ -782,7 +784,8 @@ refit = Formula(
     title="Switch from training to rollout",
     source=HYBRID,
     variant=COLOCATED,
-    assumes="Weights are gathered in the layout of the engine on the same accelerators; states move to the host and back.",
+    assumes="Weights are gathered in the layout of the engine on the same accelerators; states move to the host and "
+    "back.",
     example=Example({T_0: 7.2, W_R: 16, B_ref: 20}, "8 s", derived="7.2 + 16 / 20"),
 )
 
@@ -999,7 +1002,7 @@ overlapped_optimum = Formula(
     assumes="Both take as long. A share of each is the same whatever the split.",
     example=Example(
         _PAGE_SPLIT, "28.4",
-        derived="(-5755.4 + sqrt(5755.4**2 + 4 * 51.4 * 3206 * 64)) / (2 * 51.4), as 51.4 * 64 - 3206 - 5839 is -5755.4",
+        derived="2 * 3206 * 64 / (sqrt(5755.4**2 + 4 * 51.4 * 3206 * 64) + 5755.4), 5755.4 = 3206 + 5839 - 51.4 * 64",
     ),
 )  # fmt: skip
 
@@ -1127,8 +1130,8 @@ host_memory = Formula(
     assumes="What is moved there, and the weights of the engine while it sleeps.",
     accuracy="DeepSeek-V3 on 12 nodes of H20: 1,454 GB of 1,500 printed.",
     example=Example(
-        {n_node: 8, n_fleet: 96, W_R: 1342, t_R: 32, offload: "all", critic: "none", q_lp: 2, W_tr: 13.979, G_tr: 27.958,
-         O_tr: 83.875},
+        {n_node: 8, n_fleet: 96, W_R: 1342, t_R: 32, offload: "all", critic: "none", q_lp: 2, W_tr: 13.979,
+         G_tr: 27.958, O_tr: 83.875},
         "1453.8 GB",
         derived="8 * (1342 / 32 + 2 * 13.979 + 27.958 + 83.875)",
     ),
