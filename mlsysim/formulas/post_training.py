@@ -8,9 +8,10 @@ engine is an iteration, and an update is a training step on packed samples.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
-from sympy import And, Dummy, Eq, Integer, Mod, Or, Piecewise, Rational, ceiling, exp, floor, log, sqrt
+from sympy import And, Dummy, Eq, Integer, Or, Piecewise, Rational, ceiling, exp, floor, log, sqrt
 
 from mlsysim.formulas import continuous_batching, iteration, mixers, replica_layout, step_time
 from mlsysim.formulas.rank_parameters import expert_tensor_ranks
@@ -21,6 +22,7 @@ from mlsysim.symbolic import (
     Formula,
     Max,
     Min,
+    Mod,
     NormalCDF,
     NormalQuantile,
     Root,
@@ -45,7 +47,14 @@ from mlsysim.symbols.layers import two
 from mlsysim.symbols.lora import G_lo, N_lo, tau_lo, z_lo
 from mlsysim.symbols.post_training import (
     DRAINED,
+    I_R,
+    I_U,
+    K_1,
     OF_ENGINE,
+    T_0,
+    T_U,
+    T_U1,
+    W_R,
     A_half,
     A_ro,
     B_pr,
@@ -56,9 +65,6 @@ from mlsysim.symbols.post_training import (
     G_pr,
     G_tr,
     I_fu,
-    I_R,
-    I_U,
-    K_1,
     L_high,
     L_low,
     L_re,
@@ -74,7 +80,6 @@ from mlsysim.symbols.post_training import (
     R_sam,
     S_giv,
     S_pk,
-    T_0,
     T_full,
     T_k,
     T_low,
@@ -83,12 +88,9 @@ from mlsysim.symbols.post_training import (
     T_ro,
     T_syn,
     T_tail,
-    T_U,
-    T_U1,
     T_up,
     U_half,
     U_up,
-    W_R,
     W_syn,
     W_tr,
     b_k,
@@ -168,9 +170,9 @@ def still_running(length: Any) -> Any:
     return when(_VARIED, NormalCDF(-log(length / mu_re) / _sigma), exp(-length / mu_re))
 
 
-def reached_by(share: Any) -> Any:
-    """Tokens after which a share of the responses are still running, if no cap cut them."""
-    return when(_VARIED, mu_re * exp(-_sigma * NormalQuantile(share)), -mu_re * log(share))
+def reached_by(share: Any, end: Any) -> Any:
+    """Tokens after which a share of the responses are still running, or all have come to an end."""
+    return Min(end, when(_VARIED, mu_re * exp(-_sigma * NormalQuantile(share)), -mu_re * log(share)))
 
 
 def tokens_by(length: Any) -> Any:
@@ -259,17 +261,19 @@ cut_responses = Formula(
     example=Example({cv_re: 0, mu_re: 627.50, C_re: 1000}, "0.20319", derived="exp(-1000 / 627.5)"),
 )
 
-_level = by_member(**{name: place - 2 for place, name in enumerate(draw.members)})
+#: Steps of the limit law of Gumbel that are added up.
+_STEP = Rational(4, 5)
+_level = by_member(**{name: _STEP * place - 2 for place, name in enumerate(draw.members)})
 
 longest_expected = Formula(
     L_low,
-    total(
-        draw,
-        exp(-_level - exp(-_level)) * Min(C_re, reached_by(1 - exp(-exp(-_level) / (N_sam / request)))),
+    Min(
+        C_re,
+        total(draw, _STEP * exp(-_level - exp(-_level)) * reached_by(1 - exp(-exp(-_level) / (N_sam / request)), C_re)),
     ),
     title="Longest response as the law of lengths expects it",
     source=Source("david2003", "chapter 10"),
-    assumes="The largest of so many lengths, over the limit law of Gumbel in steps of one.",
+    assumes="The largest of so many lengths, over the limit law of Gumbel, step by step.",
     example=Example(
         {cv_re: 0, mu_re: 100.0045, C_re: 1000, N_sam: 64},
         "474.12 token",
@@ -288,15 +292,11 @@ longest_allowed = Formula(
 
 steps_of_rollout = Formula(
     L_x,
-    Min(
-        C_re,
-        when(L_re > 0, L_re, C_re),
-        when(eta_st > 0, reached_by(eta_st / (1 + eta_st)), C_re),
-    ),
+    Min(when(L_re > 0, Min(L_re, C_re), C_re), when(eta_st > 0, reached_by(eta_st / (1 + eta_st), C_re), C_re)),
     title="Tokens after which a rollout ends",
     source=AREAL,
-    assumes="The cap, unless the longest response is given. Where more samples are started than are used, a rollout ends "
-    "with the last one that is used; the others go on in the next step.",
+    assumes="The cap, unless the longest response is given. Where more samples are started than are used, a rollout "
+    "ends with the last one that is used; the others go on in the next step.",
     example=Example(
         {C_re: 1000, L_re: 0, eta_st: 0.1, cv_re: 0, mu_re: 100}, "239.79 token", derived="100 * log(1.1 / 0.1)"
     ),
@@ -484,7 +484,7 @@ requests_left = Formula(
 
 positions = Formula(
     l_k[knot],
-    Min(L_x, reached_by(Min(1, n_k[knot] / n_1))),
+    reached_by(Min(1, n_k[knot] / n_1), L_x),
     title="Tokens after which so many requests are left",
     source=LOG_NORMAL,
     assumes="The law of all responses, also of those that took the place of others.",
@@ -540,8 +540,7 @@ token_costs = Formula(
 
 def _following(of: Any) -> Any:
     """A quantity at the next knot."""
-    members = [*knot.members]
-    return by_member(**{name: of[following] for name, following in zip(members, members[1:], strict=False)})
+    return by_member(**{name: of[following] for name, following in pairwise(knot.members)})
 
 
 request_costs = Formula(
@@ -657,7 +656,8 @@ steady_rollout = Formula(
     variant=ASYNCHRONOUS,
     assumes="A response that ends makes room for another one, of whatever step.",
     example=Example(
-        {k_gen: 1.25, n_rd: 1, t_pr: 2, n_0: 256, n_1: 128, m_re: 1000, tau_k["whole"]: 20, c_k["whole"]: 20, K_1: 2000},
+        {k_gen: 1.25, n_rd: 1, t_pr: 2, n_0: 256, n_1: 128, m_re: 1000, tau_k["whole"]: 20, c_k["whole"]: 20,
+         K_1: 2000},
         "65.3 s",
         derived="1.25 * (2 + 2 * 1000 * (0.02 + 128 * 20e-9 * 2000))",
     ),
@@ -709,8 +709,8 @@ packs = Formula(
     ),
     title="Packed sequences of a step",
     source=PACKING,
-    assumes="First fit decreasing is as good as tokens alone, but for samples above half of a sequence, of which no two "
-    "share one.",
+    assumes="First fit decreasing is as good as tokens alone, but for samples above half of a sequence, no two of "
+    "which share one.",
     example=Example(
         {N_sam: 2048, s_pr: 110, m_re: 3252, S_pk: 4096, C_re: 3986, cv_re: 0, mu_re: 8900},
         "1681",
@@ -816,7 +816,8 @@ refit = Formula(
     title="Switch from training to rollout",
     source=HYBRID,
     variant=COLOCATED,
-    assumes="Weights are gathered in the layout of the engine on the same accelerators; states move to the host and back.",
+    assumes="Weights are gathered in the layout of the engine on the same accelerators; states move to the host and "
+    "back.",
     example=Example({T_0: 7.2, W_syn: 16, B_ref: 20}, "8 s", derived="7.2 + 16 / 20"),
 )
 
@@ -1033,7 +1034,7 @@ overlapped_optimum = Formula(
     assumes="Both take as long. A share of each is the same whatever the split.",
     example=Example(
         _PAGE_SPLIT, "28.4",
-        derived="(-5755.4 + sqrt(5755.4**2 + 4 * 51.4 * 3206 * 64)) / (2 * 51.4), as 51.4 * 64 - 3206 - 5839 is -5755.4",
+        derived="2 * 3206 * 64 / (sqrt(5755.4**2 + 4 * 51.4 * 3206 * 64) + 5755.4), 5755.4 = 3206 + 5839 - 51.4 * 64",
     ),
 )  # fmt: skip
 
@@ -1161,8 +1162,8 @@ host_memory = Formula(
     assumes="What is moved there, and the weights of the engine while it sleeps.",
     accuracy="DeepSeek-V3 on 12 nodes of H20: 1,454 GB of 1,500 printed.",
     example=Example(
-        {n_node: 8, n_fleet: 96, W_R: 1342, t_R: 32, offload: "all", critic: "none", q_lp: 2, W_tr: 13.979, G_tr: 27.958,
-         O_tr: 83.875},
+        {n_node: 8, n_fleet: 96, W_R: 1342, t_R: 32, offload: "all", critic: "none", q_lp: 2, W_tr: 13.979,
+         G_tr: 27.958, O_tr: 83.875},
         "1453.8 GB",
         derived="8 * (1342 / 32 + 2 * 13.979 + 27.958 + 83.875)",
     ),

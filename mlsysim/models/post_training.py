@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from sympy import And, Eq, Mod
+from sympy import And, Eq
 
 from mlsysim.catalog import Fabric
 from mlsysim.formulas import post_training
@@ -18,12 +18,12 @@ from mlsysim.models.distributed import DistributedModel
 from mlsysim.models.iteration import EFFECTIVE_WITH, IterationModel
 from mlsysim.models.shape import FABRIC, SHARED_KV_HEADS, SHARED_MIXERS, STATE, STATE_DEFAULTS, divides, fills_nodes
 from mlsysim.models.stack import stack_slot
-from mlsysim.symbolic import Requirement, token, variable_of
+from mlsysim.symbolic import Mod, Requirement, token, variable_of
 from mlsysim.symbolic.exchange import exchanged
 from mlsysim.symbols.hardware import n_fleet
 from mlsysim.symbols.post_training import OF_ENGINE, C_re, L_re, S_giv, cv_re, e_R, m_re, s_pr, t_R, x_giv
 from mlsysim.symbols.step import s_doc
-from mlsysim.symbols.training import b, e, g, optimizer_in_backward, t
+from mlsysim.symbols.training import b, e, g, t
 from mlsysim.symbols.workload import E, L_moe, d_e, d_ff, d_sh, s
 
 #: Inputs of the engine that the trainer has as well, by name.
@@ -149,7 +149,7 @@ class PostTrainingModel(PerformanceModel):
             post_training.SHARED,
             requirements=_SHARED,
             headline=_HEADLINE,
-            about="The same accelerators roll out and train, one after the other (the hybrid engine of verl and NeMo-RL).",
+            about="The same accelerators roll out and train, one after the other, as in the hybrid engine of verl.",
         ),
         DISAGGREGATED: Variant(
             post_training.SYNCHRONOUS,
@@ -244,7 +244,7 @@ class PostTrainingModel(PerformanceModel):
         Caveat(
             And(10 * m_re < 3 * C_re, L_re <= 0, cv_re <= 0),
             "the longest response is taken as the cap, and responses of {mean_response_length} leave it open: by the "
-            "law of lengths a rollout takes {rollout_time_low}, not {rollout_time}; give longest_response or response_cv",
+            "law of lengths a rollout takes {rollout_time_low} and not {rollout_time}; give longest_response",
         ),
     )
     common = ("tp_size", "pp_size", "ep_size", "optimizer", "activation_checkpointing", "rollout_accelerators")

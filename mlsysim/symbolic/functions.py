@@ -354,9 +354,17 @@ _MADE_OF: dict[EvaluatedAt, tuple[sympy.Symbol, dict[sympy.Symbol, Any], frozens
 
 
 @lru_cache(maxsize=256)
+def _bound_symbols(
+    changed: tuple[sympy.Symbol, ...], formulas: frozenset[Definition], whole: bool
+) -> dict[Any, sympy.Dummy]:
+    """Bound symbols of all values by the same formulas with the same changes, to which each value adds its own."""
+    return {}
+
+
+@lru_cache(maxsize=256)
 def _steps(
     target: sympy.Symbol, changed: tuple[sympy.Symbol, ...], formulas: frozenset[Definition], whole: bool
-) -> tuple[dict[Any, sympy.Dummy], list[sympy.Tuple]]:
+) -> tuple[Mapping[Any, sympy.Dummy], list[sympy.Tuple]]:
     """Bound symbols, and formulas that move with what is changed and lead to the target, each after what it needs.
 
     They are the same whatever the values, and made once for many of them.
@@ -385,7 +393,9 @@ def _steps(
     if target in changed or target not in moved:
         names = " or ".join(symbol.name for symbol in changed)
         raise FormulaError(f"no formulas lead from {names or 'nothing'} to {target.name}")
-    bound: dict[Any, sympy.Dummy] = {each: sympy.Dummy(each.name, real=True) for each in (*changed, *moved)}
+    bound = _bound_symbols(changed, formulas, whole)
+    for each in (*changed, *moved):
+        bound.setdefault(each, sympy.Dummy(each.name, real=True))
     return bound, [sympy.Tuple(bound[symbol], exchanged(each, bound, renamed)) for symbol, each in moved.items()]
 
 

@@ -37,7 +37,7 @@ knot = Index(
 #: Those between which a rollout drains.
 DRAINED = ("whole", "quarter", "sixteenth", "sixtyfourth", "rest")
 #: Points of the law of the largest of many numbers.
-draw = Index("draw", r"\jmath", {f"point{place}": f"point {place}" for place in range(13)})
+draw = Index("draw", r"\jmath", {f"point{place}": f"point {place}" for place in range(18)})
 
 
 def _of_engine(symbol: Any) -> Any:
