@@ -433,8 +433,8 @@ steady_slots = _slots(
 draining_slots = _slots(
     Max(K_1, f_cut * (s_pr + C_re) / request),
     variant="draining",
-    assumes="The engine's limit, or as many as its cache has room for, of mean context or of what those that reach the cap "
-    "together have, over all that start; one at least. Preemption costs a request its place, not its tokens.",
+    assumes="The engine's limit, or as many as its cache has room for: of mean context, or of what the share that "
+    "reaches the cap has there; one at least.",
     accuracy="Rollouts 10% short to 9% long of a simulation with preemption; by mean context alone up to 18% short.",
 )
 
@@ -456,8 +456,8 @@ steady_batch = Formula(
     title="Requests that decode together in an engine that never drains",
     source=AREAL,
     variant=ASYNCHRONOUS,
-    assumes="Samples of a step and the share beyond that staleness allows are in flight or done, and those that are done "
-    "wait until there are enough for a step: from none to all of it, evenly.",
+    assumes="Samples of a step and the share beyond that staleness allows are in flight or done. Those that are done "
+    "wait for a whole step: none to all of it, evenly.",
     accuracy="Requests that run and steps within 6% of a simulation, for staleness of 0.5 to 4.",
     example=Example({n_0: 64, M_sl: 180, eta_st: 1}, "96 request", derived="128 - 64**2 / (2 * 64)"),
 )

@@ -3,8 +3,8 @@
 A rollout is so many times what the engine's law says (by device), an update so many times pre-training's (by training
 software), and an exchange of weights has a time and bandwidths that all share. Least squares of logarithms of steps and
 of printed phases, four of which count as one step; large errors count by their size, every value has a wide expectation
-beforehand. Prints each beside the one the catalog has; ``--write`` puts it there, and what is found without a model into
-the sample of the tests. Needs all rows, which stand beside the project.
+beforehand. Prints each beside the one the catalog has; ``--write`` puts it there, and what is found without a model
+into the sample of the tests. Needs all rows, which stand beside the project.
 """
 
 import sys
@@ -141,18 +141,18 @@ def main() -> None:
         values = fitted(model)
         left[models() == model] = errors(values)[models() == model]
         for stack in ENTRIES:
-            without[f"{model} by {stack}"] = {
-                name: float(f"{value:.3g}") for (name, stacks), value in zip(VALUES, values, strict=True) if stack in stacks
-            }  # fmt: skip
-        print(
-            f"  without {model}: {_shown(errors(values)[models() == model])}; {', '.join(f'{v:.3g}' for v in values)}"
-        )
+            own = [(name, value) for (name, stacks), value in zip(VALUES, values, strict=True) if stack in stacks]
+            without[f"{model} by {stack}"] = {name: float(f"{value:.3g}") for name, value in own}
+        print(f"  without {model}: {_shown(errors(values)[models() == model])}")
     print(f"  a model left out: {_shown(left)}")
     if "--write" in sys.argv:
         CATALOG.write_text(text, encoding="utf-8")
         asked = {f"{row.model} by {row.stack}" for row in post_training_rows.rows(True)}
         post_training_rows.write(
-            rows=post_training_rows.drawn(), without={key: each for key, each in without.items() if key in asked}
+            rows=post_training_rows.drawn(),
+            syncs=post_training_rows.syncs(True),
+            lengths=post_training_rows.lengths(True),
+            without={key: each for key, each in without.items() if key in asked},
         )
 
 

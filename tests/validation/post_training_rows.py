@@ -31,11 +31,11 @@ STACKS = {
     ("Megatron", "GB200"): "NeMo_RL_GB200",
     ("DTensor", "H100"): "NeMo_RL_DTensor_H100",
 }
-#: Share of the memory that recipes leave to the engine (examples/configs of NeMo-RL): colocated, and in a pool of its own.
+#: Share of the memory that recipes leave to the engine (examples/configs of NeMo-RL).
 UTILIZATION = {"colocated": 0.6, "1off": 0.8, "8off": 0.8}
 PHASES = {"gen": "rollout_time", "train": "update_time", "logprob": "logprob_time", "refit": "sync_time"}
-#: Rows of the sample of each model, device and schedule.
-DRAWN = 1
+#: Responses to a prompt; only the samples of a step count.
+GROUP = 32
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,10 @@ class Row:
 
     @property
     def without(self) -> dict[str, float]:
-        """Values of its stack that were found without its model."""
-        return SAMPLE["without"].get(f"{self.model} by {self.stack}", {})
+        """Values of its stack that were found without its model, of those that its variant has."""
+        unused = ("sync_bandwidth",) if self.schedule == "colocated" else ("refit_time", "refit_bandwidth")
+        found = SAMPLE["without"].get(f"{self.model} by {self.stack}", {})
+        return {name: value for name, value in found.items() if name not in unused}
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -99,7 +101,7 @@ class Row:
         given = {
             "model": self.model, **PLACES[row["device"]], "stack": self.stack, "rollout_stack": ENGINES[row["device"]],
             "precision": row["precision"], "rollout_precision": "w8a8" if row["precision"] == "fp8" else "bf16",
-            "num_prompts": row["rollout_batch"] // 32, "num_generations": 32,
+            "num_prompts": row["rollout_batch"] // GROUP, "num_generations": GROUP,
             "prompt_len": prompt, "mean_response_length": row["mean_response"],
             "max_response_length": row["max_total_length"] - prompt, "pack_length": row["max_total_length"],
             "optimizer_steps": row["rollout_batch"] // row["train_batch"], "logprob_passes": row["logprob_passes"],
@@ -157,16 +159,40 @@ def _usable() -> list[dict[str, Any]]:
     return [row for row in _table()["rows"] if row.get("usable")]
 
 
+#: Catalog keys of models whose weights were sent, by the first word of their case.
+SENT = {
+    "Qwen2.5-Math-7B": "Qwen2_5_7B", "Qwen2.5-7B": "Qwen2_5_7B", "Qwen3-30B-A3B": "Qwen3_30B_A3B",
+    "Qwen3-235B-A22B": "Qwen3_235B_A22B", "nemo|v0.3|8B": "Llama3_1_8B", "nemo|rerun|8B": "Llama3_1_8B",
+    "nemo|v0.3|70B": "Llama3_1_70B", "nemo|rerun|70B": "Llama3_1_70B", "nemo|v0.3|Qwen3-32B": "Qwen3_32B",
+    "nemo|v0.3|Qwen3-30B-A3B": "Qwen3_30B_A3B",
+}  # fmt: skip
+
+
+def syncs(whole: bool = False) -> list[dict[str, Any]]:
+    """Exchanges of weights, of the sample or all."""
+    return _table()["weight_sync"] if whole else SAMPLE["syncs"]
+
+
+def lengths(whole: bool = False) -> list[dict[str, Any]]:
+    """Logged lengths of responses whose cap cut a known share."""
+    return [row for row in (_table()["lengths"] if whole else SAMPLE["lengths"]) if row["cap"] and row.get("cut")]
+
+
+def sent_model(row: dict[str, Any]) -> str:
+    """Catalog key of the model of an exchange; empty where the catalog has none."""
+    return next((key for case, key in SENT.items() if row["model"].startswith(case)), "")
+
+
 #: What the sample keeps of a row.
 KEPT = (
-    "source", "key", "model", "device", "gpus", "gen_gpus", "train_gpus", "schedule", "max_total_length", "mean_response",
-    "mean_total", "rollout_batch", "train_batch", "gen_tp", "tp", "cp", "ep", "pp", "precision", "step", "gen", "logprob",
-    "train", "refit", "logprob_passes", "trainer", "recompute",
+    "source", "key", "model", "device", "gpus", "gen_gpus", "train_gpus", "schedule", "max_total_length",
+    "mean_response", "mean_total", "rollout_batch", "train_batch", "gen_tp", "tp", "cp", "ep", "pp", "precision",
+    "step", "gen", "logprob", "train", "refit", "logprob_passes", "trainer", "recompute",
 )  # fmt: skip
 
 
 def drawn() -> list[dict[str, Any]]:
-    """The sample: of each model, device, schedule and trainer a row by its hash, and those with phases of a blog post."""
+    """The sample: of each model, device, schedule and trainer a row by its hash, and those with phases."""
     kinds: dict[Any, list[dict[str, Any]]] = {}
     for row in _usable():
         kinds.setdefault((row["model"], row["device"], row["schedule"], row["trainer"]), []).append(row)
