@@ -1,14 +1,14 @@
 """The post-training model against a run of every token, and that run against traces by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from fuzz import rest_long
 from simulated.post_training import (
     Rollout,
     StepTimes,
     asynchronous_steps,
     draw_lengths,
-    exponential_scale,
     occupancy,
     one_step_off_steps,
     starts_in_slots,
@@ -61,6 +61,9 @@ LAYOUTS = {
     "32B, slots": ("Qwen3_32B", 4, 4, 128, 1600, 3986, 48),
     "30B-A3B, slots": ("Qwen3_30B_A3B", 2, 8, 128, 3196, 3986, 32),
 }
+#: Most by which the law is below a simulation: the unluckiest of the replicas ends a rollout, which is left to the
+#: stretch of a stack. Where requests take turns in few slots, long ones among the last add to it.
+LEAST = {name: -0.11 if name == "30B-A3B, slots" else -0.08 for name in LAYOUTS}
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +96,7 @@ def asked(name, variant="colocated", **given):
         "stack": "Megatron_Bridge_H100", "num_prompts": replicas * requests // 8, "num_generations": 8,
         "prompt_len": PROMPT, "mean_response_length": mean, "max_response_length": cap, "rollout_tp_size": ranks,
         "max_num_seqs": slots, "gpu_memory_utilization": 0.9, "tp_size": 8, "zero_stage": 1,
-        "rollout_stretch": 1, "update_stretch": 1, "rest_stretch": 1, "refit_time": "0 s", **apart, **given,
+        "rollout_stretch": 1, "update_stretch": 1, "rest_stretch": 1, **apart, **given,
     }  # fmt: skip
     return PostTrainingModel(variant).solve(**found)
 
@@ -106,10 +109,9 @@ def drawn(engine, name, runs, cv=None):
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_a_rollout_is_at_most_a_tenth_longer_than_the_law(engines, name):
-    """The unluckiest of the replicas ends it, which the law leaves to the stretch of a stack."""
+def test_a_rollout_is_a_little_longer_than_the_law(engines, name):
     seen = drawn(engines(name), name, 8).mean()
-    assert -0.1 < asked(name).canonical("rollout_time") / seen - 1 < 0.01
+    assert LEAST[name] < asked(name).canonical("rollout_time") / seen - 1 < 0.01
 
 
 @pytest.mark.parametrize("name", ["8B", "30B-A3B"])
@@ -118,11 +120,13 @@ def test_log_normal_responses_as_well(engines, name):
     assert -0.1 < asked(name, response_cv=1).canonical("rollout_time") / seen - 1 < 0.02
 
 
+@pytest.mark.long
 def test_without_a_spread_phases_and_schedules_are_exact(engines):
     """Every response ends at the cap: a rollout is the sum of its steps, and a step that of its phases."""
     name = "8B"
-    _, _, replicas, requests, _, cap, _ = LAYOUTS[name]
-    alike = {"mean_response_length": cap}
+    _, _, replicas, requests, *_ = LAYOUTS[name]
+    cap = 400
+    alike = {"mean_response_length": cap, "max_response_length": cap}
     together, apart = asked(name, **alike), asked(name, "one_step_off", **alike)
     synchronous = asked(name, "disaggregated", **alike)
     seen = engines(name).seconds(np.full(replicas * requests, cap))
@@ -136,15 +140,90 @@ def test_without_a_spread_phases_and_schedules_are_exact(engines):
     assert played == pytest.approx(apart.canonical("step_time"), rel=1e-12)
 
 
+@pytest.mark.long
 def test_rollouts_that_vary_make_one_step_off_a_little_longer(engines):
     """The mean of the longer of two is more than the longer of two means."""
     name, found = "8B", asked("8B", "one_step_off")
-    rollout, update, logprob, sync = map(
-        found.canonical, ("rollout_time", "update_time", "logprob_time", "sync_time")
-    )
+    rollout, update, logprob, sync = map(found.canonical, ("rollout_time", "update_time", "logprob_time", "sync_time"))
     seen = drawn(engines(name), name, 40)
     seen *= rollout / seen.mean()
     steps = one_step_off_steps(seen, np.full(40, rollout), sync)
     assert rollout + sync < steps.mean() < 1.03 * (rollout + sync)
     steps = one_step_off_steps(seen, np.full(40, update + logprob), sync)
     assert steps.mean() == pytest.approx(found.canonical("step_time"), rel=0.02)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["32B", "30B-A3B"])
+def test_a_cache_that_a_cohort_outgrows(engines, name):
+    """Requests that grow together fill the cache: the last ones leave, and are computed again."""
+    model, ranks, _, requests, mean, cap, _ = LAYOUTS[name]
+    full = {"gpu_memory_utilization": {"32B": 0.55, "30B-A3B": 0.5}[name]}
+    found = asked(name, **full)
+    held = IterationModel("saturated").solve(
+        **ENGINE, model=model, tp_size=ranks, **full, seq_len=PROMPT, output_tokens=mean
+    )
+    room, rng, engine = held.canonical("kv_cache_tokens"), np.random.default_rng(3), engines(name)
+    seen = np.mean([engine.seconds_in_room(draw_lengths(mean, cap, requests, rng), room) for _ in range(2)])
+    assert found.canonical("rollout_slots") < requests
+    assert found.canonical("rollout_time") == pytest.approx(seen, rel=0.12)
+
+
+@pytest.mark.long
+def test_a_rollout_ends_when_enough_of_more_samples_are_done(engines):
+    """A tenth more samples are started: the longest responses are not waited for."""
+    name, more = "8B", 0.1
+    _, _, replicas, requests, mean, cap, _ = LAYOUTS[name]
+    rng, started = np.random.default_rng(5), round(requests * (1 + more))
+    batches = [draw_lengths(mean, cap, replicas * started, rng) for _ in range(4)]
+    needed = replicas * started * requests // started
+    seen = np.mean([engines(name).seconds_until(batch, needed) for batch in batches])
+    found, whole = asked(name, staleness=more), asked(name)
+    assert found.canonical("rollout_time") == pytest.approx(seen, rel=0.1)
+    assert found.canonical("rollout_time") < 0.8 * whole.canonical("rollout_time")
+
+
+#: Staleness, and slots of a replica where they bind.
+BOUNDS = {"half": (0.5, 1024), "one": (1, 1024), "four": (4, 1024), "slots": (2, 48)}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", BOUNDS)
+def test_engines_that_are_refilled_within_a_bound_of_staleness(engines, name):
+    """Samples that are done wait for a whole step, and count against the bound."""
+    staleness, slots = BOUNDS[name]
+    mean, cap, requests, replicas = 200, 800, 64, 2
+    alike = {"mean_response_length": mean, "max_response_length": cap, "max_num_seqs": slots, "staleness": staleness,
+             "num_prompts": 16, "fleet_size": 10, "rollout_accelerators": replicas}  # fmt: skip
+    found = asked("8B", "fully_asynchronous", **alike)
+    engine = replace(engines("8B"), replicas=replicas, slots=slots)
+    rng = np.random.default_rng(11)
+    train, sync = 0.3 * found.canonical("rollout_time"), found.canonical("sync_time")
+    batch = replicas * requests
+    seen = asynchronous_steps(engine, endless(mean, cap, rng), batch, train, sync, staleness, 25)
+    assert found.canonical("rollout_batch") == pytest.approx(seen.running, rel=0.1)
+    assert found.canonical("rollout_time") + sync == pytest.approx(seen.step, rel=0.1)
+    assert seen.trainer_idle == pytest.approx(1 - (train + sync) / seen.step, abs=0.02)
+
+
+def endless(mean, cap, rng):
+    """Lengths of responses without end."""
+    while True:
+        yield from draw_lengths(mean, cap, 1024, rng).tolist()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("variant", ["one_step_off", "disaggregated", "fully_asynchronous"])
+def test_the_best_split_in_closed_form_is_that_of_all_splits(variant):
+    """Of every split that layouts allow, or one next to it within a hundredth of the step."""
+    model = PostTrainingModel(variant)
+    job = {
+        "model": "Qwen3_32B", "fleet": "SuperPOD_H100", "fleet_size": 128, "rollout_stack": ENGINE["stack"],
+        "stack": "NeMo_RL_H100", "num_prompts": 64, "num_generations": 32, "prompt_len": 110,
+        "mean_response_length": 3252, "max_response_length": 3986, "optimizer_steps": 4, "logprob_passes": 2,
+        "rollout_tp_size": 4, "tp_size": 4, "pp_size": 4, "zero_stage": 1, "sequence_parallel": True,
+    }  # fmt: skip
+    best = model.solve(**job)
+    grid = model.sweep(**job, rollout_accelerators=list(range(16, 128, 16)), outputs=["step_time"]).step_time
+    assert best.canonical("best_rollout_accelerators") in grid.rollout_accelerators
+    assert best.canonical("step_time") <= 1.05 * float(grid.min())
