@@ -995,7 +995,7 @@ _PAGE_SPLIT = {h_ro: 51.4, A_half: 3206, U_half: 5839, n_fleet: 64}
 
 overlapped_optimum = Formula(
     x_opt,
-    2 * A_half * n_fleet / (sqrt(_gain**2 + 4 * h_ro * A_half * n_fleet) - _gain),
+    Max(0, 2 * A_half * n_fleet / (sqrt(_gain**2 + 4 * h_ro * A_half * n_fleet) - _gain)),
     title="Best split of a rollout beside an update",
     source=OWN,
     variant="at_once",
