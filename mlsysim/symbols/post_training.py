@@ -403,7 +403,10 @@ T_lp = variable(
     nonnegative(),
     label="Log-probability time",
 )
-W_R = variable("synced_weights", r"W_{\mathrm{sync}}", "GB", "Weights of one replica of the engine.", nonnegative())
+W_syn = variable(
+    "synced_weights", r"W_{\mathrm{sync}}", "GB", "Weights of one replica as they are sent.", nonnegative()
+)
+W_R = variable("engine_weights", r"W_{\mathrm{R}}", "GB", "Weights of one replica of the engine.", nonnegative())
 T_syn = variable(
     "sync_time",
     r"T_{\mathrm{sync}}",
