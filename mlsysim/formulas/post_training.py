@@ -13,8 +13,7 @@ from typing import Any
 
 from sympy import And, Dummy, Eq, Integer, Or, Piecewise, Rational, ceiling, exp, floor, log, sqrt
 
-from mlsysim.formulas import continuous_batching, iteration, mixers, replica_layout, step_time
-from mlsysim.formulas.rank_parameters import expert_tensor_ranks
+from mlsysim.formulas import continuous_batching, iteration, mixers, rank_parameters, replica_layout, step_time
 from mlsysim.formulas.training_memory import DRIVER_MEMORY
 from mlsysim.symbolic import (
     Assignment,
@@ -686,7 +685,7 @@ tail = Formula(
     ),
 )
 
-_TO_ROLLOUT = (positions, mean_tokens, mean_squares, drains, lone_request, rollout)
+_TO_ROLLOUT = {positions, mean_tokens, mean_squares, drains, lone_request, rollout}
 
 shortest_rollout = Formula(
     T_low,
@@ -1000,7 +999,7 @@ update_work = Formula(
 )
 
 #: Accelerators over which the trainer is laid out once.
-_PIPELINE = Max(t * p * c_cp * r_dp, when(e > 1, expert_tensor_ranks.expression * p * e * r_dp, 1))
+_PIPELINE = Max(t * p * c_cp * r_dp, when(e > 1, rank_parameters.expert_tensor_ranks.expression * p * e * r_dp, 1))
 
 split_unit = Formula(
     x_gr,
@@ -1033,12 +1032,12 @@ def _at_half(symbol: Any, target: Any, title: str, formulas: Any, variant: str) 
     )  # fmt: skip
 
 
-_ROLLING = (
+_ROLLING = {
     replica_samples, full_steps, requests_left, positions, mean_tokens, mean_squares, empty_steps, token_costs,
     request_costs, drains, lone_request, full_time, prompts_time,
-)  # fmt: skip
-_DRAINS = (*_ROLLING, draining_batch, rollout, rollout_floor, rollout_work)
-_STEADY = (*_ROLLING, steady_batch, steady_rollout, no_floor, steady_work)
+}  # fmt: skip
+_DRAINS = {*_ROLLING, draining_batch, rollout, rollout_floor, rollout_work}
+_STEADY = {*_ROLLING, steady_batch, steady_rollout, no_floor, steady_work}
 _UPDATING = (trainer_ranks, sequences, update_step, update_pass, updates, logprobs, update_work)
 
 half_rollout_work = _at_half(A_half, A_ro, "Part of a rollout that accelerators share, at half", _DRAINS, HALF)
