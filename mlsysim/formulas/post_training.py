@@ -13,8 +13,7 @@ from typing import Any
 
 from sympy import And, Dummy, Eq, Integer, Or, Piecewise, Rational, ceiling, exp, floor, log, sqrt
 
-from mlsysim.formulas import continuous_batching, iteration, mixers, replica_layout, step_time
-from mlsysim.formulas.rank_parameters import expert_tensor_ranks
+from mlsysim.formulas import continuous_batching, iteration, mixers, rank_parameters, replica_layout, step_time
 from mlsysim.formulas.training_memory import DRIVER_MEMORY
 from mlsysim.symbolic import (
     Assignment,
@@ -144,6 +143,15 @@ from mlsysim.symbols.workload import precision, s
 
 COLOCATED, DISAGGREGATED = "colocated", "disaggregated"
 ONE_STEP_OFF, ASYNCHRONOUS = "one_step_off", "fully_asynchronous"
+#: What variants have in common: rollouts that drain, pools, and phases one by one or at once.
+DRAINING, POOLS, HALF, ONE_BY_ONE, AT_ONCE, ON_POLICY = (
+    "draining",
+    "pools",
+    "halved",
+    "one_by_one",
+    "at_once",
+    "on_policy",
+)
 OWN = Source("own")
 GRPO = Source("shao2024", "section 4")
 DAPO = Source("yu2025", "section 3.2")
@@ -218,7 +226,7 @@ cap_over_scale = Formula(
     title="Cap of exponential lengths over their scale",
     source=EXPONENTIAL,
     assumes="The mean of what a cap leaves is known, not the mean without it.",
-    example=Example({m_re: 500, C_re: 1000}, "1.59362", derived="500 / 1000 = (1 - exp(-1.59362)) / 1.59362"),
+    example=Example({m_re: 500, C_re: 1000}, "1.59362", derived="1000 / 627.502"),
 )
 
 response_scale = Formula(
@@ -248,7 +256,9 @@ mean_square = Formula(
     source=LOG_NORMAL,
     assumes="Lengths are exponential, or log-normal, and cut at the cap.",
     example=Example(
-        {cv_re: 0, mu_re: 627.50, C_re: 1000}, "372500 token**2", derived="2 * 627.5**2 * (1 - 0.20319 * 2.59363)"
+        {cv_re: 0, mu_re: 627.50, C_re: 1000},
+        "372499 token**2",
+        derived="2 * 627.5**2 * (1 - exp(-1000 / 627.5) * (1 + 1000 / 627.5))",
     ),
 )
 
@@ -277,7 +287,7 @@ longest_expected = Formula(
     example=Example(
         {cv_re: 0, mu_re: 100.0045, C_re: 1000, N_sam: 64},
         "474.12 token",
-        derived="the sum of 100.0045 * (1 - exp(-9.99955))**k / k, k = 1 to 64",
+        derived="4.7410 * 100.0045",
     ),
 )
 
@@ -327,7 +337,7 @@ some_roll_out = Formula(
     when(x_giv > 0, x_giv, x_best),
     title="Accelerators that roll out while others train",
     source=AREAL,
-    variant=DISAGGREGATED,
+    variant=POOLS,
     example=Example({x_giv: 0, x_best: 28}, "28", derived="28"),
 )
 
@@ -336,7 +346,7 @@ others_train = Formula(
     Max(1, n_fleet - x_R),
     title="Accelerators that train while others roll out",
     source=AREAL,
-    variant=DISAGGREGATED,
+    variant=POOLS,
     example=Example({n_fleet: 64, x_R: 28}, "36", derived="64 - 28"),
 )
 
@@ -432,9 +442,9 @@ steady_slots = _slots(
 
 draining_slots = _slots(
     Max(K_1, f_cut * (s_pr + C_re) / request),
-    variant="draining",
-    assumes="The engine's limit, or as many as its cache has room for: of mean context, or of what the share that "
-    "reaches the cap has there; one at least.",
+    variant=DRAINING,
+    assumes="The engine's limit, or as many as its cache has room for, of mean context or of what those that reach the "
+    "cap together have, over all that start; one at least. Preemption costs a request its place, not its tokens.",
     accuracy="Rollouts 10% short to 9% long of a simulation with preemption; by mean context alone up to 18% short.",
 )
 
@@ -443,7 +453,7 @@ draining_batch = Formula(
     Min(n_0, M_sl),
     title="Requests that decode together when a rollout begins",
     source=OWN,
-    variant="draining",
+    variant=DRAINING,
     example=Example({n_0: 256, M_sl: 180}, "180 request", derived="min(256, 180)"),
 )
 
@@ -456,8 +466,8 @@ steady_batch = Formula(
     title="Requests that decode together in an engine that never drains",
     source=AREAL,
     variant=ASYNCHRONOUS,
-    assumes="Samples of a step and the share beyond that staleness allows are in flight or done. Those that are done "
-    "wait for a whole step: none to all of it, evenly.",
+    assumes="Samples of a step and the share beyond that staleness allows are in flight or done, and those that are "
+    "done wait until there are enough for a step: from none to all of it, evenly.",
     accuracy="Requests that run and steps within 6% of a simulation, for staleness of 0.5 to 4.",
     example=Example({n_0: 64, M_sl: 180, eta_st: 1}, "96 request", derived="128 - 64**2 / (2 * 64)"),
 )
@@ -467,6 +477,7 @@ full_steps = Formula(
     Max(0, n_0 - M_sl) * m_re / M_sl,
     title="Steps of a rollout in which requests wait for a slot",
     source=OWN,
+    variant=DRAINING,
     assumes="It conserves tokens: as many as the requests that wait will have are decoded with every slot taken.",
     example=Example({n_0: 256, M_sl: 128, m_re: 1000}, "1000 token", derived="128 * 1000 / 128"),
 )
@@ -526,12 +537,9 @@ empty_steps = Formula(
     no_example=TIMED,
 )
 
-#: Context at which the time of a cached token is taken.
-_DEEP = 4096 * token / request
-
 token_costs = Formula(
     c_k[knot],
-    Max(0, _of_engine(t_it, decoding=n_k[knot], context=_DEEP) - tau_k[knot]) / (_DEEP * n_k[knot]),
+    Max(0, _of_engine(t_it, decoding=n_k[knot], context=K_1) - tau_k[knot]) / (K_1 * n_k[knot]),
     title="Time that a cached token adds to a step",
     source=iteration.ORCA,
     no_example=TIMED,
@@ -556,7 +564,7 @@ request_costs = Formula(
     example=Example(
         {n_k["whole"]: 256, n_k["quarter"]: 64, tau_k["whole"]: 21.1815, tau_k["quarter"]: 12.9447},
         "42.9 µs/request",
-        derived="(21.1815 - 12.9447) / 192",
+        derived="(21181.5 - 12944.7) / 192",
         member="whole",
     ),
 )
@@ -574,12 +582,13 @@ drains = Formula(
     ),
     title="Decoding from knot to knot",
     source=OWN,
+    variant=DRAINING,
     assumes="Every step costs that of an empty engine, every token that of a request and that of the tokens it reads.",
     example=Example(
         {tau_k["whole"]: 21, b_k["whole"]: 42.96875, n_k["whole"]: 256, n_1: 256, c_k["whole"]: 26.8, s_pr: 110,
          l_k["whole"]: 0, l_k["quarter"]: 1000, g_k["whole"]: 0, g_k["quarter"]: 500, h_k["whole"]: 0,
          h_k["quarter"]: 400000},
-        "17.249 s",
+        "17.2495 s",
         derived="0.01 * 1000 + 256 * 42.96875e-6 * 500 + 256 * 26.8e-9 * (110 * 500 + 400000 / 2)",
         member="whole",
     ),
@@ -592,6 +601,7 @@ lone_request = Formula(
     * (tau_k["lone"] + request * c_k["lone"] * (s_pr + (L_x + l_k["lone"]) / 2) / request),
     title="Decoding of the last request",
     source=OWN,
+    variant=DRAINING,
     example=Example(
         {L_x: 4000, l_k["lone"]: 3000, tau_k["lone"]: 10, c_k["lone"]: 20, s_pr: 500},
         "10.08 s",
@@ -606,6 +616,7 @@ full_time = Formula(
     I_fu / token * _full_step,
     title="Decoding while requests wait for a slot",
     source=OWN,
+    variant=DRAINING,
     example=Example(
         {I_fu: 1000, tau_k["whole"]: 20, n_1: 100, c_k["whole"]: 20, K_1: 2000},
         "24 s",
@@ -639,7 +650,7 @@ rollout = Formula(
     k_gen * n_rd * (t_pr + T_full + total(knot, T_k[knot], over=DRAINED) + T_one),
     title="Rollout that drains",
     source=OWN,
-    variant="draining",
+    variant=DRAINING,
     assumes="Requests start together. Where groups are dropped, a rollout is repeated until enough are kept.",
     example=Example(
         {k_gen: 1.25, n_rd: 1, t_pr: 2, T_full: 0, **{T_k[name]: 4 for name in DRAINED}, T_one: 10},
@@ -668,18 +679,20 @@ tail = Formula(
     k_gen * n_rd * (total(knot, T_k[knot], over=DRAINED[1:]) + T_one),
     title="Part of a rollout in which less than a quarter of it decodes",
     source=OWN,
+    variant=DRAINING,
     example=Example(
         {k_gen: 1.25, n_rd: 1, **{T_k[name]: 4 for name in DRAINED[1:]}, T_one: 10}, "32.5 s", derived="1.25 * 26"
     ),
 )
 
-_TO_ROLLOUT = (positions, mean_tokens, mean_squares, drains, lone_request, rollout)
+_TO_ROLLOUT = {positions, mean_tokens, mean_squares, drains, lone_request, rollout}
 
 shortest_rollout = Formula(
     T_low,
     evaluated_at(T_ro, {L_x: Min(L_x, L_low)}, _TO_ROLLOUT),
     title="Rollout if the longest response is as expected",
     source=OWN,
+    variant=DRAINING,
     assumes="The other end of what mean and cap leave open: there the longest response is the cap.",
     no_example="another longest response",
 )
@@ -743,7 +756,9 @@ fill = Formula(
     source=PACKING,
     assumes="Only stages of a pipeline need sequences of one length: elsewhere packs are as long as their samples.",
     example=Example(
-        {p: 1, N_sam: 2048, s_pr: 110, m_re: 1019, P_pk: 700, S_pk: 4096}, "0.80642", derived="2048 * 1129 / 700 / 4096"
+        {p: 1, N_sam: 2048, s_pr: 110, m_re: 1019, P_pk: 700, S_pk: 4096},
+        "0.806429",
+        derived="2048 * 1129 / 700 / 4096",
     ),
 )
 
@@ -807,7 +822,12 @@ synced_weights = Formula(
 )
 
 engine_weights = Formula(
-    W_R, _of_engine(W_rep, ranks=t_R), title="Weights of one replica", source=HYBRID, no_example=TIMED
+    W_R,
+    _of_engine(W_rep, ranks=t_R),
+    title="Weights of one replica",
+    source=HYBRID,
+    variant=COLOCATED,
+    no_example=TIMED,
 )
 
 refit = Formula(
@@ -826,7 +846,7 @@ broadcast = Formula(
     W_syn / B_syn,
     title="Weights sent to engines on other accelerators",
     source=AREAL,
-    variant=DISAGGREGATED,
+    variant=POOLS,
     assumes="All replicas get them at once.",
     example=Example({W_syn: 1300, B_syn: 52}, "25 s", derived="1300 / 52"),
 )
@@ -848,10 +868,10 @@ _ONE_BY_ONE = T_ro + T_up + T_lp
 _AT_ONCE = Max(T_ro, T_up + T_lp)
 
 step = _step(
-    _ONE_BY_ONE, "one_by_one", "Step of phases one after the other", GRPO, "1.03 * (60 + 30 + 20 + 8)", "121.54 s"
+    _ONE_BY_ONE, ONE_BY_ONE, "Step of phases one after the other", GRPO, "1.03 * (60 + 30 + 20 + 8)", "121.54 s"
 )
 overlapped_step = _step(
-    _AT_ONCE, "at_once", "Step of a rollout beside the update of the last one", AREAL, "1.03 * (60 + 8)", "70.04 s"
+    _AT_ONCE, AT_ONCE, "Step of a rollout beside the update of the last one", AREAL, "1.03 * (60 + 8)", "70.04 s"
 )
 
 
@@ -867,10 +887,10 @@ def _idle(share: Any, own: Any, title: str, variant: str, whole: Any, answer: st
 
 
 _ROLLS, _TRAINS = "Waiting of accelerators that roll out", "Waiting of accelerators that train"
-rollout_waits = _idle(I_R, T_ro, _ROLLS, "one_by_one", _ONE_BY_ONE, "0.33333", "1 - 60 / 90")
-update_waits = _idle(I_U, T_up + T_lp, _TRAINS, "one_by_one", _ONE_BY_ONE, "0.66667", "1 - 30 / 90")
-overlapped_rollout_waits = _idle(I_R, T_ro, _ROLLS, "at_once", _AT_ONCE, "0", "1 - 60 / 60")
-overlapped_update_waits = _idle(I_U, T_up + T_lp, _TRAINS, "at_once", _AT_ONCE, "0.5", "1 - 30 / 60")
+rollout_waits = _idle(I_R, T_ro, _ROLLS, DISAGGREGATED, _ONE_BY_ONE, "0.33333", "1 - 60 / 90")
+update_waits = _idle(I_U, T_up + T_lp, _TRAINS, DISAGGREGATED, _ONE_BY_ONE, "0.66667", "1 - 30 / 90")
+overlapped_rollout_waits = _idle(I_R, T_ro, _ROLLS, AT_ONCE, _AT_ONCE, "0", "1 - 60 / 60")
+overlapped_update_waits = _idle(I_U, T_up + T_lp, _TRAINS, AT_ONCE, _AT_ONCE, "0.5", "1 - 30 / 60")
 
 sample_rate = Formula(
     R_sam,
@@ -898,7 +918,7 @@ def _fresh(versions: int, variant: str, title: str) -> Formula:
     return Formula(n_stl, Integer(versions), title=title, source=AREAL, variant=variant, no_example=f"it is {versions}")
 
 
-on_policy = _fresh(0, "on_policy", "Samples of the present weights")
+on_policy = _fresh(0, ON_POLICY, "Samples of the present weights")
 one_behind = _fresh(1, ONE_STEP_OFF, "Samples of the weights before")
 staleness_mean = Formula(
     n_stl,
@@ -921,7 +941,7 @@ rollout_floor = Formula(
     k_gen * n_rd * tau_k["lone"] * L_x / token,
     title="Part of a rollout that no accelerator more shortens",
     source=OWN,
-    variant="draining",
+    variant=DRAINING,
     assumes="A step of an engine is a straight line in requests and cached tokens.",
     example=Example({k_gen: 1.26, n_rd: 1, tau_k["lone"]: 10.24, L_x: 3986}, "51.4 s", derived="1.26 * 0.01024 * 3986"),
 )
@@ -951,7 +971,7 @@ rollout_work = Formula(
     ),
     title="Part of a rollout that accelerators share",
     source=OWN,
-    variant="draining",
+    variant=DRAINING,
     assumes="A step of an engine is a straight line in requests and cached tokens.",
     example=Example(
         {k_gen: 1.26, n_rd: 1, t_R: 4, N_sam: 2048, n_1: 256, tau_k["whole"]: 21.1795, tau_k["lone"]: 10.24, m_re: 3252,
@@ -979,7 +999,7 @@ update_work = Formula(
 )
 
 #: Accelerators over which the trainer is laid out once.
-_PIPELINE = Max(t * p * c_cp * r_dp, when(e > 1, expert_tensor_ranks.expression * p * e * r_dp, 1))
+_PIPELINE = Max(t * p * c_cp * r_dp, when(e > 1, rank_parameters.expert_tensor_ranks.expression * p * e * r_dp, 1))
 
 split_unit = Formula(
     x_gr,
@@ -989,6 +1009,7 @@ split_unit = Formula(
     ),
     title="Accelerators that may change pools",
     source=OWN,
+    variant=POOLS,
     assumes="A whole replica on the one side, a whole copy of the trainer's layout on the other.",
     example=Example({t_R: 4, t: 4, p: 4, c_cp: 1, r_dp: 1, e: 1, t_e: 0}, "16", derived="max(4, 4 * 4)"),
 )
@@ -998,6 +1019,7 @@ half_split = Formula(
     x_gr * Max(1, floor(n_fleet / (2 * x_gr))),
     title="Split in halves",
     source=OWN,
+    variant=POOLS,
     example=Example({n_fleet: 64, x_gr: 16}, "32", derived="16 * floor(64 / 32)"),
 )
 
@@ -1010,31 +1032,31 @@ def _at_half(symbol: Any, target: Any, title: str, formulas: Any, variant: str) 
     )  # fmt: skip
 
 
-_ROLLING = (
+_ROLLING = {
     replica_samples, full_steps, requests_left, positions, mean_tokens, mean_squares, empty_steps, token_costs,
     request_costs, drains, lone_request, full_time, prompts_time,
-)  # fmt: skip
-_DRAINING = (*_ROLLING, draining_batch, rollout, rollout_floor, rollout_work)
-_STEADY = (*_ROLLING, steady_batch, steady_rollout, no_floor, steady_work)
+}  # fmt: skip
+_DRAINS = {*_ROLLING, draining_batch, rollout, rollout_floor, rollout_work}
+_STEADY = {*_ROLLING, steady_batch, steady_rollout, no_floor, steady_work}
 _UPDATING = (trainer_ranks, sequences, update_step, update_pass, updates, logprobs, update_work)
 
-half_rollout_work = _at_half(A_half, A_ro, "Part of a rollout that accelerators share, at half", _DRAINING, "draining")
+half_rollout_work = _at_half(A_half, A_ro, "Part of a rollout that accelerators share, at half", _DRAINS, HALF)
 steady_half_work = _at_half(A_half, A_ro, "Rollout times accelerators, at half", _STEADY, ASYNCHRONOUS)
-half_update_work = _at_half(U_half, U_up, "Updates and log-probabilities times accelerators, at half", _UPDATING, "")
+half_update_work = _at_half(U_half, U_up, "Updates and log-probabilities times accelerators, at half", _UPDATING, POOLS)
 
 _gain = h_ro * n_fleet - A_half - U_half
 _PAGE_SPLIT = {h_ro: 51.4, A_half: 3206, U_half: 5839, n_fleet: 64}
 
 overlapped_optimum = Formula(
     x_opt,
-    2 * A_half * n_fleet / (sqrt(_gain**2 + 4 * h_ro * A_half * n_fleet) - _gain),
+    Max(0, 2 * A_half * n_fleet / (sqrt(_gain**2 + 4 * h_ro * A_half * n_fleet) - _gain)),
     title="Best split of a rollout beside an update",
     source=OWN,
-    variant="at_once",
+    variant=AT_ONCE,
     assumes="Both take as long. A share of each is the same whatever the split.",
     example=Example(
         _PAGE_SPLIT, "28.4",
-        derived="2 * 3206 * 64 / (sqrt(5755.4**2 + 4 * 51.4 * 3206 * 64) + 5755.4), 5755.4 = 3206 + 5839 - 51.4 * 64",
+        derived="2 * 3206 * 64 / (sqrt(5755.4**2 + 4 * 51.4 * 3206 * 64) + 3206 + 5839 - 51.4 * 64)",
     ),
 )  # fmt: skip
 
@@ -1046,7 +1068,7 @@ synchronous_optimum = Formula(
     variant=DISAGGREGATED,
     assumes="A share of each is the same whatever the split.",
     example=Example(
-        {A_half: 3206, U_half: 5839, n_fleet: 64}, "27.246", derived="64 * sqrt(3206) / (sqrt(3206) + sqrt(5839))"
+        {A_half: 3206, U_half: 5839, n_fleet: 64}, "27.2393", derived="64 * sqrt(3206) / (sqrt(3206) + sqrt(5839))"
     ),
 )
 
@@ -1055,7 +1077,7 @@ _lower = Min(_top, Max(x_gr, floor(x_opt / x_gr) * x_gr))
 _upper = Min(_top, Max(x_gr, floor(x_opt / x_gr) * x_gr + x_gr))
 
 
-def _whole(phases: Any, variant: str, answer: str, derived: str) -> Formula:
+def _whole(phases: Any, variant: str) -> Formula:
     return Formula(
         x_best,
         when(phases(_lower) <= phases(_upper), _lower, _upper),
@@ -1063,7 +1085,7 @@ def _whole(phases: Any, variant: str, answer: str, derived: str) -> Formula:
         source=OWN,
         variant=variant,
         assumes="The better neighbour of the best split of any share.",
-        example=Example({**_PAGE_SPLIT, x_opt: 28.4, x_gr: 4}, answer, derived=derived),
+        example=Example({**_PAGE_SPLIT, x_opt: 28.4, x_gr: 4}, "28", derived="4 * floor(28.4 / 4)"),
     )
 
 
@@ -1072,18 +1094,8 @@ def _alone(rolling: Any) -> tuple[Any, Any]:
     return h_ro + A_half / rolling, U_half / Max(1, n_fleet - rolling)
 
 
-best_overlapped = _whole(
-    lambda rolling: Max(*_alone(rolling)),
-    "at_once",
-    "28",
-    "max(51.4 + 3206 / 28, 5839 / 36) = 165.9 < 171.7 = 51.4 + ...",
-)
-best_synchronous = _whole(
-    lambda rolling: sum(_alone(rolling)),
-    DISAGGREGATED,
-    "28",
-    "51.4 + 3206 / 28 + 5839 / 36 < 51.4 + 3206 / 32 + 5839 / 32",
-)
+best_overlapped = _whole(lambda rolling: Max(*_alone(rolling)), AT_ONCE)
+best_synchronous = _whole(lambda rolling: sum(_alone(rolling)), DISAGGREGATED)
 
 # --- memory ---------------------------------------------------------------------------------------
 
@@ -1133,7 +1145,7 @@ nothing_kept = Formula(
     0 * W_tr,
     title="Memory of a trainer on an accelerator of its own",
     source=AREAL,
-    variant=DISAGGREGATED,
+    variant=POOLS,
     no_example="it is zero",
 )
 
@@ -1174,7 +1186,7 @@ no_host_memory = Formula(
     0 * W_tr,
     title="Memory of the host of one node whose pools stay where they are",
     source=AREAL,
-    variant=DISAGGREGATED,
+    variant=POOLS,
     no_example="it is zero",
 )
 
@@ -1297,46 +1309,16 @@ FORMULAS = (
     longest_phase,
 )
 
-_COMMON = (
-    samples, packed_length, cap_over_scale, response_scale, mean_square, cut_responses, longest_expected,
-    longest_allowed, steps_of_rollout, replica_samples, rollout_context, requests_left, positions, mean_tokens,
-    mean_squares, empty_steps, token_costs, request_costs, prompts_time, rounds, packs, trainer_ranks, sequences, fill,
-    update_step, update_pass, updates, logprobs, synced_weights, sample_rate, token_rate, weights_of_trainer,
-    gradients_of_trainer, states_of_trainer, trainer_memory, rollout_memory, fits, longest_phase,
-)  # fmt: skip
-_DRAINS = (
-    draining_slots, draining_batch, full_steps, drains, lone_request, full_time, rollout, tail, shortest_rollout,
-    rollout_floor,
-)  # fmt: skip
-_POOLS = (
-    some_roll_out, others_train, broadcast, nothing_kept, no_host_memory, split_unit, half_split, half_update_work
-)  # fmt: skip
-_HALF = (half_rollout_work,)
+
+def _those(*variants: str) -> tuple[Formula, ...]:
+    return tuple(formula for formula in FORMULAS if formula.variant in ("", "post_training", *variants))
+
+
 #: The same accelerators roll out and train.
-SHARED = (
-    *_COMMON,
-    *_DRAINS,
-    all_roll_out,
-    all_train,
-    refit,
-    step,
-    on_policy,
-    kept_of_trainer,
-    engine_weights,
-    host_memory,
-)
+SHARED = _those(COLOCATED, DRAINING, ONE_BY_ONE, ON_POLICY)
 #: A pool rolls out, then another trains.
-SYNCHRONOUS = (
-    *_COMMON, *_DRAINS, *_POOLS, *_HALF, step, rollout_waits, update_waits, on_policy, synchronous_optimum,
-    best_synchronous,
-)  # fmt: skip
+SYNCHRONOUS = _those(DISAGGREGATED, DRAINING, POOLS, HALF, ONE_BY_ONE, ON_POLICY)
 #: Both at once, on the samples of two steps.
-OVERLAPPED = (
-    *_COMMON, *_DRAINS, *_POOLS, *_HALF, overlapped_step, overlapped_rollout_waits, overlapped_update_waits, one_behind,
-    overlapped_optimum, best_overlapped,
-)  # fmt: skip
+OVERLAPPED = _those(ONE_STEP_OFF, DRAINING, POOLS, HALF, AT_ONCE)
 #: Both at once, with an engine that never drains.
-STEADY = (
-    *_COMMON, *_POOLS, steady_slots, steady_batch, steady_rollout, no_floor, steady_half_work, overlapped_step,
-    overlapped_rollout_waits, overlapped_update_waits, staleness_mean, overlapped_optimum, best_overlapped,
-)  # fmt: skip
+STEADY = _those(ASYNCHRONOUS, POOLS, AT_ONCE)

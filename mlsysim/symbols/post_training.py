@@ -54,29 +54,17 @@ def _of_engine(symbol: Any) -> Any:
     )
 
 
-#: Inputs of an engine that the trainer has as well, by those of the trainer.
-OF_ENGINE = {
-    symbol: _of_engine(symbol)
-    for symbol in (
-        t,
-        e,
-        precision,
-        F,
-        F_16,
-        eta,
-        eta_mem,
-        eta_link,
-        eta_x,
-        eta_a,
-        tau_0,
-        tau_coll,
-        alpha_node,
-        tau_sw,
-        eta_scan,
-        tau_scan,
-    )
-}
-t_R, e_R = OF_ENGINE[t], OF_ENGINE[e]
+#: Inputs of an engine that the trainer has as well.
+_SHARED = (
+    t, e, precision, F, F_16, eta, eta_mem, eta_link, eta_x, eta_a, tau_0, tau_coll, alpha_node, tau_sw, eta_scan,
+    tau_scan,
+)  # fmt: skip
+#: Those of the engine, by those of the trainer.
+OF_ENGINE = {symbol: _of_engine(symbol) for symbol in _SHARED}
+(
+    t_R, e_R, precision_R, F_R, F_16_R, eta_R, eta_mem_R, eta_link_R, eta_x_R, eta_a_R, tau_0_R, tau_coll_R,
+    alpha_node_R, tau_sw_R, eta_scan_R, tau_scan_R,
+) = OF_ENGINE.values()  # fmt: skip
 
 B_pr = variable("num_prompts", r"B_{\mathrm{p}}", "request", "Prompts of a step.", integer(1))
 G_pr = variable("num_generations", r"G_{\mathrm{p}}", "count", "Responses to each prompt: a group.", integer(1))
@@ -98,7 +86,7 @@ L_re = variable(
 )
 cv_re = variable(
     "response_cv",
-    r"c_{\mathrm{r}}",
+    r"c_{\mathrm{len}}",
     "count",
     "Coefficient of variation of responses that no cap cuts, which are log-normal then; 0: they are exponential.",
     nonnegative(),
@@ -201,7 +189,7 @@ k_rest = variable(
     positive(),
 )
 
-N_sam = variable("step_samples", r"N_{\mathrm{s}}", "request", "Samples of a step.", integer(1))
+N_sam = variable("step_samples", r"N_{\mathrm{sam}}", "request", "Samples of a step.", integer(1))
 S_pk = variable("packed_length", r"S_{\mathrm{pack}}", "token", "Tokens of a packed sequence.", integer(1))
 chi = variable(
     "cap_over_scale",
@@ -354,7 +342,7 @@ T_k = family(
 )
 T_full = variable(
     "full_time",
-    r"T_{\mathrm{full}}",
+    r"T_{\mathrm{wait}}",
     "s",
     "Decoding while requests wait for a slot.",
     nonnegative(),
@@ -409,7 +397,7 @@ W_syn = variable(
 W_R = variable("engine_weights", r"W_{\mathrm{R}}", "GB", "Weights of one replica of the engine.", nonnegative())
 T_syn = variable(
     "sync_time",
-    r"T_{\mathrm{sync}}",
+    r"T_{\mathrm{send}}",
     "s",
     "Weights on their way from the trainer to engines.",
     nonnegative(),
@@ -488,7 +476,7 @@ I_U = variable(
     "Share of the time between synchronizations in which accelerators that train wait.",
     between(0, 1),
 )
-R_sam = variable("samples_per_second", r"R_{\mathrm{s}}", "request/s", "Samples of steps per second.", nonnegative())
+R_sam = variable("samples_per_second", r"R_{\mathrm{sam}}", "request/s", "Samples of steps per second.", nonnegative())
 n_stl = variable(
     "mean_staleness",
     r"\bar{n}_{\mathrm{st}}",

@@ -233,6 +233,7 @@ FAMILIES = (
     "lora",
     "closed_loops",
     "offload",
+    "post_training",
 )
 ORDER = """
 import importlib, sys
