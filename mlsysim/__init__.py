@@ -40,6 +40,7 @@ _HOME = {
     "ParameterCountModel": "mlsysim.models",
     "PerformanceModel": "mlsysim.models",
     "RunModel": "mlsysim.models",
+    "PostTrainingModel": "mlsysim.models",
     "Result": "mlsysim.study.results.result",
     "Simulation": "mlsysim.simulation.outcome",
     "Solution": "mlsysim.study.inverse.solution",

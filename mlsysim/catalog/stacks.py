@@ -188,6 +188,12 @@ class Stack(Entry):
         Number that its users read: ``allocated``, ``reserved`` or ``device``.
     context_memory, pool_share : Value, optional
         What contexts hold beside the allocator, and what that has reserved beyond what lives.
+    rollout_stretch, update_stretch, rest_stretch : Value, optional
+        Time of a rollout over the law of its engine, of updates over the same passes of pre-training, and of a
+        post-training step over its phases.
+    refit_time, refit_bandwidth, sync_bandwidth : Value, optional
+        Time of a switch from training to rollout beside its bytes, and weights over the time to gather them on the same
+        accelerators, or to send them to others.
     """
 
     what: ClassVar[str] = "stack"
@@ -314,6 +320,12 @@ class Stack(Entry):
     memory_reading: Choice | None = None
     context_memory: Bytes | None = None
     pool_share: Count | None = None
+    rollout_stretch: Count | None = None
+    update_stretch: Count | None = None
+    refit_time: Seconds | None = None
+    refit_bandwidth: BytesPerSecond | None = None
+    sync_bandwidth: BytesPerSecond | None = None
+    rest_stretch: Count | None = None
 
     def value_of(self, name: str, precision: str) -> Value | None:
         """See :meth:`Entry.value_of`; a table gives the share of the format that is as wide, or next to it.

@@ -71,6 +71,7 @@ TOPICS = (
     "memory_expansion",
     "offloaded_training",
     "tiered_serving",
+    "post_training",
 )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from sympy import ceiling
 
 from mlsysim.formulas.collectives import meshed, step_rate
-from mlsysim.formulas.step_time import slower
+from mlsysim.formulas.roofline import slower
 from mlsysim.symbolic import Example, Formula, Max, Source, by_label, token, when
 from mlsysim.symbols.activations import schedule, sigma, v_chunks
 from mlsysim.symbols.formats import q_a

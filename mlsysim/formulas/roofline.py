@@ -60,6 +60,11 @@ LEFT_OUT = (
 TILE = 64
 
 
+def slower(device: Any, host: Any) -> Any:
+    """Time of two clocks of which the slower sets the pace, now this and now that one."""
+    return sqrt(sqrt(device**4 + host**4))
+
+
 def side_by_side(computing: Any, reading: Any) -> Any:
     """Time of an operator that reads and computes at once: near the ridge neither hides the other whole."""
     return sqrt(computing**2 + reading**2)

@@ -12,8 +12,40 @@ from typing import Any
 
 from sympy import And, Eq, Not, Or, Piecewise, Rational, log, sqrt
 
+from mlsysim.formulas import (
+    attention_core,
+    collectives,
+    data_parallel_traffic,
+    exchange_overlap,
+    expert_exchange,
+    expert_products,
+    layer_time,
+    mixer_times,
+    mixers,
+    moe_routing,
+    number_formats,
+    pipeline_schedule,
+    rank_groups,
+    training_memory,
+    transformer_flops,
+)
 from mlsysim.formulas.mixers import EAGER, FLASH, UNFUSED
-from mlsysim.symbolic import Example, Formula, Max, Min, Mod, Source, by_label, label, sharded, token, when
+from mlsysim.formulas.roofline import slower
+from mlsysim.symbolic import (
+    Example,
+    Formula,
+    Max,
+    Min,
+    Mod,
+    Source,
+    System,
+    by_label,
+    label,
+    sharded,
+    swapped,
+    token,
+    when,
+)
 from mlsysim.symbols.activations import (
     attention_kernel,
     elementwise_kernels,
@@ -142,11 +174,6 @@ data_parallel_ranks = Formula(
 )
 
 _eager_scores = Not(FLASH)
-
-
-def slower(device: Any, host: Any) -> Any:
-    """Time of two clocks of which the slower sets the pace, now this and now that one."""
-    return sqrt(sqrt(device**4 + host**4))
 
 
 def waited(device: Any, host: Any) -> Any:
@@ -773,4 +800,30 @@ FORMULAS = (
     run_time,
     longest_part_time,
     longest_part,
+)
+
+#: A training step and its memory, operator by operator.
+PER_OPERATOR = System(
+    swapped(
+        training_memory.PER_OPERATOR,
+        (
+            number_formats.reduced_bytes,
+            *number_formats.EXCHANGED,
+            *collectives.REACHED,
+            expert_exchange.exchange_links_reached,
+            expert_exchange.distinct_nodes,
+            *mixers.PACKED,
+            *mixer_times.SHARDED,
+            *transformer_flops.FORMULAS,
+            moe_routing.exchanges_per_layer,
+            *pipeline_schedule.FORMULAS,
+            *rank_groups.FORMULAS,
+            *data_parallel_traffic.FORMULAS,
+            *expert_products.FORMULAS,
+            *layer_time.FORMULAS,
+            *attention_core.STEP,
+            *exchange_overlap.FORMULAS,
+            *FORMULAS,
+        ),
+    )
 )

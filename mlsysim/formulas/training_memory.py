@@ -12,8 +12,37 @@ from typing import Any
 
 from sympy import Eq, Le, Piecewise, Rational, ceiling, log
 
+from mlsysim.formulas import (
+    activations as activation_formulas,
+)
+from mlsysim.formulas import (
+    mixers,
+    moe_routing,
+    number_formats,
+    optimizer_states,
+    parameter_counts,
+    rank_parameters,
+    routed_activations,
+    step_moments,
+    trained_parameters,
+)
 from mlsysim.formulas.optimizer_states import per_parameter
-from mlsysim.symbolic import Example, Formula, Max, Min, NormalCDF, Source, by_label, byte, label, sharded, token, when
+from mlsysim.symbolic import (
+    Example,
+    Formula,
+    Max,
+    Min,
+    NormalCDF,
+    Source,
+    System,
+    by_label,
+    byte,
+    label,
+    sharded,
+    swapped,
+    token,
+    when,
+)
 from mlsysim.symbols.formats import q_a, q_w
 from mlsysim.symbols.fsdp import M_report, M_usable
 from mlsysim.symbols.hardware import M_cap
@@ -345,3 +374,27 @@ FIRST_ORDER = (
 STORED = (stored_weights, stored_gradients, hidden_buffers)
 VERDICT = (usable_memory, utilization_of_usable, fits_usable, reported_memory, room_left, probability_of_fit, verdict)
 FORMULAS = (*FIRST_ORDER, *STORED, *VERDICT)
+
+#: Memory of a rank, operator by operator.
+PER_OPERATOR = System(
+    swapped(
+        number_formats.FIRST_ORDER + FIRST_ORDER,
+        (
+            *number_formats.TRAINING,
+            *mixers.STORED,
+            *mixers.SHARDED,
+            *mixers.ADAPTED,
+            *mixers.SAVED,
+            *parameter_counts.FORMULAS,
+            *rank_parameters.FORMULAS,
+            *trained_parameters.FORMULAS,
+            *optimizer_states.FORMULAS,
+            *moe_routing.CAPACITIES,
+            *routed_activations.FORMULAS,
+            *activation_formulas.PER_OPERATOR_FORMULAS,
+            *VERDICT,
+            *step_moments.FORMULAS,
+        ),
+        dropped=("activation_bytes", "bytes_per_element"),
+    )
+)

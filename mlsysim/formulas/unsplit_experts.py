@@ -16,7 +16,8 @@ from mlsysim.formulas.data_parallel_traffic import each_step
 from mlsysim.formulas.expert_products import fixed_share, product_time, rows, slowing
 from mlsysim.formulas.layer_time import casts, expert_launches, routed_widths
 from mlsysim.formulas.rank_groups import routed_copies
-from mlsysim.formulas.step_time import routed_elements, slower
+from mlsysim.formulas.roofline import slower
+from mlsysim.formulas.step_time import routed_elements
 from mlsysim.symbolic import Example, Formula, Max, Min, Source, when
 from mlsysim.symbols.activations import r_act, sequence_parallel, sigma_e
 from mlsysim.symbols.break_even import (

@@ -72,8 +72,9 @@ class Lowering:
     """
 
     def __init__(self, builder: Builder, outer: Lowering | None = None, bound: Iterable[Any] = ()) -> None:
-        self.builder, self.outer, self.bound = builder, outer, frozenset(bound)
+        self.builder, self.outer, self.bound = builder, outer, set(bound)
         self.known: dict[Any, int] = {}
+        self.elsewhere: dict[Any, tuple[Lowering, Lowering]] = {}
 
     def define(self, symbol: Any, expression: Any) -> int:
         """Place of the formula of a variable, which is that node from now on."""
@@ -233,12 +234,32 @@ class Lowering:
 
         There they have the names of their variables, so that terms keep their order and what is equal outside is one.
         """
-        named = {symbol: _variable(symbol) for symbol, _ in node.definitions}
-        inner, changed = self.scope(self.builder, named.values()), len(node.changed)
-        for at, (symbol, step) in enumerate(node.definitions):
-            place = self.place(step) if at < changed else inner.step(exchanged(step, named, renamed))
-            inner.known[named[symbol]] = place
-        return inner.known[named[node.definitions[-1][0]]]
+        changed, steps = node.definitions[: len(node.changed)], node.definitions[len(node.changed) :]
+        around, inner = self._elsewhere(node.definitions[0][0], changed)
+        bound = frozenset(symbol for symbol, _ in node.definitions)
+        for symbol, step in steps:
+            variable = _variable(symbol)
+            if variable in around.bound or variable in inner.bound:
+                continue
+            named = _in_variables(step, bound & _symbols(step))
+            scope = around if inner.bound.isdisjoint(_symbols(named)) else inner
+            scope.bind(variable, scope.step(named))
+        return inner.place(_variable(node.definitions[-1][0]))
+
+    def _elsewhere(self, first: Any, changed: tuple[Any, ...]) -> tuple[Lowering, Lowering]:
+        """Scopes of what does not move with what is changed, and of what does; other values elsewhere share them."""
+        if (first, changed) not in self.elsewhere:
+            around = self.elsewhere[first, ()][0] if (first, ()) in self.elsewhere else self.scope(self.builder, ())
+            inner = around.scope(self.builder, ())
+            for symbol, value in changed:
+                inner.bind(_variable(symbol), self.place(value))
+            self.elsewhere[first, ()] = self.elsewhere[first, changed] = around, inner
+        return self.elsewhere[first, changed]
+
+    def bind(self, symbol: Any, place: int) -> None:
+        """Give a bound symbol its place."""
+        self.bound.add(symbol)
+        self.known[symbol] = place
 
     def _within(self, bound: Mapping[Any, Facts]) -> Lowering:
         """A scope of a subgraph, with its own inputs."""
@@ -271,6 +292,12 @@ class Lowering:
             law = self.known[node.law] = self.builder.make("chunked", *arguments, *captured, data=tau)
         op = "attained" if node.output.endswith("attainment") else "answer"
         return self.builder.make(op, law, data=(node.output, float(node.share)))
+
+
+@lru_cache(maxsize=2**14)
+def _in_variables(step: Any, bound: frozenset[Any]) -> Any:
+    """A step with its bound symbols as the variables they are values of."""
+    return exchanged(step, {symbol: _variable(symbol) for symbol in bound}, renamed)
 
 
 def lowered(part: System, named: Named = (), infinite: Collection[str] = ()) -> Graph:

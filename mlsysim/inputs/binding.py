@@ -43,6 +43,12 @@ _UNCROSSED = "of no effect: nothing crosses it"
 #: Arguments that choose the peak rate, and what each is for a model without it.
 _CHOOSE_RATE = {"precision": "", "compute_dtype": "as_precision"}
 
+
+def _choosing(prefix: str) -> dict[str, str]:
+    """The same of a part of the model whose inputs have a prefix."""
+    return {f"{prefix}{name}": absent for name, absent in _CHOOSE_RATE.items()}
+
+
 _PLANS = Plans()
 
 #: Names in the data set of a sweep that no linked axis can have.
@@ -299,7 +305,7 @@ class _Binder:
         self.entries: dict[str, Any] = {}
         self.values: dict[str, Any] = {}
         self.origins: dict[str, Origin] = {}
-        self.by_format: dict[str, str] = {}
+        self.by_format: dict[str, tuple[str, str]] = {}
         self.derived: tuple[DerivedInput, ...] = ()
         self.recipe = Given()
         self.recipe_argument = recipe_argument(type(model))
@@ -329,7 +335,7 @@ class _Binder:
                 raise InputError(name, self.typed.get(name), "is free: give it no axis and no formula")
         if self.axes or given or self.free:
             return self._bind_all(given)
-        plan = _PLANS.find(self.model, self.typed, self.entries, self._rate_format, tuple(self.recipe.typed))
+        plan = _PLANS.find(self.model, self.typed, self.entries, self._formats, tuple(self.recipe.typed))
         if plan is None:
             bound = self._bind_all(given)
             self._keep_plan(bound)
@@ -354,7 +360,7 @@ class _Binder:
         typed = tuple(v for name, v in self.model.arguments.items() if v is not None and name in self.typed)
         code = reason_function(bound.reasons, bound.system) if bound.reasons else None
         bound.plan = Plan(
-            self.model, dict(self.model.defaults), dict(self.entries), self.by_format, self._rate_format,
+            self.model, dict(self.model.defaults), dict(self.entries), self.by_format, self._formats,
             dict(bound.values), dict(bound.origins), typed, bound.by_recipe, bound.system, bound.reasons, code,
         )  # fmt: skip
         _PLANS.keep(self.typed, bound.plan)
@@ -616,7 +622,7 @@ class _Binder:
         if self._superseded(name):
             self._put(name, 0.0, (), DEFAULT)
             return
-        value = self.model.fallback(name, self._rate_format)
+        value = self.model.fallback(name, self._rate_format(name))
         if value is not None:
             self._put(name, value.canonical, (), value)
         elif name in self.free:
@@ -631,20 +637,20 @@ class _Binder:
             if argument not in self.entries or self._gives_way(slot, name, self.entries[argument]):
                 continue
             depends = [argument] if argument in self.along else []
-            if name in slot.entry.by_precision:
-                depends += [each for each in _CHOOSE_RATE if each in self.along]
+            if slot.by_format(name):
+                depends += [each for each in _choosing(self.model.part(name)) if each in self.along]
             if depends and (self._silent(argument, name) or (name in slot.extras and self._lacks(argument, name))):
                 continue
             if depends:
                 return self._bind_table(name, argument, list(dict.fromkeys(self.along[each] for each in depends)))
             entry = self.entries[argument]
-            value = entry.word_of(name) or slot.value(entry, name, self._rate_format)
+            value = slot.word(entry, name) or slot.value(entry, name, self._rate_format(name))
             if value is None:
                 continue
             origin = self._from_recipe(value, argument)
             self._put(name, _checked(name, value, entry), (), origin)
-            if name in slot.entry.by_precision:
-                self.by_format[name] = argument
+            if slot.by_format(name):
+                self.by_format[name] = argument, self._rate_format(name)
             return True
         return False
 
@@ -658,18 +664,18 @@ class _Binder:
 
     def _silent(self, argument: str, name: str) -> bool:
         """Tell whether no entry has a value for an input that another entry gives by default."""
-        return self.model.fallback(name, self._rate_format) is not None and not any(self._values(argument, name))
+        return self.model.fallback(name, self._rate_format(name)) is not None and not any(self._values(argument, name))
 
     def _lacks(self, argument: str, name: str) -> bool:
         """Tell whether an input has no default, and one of the entries no value for it."""
-        known = name in self.model.defaults or self.model.fallback(name, self._rate_format) is not None
+        known = name in self.model.defaults or self.model.fallback(name, self._rate_format(name)) is not None
         return not known and not all(self._values(argument, name))
 
     def _values(self, argument: str, name: str) -> Iterator[Value | Choice | None]:
         """Value of an input from each of the entries of an argument."""
         entries = self.entries[argument] if isinstance(self.entries[argument], list) else [self.entries[argument]]
         slot = self.model.slots[argument]
-        return (entry.word_of(name) or slot.value(entry, name, self._rate_format) for entry in entries)
+        return (slot.word(entry, name) or slot.value(entry, name, self._rate_format(name)) for entry in entries)
 
     def _bind_table(self, name: str, argument: str, depends: list[str]) -> bool:
         table = np.empty([len(self.axes[axis]) for axis in depends])
@@ -679,7 +685,7 @@ class _Binder:
             entry = self.entries[argument]
             if self.along.get(argument) in at:
                 entry = entry[at[self.along[argument]]]
-            precision = self._precision(at)
+            precision = self._precision(_choosing(self.model.part(name)), at)
             try:
                 table[place] = self._tabulated(name, self.model.slots[argument], entry, precision)
             except InputError as error:
@@ -692,7 +698,7 @@ class _Binder:
         return True
 
     def _tabulated(self, name: str, slot: Slot, entry: Entry, precision: str) -> float:
-        value = entry.word_of(name) or slot.value(entry, name, precision)
+        value = slot.word(entry, name) or slot.value(entry, name, precision)
         if value is not None:
             return _checked(name, value, entry)
         if name in self.model.defaults:
@@ -702,14 +708,21 @@ class _Binder:
         raise MissingInputError(type(self.model).__name__, name, f"{entry.name} has no value for it; give {name}=...")
 
     @cached_property
-    def _rate_format(self) -> str:
-        """The number format that chooses the peak rate, where it does not vary."""
-        return self._precision()
+    def _rate_formats(self) -> dict[str, str]:
+        """The number format that chooses rates, where it does not vary, for each part of the model by its prefix."""
+        return {prefix: self._precision(_choosing(prefix)) for prefix in self.model.prefixes}
 
-    def _precision(self, at: Mapping[str, int] | None = None) -> str:
-        """The number format that chooses the peak rate, at a place of the grid where it varies."""
+    @property
+    def _formats(self) -> tuple[str, ...]:
+        return tuple(self._rate_formats.values())
+
+    def _rate_format(self, name: str) -> str:
+        return self._rate_formats[self.model.part(name)]
+
+    def _precision(self, formats: Mapping[str, str], at: Mapping[str, int] | None = None) -> str:
+        """The number format that these arguments choose, at a place of the grid where they vary."""
         chosen = []
-        for name, absent in _CHOOSE_RATE.items():
+        for name, absent in formats.items():
             if at is not None and self.along.get(name) in at:
                 chosen.append(str(self._swept(name).coordinates[at[self.along[name]]]))
             else:

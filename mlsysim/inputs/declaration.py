@@ -206,6 +206,8 @@ class DeclaredModel:
         For an input that is another one unless it is given, that other one, where a call gives it.
     givers : dict
         For each input that catalog entries give, the arguments that take one, and their slots.
+    prefixes : tuple of str
+        Beginnings of the names of inputs that have number formats of their own, an empty one first.
     engine : str
         The inference engine that the command line takes where a call names none; its variant is then asked first.
     assumed : str
@@ -235,6 +237,7 @@ class DeclaredModel:
     uncrossed: ClassVar[Mapping[str, tuple[Requirement, ...]]] = {}
     follows: ClassVar[Mapping[str, str]] = {}
     givers: ClassVar[Mapping[str, tuple[tuple[str, Slot], ...]]] = {}
+    prefixes: ClassVar[tuple[str, ...]] = ("",)
     defaults: Mapping[str, Any] = {}
     requirements: tuple[Requirement, ...] = ()
     common: ClassVar[tuple[str, ...]] = ()
@@ -298,6 +301,7 @@ class DeclaredModel:
             name: tuple((argument, slot) for argument, slot in cls.slots.items() if name in slot.gives)
             for name in dict.fromkeys(provided)
         }
+        cls.prefixes = tuple(dict.fromkeys(("", *(slot.prefix for slot in cls.slots.values()))))
         cls.arguments = {
             **dict.fromkeys(cls.slots),
             **{name: variable_of(name) for name in (*cls.keywords, *provided)},
@@ -426,6 +430,11 @@ class DeclaredModel:
     def canonical_default(self, name: str) -> float:
         """The value of a keyword if it is left out, in canonical units."""
         return _canonical(name, self.defaults[name])
+
+    @classmethod
+    def part(cls, name: str) -> str:
+        """The prefix of an input of a second part of the model, which has number formats of its own; else empty."""
+        return next((slot.prefix for _, slot in cls.givers.get(name, ()) if slot.part(name)), "")
 
     def fallback(self, name: str, precision: str) -> Value | None:
         """The value of an input from the default entry of a slot; None without one."""

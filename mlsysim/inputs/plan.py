@@ -34,9 +34,9 @@ class Plan:
     entries : dict
         Catalog entries used, by argument.
     by_format : dict
-        For each input that a number format chooses, the argument whose entry gave it.
-    number_format : str
-        That format.
+        For each input that a number format chooses, the argument whose entry gave it, and that format.
+    number_formats : tuple of str
+        The formats that choose rates, of each part of the model.
     values, origins : dict
         Of every input.
     typed : tuple of Variable
@@ -54,8 +54,8 @@ class Plan:
     model: DeclaredModel
     defaults: dict[str, Any]
     entries: dict[str, Entry]
-    by_format: dict[str, str]
-    number_format: str
+    by_format: dict[str, tuple[str, str]]
+    number_formats: tuple[str, ...]
     values: dict[str, float]
     origins: dict[str, Origin]
     typed: tuple[Variable, ...]
@@ -70,13 +70,13 @@ class Plan:
             model.system is self.model.system
             and model.requirements == self.model.requirements
             and model.defaults == self.defaults
-            and all(self._still_gives(argument, name) for name, argument in self.by_format.items())
+            and all(self._still_gives(name, *given) for name, given in self.by_format.items())
         )
 
-    def _still_gives(self, argument: str, name: str) -> bool:
+    def _still_gives(self, name: str, argument: str, number_format: str) -> bool:
         """Tell whether an entry gives the same rate; its table of rates can be changed, unlike its fields."""
         try:
-            found = self.model.slots[argument].value(self.entries[argument], name, self.number_format)
+            found = self.model.slots[argument].value(self.entries[argument], name, number_format)
         except InputError:
             return False
         origin = self.origins[name]
@@ -110,7 +110,7 @@ class Plan:
 
 
 class Plans:
-    """The plans of recent calls, by model, names that were typed, entries and number format."""
+    """The plans of recent calls, by model, names that were typed, entries and number formats."""
 
     def __init__(self) -> None:
         self._kept: dict[Any, Plan] = {}
@@ -120,28 +120,28 @@ class Plans:
         model: DeclaredModel,
         typed: Mapping[str, Any],
         entries: Mapping[str, Entry],
-        number_format: str,
+        number_formats: tuple[str, ...],
         by_recipe: tuple[str, ...] = (),
     ) -> Plan | None:
         """The plan of such calls, if there is one."""
-        plan = self._kept.get(_key(model, typed, entries, number_format, by_recipe))
+        plan = self._kept.get(_key(model, typed, entries, number_formats, by_recipe))
         return plan if plan is not None and plan.fits(model) else None
 
     def keep(self, typed: Mapping[str, Any], plan: Plan) -> None:
         """Keep the plan of a call in which these arguments were typed."""
         if len(self._kept) >= LARGEST_NUMBER:
             self._kept.pop(next(iter(self._kept)), None)
-        self._kept[_key(plan.model, typed, plan.entries, plan.number_format, plan.by_recipe)] = plan
+        self._kept[_key(plan.model, typed, plan.entries, plan.number_formats, plan.by_recipe)] = plan
 
 
 def _key(
     model: DeclaredModel,
     typed: Mapping[str, Any],
     entries: Mapping[str, Entry],
-    number_format: str,
+    number_formats: tuple[str, ...],
     by_recipe: tuple[str, ...],
 ) -> Any:
     """Key of a plan; it holds its entries, so that none of these numbers comes to stand for another one."""
     # What an entry gives beside a format follows from the format, see Entry.stands_beside.
     names = frozenset(typed), by_recipe, *(str(typed[each]) for each in FORMATS if each in typed)
-    return type(model), model.variant, names, number_format, *map(id, entries.values()), *entries
+    return type(model), model.variant, names, number_formats, *map(id, entries.values()), *entries

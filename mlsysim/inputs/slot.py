@@ -10,6 +10,7 @@ from typing import Any
 
 from mlsysim.backends import compiled
 from mlsysim.catalog import Entry, Value, builtin
+from mlsysim.catalog.value import Choice
 from mlsysim.symbolic import Formula, System
 from mlsysim.tracebacks import at_the_call
 
@@ -99,6 +100,9 @@ class Slot:
     asks : tuple of str
         For a strict one, or one with a default, inputs of which a variant must need one to take it; what it gives
         where left out.
+    prefix : str
+        Beginning of the names of inputs of a second part of the model, which has number formats of its own:
+        ``rollout_efficiency`` is the ``efficiency`` of the entry at ``rollout_precision``.
     """
 
     entry: type[Entry]
@@ -110,6 +114,19 @@ class Slot:
     default: str = ""
     strict: bool = False
     asks: tuple[str, ...] = ()
+    prefix: str = ""
+
+    def part(self, name: str) -> str:
+        """The prefix of an input of the second part of the model; empty for the others."""
+        return self.prefix if name.startswith(self.prefix) else ""
+
+    def field(self, name: str) -> str:
+        """The name under which an entry has an input."""
+        return name.removeprefix(self.prefix)
+
+    def by_format(self, name: str) -> bool:
+        """Tell whether a number format chooses what an entry gives for an input."""
+        return self.field(name) in self.entry.by_precision
 
     @cached_property
     def gives(self) -> tuple[str, ...]:
@@ -128,14 +145,18 @@ class Slot:
 
     def value(self, entry: Entry, name: str, precision: str) -> Value | None:
         """The value of an input from an entry: given or counted, and None if it is neither."""
-        value = entry.value_of(name, precision)
+        value = entry.value_of(self.field(name), precision)
         return self.counted.replaces(value, entry, name) if self.counted else value
+
+    def word(self, entry: Entry, name: str) -> Choice | None:
+        """The label that an entry gives an input that is a choice; None if it has none."""
+        return entry.word_of(self.field(name))
 
     def fallback(self, name: str, precision: str) -> Value | None:
         """The value of an input from the default entry; None without one."""
         if not self.default or name not in self.gives:
             return None
-        return _value_of_default(self.entry.what, self.default, name, precision)
+        return _value_of_default(self.entry.what, self.default, self.field(name), precision)
 
 
 @lru_cache(maxsize=4096)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mlsysim.models.memory_expansion import MemoryExpansionModel
     from mlsysim.models.moe_routing import MoERoutingModel
     from mlsysim.models.parameter_count import ParameterCountModel
+    from mlsysim.models.post_training import PostTrainingModel
     from mlsysim.models.run import RunModel
     from mlsysim.models.serving import ServingModel
     from mlsysim.models.serving_capacity import ServingCapacityModel
@@ -33,6 +34,7 @@ __all__ = [
     "MoERoutingModel",
     "ParameterCountModel",
     "PerformanceModel",
+    "PostTrainingModel",
     "Registry",
     "RunModel",
     "ServingCapacityModel",

@@ -7,22 +7,9 @@ from sympy import And, Eq, Or, false
 from mlsysim.catalog import Accelerator, Fleet, TransformerWorkload
 from mlsysim.formulas import (
     attention_core,
-    collectives,
-    data_parallel_traffic,
     economics,
     energy,
-    exchange_overlap,
-    expert_exchange,
-    expert_products,
-    layer_time,
-    mixer_times,
-    mixers,
-    moe_routing,
-    number_formats,
-    pipeline_schedule,
-    rank_groups,
     step_time,
-    transformer_flops,
 )
 from mlsysim.inputs.declaration import Caveat, Foundation
 from mlsysim.inputs.slot import Slot
@@ -54,7 +41,6 @@ from mlsysim.models.training_memory import (
     EXPERT_RANKS,
     EXPERT_RANKS_WORDS,
     LAYOUT_REQUIREMENTS,
-    PER_OPERATOR,
     TrainingMemoryModel,
 )
 from mlsysim.symbolic import Mod, Requirement, System, swapped, token
@@ -67,32 +53,13 @@ from mlsysim.symbols.step import s_doc, x_a
 from mlsysim.symbols.training import b, c_cp, e, g, p, r_dp, t, t_e
 from mlsysim.symbols.workload import s
 
-DISTRIBUTED = swapped(
-    System(PER_OPERATOR),
-    (
-        number_formats.reduced_bytes,
-        *number_formats.EXCHANGED,
-        *collectives.REACHED,
-        expert_exchange.exchange_links_reached,
-        expert_exchange.distinct_nodes,
-        *mixers.PACKED,
-        *mixer_times.SHARDED,
-        *transformer_flops.FORMULAS,
-        moe_routing.exchanges_per_layer,
-        *pipeline_schedule.FORMULAS,
-        *rank_groups.FORMULAS,
-        *data_parallel_traffic.FORMULAS,
-        *expert_products.FORMULAS,
-        *layer_time.FORMULAS,
-        *attention_core.STEP,
-        *exchange_overlap.FORMULAS,
-        *step_time.FORMULAS,
-        *economics.TRAINING,
-        energy.training_flop_share,
-        *energy.FORMULAS_OF_ANY,
-        energy.node_power,
-        energy.step_energy,
-    ),
+DISTRIBUTED = (
+    *step_time.PER_OPERATOR,
+    *economics.TRAINING,
+    energy.training_flop_share,
+    *energy.FORMULAS_OF_ANY,
+    energy.node_power,
+    energy.step_energy,
 )
 _MEMORY = TrainingMemoryModel
 #: What a board says of the rate of products and exponentials, with its value where that is not known.

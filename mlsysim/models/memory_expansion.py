@@ -21,6 +21,7 @@ from mlsysim.formulas import (
     tiered_serving,
     transformer_flops,
 )
+from mlsysim.formulas.training_memory import PER_OPERATOR
 from mlsysim.inputs import convert
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
@@ -43,7 +44,7 @@ from mlsysim.models.shape import (
     divides,
 )
 from mlsysim.models.stack import stack_slot
-from mlsysim.models.training_memory import CAPACITY, COUNTED_STATES, FINETUNING, LIVE, PER_OPERATOR, ROOM, ROUTED
+from mlsysim.models.training_memory import CAPACITY, COUNTED_STATES, FINETUNING, LIVE, ROOM, ROUTED
 from mlsysim.symbolic import Formula, Mod, Requirement, System, label, swapped, variable_of
 from mlsysim.symbols.activations import schedule
 from mlsysim.symbols.hardware import n_fleet

@@ -35,6 +35,7 @@ OURS = (
     "iteration",
     "moe_routing",
     "distributed",
+    "post_training",
     "run",
     "expert_parallel",
     "economics",

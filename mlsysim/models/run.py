@@ -246,7 +246,7 @@ class RunModel(PerformanceModel):
         "storage_multiplier": 0.0,
         "host_buffers": 2,
         "memory_copies": 0,
-        "host_memory": 0.0,
+        "host_memory_capacity": 0.0,
         "lost_nodes": 0,
         "elastic_replicas": ...,
         "shrunk_replicas": 0,

@@ -10,14 +10,7 @@ from mlsysim.catalog import Accelerator, TransformerWorkload
 from mlsysim.formulas import (
     activations,
     mixers,
-    moe_routing,
     number_formats,
-    optimizer_states,
-    parameter_counts,
-    rank_parameters,
-    routed_activations,
-    step_moments,
-    trained_parameters,
     training_memory,
 )
 from mlsysim.formulas.rank_parameters import DUALPIPE, expert_tensor_ranks
@@ -79,26 +72,6 @@ KORTHIKANTI = swapped(
         mixers.heads_per_rank,
         *activations.KORTHIKANTI_FORMULAS,
         *training_memory.STORED,
-    ),
-    dropped=("activation_bytes", "bytes_per_element"),
-)
-PER_OPERATOR = swapped(
-    FIRST_ORDER,
-    (
-        *number_formats.TRAINING,
-        *mixers.STORED,
-        *mixers.SHARDED,
-        *mixers.ADAPTED,
-        *mixers.SAVED,
-        *parameter_counts.FORMULAS,
-        *rank_parameters.FORMULAS,
-        *trained_parameters.FORMULAS,
-        *optimizer_states.FORMULAS,
-        *moe_routing.CAPACITIES,
-        *routed_activations.FORMULAS,
-        *activations.PER_OPERATOR_FORMULAS,
-        *training_memory.VERDICT,
-        *step_moments.FORMULAS,
     ),
     dropped=("activation_bytes", "bytes_per_element"),
 )
@@ -324,7 +297,7 @@ class TrainingMemoryModel(PerformanceModel):
             ),
         ),
         "per_operator": Variant(
-            PER_OPERATOR,
+            training_memory.PER_OPERATOR,
             about="Measured to be right: every tensor of the model on its own group of ranks, every operator of the "
             "layer, and what lives at the loss, in the backward pass and in the update of the fullest rank. "
             "States equal counted tensors, activations are within 0.2% of saved tensors; median errors of peaks are "

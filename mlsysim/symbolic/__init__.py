@@ -8,6 +8,7 @@ from mlsysim.symbolic.family import Family, Index, family, family_of
 from mlsysim.symbolic.formula import Formula
 from mlsysim.symbolic.functions import (
     STEPS,
+    Assignment,
     Closed,
     ErlangC,
     EvaluatedAt,
@@ -43,6 +44,7 @@ from mlsysim.symbolic.variable import (
 
 __all__ = [
     "STEPS",
+    "Assignment",
     "ChunkedPrefill",
     "Closed",
     "Domain",

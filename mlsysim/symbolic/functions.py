@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import groupby
 from typing import Any, Protocol
@@ -214,6 +215,32 @@ class Definition(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Assignment:
+    """Value of an input of a system that stands within another one.
+
+    Parameters
+    ----------
+    symbol : sympy.Symbol
+        The input.
+    value : sympy.Expr
+        In symbols of the system around.
+    """
+
+    symbol: sympy.Symbol
+    value: Any
+
+    @property
+    def expression(self) -> sympy.Basic:
+        """The value."""
+        return sympy.sympify(self.value, strict=True)
+
+    @property
+    def members(self) -> tuple[Assignment, ...]:
+        """Itself."""
+        return (self,)
+
+
 class EvaluatedAt(Closed):
     """Value of a variable if others had different values: :math:`T_{99}(c = n)`.
 
@@ -259,7 +286,12 @@ class EvaluatedAt(Closed):
 
 @at_the_call
 def evaluated_at(
-    target: sympy.Symbol, changed: Mapping[sympy.Symbol, Any], formulas: Iterable[Definition], *, swaps: bool = False
+    target: sympy.Symbol,
+    changed: Mapping[sympy.Symbol, Any],
+    formulas: Iterable[Definition],
+    *,
+    swaps: bool = False,
+    whole: bool = False,
 ) -> EvaluatedAt:
     """The value of ``target`` if the variables in ``changed`` had other values, by these formulas.
 
@@ -274,6 +306,9 @@ def evaluated_at(
         does not keeps its present value.
     swaps : bool
         Whether a formula that takes the place of one of these in a system takes it here too.
+    whole : bool
+        Whether the formulas are a system of their own, with an :class:`Assignment` for each input that is not of the
+        system around: what does not depend on what is changed follows from them too, whatever has its name around.
 
     Returns
     -------
@@ -287,7 +322,7 @@ def evaluated_at(
         If formulas need each other.
     """
     led_by = frozenset(formulas)
-    bound, moved = _steps(target, tuple(changed), led_by)
+    bound, moved = _steps(target, tuple(changed), led_by, whole)
     steps = [sympy.Tuple(bound[symbol], sympy.sympify(value, strict=True)) for symbol, value in changed.items()]
     names = sympy.Tuple(*(Str(symbol.name) for symbol in changed))
     made = EvaluatedAt(Str(target.name), names, sympy.Tuple(*steps, *moved))
@@ -319,9 +354,17 @@ _MADE_OF: dict[EvaluatedAt, tuple[sympy.Symbol, dict[sympy.Symbol, Any], frozens
 
 
 @lru_cache(maxsize=256)
+def _bound_symbols(
+    changed: tuple[sympy.Symbol, ...], formulas: frozenset[Definition], whole: bool
+) -> dict[Any, sympy.Dummy]:
+    """Bound symbols of all values by the same formulas with the same changes, to which each value adds its own."""
+    return {}
+
+
+@lru_cache(maxsize=256)
 def _steps(
-    target: sympy.Symbol, changed: tuple[sympy.Symbol, ...], formulas: frozenset[Definition]
-) -> tuple[dict[Any, sympy.Dummy], list[sympy.Tuple]]:
+    target: sympy.Symbol, changed: tuple[sympy.Symbol, ...], formulas: frozenset[Definition], whole: bool
+) -> tuple[Mapping[Any, sympy.Dummy], list[sympy.Tuple]]:
     """Bound symbols, and formulas that move with what is changed and lead to the target, each after what it needs.
 
     They are the same whatever the values, and made once for many of them.
@@ -343,14 +386,16 @@ def _steps(
             follow(each)
         open_.pop()
         followed.add(symbol)
-        if needed & {*changed, *moved}:
+        if whole or needed & {*changed, *moved}:
             moved[symbol] = known[symbol]
 
     follow(target)
     if target in changed or target not in moved:
         names = " or ".join(symbol.name for symbol in changed)
         raise FormulaError(f"no formulas lead from {names or 'nothing'} to {target.name}")
-    bound: dict[Any, sympy.Dummy] = {each: sympy.Dummy(each.name, real=True) for each in (*changed, *moved)}
+    bound = _bound_symbols(changed, formulas, whole)
+    for each in (*changed, *moved):
+        bound.setdefault(each, sympy.Dummy(each.name, real=True))
     return bound, [sympy.Tuple(bound[symbol], exchanged(each, bound, renamed)) for symbol, each in moved.items()]
 
 

@@ -38,6 +38,7 @@ from mlsysim.symbols import (
     closed_loops,
     offload,
     runs,
+    post_training,
 )
 
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "network",
     "offload",
     "parameters",
+    "post_training",
     "prefix_cache",
     "roofline",
     "routing",

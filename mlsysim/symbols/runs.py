@@ -175,7 +175,7 @@ M_host = variable(
     "host_memory_per_node", r"M_{\mathrm{host}}", "GB", "Host memory of one node that saves take.", nonnegative()
 )
 M_hcap = variable(
-    "host_memory",
+    "host_memory_capacity",
     r"M_{\mathrm{hcap}}",
     "GB",
     "Host memory of one node that there is for saves; 0 where it is no limit.",

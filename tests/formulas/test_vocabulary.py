@@ -235,6 +235,7 @@ FAMILIES = (
     "closed_loops",
     "offload",
     "runs",
+    "post_training",
 )
 ORDER = """
 import importlib, sys

@@ -15,13 +15,14 @@ OURS = [name for names in DECLARED for name in declaration_order() if name in na
 #: Short parts of names that are words.
 WORDS = {
     "all", "at", "away", "axes", "bare", "base", "best", "bias", "bit", "bulk", "bus", "busy", "by", "cap",
-    "cast", "copy", "core", "cost", "down", "edge", "end", "even", "fail", "fill", "fit", "free", "full",
-    "gain", "gap", "grid", "head", "hit", "host", "hot", "idle", "in", "is", "job", "kept", "key", "lag",
-    "last", "link", "live", "load", "loop", "loss", "lost", "low", "mask", "max", "mean", "mesh", "near",
-    "node", "norm", "of", "one", "only", "own", "pad", "page", "pair", "part", "peak", "per", "pod", "poll",
-    "pool", "port", "rank", "rate", "read", "rest", "ring", "room", "row", "rows", "rule", "run", "save",
-    "scan", "send", "sent", "site", "size", "slot", "step", "stop", "swap", "tax", "tied", "tile", "time", "to",
-    "tree", "two", "up", "use", "used", "wait", "wide", "wire", "with", "work", "zipf",
+    "cast", "copy", "core", "cost", "cut", "down", "edge", "end", "even", "fail", "fill", "fit", "free", "full",
+    "gain", "gap", "grid", "half", "head", "high", "hit", "host", "hot", "idle", "in", "is", "job", "kept",
+    "key", "lag", "last", "link", "live", "load", "loop", "loss", "lost", "low", "mask", "max", "mean", "mesh",
+    "near", "node", "norm", "of", "one", "only", "own", "pack", "pad", "page", "pair", "part", "pass", "peak",
+    "per", "pod", "poll", "pool", "port", "rank", "rate", "read", "rest", "ring", "room", "row", "rows", "rule",
+    "run", "save", "scan", "send", "sent", "site", "size", "slot", "step", "stop", "swap", "tail", "tax",
+    "tied", "tile", "time", "to", "tree", "two", "unit", "up", "use", "used", "wait", "wide", "wire", "with",
+    "work", "zipf",
 }  # fmt: skip
 
 

@@ -214,6 +214,15 @@ def _silicon(stack: str, dense: bool) -> list[Area]:
     ]  # fmt: skip
 
 
+def _post_training(variant: str, schedule: str) -> Area:
+    return Area(
+        "post_training_whole", "PostTrainingModel", (variant,), ("step_time",),
+        f"steps of NeMo-RL ({schedule}), each with its model left out of the constants",
+        lambda checks: beside([check for check in checks if f", {schedule}" in check.what]),
+        ("H100", "GB200"), ("NeMo_RL_H100", "NeMo_RL_GB200", "NeMo_RL_DTensor_H100"),
+    )  # fmt: skip
+
+
 PEAKS = {"experts": [1, 1], "zero_stage": [1, 3], "precision": ["bf16", "fp16"]}
 ROUTED = {"precision": ["bf16", "fp16"]}
 LOOP = {"devices": ("H100",), "stacks": ("TensorRT_LLM_H100",),
@@ -360,6 +369,8 @@ AREAS: tuple[Area, ...] = (
          where=TRAINED),
     Area("runs_ettr", "RunModel", ("overlapped", "blocking", "given", "given_overlapped", "given_blocking"),
          ("ettr", "run_goodput"), "useful shares that Meta prints of its clusters, and others of their runs", own),
+    _post_training("colocated", "colocated"),
+    _post_training("one_step_off", "1off"),
 )  # fmt: skip
 #: Groups that have areas.
 GROUPS = tuple(dict.fromkeys(area.group for area in AREAS))

@@ -21,6 +21,7 @@ from validation import (
     published_memory,
     published_memory_expansion,
     published_one_pass,
+    published_post_training,
     published_power,
     published_runs,
     published_servers,
@@ -63,4 +64,5 @@ GROUPS: tuple[Group, ...] = (
     *published_memory_expansion.GROUPS,
     *published_power.GROUPS,
     *published_runs.GROUPS,
+    *published_post_training.GROUPS,
 )

@@ -100,6 +100,7 @@ PAGES = (
         "Megatron-LM, torchtitan, MPT, Megatron-Bridge, DeepSpeed",
         ("Steps", "Expert parallelism", "Adapters: time", "Memory expansion"),
     ),
+    Page("Post-training", "NeMo-RL, verl, slime, vime", ("Post-training",)),
     Page("Iterations of engines", "TensorRT-LLM, NIM, DistServe, vLLM, llama.cpp, LMDeploy, GPT-fast", ("Engines",)),
     Page(
         "Servers",

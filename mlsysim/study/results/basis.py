@@ -87,10 +87,11 @@ class Basis:
         if not isinstance(value, Sourced) or (isinstance(origin, FromRecipe) and not origin.entry):
             return "recipe" if isinstance(origin, FromRecipe) else str(origin)
         for argument, entry in result.entries.items():
+            slot = result.model.slots[argument]
             if (
                 isinstance(entry, Stack)
-                and name in result.model.slots[argument].gives
-                and (entry.value_of(name, "") or entry.word_of(name)) is not None
+                and name in slot.gives
+                and (slot.value(entry, name, "") or slot.word(entry, name))
             ):
                 return self._called(argument, entry)
         return next(f"{slot.default} (default)" for slot in result.model.slots.values() if name in slot.gives)

@@ -16,7 +16,7 @@ from mlsysim.formats import BITS, GGUF, PRESETS
 from mlsysim.inputs.binding import GIVEN
 from mlsysim.inputs.declaration import Room
 from mlsysim.study.results.display import as_text, bare
-from mlsysim.symbolic import UnitSymbol, Variable, variable_of
+from mlsysim.symbolic import Label, UnitSymbol, Variable, variable_of
 
 #: Most ranks that a copy of the weights is tried on.
 MOST_RANKS = 256
@@ -149,7 +149,7 @@ def _rank(condition: Any) -> int:
 
 @lru_cache(maxsize=256)
 def _compared(expression: Any) -> tuple[Variable, ...]:
-    found = (each for each in expression.free_symbols if not isinstance(each, UnitSymbol))
+    found = (each for each in expression.free_symbols if not isinstance(each, (UnitSymbol, Label)))
     return tuple(variable_of(symbol.name) for symbol in sorted(found, key=lambda each: each.name))
 
 
