@@ -54,7 +54,10 @@ def test_command_answers(command, tmp_path, monkeypatch):
     assert {path.name for path in tmp_path.iterdir()} >= set(files)
 
 
-@pytest.mark.parametrize("page", sorted(path.relative_to(ROOT).as_posix() for path in PROSE))
+LINKING = {*PROSE, *ROOT.glob("*.md"), *ROOT.glob(".github/**/*.md")}
+
+
+@pytest.mark.parametrize("page", sorted(path.relative_to(ROOT).as_posix() for path in LINKING))
 def test_links_lead_somewhere(page):
     links = [link.partition("#")[0] for link in LINK.findall((ROOT / page).read_text(encoding="utf-8"))]
     files = [link for link in links if link and "://" not in link and not link.startswith("mailto:")]

@@ -15,7 +15,7 @@ TREE = {
     "Answers": ("calculators/index", "models/index"),
     "Equations": ("formulas/README", "docs/accuracy"),
     "Numbers": ("catalog/index", "docs/benchmarks"),
-    "Reference": ("api/index", "docs/command_line", "docs/design"),
+    "Reference": ("api/index", "docs/command_line", "docs/design", "CONTRIBUTING", "docs/citing"),
 }
 #: Pages below a page, in order; patterns stand for those that are not named elsewhere.
 BELOW = {
@@ -34,6 +34,8 @@ BELOW = {
     "catalog/index.md": ("catalog/*",),
     "api/index.md": ("api/*",),
     "docs/design.md": ("docs/decisions", "docs/search"),
+    "CONTRIBUTING.md": ("docs/releasing", "SECURITY"),
+    "docs/citing.md": ("docs/paper",),
 }  # fmt: skip
 
 #: Titles in the tree of pages whose own are long, or alike.
