@@ -25,6 +25,7 @@ BELOW = {
         "docs/serving", "docs/step_time", "docs/expert_parallel", "docs/memory_expansion", "docs/shapes",
         "docs/formats", "docs/rates", "docs/catalog", "docs/your_own_model",
     ),
+    "docs/serving.md": ("docs/serving_laws", "docs/serving_accuracy"),
     "notebooks/index.md": ("notebooks/*",),
     "calculators/index.md": ("calculators/*", "docs/calculators"),
     "models/index.md": ("models/*",),
