@@ -47,6 +47,14 @@ SHORT = {
     "docs/validation": "Every check",
     "docs/calculators": "How they are made",
     "docs/catalog": "Your own numbers",
+    "docs/serving": "Serving deployments",
+    "docs/serving_laws": "How their laws work",
+    "docs/serving_accuracy": "How near they come",
+    "docs/step_time": "The time of a step",
+    "docs/expert_parallel": "Expert parallelism",
+    "docs/releasing": "Releases",
+    "docs/citing": "How to cite",
+    "docs/paper": "The paper",
 }
 
 
