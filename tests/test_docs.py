@@ -64,6 +64,17 @@ def test_links_lead_somewhere(page):
     assert not [link for link in files if not ((ROOT / page).parent / link).exists()]
 
 
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/how_to/*.md")), ids=lambda path: path.stem)
+def test_a_how_to_asks_a_question_says_when_it_comes_up_and_reads_its_output(page):
+    title, when, *_ = page.read_text(encoding="utf-8").split("\n\n")
+    assert title.startswith("# ")
+    assert title.endswith("?")
+    assert when.startswith("Use this when ")
+    below = re.search(r"\n```text\n.*?\n```\n\n(.+)", page.read_text(encoding="utf-8"), re.S)
+    assert below
+    assert not below[1].startswith(("More:", "```"))
+
+
 def test_the_design_names_every_room():
     """The listing of rooms is the package as it stands."""
     listing = (ROOT / "docs/design.md").read_text(encoding="utf-8").partition("```text")[2].partition("```")[0]
