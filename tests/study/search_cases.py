@@ -76,6 +76,7 @@ FAMILIES = (
     ("ServingCapacityModel", "first_order", SERVING, QUEUE),
     ("ServingCapacityModel", "prefill_aware", SERVING, (*QUEUE, "service_time_cv")),
     ("IterationModel", "iteration", {**ENGINE, "decode_requests": 8, "context_tokens": 900, "prompts": 1}, PASS),
+    ("IterationModel", "capped", {**ENGINE, "decode_requests": 8, "power_limit": 400}, (*PASS, "power_limit")),
     ("IterationModel", "saturated", ENGINE, PASS),
     ("IterationModel", "static", ENGINE, PASS),
     ("EconomicsModel", "owned_serving", {**SERVING, **PRICE}, (*QUEUE, *MONEY)),
