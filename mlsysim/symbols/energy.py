@@ -149,4 +149,4 @@ m_emb = variable(
 )
 V_site = variable("site_water_use", r"V_{\mathrm{site}}", "L", "Water evaporated on site.", nonnegative())
 V_grid = variable("grid_water_use", r"V_{\mathrm{grid}}", "L", "Water evaporated by power plants.", nonnegative())
-V_all = variable("water", r"V_{\mathrm{water}}", "L", "Water evaporated on site and by power plants.", nonnegative())
+V_all = variable("water", r"V_{\mathrm{H_2O}}", "L", "Water evaporated on site and by power plants.", nonnegative())
