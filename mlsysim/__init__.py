@@ -15,6 +15,7 @@ _HOME = {
     "Fabric": "mlsysim.catalog",
     "Failures": "mlsysim.catalog",
     "Fleet": "mlsysim.catalog",
+    "Grid": "mlsysim.catalog",
     "MemoryDesign": "mlsysim.catalog",
     "MemoryKind": "mlsysim.catalog",
     "Recipe": "mlsysim.catalog",

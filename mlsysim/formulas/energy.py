@@ -12,11 +12,11 @@ from typing import Any
 from sympy import And, Not, Or, Piecewise, Rational, exp, oo
 
 from mlsysim.formulas import static_batches
-from mlsysim.formulas.iteration import PASSED
+from mlsysim.formulas.iteration import PASS, PASSED
 from mlsysim.formulas.mixers import read, scored
-from mlsysim.formulas.replica_layout import ACCELERATORS
+from mlsysim.formulas.replica_layout import ACCELERATORS, tokens
 from mlsysim.formulas.serving_engines import FURTHER
-from mlsysim.symbolic import Example, Formula, Max, Min, Source, flop, label, request, token, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, evaluated_at, flop, label, request, token, when
 from mlsysim.symbols.batching import phi
 from mlsysim.symbols.chunked import cv_in
 from mlsysim.symbols.costs import (
@@ -59,6 +59,7 @@ from mlsysim.symbols.energy import (
     m_op,
     phi_op,
     sigma_P,
+    t_cap,
     t_clk,
     t_meas,
     tau_k,
@@ -72,19 +73,18 @@ from mlsysim.symbols.hardware import B_mem, F, P_lim, eta, n_fleet, n_node
 from mlsysim.symbols.iteration import (
     F_16,
     K_dec,
-    N_it,
-    N_out,
     T_all,
     W_dense,
     W_hit,
     d_a,
+    eta_gr,
+    eta_pre,
+    eta_wo,
     gamma_s,
     h_c,
     kv_rank,
     n_dec,
-    n_dec_r,
     n_pro,
-    n_pro_r,
     p_busy,
     t_it,
     w_dec,
@@ -138,28 +138,23 @@ def arithmetic(tokens: Any, sampled: Any, scores: Any) -> Any:
 
 iteration_flops = Formula(
     W_it,
-    _passes
-    * arithmetic(
-        N_it,
-        N_out,
-        n_dec_r * (1 + gamma_s) * w_dec * scored(K_dec * request) * token / request
-        + n_pro_r * s * (1 - h_c**2) / request * w_pair,
-    ),
+    arithmetic(
+        tokens(n_dec, n_pro),
+        (n_dec * (1 + gamma_s) + n_pro) * token / request,
+        n_dec * (1 + gamma_s) * w_dec * scored(K_dec * request) * token / request
+        + n_pro * s * (1 - h_c**2) / request * w_pair,
+    )
+    / (p * d_a),
     title="Arithmetic of an iteration on one accelerator",
     source=FITTED,
-    assumes="That of the mean rank: products, logits and scores.",
+    assumes="That of the mean rank, not of the busiest: products, logits and scores.",
     no_example=PASSED,
 )
 
 iteration_bytes = Formula(
     Q_it,
-    _passes
-    * (
-        q_den * W_dense
-        + q_er * W_hit
-        + q_l * V * h_V / t
-        + n_dec_r / request * (kv_rank * read(K_dec * request) + 2 * sigma_st * request / t)
-    ),
+    _passes * (q_den * W_dense + q_er * W_hit + q_l * V * h_V / t)
+    + n_dec / (request * p * d_a) * (kv_rank * read(K_dec * request) + 2 * sigma_st * request / t),
     title="Bytes that one accelerator reads in an iteration",
     source=FITTED,
     assumes="Weights that are touched, caches, and states; what kernels hand on is not among them.",
@@ -510,6 +505,29 @@ evaporated = Formula(
     example=Example({V_site: 54000, V_grid: 405648}, "459648 L", derived="54000 + 405648"),
 )
 
+_clocked = {share: share / sigma_P for share in (eta, eta_pre, eta_gr, eta_wo)}
+
+capped_time = Formula(
+    t_cap,
+    when(Or(Not(_held), P_lim > f_idle * tdp), evaluated_at(t_it, _clocked, PASS), oo),
+    title="One iteration under a limit of power",
+    source=ROOFLINE,
+    assumes="Products and attention take as much longer as the clock is lower; memory, links and hosts keep their "
+    "times. The stretch is that of the iteration without the limit, so nothing goes in a circle.",
+    no_example=PASSED,
+)
+
+capped_tokens = Formula(
+    n_out_run,
+    (n_dec + n_pro) * token / request * T_run / when(t_meas > 0, t_meas, t_cap),
+    title="Tokens that iterations give under a limit of power",
+    source=ROOFLINE,
+    variant="capped",
+    example=Example(
+        {n_dec: 64, n_pro: 0, T_run: 1, t_meas: 0, t_cap: 20}, "276480000 token", derived="64 * 24 * 3600 / 0.02"
+    ),
+)
+
 FORMULAS = (
     training_flop_share,
     clock_time,
@@ -543,6 +561,8 @@ FORMULAS = (
     site_water_use,
     grid_water_use,
     evaporated,
+    capped_time,
+    capped_tokens,
 )
 #: Power of accelerators, from their shares of time.
 POWER = (device_power, clock_stretch, binding_power, power)

@@ -41,6 +41,7 @@ POINTS = {
         "prompts": 8,
     },
     ("IterationModel", "saturated"): {**ENGINE, "output_tokens": 512},
+    ("IterationModel", "capped"): {**ENGINE, "decode_requests": 20, "prompts": 1, "power_limit": 400},
     ("IterationModel", "static"): {**ENGINE, "output_tokens": 512, "decode_requests": 20, "sent_one_by_one": True},
     ("ServingModel", "colocated"): {**DEPLOYED, **PROMISED, **RENTAL, **ADAPTERS},
     ("ServingModel", "disaggregated"): {
@@ -57,6 +58,7 @@ POINTS = {
     ("MoERoutingModel", "first_order"): ROUTING,
     ("MoERoutingModel", "per_layer"): ROUTING,
     ("DistributedModel", "per_operator"): {**TRAINING, **LAYOUT, **NETWORK},
+    ("DistributedModel", "load_line"): {**TRAINING, **LAYOUT, **NETWORK},
     ("ExpertParallelModel", "fsdp"): {**TRAINING, **LAYOUT, **NETWORK, "zero_stage": 3, "ep_size": 2},
     ("ExpertParallelModel", "per_operator"): {**TRAINING, **LAYOUT, **NETWORK, "ep_size": 2},
     ("EconomicsModel", "owned_training"): {**TRAINING, **LAYOUT, **NETWORK, **PRICE},

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 from validation import (
     measured_groups,
+    power_rows,
     published_collectives,
     published_exchanges,
     published_kernels,
+    published_power,
     serving_silicon,
     training_peaks,
     training_steps,
@@ -142,6 +144,11 @@ def quick(kind: str, checks: list[Check]) -> Errors:
     """Exchanges of one kind by the low-latency kernels, left out of the fit."""
     pairs = zip(published_exchanges.QUICK, published_exchanges.left_out_quick(), strict=True)
     return [ours / row.theirs - 1 for row, ours in pairs if row.kind == kind]
+
+
+def power(device: str, checks: list[Check]) -> Errors:
+    """Watts of language models on a device by the clock of an iteration, left out of the fit."""
+    return published_power.by_iterations(device)
 
 
 # A utilization is a rate over a constant, and is as far off.
@@ -337,6 +344,15 @@ AREAS: tuple[Area, ...] = (
          about="simulated queues with the step times given", errors=own, model="ServingCapacityModel"),
     Area("simulated_p99", variants=("first_order",), outputs=("estimated_p99_latency",),
          about="simulated queues with the step times given", errors=beside, model="ServingCapacityModel"),
+    *(
+        Area("power_language_whole", "IterationModel", ("iteration",), ("device_power",),
+             "serving language models, constants of the law of power fitted without the model",
+             partial(power, device), (device,), (stack,))
+        for device, stack in power_rows.STACKS.items()
+    ),
+    Area("power_h200", "DistributedModel", ("per_operator",), ("device_power",), "training steps of dense models",
+         lambda checks: own([check for check in checks if check.what.startswith("Step")]), ("H100", "H200"),
+         where=TRAINED),
 )  # fmt: skip
 #: Groups that have areas.
 GROUPS = tuple(dict.fromkeys(area.group for area in AREAS))

@@ -21,6 +21,7 @@ from validation import (
     published_memory,
     published_memory_expansion,
     published_one_pass,
+    published_power,
     published_servers,
     published_serving,
     published_steps,
@@ -59,4 +60,5 @@ GROUPS: tuple[Group, ...] = (
     *published_expert_parallel.GROUPS,
     *published_finetuning.GROUPS,
     *published_memory_expansion.GROUPS,
+    *published_power.GROUPS,
 )

@@ -104,6 +104,7 @@ PAGES = (
         "simulations event by event, InferenceX, NIM, DeepSeek's units",
         ("Servers", "Capacity", "P99", "Erlang", "Economics", "ZeRO-Inference"),
     ),
+    Page("Energy", "vLLM and diffusers on H100 and B200 (ML.ENERGY), an H200 of our own", ("Energy",)),
     Page("The tutorial", "", ("The tutorial's",)),
 )
 
