@@ -20,8 +20,8 @@ WORDS = {
     "load", "loop", "loss", "lost", "low", "mask", "max", "mean", "mesh", "near", "node", "norm", "of", "one", "only",
     "own", "pad", "page", "pair", "part", "peak", "per", "pod", "poll", "pool", "port", "rank", "rate", "read", "rest",
     "ring", "room", "row", "rows", "rule", "run", "save", "scan", "send", "sent", "site", "size", "slot", "step",
-    "stop", "swap", "tax", "tied", "tile", "time", "to", "tree", "two", "up", "use", "used", "wait", "wide", "wire",
-    "with", "work", "zipf",
+    "stop", "swap", "tax", "tied", "tile", "time", "to", "tree", "two", "up", "use", "used", "wait", "wall", "wide",
+    "wire", "with", "work", "zipf",
 }  # fmt: skip
 
 
