@@ -76,8 +76,6 @@ POINTS = {
     ("EconomicsModel", "owned_run"): {**TRAINING, **LAYOUT, **NETWORK, **SAVED, **PRICE},
     ("EconomicsModel", "rented_run"): {**TRAINING, **LAYOUT, **NETWORK, **SAVED, **RENTAL},
     ("EconomicsModel", "owned_fleet"): {"hardware": "H100", **FLEET, **PRICE},
-    ("EconomicsModel", "owned_fleet_load_line"): {"hardware": "H100", **FLEET, **PRICE},
-    ("EconomicsModel", "rented_fleet_load_line"): {"hardware": "H100", **FLEET, **RENTAL},
     ("EconomicsModel", "rented_fleet"): {"hardware": "H100", **FLEET, **RENTAL},
     ("EconomicsModel", "owned_fleet_load_line"): {"hardware": "H100", **FLEET, **PRICE},
     ("EconomicsModel", "rented_fleet_load_line"): {"hardware": "H100", **FLEET, **RENTAL},
