@@ -95,14 +95,19 @@ class Saves:
         done, ended = self.until_failure(failure, np.full(cycles, np.iinfo(np.int64).max))
         return ratio(done * self.interval, ended + self.recoveries(cycles, rng))
 
-    def durations(self, segments: int, runs: int, seed: int, spares: Spares | None = None) -> Array:
-        """Wall time of runs of so many segments, until the last can be restored; without spares nodes are there."""
+    def durations(
+        self, segments: int, runs: int, seed: int, spares: Spares | None = None, rates: Array | None = None
+    ) -> Array:
+        """Wall time of runs of so many segments, until the last can be restored.
+
+        Without ``spares`` nodes are there at once; ``rates`` are those of the failures of each run, over the mean.
+        """
         rng = np.random.default_rng(seed)
         wall, left = np.zeros(runs), np.full(runs, segments)
         back = np.zeros((runs, spares.count + 1 if spares else 0))
         running = np.arange(runs)
         while len(running):
-            failure = rng.exponential(self.mttf, len(running))
+            failure = rng.exponential(self.mttf, len(running)) / (1.0 if rates is None else rates[running])
             done, ended = self.until_failure(failure, left[running])
             left[running] -= done
             failed = left[running] > 0
