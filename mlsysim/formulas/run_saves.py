@@ -477,6 +477,16 @@ segment = Formula(
 )
 
 
+#: Below so few failures in an interval a series is exact to 1e-14, where a difference of exponentials is not.
+_FEW = Rational(1, 1000)
+
+
+def kept_of(load: Any) -> Any:
+    """Share of the running time that saves keep without a latency, by the failures in an interval."""
+    series = 1 / (1 + load / 2 + load**2 / 6 + load**3 / 24)
+    return when(load < _FEW, series, Min(1, load * exp(-load) / (1 - exp(-load))))
+
+
 def _part(amount: Any) -> Any:
     """The part of a save to storage that falls to one of the copies in memory before it."""
     return amount * T_m / T_s
@@ -497,7 +507,10 @@ memory_segment = Formula(
 
 def _lost_by(load: Any) -> Any:
     """Failures in a running time, with those in what is done again of it after failures restored from memory."""
-    return when(phi_s < 1, log(1 + (1 - phi_s) * (exp(load) - 1)) / (1 - phi_s), exp(load) - 1)
+    redone = load / kept_of(load)
+    stored = (1 - phi_s) * redone
+    few = redone * Max(0, 1 - stored / 2 + stored**2 / 3 - stored**3 / 4)
+    return when(stored < _FEW, few, log(1 + stored) / (1 - phi_s))
 
 
 memory_loss = Formula(
@@ -529,16 +542,6 @@ storage_segment = Formula(
         derived="0.25 * 0.012615 * 2311.86 / 135.68",
     ),
 )  # fmt: skip
-
-#: Below so few failures in an interval a series is exact to 1e-14, where a difference of exponentials is not.
-_FEW = Rational(1, 1000)
-
-
-def kept_of(load: Any) -> Any:
-    """Share of the running time that saves keep without a latency, by the failures in an interval."""
-    series = 1 / (1 + load / 2 + load**2 / 6 + load**3 / 24)
-    return when(load < _FEW, series, Min(1, load * exp(-load) / (1 - exp(-load))))
-
 
 #: Probability that nothing fails while a save is written.
 _WRITTEN = exp(-when(D_s > 0, D_s / M_f, 0))

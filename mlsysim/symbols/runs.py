@@ -417,6 +417,13 @@ x_wall = variable(
     "Failures that storage restores in the wall time between two saves to it, on average.",
     nonnegative(),
 )
+v_sto = variable(
+    "interval_deviation",
+    r"v_{\mathrm{sto}}",
+    S,
+    "Standard deviation of the wall time between saves to storage, by failures that these restore.",
+    nonnegative(),
+)
 s_fail = variable(
     "failure_deviation",
     r"\sigma_{\mathrm{fail}}",

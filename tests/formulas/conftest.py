@@ -61,6 +61,7 @@ DIVISORS = {
     "per_replica_qps_capacity", "tokens_per_second", "mean_rank_factor", "mttf", "save_period", "memory_save_period",
     "save_price", "memory_save_stall", "saves_per_failure", "running_share", "elastic_capacity", "kept_share",
     "expected_failures", "published_failure_rate", "mean_time_between_interruptions", "memory_segment_loss",
+    "copy_deviation",
 }  # fmt: skip
 
 #: What a deployment is often asked without, and loads, of which most lie below one.
@@ -195,6 +196,8 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         point["fleet_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
     if {"ep_size", "accelerators_per_node"} <= names and point["ep_size"] > point["accelerators_per_node"]:
         point["ep_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
+    loads = {"segment_load", "memory_segment_load", "storage_wall_load"} & names  # exponents
+    point |= {name: min(point[name], 30.0) for name in loads}
     if "failure_size_exponent" in point:
         point["failure_size_exponent"] = min(point["failure_size_exponent"], 2.0)
     if point.get("measured_nodes") == 0:
