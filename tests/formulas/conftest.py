@@ -85,7 +85,7 @@ BUSY = (
     "latency_variance", "lora_parameters_per_rank", "lora_parameters_per_token", "prompt_interval",
 )  # fmt: skip
 #: What ``deployed`` draws, after all points: their number decides what it draws.
-DRAWN_AGAIN = {*WITHOUT, *FREE, *BUSY, *LAWS, *LOADS, "slot_load", "slot_growth"}
+DRAWN_AGAIN = {*WITHOUT, *FREE, *BUSY, *LAWS, *LOADS, "slot_load", "slot_growth", "save_price"}
 
 
 def deployed(point: dict[str, float], rng: random.Random) -> dict[str, float]:
@@ -203,6 +203,7 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         point["ep_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
     loads = {"segment_load", "memory_segment_load", "storage_wall_load"} & names  # exponents
     point |= {name: min(point[name], 30.0) for name in loads}
+    point |= {name: point[name] or 1e-4 for name in loads & {"storage_wall_load"}}
     if "failure_size_exponent" in point:
         point["failure_size_exponent"] = min(point["failure_size_exponent"], 2.0)
     if point.get("measured_nodes") == 0:
