@@ -22,7 +22,7 @@ BELOW = {
     "docs/how_to.md": ("docs/how_to/*",),
     "docs/further.md": (
         "docs/grids", "docs/inverse", "docs/sensitivity", "docs/uncertainty", "docs/calibration", "docs/function",
-        "docs/serving", "docs/step_time", "docs/expert_parallel", "docs/memory_expansion", "docs/energy",
+        "docs/serving", "docs/step_time", "docs/expert_parallel", "docs/memory_expansion", "docs/energy", "docs/runs",
         "docs/shapes",
         "docs/formats", "docs/rates", "docs/catalog", "docs/your_own_model",
     ),

@@ -481,10 +481,11 @@ segment = Formula(
 _FEW = Rational(1, 1000)
 
 
-def kept_of(load: Any) -> Any:
-    """Share of the running time that saves keep without a latency, by the failures in an interval."""
+def kept_of(amount: Any, mean: Any = 1) -> Any:
+    """Share of the running time that saves keep without a latency, of an interval by the time to a failure."""
+    load = amount / mean
     series = 1 / (1 + load / 2 + load**2 / 6 + load**3 / 24)
-    return when(load < _FEW, series, Min(1, load * exp(-load) / (1 - exp(-load))))
+    return when(amount < _FEW * mean, series, Min(1, load * exp(-load) / (1 - exp(-load))))
 
 
 def _part(amount: Any) -> Any:
@@ -505,17 +506,17 @@ memory_segment = Formula(
 )  # fmt: skip
 
 
-def _lost_by(load: Any) -> Any:
+def _lost_by(amount: Any) -> Any:
     """Failures in a running time, with those in what is done again of it after failures restored from memory."""
-    redone = load / kept_of(load)
+    redone = amount / (M_f * kept_of(amount, M_f))
     stored = (1 - phi_s) * redone
     few = redone * Max(0, 1 - stored / 2 + stored**2 / 3 - stored**3 / 4)
-    return when(stored < _FEW, few, log(1 + stored) / (1 - phi_s))
+    return Piecewise((few, amount < _FEW * M_f), (log(1 + stored) / (1 - phi_s), phi_s < 1), (redone, True))
 
 
 memory_loss = Formula(
     g_mem,
-    Piecewise((0, lam <= 0), (_lost_by((T_m + C_m) / M_f) + _part(_lost_by(C_s / M_f)), M_f > 0), (oo, True)),
+    Piecewise((0, lam <= 0), (_lost_by(T_m + C_m) + _part(_lost_by(C_s)), M_f > 0), (oo, True)),
     title="Failures in the running time of a copy in memory, with what is done again",
     source=LEVELS,
     assumes="A segment t passes without a loss of memory with the probability 1/(1 + (1 - phi) (exp(t/M) - 1)).",

@@ -217,16 +217,17 @@ _recovery = s_R**2 + when(restarts_fail, Max(0, M_f**2 * (_redone**2 - 1 - 2 * R
 _SOME = Rational(1, 100)
 
 
-def _spread(mean: Any, load: Any, recovery: Any) -> Any:
+def _spread(mean: Any, amount: Any, recovery: Any, unit: Any = 1) -> Any:
     """Variance of the wall time of a segment over the failures in it, by its load and their recovery (Daly's law)."""
+    load = amount / unit
     u, work = exp(load), 1 + load / 2 + load**2 / 6 + load**3 / 24
     square = load**2 / 3 * (1 + load + 11 * load**2 / 20 + 13 * load**3 / 60) / work
     mixed = u * load / 2 * (1 + load / 3 + load**2 / 12 + load**3 / 60) / work
     begun = load / (1 - exp(-load))
     few = mean**2 * square + 2 * recovery * mean * mixed
-    return when(load < _SOME, few, mean**2 * Max(0, u + 1 - 2 * begun) + 2 * recovery * mean * Max(0, u - begun)) + (
-        recovery**2 * u
-    )
+    return when(
+        amount < _SOME * unit, few, mean**2 * Max(0, u + 1 - 2 * begun) + 2 * recovery * mean * Max(0, u - begun)
+    ) + (recovery**2 * u)
 
 
 _late = exp(D_s / M_f) - 1
@@ -260,7 +261,8 @@ cost_deviation = Formula(
 
 
 #: Failures that memory restores, in a copy, and the recovery of the others.
-_x = phi_s * (T_m + C_m) / M_f
+_copied = phi_s * (T_m + C_m)
+_x = _copied / M_f
 _R_storage = R_m - t_mld + t_ld
 
 copy_wall_time = Formula(
@@ -268,7 +270,7 @@ copy_wall_time = Formula(
     Piecewise(
         (T_m + C_m, lam <= 0),
         (oo, M_f <= 0),
-        (_x / kept_of(_x) * (M_f / phi_s + R_m) * (1 + C_s * T_m / (T_s * (T_m + C_m))), phi_s > 0),
+        (_x / kept_of(_copied, M_f) * (M_f / phi_s + R_m) * (1 + C_s * T_m / (T_s * (T_m + C_m))), phi_s > 0),
         (0, True),
     ),
     title="Wall time of a copy in memory",
@@ -280,14 +282,14 @@ copy_wall_time = Formula(
 )  # fmt: skip
 
 
-def _variance(mean: Any, load: Any, recovery: Any) -> Any:
+def _variance(mean: Any, amount: Any, recovery: Any, unit: Any = 1) -> Any:
     """Variance of the wall time of a segment by the time to a failure, the failures in it and their recovery."""
-    return load / kept_of(load) * (_spread(mean, load, recovery) + s_R**2)
+    return amount / (unit * kept_of(amount, unit)) * (_spread(mean, amount, recovery, unit) + s_R**2)
 
 
 copy_deviation = Formula(
     v_mem,
-    Piecewise((0, Or(lam <= 0, phi_s <= 0)), (sqrt(_variance(M_f / phi_s, _x, R_m)), M_f > 0), (oo, True)),
+    Piecewise((0, Or(lam <= 0, phi_s <= 0)), (sqrt(_variance(M_f / phi_s, _copied, R_m, M_f)), M_f > 0), (oo, True)),
     title="Deviation of the wall time of a copy in memory",
     source=RENEWAL,
     assumes="The square of it is that of a segment by Daly's law.",
@@ -356,7 +358,7 @@ two_chance = Formula(
             x_wall: 0.053681,
             M_f: 3.093,
         },
-        "0.2947 day",
+        "0.2944 day",
         derived="(48.6 * 86400 * (518.1**2 / 2311.86 + 70.78**2 / 135.68 * (exp(0.053681) - 1) / 0.053681)) ** 0.5"
         " / 86400",
     ),

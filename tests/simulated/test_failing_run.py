@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
+from math import sqrt
 from statistics import NormalDist
 
 import numpy as np
@@ -89,12 +90,12 @@ _PERIODIC = [(SAVES[0], 400, 0), (SAVES[13], 4000, 0), (SAVES[8], 300, 0), (SAVE
 RUNS = [
     *((*of_recovery(saves, recovery, deviation), segments) for (saves, recovery), segments, deviation in _PERIODIC),
     *((each, {}, int(30 * each.mttf / (1 - each.survival) / each.interval) // each.every) for each in LEVELS),
-    *((each, {}, 200) for each in REPLICAS),
+    *((each, {}, 100) for each in REPLICAS),
 ]
 
 
 #: Runs of each kind: with 2,500 the share between two percentiles has a standard error of 0.8 points.
-RUNS_OF = {Saves: 6000, TwoLevels: 2500, Elastic: 2500}
+RUNS_OF = {Saves: 6000, TwoLevels: 2500, Elastic: 5000}
 
 
 def durations(simulated, units, runs, seed):
@@ -115,11 +116,12 @@ def share_within(found, walls):
 
 @pytest.mark.parametrize(("simulated", "more", "units"), rest_long(RUNS, quick=1))
 def test_four_of_five_runs_are_between_the_tenth_and_the_ninetieth_percentile(simulated, more, units):
-    walls, of = durations(simulated, units, RUNS_OF[type(simulated)], seed=units)
+    runs = RUNS_OF[type(simulated)]
+    walls, of = durations(simulated, units, runs, seed=units)
     variant, asked = run(simulated, units, of, **more)
     found = model(variant).solve(**asked)
     assert found.canonical("run_time") == pytest.approx(walls.mean(), rel=0.003)
-    assert found.canonical("run_time_deviation") == pytest.approx(walls.std(), rel=0.03)
+    assert found.canonical("run_time_deviation") == pytest.approx(walls.std(), rel=0.01 + 3 / sqrt(2 * runs))
     assert share_within(found, walls) == pytest.approx(0.8, abs=0.02)
 
 
@@ -138,23 +140,33 @@ def test_recoveries_of_which_few_are_very_long_spread_less_in_most_runs():
 def test_so_are_runs_of_a_rate_that_was_counted_from_few_failures(observed):
     """Rates are those that so many failures leave open, each as likely."""
     saves, recovery = SAVES[0]
-    rates = gamma(observed, scale=1 / observed).ppf((np.arange(200) + 0.5) / 200)
-    walls = np.concatenate([
-        replace(saves, mttf=saves.mttf / rate).durations(3000, 50, seed) for seed, rate in enumerate(rates)
-    ])  # fmt: skip
+    rates = gamma(observed, scale=1 / observed).ppf((np.arange(3000) + 0.5) / 3000)
+    walls = saves.durations(3000, 3000, observed, rates=rates)
     variant, asked = run(saves, 3000, saves.interval, recovery=recovery, failures_observed=observed)
     assert share_within(model(variant).solve(**asked), walls) == pytest.approx(0.8, abs=0.02)
 
 
-@pytest.mark.parametrize(
-    ("spares", "repair"), rest_long([(16, fixed(DAY)), (12, fixed(DAY)), (14, exponential(DAY))], 1)
-)
-def test_a_run_waits_for_nodes_beside_all_else(spares, repair):
+@pytest.mark.parametrize(("spares", "repair", "over"), rest_long(
+    [(16, fixed(DAY), WITHIN), (16, exponential(DAY), WITHIN), (12, fixed(DAY), 0.01)], 1))  # fmt: skip
+def test_a_run_waits_for_nodes_beside_all_else(spares, repair, over):
+    """Failures that begin with a recovery are more even than at random, so that a job waits less than by ours."""
     saves, recovery = Saves(10_800, 1000, 40, 300), 300
     walls = saves.durations(3000, 200, spares, Spares(spares, repair))
     _, asked = run(saves, 3000, 1000, recovery=recovery, spare_nodes=spares, repair_time="1 day")
     found = model("given").solve(**asked)
-    assert found.canonical("run_time") == pytest.approx(walls.mean(), rel=WITHIN)
+    assert -WITHIN < found.canonical("run_time") / walls.mean() - 1 < over
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("shape", "stall", "low"), [(0.5, 60, 0.009), (0.5, 300, 0.029), (0.7, 300, 0.011), (1.5, 300, -0.005)]
+)
+def test_bursts_of_failures_leave_more_than_the_law_says(shape, stall, low):
+    """Where many failures come soon after a restart, time between others is longer, and more of it is kept."""
+    saves = Saves(11_135, 0, stall, 600, shape=shape)
+    ours = model("given").solve(**of_saves(saves, 600))
+    seen = replace(saves, interval=ours.canonical("save_period")).share(400_000, 3)
+    assert 1 - ours.canonical("ettr") / seen.mean == pytest.approx(low, abs=0.002)
 
 
 def test_the_best_interval_loses_least():
