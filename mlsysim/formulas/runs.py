@@ -72,6 +72,7 @@ from mlsysim.symbols.runs import (
     t_mld,
     v_mem,
     v_sto,
+    x_cp,
     x_seg,
     x_wall,
     y_s,
@@ -217,17 +218,15 @@ _recovery = s_R**2 + when(restarts_fail, Max(0, M_f**2 * (_redone**2 - 1 - 2 * R
 _SOME = Rational(1, 100)
 
 
-def _spread(mean: Any, amount: Any, recovery: Any, unit: Any = 1) -> Any:
+def _spread(mean: Any, load: Any, recovery: Any) -> Any:
     """Variance of the wall time of a segment over the failures in it, by its load and their recovery (Daly's law)."""
-    load = amount / unit
     u, work = exp(load), 1 + load / 2 + load**2 / 6 + load**3 / 24
     square = load**2 / 3 * (1 + load + 11 * load**2 / 20 + 13 * load**3 / 60) / work
     mixed = u * load / 2 * (1 + load / 3 + load**2 / 12 + load**3 / 60) / work
     begun = load / (1 - exp(-load))
     few = mean**2 * square + 2 * recovery * mean * mixed
-    return when(
-        amount < _SOME * unit, few, mean**2 * Max(0, u + 1 - 2 * begun) + 2 * recovery * mean * Max(0, u - begun)
-    ) + (recovery**2 * u)
+    many = mean**2 * Max(0, u + 1 - 2 * begun) + 2 * recovery * mean * Max(0, u - begun)
+    return when(load < _SOME, few, many) + recovery**2 * u
 
 
 _late = exp(D_s / M_f) - 1
@@ -260,41 +259,50 @@ cost_deviation = Formula(
 )  # fmt: skip
 
 
-#: Failures that memory restores, in a copy, and the recovery of the others.
-_copied = phi_s * (T_m + C_m)
-_x = _copied / M_f
 _R_storage = R_m - t_mld + t_ld
+
+copy_load = Formula(
+    x_cp,
+    Piecewise((0, lam <= 0), (phi_s * (T_m + C_m) / M_f, M_f > 0), (oo, True)),
+    title="Failures that memory restores, in the running time of a copy in memory",
+    source=DALY,
+    example=Example(
+        {lam: 7.7593, phi_s: 0.75, T_m: 135.68, C_m: 0.62, M_f: 3.093}, "0.0091807", derived="0.75 * 136.3 / 11134.8"
+    ),
+)
 
 copy_wall_time = Formula(
     a_mem,
     Piecewise(
         (T_m + C_m, lam <= 0),
         (oo, M_f <= 0),
-        (_x / kept_of(_copied, M_f) * (M_f / phi_s + R_m) * (1 + C_s * T_m / (T_s * (T_m + C_m))), phi_s > 0),
+        (x_cp / kept_of(x_cp) * (M_f / phi_s + R_m) * (1 + C_s * T_m / (T_s * (T_m + C_m))), phi_s > 0),
         (0, True),
     ),
     title="Wall time of a copy in memory",
     source=DALY,
     example=Example(
-        {lam: 7.7593, phi_s: 0.75, R_m: 664.5, T_m: 135.68, C_m: 0.62, T_s: 2311.86, C_s: 60, M_f: 3.093}, "146.8 s",
+        {lam: 7.7593, phi_s: 0.75, x_cp: 0.0091807, R_m: 664.5, T_m: 135.68, C_m: 0.62, T_s: 2311.86, C_s: 60,
+         M_f: 3.093},
+        "146.8 s",
         derived="(exp(0.75*136.3/11134.8) - 1) * (11134.8/0.75 + 664.5) * (1 + 60*135.68/(2311.86*136.3))",
     ),
 )  # fmt: skip
 
 
-def _variance(mean: Any, amount: Any, recovery: Any, unit: Any = 1) -> Any:
+def _variance(mean: Any, load: Any, recovery: Any) -> Any:
     """Variance of the wall time of a segment by the time to a failure, the failures in it and their recovery."""
-    return amount / (unit * kept_of(amount, unit)) * (_spread(mean, amount, recovery, unit) + s_R**2)
+    return load / kept_of(load) * (_spread(mean, load, recovery) + s_R**2)
 
 
 copy_deviation = Formula(
     v_mem,
-    Piecewise((0, Or(lam <= 0, phi_s <= 0)), (sqrt(_variance(M_f / phi_s, _copied, R_m, M_f)), M_f > 0), (oo, True)),
+    Piecewise((0, Or(lam <= 0, phi_s <= 0)), (sqrt(_variance(M_f / phi_s, x_cp, R_m)), M_f > 0), (oo, True)),
     title="Deviation of the wall time of a copy in memory",
     source=RENEWAL,
     assumes="The square of it is that of a segment by Daly's law.",
     example=Example(
-        {lam: 7.7593, s_R: 0, phi_s: 0.75, R_m: 664.5, T_m: 135.68, C_m: 0.62, M_f: 3.093}, "70.78 s",
+        {lam: 7.7593, s_R: 0, phi_s: 0.75, x_cp: 0.0091807, R_m: 664.5, M_f: 3.093}, "70.78 s",
         derived="(14846.4**2 * (exp(2*0.00918067) - 1 - 2*0.00918067*exp(0.00918067))"
         " + 2*664.5*14846.4*exp(0.00918067)*(exp(0.00918067) - 1.00918067)"
         " + 664.5**2*exp(0.00918067)*(exp(0.00918067) - 1)) ** 0.5",
@@ -604,6 +612,7 @@ TWO_LEVEL = (
     up,
     *_DAYS,
     failures,
+    copy_load,
     copy_wall_time,
     copy_deviation,
     wall_load,

@@ -402,6 +402,13 @@ c_dev = variable(
     "Standard deviation of the wall time from a failure to the next, less that of the work it saves.",
     nonnegative(),
 )
+x_cp = variable(
+    "copy_load",
+    r"x_{\mathrm{cp}}",
+    N_COUNT,
+    "Failures that memory restores in the running time of a copy in memory, on average.",
+    nonnegative(),
+)
 a_mem = variable(
     "copy_wall_time",
     r"a_{\mathrm{m}}",

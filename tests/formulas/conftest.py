@@ -201,9 +201,9 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         point["fleet_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
     if {"ep_size", "accelerators_per_node"} <= names and point["ep_size"] > point["accelerators_per_node"]:
         point["ep_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
-    loads = {"segment_load", "memory_segment_load", "storage_wall_load"} & names  # exponents
+    loads = {"segment_load", "memory_segment_load", "storage_wall_load", "copy_load"} & names  # exponents
     point |= {name: min(point[name], 30.0) for name in loads}
-    point |= {name: point[name] or 1e-4 for name in loads & {"storage_wall_load"}}
+    point |= {name: point[name] or 1e-4 for name in loads & {"storage_wall_load", "copy_load"}}
     if "failure_size_exponent" in point:
         point["failure_size_exponent"] = min(point["failure_size_exponent"], 2.0)
     if point.get("measured_nodes") == 0:
