@@ -695,13 +695,13 @@ BLOCKING = (blocking_stall, no_latency)
 OVERLAPPED = (overlapped_stall, latency, host_memory)
 INTERVALS = (young, daly, availability, interval)
 SHARES = (useful, stalls, recovering, reworking, first_order)
-PERIODIC = (*INTERVALS, segment, stall_factor, kept_share, saves_per_failure, *SHARES)
+PERIODIC = (*INTERVALS, stall_factor, segment, kept_share, saves_per_failure, *SHARES)
 FROM_MEMORY = (
-    no_stall,
-    latency,
-    host_memory,
     memory_read_time,
+    latency,
+    no_stall,
     memory_stall,
+    host_memory,
     shared_interval,
     copied_interval,
     written_interval,

@@ -26,8 +26,10 @@ from mlsysim.symbols.runs import (
     C_s,
     D_s,
     M_f,
+    M_sto,
     R_f,
     R_m,
+    R_sto,
     S_sp,
     T_cyc,
     T_m,
@@ -259,7 +261,23 @@ cost_deviation = Formula(
 )  # fmt: skip
 
 
-_R_storage = R_m - t_mld + t_ld
+storage_recovery = Formula(
+    R_sto,
+    Max(0, R_m - t_mld) + t_ld,
+    title="Time to recover from storage",
+    source=Source("wan2025", "tables 3 and 7"),
+    example=Example({R_m: 664.5, t_mld: 2, t_ld: 129.5}, "792 s", derived="664.5 - 2 + 129.5"),
+)
+
+storage_failures = Formula(
+    M_sto,
+    when(phi_s < 1, (M_f + phi_s * R_m) / (1 - phi_s), oo),
+    title="Wall time to a failure that storage restores, in which a job works or is restored from memory",
+    source=RENEWAL,
+    example=Example(
+        {phi_s: 0.75, M_f: 3.093, R_m: 664.5}, "12.926 hour", derived="(3.093 + 0.75 * 664.5 / 3600) / 0.25"
+    ),
+)
 
 copy_load = Formula(
     x_cp,
@@ -292,7 +310,7 @@ copy_wall_time = Formula(
 
 def _variance(mean: Any, load: Any, recovery: Any) -> Any:
     """Variance of the wall time of a segment by the time to a failure, the failures in it and their recovery."""
-    return load / kept_of(load) * (_spread(mean, load, recovery) + s_R**2)
+    return (exp(load) - 1) * (_spread(mean, load, recovery) + s_R**2)
 
 
 copy_deviation = Formula(
@@ -330,14 +348,14 @@ interval_deviation = Formula(
     v_sto,
     Piecewise(
         (0, Or(lam <= 0, phi_s >= 1)),
-        (sqrt(_variance((M_f + phi_s * R_m) / (1 - phi_s), x_wall, _R_storage)), M_f > 0),
+        (sqrt(_variance(M_sto, x_wall, R_sto)), M_f > 0),
         (oo, True),
     ),
     title="Deviation of the wall time between saves to storage",
     source=RENEWAL,
     assumes="By failures that storage restores; the square of it is that of a segment by Daly's law.",
     example=Example(
-        {lam: 7.7593, x_wall: 0.053681, phi_s: 0.75, M_f: 3.093, R_m: 664.5, t_mld: 2, t_ld: 129.5, s_R: 0}, "518.1 s",
+        {lam: 7.7593, x_wall: 0.053681, phi_s: 0.75, M_f: 3.093, M_sto: 12.92575, R_sto: 792, s_R: 0}, "518.1 s",
         derived="(46532.7**2 * (exp(2*0.053681) - 1 - 2*0.053681*exp(0.053681))"
         " + 2*792*46532.7*exp(0.053681)*(exp(0.053681) - 1.053681)"
         " + 792**2*exp(0.053681)*(exp(0.053681) - 1)) ** 0.5",
@@ -422,7 +440,7 @@ elasticity = Formula(
 
 def _rise(load: Any) -> Any:
     """Rise of the failures in a running time, with what is done again, by the failures in it."""
-    return load * exp(load) / (1 + (1 - phi_s) * (exp(load) - 1))
+    return load / (1 - phi_s + phi_s * exp(-load))
 
 
 #: Change of what is lost in a copy by the failures, both relative.
@@ -466,6 +484,22 @@ elastic_elasticity = Formula(
     ),
 )
 
+
+def _days(symbol: Any, share: Any, of: str, variant: str = "") -> Formula:
+    return Formula(
+        symbol,
+        W_run * A_up * share,
+        title=f"Days of a run {of}",
+        source=ETTR,
+        variant=variant,
+        example=Example({W_run: 56.925, A_up: 1, share: 0.05}, "2.84625 day", derived="56.925 * 0.05"),
+    )
+
+
+stall_days = _days(d_st, s_st, "in stalls of saves")
+rework_days = _days(d_re, s_re, "in work that is done again")
+absent_days = _days(d_ab, s_ab, "that replicas which are away cost")
+
 #: Change of the failures per running time by those per wall time, both relative.
 _clocks = when(Eq(clock, label(clock, "wall")), T_cyc / M_f, 1)
 
@@ -502,22 +536,8 @@ p90 = Formula(
 )
 
 
-def _days(symbol: Any, share: Any, of: str, variant: str = "") -> Formula:
-    return Formula(
-        symbol,
-        W_run * A_up * share,
-        title=f"Days of a run {of}",
-        source=ETTR,
-        variant=variant,
-        example=Example({W_run: 56.925, A_up: 1, share: 0.05}, "2.84625 day", derived="56.925 * 0.05"),
-    )
-
-
 work_days = _days(d_work, ettr, "in work that is kept")
-stall_days = _days(d_st, s_st, "in stalls of saves")
-rework_days = _days(d_re, s_re, "in work that is done again")
 recovery_days = _days(d_rec, s_rec, "in recoveries")
-absent_days = _days(d_ab, s_ab, "that replicas which are away cost")
 
 down_days = Formula(
     d_dn,
@@ -594,9 +614,8 @@ elastic_load = Formula(
     example=Example({T_mean: 6000, T_step: 8, A_up: 1, ettr: 0.82147}, "0.61610", derived="0.75 * 0.82147"),
 )
 
+_GOODPUT = (goodput, wall_time)
 _DAYS = (
-    goodput,
-    wall_time,
     deviation,
     p90,
     work_days,
@@ -607,11 +626,13 @@ _DAYS = (
     cost_p90,
     cost_of_failures,
 )
-PERIODIC = (up, *_DAYS, failures, cost_deviation, chance, elasticity, stall_days, rework_days)
+PERIODIC = (up, *_GOODPUT, failures, cost_deviation, chance, elasticity, stall_days, rework_days, *_DAYS)
 TWO_LEVEL = (
     up,
-    *_DAYS,
+    *_GOODPUT,
     failures,
+    storage_recovery,
+    storage_failures,
     copy_load,
     copy_wall_time,
     copy_deviation,
@@ -621,6 +642,7 @@ TWO_LEVEL = (
     two_elasticity,
     stall_days,
     rework_days,
+    *_DAYS,
 )
 ELASTIC_REPLICAS = (
     shrunk,
@@ -629,11 +651,12 @@ ELASTIC_REPLICAS = (
     elastic_recovering,
     absent,
     elastic_up,
-    *_DAYS,
+    *_GOODPUT,
     elastic_failures,
     elastic_chance,
     elastic_elasticity,
     absent_days,
+    *_DAYS,
 )
 TRAINING = (run_duration, run_load)
 ELASTIC_TRAINING = (elastic_replicas, run_duration, elastic_load)

@@ -20,7 +20,7 @@ WORDS = {
     "lost", "low", "mask", "max", "mean", "mesh", "near", "node", "norm", "of", "one", "only", "own", "pad", "page",
     "pair", "part", "peak", "per", "pod", "poll", "pool", "port", "rank", "rate", "read", "rest", "ring", "room", "row",
     "rows", "rule", "run", "save", "scan", "send", "sent", "size", "slot", "step", "stop", "swap", "tax", "tied",
-    "tile", "time", "to", "tree", "two", "up", "use", "wait", "wide", "wire", "with", "work", "zipf",
+    "tile", "time", "to", "tree", "two", "up", "use", "wall", "wait", "wide", "wire", "with", "work", "zipf",
 }  # fmt: skip
 
 
