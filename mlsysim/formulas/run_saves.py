@@ -481,11 +481,10 @@ segment = Formula(
 _FEW = Rational(1, 1000)
 
 
-def kept_of(amount: Any, mean: Any = 1) -> Any:
-    """Share of the running time that saves keep without a latency, of an interval by the time to a failure."""
-    load = amount / mean
+def kept_of(load: Any) -> Any:
+    """Share of the running time that saves keep without a latency, by the failures in an interval."""
     series = 1 / (1 + load / 2 + load**2 / 6 + load**3 / 24)
-    return when(amount < _FEW * mean, series, Min(1, load * exp(-load) / (1 - exp(-load))))
+    return when(load < _FEW, series, Min(1, load * exp(-load) / (1 - exp(-load))))
 
 
 def _part(amount: Any) -> Any:
@@ -508,10 +507,13 @@ memory_segment = Formula(
 
 def _lost_by(amount: Any) -> Any:
     """Failures in a running time, with those in what is done again of it after failures restored from memory."""
-    redone = amount / (M_f * kept_of(amount, M_f))
-    stored = (1 - phi_s) * redone
-    few = redone * Max(0, 1 - stored / 2 + stored**2 / 3 - stored**3 / 4)
-    return Piecewise((few, amount < _FEW * M_f), (log(1 + stored) / (1 - phi_s), phi_s < 1), (redone, True))
+    load = amount / M_f
+    redone = exp(load) - 1
+    return Piecewise(
+        (load * (1 + phi_s * load / 2), amount < M_f / 10**5),
+        (log(1 + (1 - phi_s) * redone) / (1 - phi_s), phi_s < 1),
+        (redone, True),
+    )
 
 
 memory_loss = Formula(
@@ -693,13 +695,13 @@ BLOCKING = (blocking_stall, no_latency)
 OVERLAPPED = (overlapped_stall, latency, host_memory)
 INTERVALS = (young, daly, availability, interval)
 SHARES = (useful, stalls, recovering, reworking, first_order)
-PERIODIC = (*INTERVALS, segment, stall_factor, kept_share, saves_per_failure, *SHARES)
+PERIODIC = (*INTERVALS, stall_factor, segment, kept_share, saves_per_failure, *SHARES)
 FROM_MEMORY = (
-    no_stall,
-    latency,
-    host_memory,
     memory_read_time,
+    latency,
+    no_stall,
     memory_stall,
+    host_memory,
     shared_interval,
     copied_interval,
     written_interval,

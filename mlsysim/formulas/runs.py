@@ -26,8 +26,10 @@ from mlsysim.symbols.runs import (
     C_s,
     D_s,
     M_f,
+    M_sto,
     R_f,
     R_m,
+    R_sto,
     S_sp,
     T_cyc,
     T_m,
@@ -72,6 +74,7 @@ from mlsysim.symbols.runs import (
     t_mld,
     v_mem,
     v_sto,
+    x_cp,
     x_seg,
     x_wall,
     y_s,
@@ -217,17 +220,15 @@ _recovery = s_R**2 + when(restarts_fail, Max(0, M_f**2 * (_redone**2 - 1 - 2 * R
 _SOME = Rational(1, 100)
 
 
-def _spread(mean: Any, amount: Any, recovery: Any, unit: Any = 1) -> Any:
+def _spread(mean: Any, load: Any, recovery: Any) -> Any:
     """Variance of the wall time of a segment over the failures in it, by its load and their recovery (Daly's law)."""
-    load = amount / unit
     u, work = exp(load), 1 + load / 2 + load**2 / 6 + load**3 / 24
     square = load**2 / 3 * (1 + load + 11 * load**2 / 20 + 13 * load**3 / 60) / work
     mixed = u * load / 2 * (1 + load / 3 + load**2 / 12 + load**3 / 60) / work
     begun = load / (1 - exp(-load))
     few = mean**2 * square + 2 * recovery * mean * mixed
-    return when(
-        amount < _SOME * unit, few, mean**2 * Max(0, u + 1 - 2 * begun) + 2 * recovery * mean * Max(0, u - begun)
-    ) + (recovery**2 * u)
+    many = mean**2 * Max(0, u + 1 - 2 * begun) + 2 * recovery * mean * Max(0, u - begun)
+    return when(load < _SOME, few, many) + recovery**2 * u
 
 
 _late = exp(D_s / M_f) - 1
@@ -260,41 +261,66 @@ cost_deviation = Formula(
 )  # fmt: skip
 
 
-#: Failures that memory restores, in a copy, and the recovery of the others.
-_copied = phi_s * (T_m + C_m)
-_x = _copied / M_f
-_R_storage = R_m - t_mld + t_ld
+storage_recovery = Formula(
+    R_sto,
+    Max(0, R_m - t_mld) + t_ld,
+    title="Time to recover from storage",
+    source=Source("wan2025", "tables 3 and 7"),
+    example=Example({R_m: 664.5, t_mld: 2, t_ld: 129.5}, "792 s", derived="664.5 - 2 + 129.5"),
+)
+
+storage_failures = Formula(
+    M_sto,
+    when(phi_s < 1, (M_f + phi_s * R_m) / (1 - phi_s), oo),
+    title="Wall time to a failure that storage restores, in which a job works or is restored from memory",
+    source=RENEWAL,
+    example=Example(
+        {phi_s: 0.75, M_f: 3.093, R_m: 664.5}, "12.926 hour", derived="(3.093 + 0.75 * 664.5 / 3600) / 0.25"
+    ),
+)
+
+copy_load = Formula(
+    x_cp,
+    Piecewise((0, lam <= 0), (phi_s * (T_m + C_m) / M_f, M_f > 0), (oo, True)),
+    title="Failures that memory restores, in the running time of a copy in memory",
+    source=DALY,
+    example=Example(
+        {lam: 7.7593, phi_s: 0.75, T_m: 135.68, C_m: 0.62, M_f: 3.093}, "0.0091807", derived="0.75 * 136.3 / 11134.8"
+    ),
+)
 
 copy_wall_time = Formula(
     a_mem,
     Piecewise(
         (T_m + C_m, lam <= 0),
         (oo, M_f <= 0),
-        (_x / kept_of(_copied, M_f) * (M_f / phi_s + R_m) * (1 + C_s * T_m / (T_s * (T_m + C_m))), phi_s > 0),
+        (x_cp / kept_of(x_cp) * (M_f / phi_s + R_m) * (1 + C_s * T_m / (T_s * (T_m + C_m))), phi_s > 0),
         (0, True),
     ),
     title="Wall time of a copy in memory",
     source=DALY,
     example=Example(
-        {lam: 7.7593, phi_s: 0.75, R_m: 664.5, T_m: 135.68, C_m: 0.62, T_s: 2311.86, C_s: 60, M_f: 3.093}, "146.8 s",
+        {lam: 7.7593, phi_s: 0.75, x_cp: 0.0091807, R_m: 664.5, T_m: 135.68, C_m: 0.62, T_s: 2311.86, C_s: 60,
+         M_f: 3.093},
+        "146.8 s",
         derived="(exp(0.75*136.3/11134.8) - 1) * (11134.8/0.75 + 664.5) * (1 + 60*135.68/(2311.86*136.3))",
     ),
 )  # fmt: skip
 
 
-def _variance(mean: Any, amount: Any, recovery: Any, unit: Any = 1) -> Any:
+def _variance(mean: Any, load: Any, recovery: Any) -> Any:
     """Variance of the wall time of a segment by the time to a failure, the failures in it and their recovery."""
-    return amount / (unit * kept_of(amount, unit)) * (_spread(mean, amount, recovery, unit) + s_R**2)
+    return (exp(load) - 1) * (_spread(mean, load, recovery) + s_R**2)
 
 
 copy_deviation = Formula(
     v_mem,
-    Piecewise((0, Or(lam <= 0, phi_s <= 0)), (sqrt(_variance(M_f / phi_s, _copied, R_m, M_f)), M_f > 0), (oo, True)),
+    Piecewise((0, Or(lam <= 0, phi_s <= 0)), (sqrt(_variance(M_f / phi_s, x_cp, R_m)), M_f > 0), (oo, True)),
     title="Deviation of the wall time of a copy in memory",
     source=RENEWAL,
     assumes="The square of it is that of a segment by Daly's law.",
     example=Example(
-        {lam: 7.7593, s_R: 0, phi_s: 0.75, R_m: 664.5, T_m: 135.68, C_m: 0.62, M_f: 3.093}, "70.78 s",
+        {lam: 7.7593, s_R: 0, phi_s: 0.75, x_cp: 0.0091807, R_m: 664.5, M_f: 3.093}, "70.78 s",
         derived="(14846.4**2 * (exp(2*0.00918067) - 1 - 2*0.00918067*exp(0.00918067))"
         " + 2*664.5*14846.4*exp(0.00918067)*(exp(0.00918067) - 1.00918067)"
         " + 664.5**2*exp(0.00918067)*(exp(0.00918067) - 1)) ** 0.5",
@@ -322,14 +348,14 @@ interval_deviation = Formula(
     v_sto,
     Piecewise(
         (0, Or(lam <= 0, phi_s >= 1)),
-        (sqrt(_variance((M_f + phi_s * R_m) / (1 - phi_s), x_wall, _R_storage)), M_f > 0),
+        (sqrt(_variance(M_sto, x_wall, R_sto)), M_f > 0),
         (oo, True),
     ),
     title="Deviation of the wall time between saves to storage",
     source=RENEWAL,
     assumes="By failures that storage restores; the square of it is that of a segment by Daly's law.",
     example=Example(
-        {lam: 7.7593, x_wall: 0.053681, phi_s: 0.75, M_f: 3.093, R_m: 664.5, t_mld: 2, t_ld: 129.5, s_R: 0}, "518.1 s",
+        {lam: 7.7593, x_wall: 0.053681, phi_s: 0.75, M_f: 3.093, M_sto: 12.92575, R_sto: 792, s_R: 0}, "518.1 s",
         derived="(46532.7**2 * (exp(2*0.053681) - 1 - 2*0.053681*exp(0.053681))"
         " + 2*792*46532.7*exp(0.053681)*(exp(0.053681) - 1.053681)"
         " + 792**2*exp(0.053681)*(exp(0.053681) - 1)) ** 0.5",
@@ -414,7 +440,7 @@ elasticity = Formula(
 
 def _rise(load: Any) -> Any:
     """Rise of the failures in a running time, with what is done again, by the failures in it."""
-    return load * exp(load) / (1 + (1 - phi_s) * (exp(load) - 1))
+    return load / (1 - phi_s + phi_s * exp(-load))
 
 
 #: Change of what is lost in a copy by the failures, both relative.
@@ -458,6 +484,22 @@ elastic_elasticity = Formula(
     ),
 )
 
+
+def _days(symbol: Any, share: Any, of: str, variant: str = "") -> Formula:
+    return Formula(
+        symbol,
+        W_run * A_up * share,
+        title=f"Days of a run {of}",
+        source=ETTR,
+        variant=variant,
+        example=Example({W_run: 56.925, A_up: 1, share: 0.05}, "2.84625 day", derived="56.925 * 0.05"),
+    )
+
+
+stall_days = _days(d_st, s_st, "in stalls of saves")
+rework_days = _days(d_re, s_re, "in work that is done again")
+absent_days = _days(d_ab, s_ab, "that replicas which are away cost")
+
 #: Change of the failures per running time by those per wall time, both relative.
 _clocks = when(Eq(clock, label(clock, "wall")), T_cyc / M_f, 1)
 
@@ -494,22 +536,8 @@ p90 = Formula(
 )
 
 
-def _days(symbol: Any, share: Any, of: str, variant: str = "") -> Formula:
-    return Formula(
-        symbol,
-        W_run * A_up * share,
-        title=f"Days of a run {of}",
-        source=ETTR,
-        variant=variant,
-        example=Example({W_run: 56.925, A_up: 1, share: 0.05}, "2.84625 day", derived="56.925 * 0.05"),
-    )
-
-
 work_days = _days(d_work, ettr, "in work that is kept")
-stall_days = _days(d_st, s_st, "in stalls of saves")
-rework_days = _days(d_re, s_re, "in work that is done again")
 recovery_days = _days(d_rec, s_rec, "in recoveries")
-absent_days = _days(d_ab, s_ab, "that replicas which are away cost")
 
 down_days = Formula(
     d_dn,
@@ -586,9 +614,8 @@ elastic_load = Formula(
     example=Example({T_mean: 6000, T_step: 8, A_up: 1, ettr: 0.82147}, "0.61610", derived="0.75 * 0.82147"),
 )
 
+_GOODPUT = (goodput, wall_time)
 _DAYS = (
-    goodput,
-    wall_time,
     deviation,
     p90,
     work_days,
@@ -599,11 +626,14 @@ _DAYS = (
     cost_p90,
     cost_of_failures,
 )
-PERIODIC = (up, *_DAYS, failures, cost_deviation, chance, elasticity, stall_days, rework_days)
+PERIODIC = (up, *_GOODPUT, failures, cost_deviation, chance, elasticity, stall_days, rework_days, *_DAYS)
 TWO_LEVEL = (
     up,
-    *_DAYS,
+    *_GOODPUT,
     failures,
+    storage_recovery,
+    storage_failures,
+    copy_load,
     copy_wall_time,
     copy_deviation,
     wall_load,
@@ -612,6 +642,7 @@ TWO_LEVEL = (
     two_elasticity,
     stall_days,
     rework_days,
+    *_DAYS,
 )
 ELASTIC_REPLICAS = (
     shrunk,
@@ -620,11 +651,12 @@ ELASTIC_REPLICAS = (
     elastic_recovering,
     absent,
     elastic_up,
-    *_DAYS,
+    *_GOODPUT,
     elastic_failures,
     elastic_chance,
     elastic_elasticity,
     absent_days,
+    *_DAYS,
 )
 TRAINING = (run_duration, run_load)
 ELASTIC_TRAINING = (elastic_replicas, run_duration, elastic_load)

@@ -13,6 +13,8 @@ from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.distributed import MEMORY, TIMED, DistributedModel
+from mlsysim.models.recipe import RECIPE
+from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Formula, Requirement, swapped
 from mlsysim.symbols.runs import N_0, k_shr, n_el, x_f
 
@@ -219,7 +221,8 @@ class RunModel(PerformanceModel):
             strict=True,
         ),
         "rent": Slot(Rent, ("rental_price",), optional=True),
-        **{name: slot for name, slot in DistributedModel.slots.items() if name not in ("model", "hardware", "fleet")},
+        "stack": stack_slot((*DistributedModel.slots["stack"].provides, "step_spread")),
+        **RECIPE,
     }
     keywords = {
         "training_time": ...,

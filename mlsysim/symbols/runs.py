@@ -402,6 +402,28 @@ c_dev = variable(
     "Standard deviation of the wall time from a failure to the next, less that of the work it saves.",
     nonnegative(),
 )
+R_sto = variable(
+    "storage_recovery_time",
+    r"R_{\mathrm{sto}}",
+    S,
+    "Time to recover from storage beside copies in memory.",
+    nonnegative(),
+)
+M_sto = variable(
+    "storage_mttf",
+    r"M_{\mathrm{sto}}",
+    "hour",
+    "Mean time, with recoveries from memory, to a failure that storage restores.",
+    nonnegative(),
+    label="MTTF of storage restores",
+)
+x_cp = variable(
+    "copy_load",
+    r"x_{\mathrm{cp}}",
+    N_COUNT,
+    "Failures that memory restores in the running time of a copy in memory, on average.",
+    nonnegative(),
+)
 a_mem = variable(
     "copy_wall_time",
     r"a_{\mathrm{m}}",

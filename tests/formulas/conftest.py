@@ -203,9 +203,9 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
         point["ep_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
     if {"device_power", "tdp"} <= names:  # a board draws no more than it may, and idles at a part of that
         point["device_power"], point["idle_power_fraction"] = rng.random() * point["tdp"], rng.uniform(0, 0.4)
-    loads = {"segment_load", "memory_segment_load", "storage_wall_load"} & names  # exponents
+    loads = {"segment_load", "memory_segment_load", "storage_wall_load", "copy_load"} & names  # exponents
     point |= {name: min(point[name], 30.0) for name in loads}
-    point |= {name: point[name] or 1e-4 for name in loads & {"storage_wall_load"}}
+    point |= {name: point[name] or 1e-4 for name in loads & {"storage_wall_load", "copy_load"}}
     if "failure_size_exponent" in point:
         point["failure_size_exponent"] = min(point["failure_size_exponent"], 2.0)
     if point.get("measured_nodes") == 0:

@@ -8,6 +8,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 from fuzz import rest_long
+from scipy.optimize import minimize
 from scipy.stats import gamma
 from simulated.failing_run import Elastic, Saves, Spares, TwoLevels
 from simulated.failing_settings import (
@@ -18,6 +19,7 @@ from simulated.failing_settings import (
     SETTINGS,
     exponential,
     fixed,
+    job,
     log_normal,
     of_elastic,
     of_levels,
@@ -178,6 +180,42 @@ def test_the_best_interval_loses_least():
     assert max(kept) == kept[2]
     assert kept[2] - kept[0] == pytest.approx(kept[2] - kept[4], abs=0.003)
     assert 0.015 < 1 - kept[0] / kept[2] < 0.03
+
+
+@pytest.mark.parametrize("lost", rest_long([3, 2, 4, 5], quick=1))
+def test_copies_in_pairs_survive_as_often_as_drawn_nodes_hold_no_pair(lost):
+    nodes = np.random.default_rng(lost).permuted(np.tile(np.arange(16), (100_000, 1)), axis=1)[:, :lost] // 2
+    apart = np.mean([len(set(each)) == lost for each in nodes.tolist()])
+    asked = of_levels(LEVELS[0], lost_nodes=lost, memory_copies=1, fleet_size=128)
+    found = model("given_two_level").solve(**asked)
+    assert found["copy_survival"] == pytest.approx(apart, abs=4 * sqrt(0.25 / len(nodes)))
+
+
+#: Accelerators and terabytes of a save of three jobs on one storage.
+SHARING = ((16_384, 5.67), (2048, 0.98), (512, 0.112))
+
+
+def test_jobs_share_a_storage_as_a_numerical_optimum_does():
+    """Least work of accelerators that is done again, of saves that fit the bandwidth."""
+    size, saved = np.array(SHARING).T
+    saved, bandwidth = saved * 1e12, 25e9
+
+    def lost(logarithms):
+        return float(np.sum(size**2 * np.exp(logarithms))) / 1e9
+
+    def room(logarithms):
+        return 1 - float(np.sum(saved / np.exp(logarithms))) / bandwidth
+
+    best = minimize(lost, np.log([500.0, 500.0, 500.0]), constraints={"type": "ineq", "fun": room}, tol=1e-12)
+    pressure = size * np.sqrt(saved)
+    for place, (accelerators, terabytes) in enumerate(SHARING):
+        asked = {
+            **job(1e4), "fleet_size": accelerators, "failure_clock": "wall", "node_failure_rate": 3.8e-3,
+            "save_bytes": 1e3 * terabytes, "storage_bandwidth": 25, "save_interval": 0,
+            "other_save_pressure": pressure.sum() / pressure[place] - 1,
+        }  # fmt: skip
+        found = model("given_overlapped").solve(**asked)
+        assert found.canonical("save_period") == pytest.approx(np.exp(best.x[place]), rel=1e-3)
 
 
 def test_without_failures_a_run_takes_its_own_time():
