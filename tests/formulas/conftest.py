@@ -57,7 +57,7 @@ def draw_one(variable: Variable, rng: random.Random) -> float:
 
 
 #: Zero is in the domain, where a memory or an expert holds nothing; what follows from it has tests of its own.
-DIVISORS = {"per_replica_qps_capacity", "tokens_per_second", "mean_rank_factor"}
+DIVISORS = {"all_prompts_time", "per_replica_qps_capacity", "tokens_per_second", "mean_rank_factor"}
 
 #: What a deployment is often asked without, and loads, of which most lie below one.
 WITHOUT = (
