@@ -93,7 +93,7 @@ from mlsysim.symbols.layers import two
 from mlsysim.symbols.mixers import sigma_st, w_pair
 from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.serving import flops_prefill, n_out
-from mlsysim.symbols.step import Phi_hw, T_step, n_steps
+from mlsysim.symbols.step import Phi_hw, T_mean, n_steps
 from mlsysim.symbols.training import e, p, t
 from mlsysim.symbols.workload import L, L_moe, P, V, h, h_V, k, s
 
@@ -107,13 +107,16 @@ CALIBRATED = "Watts of 361 rows of 15 models that were held out within a median 
 
 training_flop_share = Formula(
     x_F,
-    phi_op * Phi_hw / (n_fleet * F_16 * T_step),
-    title="Share of the arithmetic of a training step",
+    phi_op * Phi_hw * u_busy / (n_fleet * F_16 * T_mean),
+    title="Share of the arithmetic of training",
     source=ROOFLINE,
     variant="training",
+    assumes="Operations are carried out while ranks compute, and at no other time: of a step, or of a run that fails.",
     convention="Operations that are carried out, over the dense peak at 16 bit whatever they are computed in.",
     example=Example(
-        {phi_op: 1, Phi_hw: 70.86, n_fleet: 64, F_16: 989, T_step: 3}, "0.37317", derived="70860 / (64 * 989 * 3)"
+        {phi_op: 1, Phi_hw: 70.86, u_busy: 0.75, n_fleet: 64, F_16: 989, T_mean: 2250},
+        "0.37317",
+        derived="70860 * 0.75 / (64 * 989 * 2.25)",
     ),
 )
 
@@ -268,7 +271,7 @@ batch_flop_share = Formula(
     assumes="That of all requests, prompts included, over the time of the batch.",
     example=Example(
         {phi_op: 1, n_dec: 20, W_req: 16.5, t: 2, p: 1, d_a: 1, T_all: 260, n_out: 101, t_clk: 10, F_16: 989},
-        "0.13242",
+        "0.13241",
         derived="20 * 16.5 / (2 * 1.26 * 989)",
     ),
 )

@@ -59,10 +59,10 @@ def draw_one(variable: Variable, rng: random.Random) -> float:
 
 #: Zero is in the domain, where a memory or an expert holds nothing; what follows from it has tests of its own.
 DIVISORS = {
-    "per_replica_qps_capacity", "tokens_per_second", "mean_rank_factor", "mttf", "save_period", "memory_save_period",
-    "save_price", "memory_save_stall", "saves_per_failure", "running_share", "elastic_capacity", "kept_share",
-    "expected_failures", "published_failure_rate", "mean_time_between_interruptions", "memory_segment_loss",
-    "copy_deviation",
+    "all_prompts_time", "per_replica_qps_capacity", "tokens_per_second", "mean_rank_factor", "mttf", "save_period",
+    "memory_save_period", "save_price", "memory_save_stall", "saves_per_failure", "running_share", "elastic_capacity",
+    "kept_share", "expected_failures", "published_failure_rate", "mean_time_between_interruptions",
+    "memory_segment_loss", "copy_deviation",
 }  # fmt: skip
 
 #: What a deployment is often asked without, and loads, of which most lie below one.
