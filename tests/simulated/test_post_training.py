@@ -43,8 +43,8 @@ def test_a_batch_one_step_off_by_hand():
 def test_drawn_lengths_have_the_mean_that_was_asked_for():
     rng = np.random.default_rng(1)
     for cv in (None, 0.5, 1.5):
-        assert draw_lengths(1000, 4000, 200_000, rng, cv).mean() == pytest.approx(1000, rel=0.01)
-    assert draw_lengths(3500, 4000, 200_000, rng).max() == 4000
+        assert draw_lengths(1000, 4000, 50_000, rng, cv).mean() == pytest.approx(1000, rel=0.02)
+    assert draw_lengths(3500, 4000, 50_000, rng).max() == 4000
 
 
 # ------------------------------------------------------------------------------------------------- the model
@@ -213,8 +213,8 @@ def endless(mean, cap, rng):
         yield from draw_lengths(mean, cap, 1024, rng).tolist()
 
 
-#: Most by which a step in the best split in closed form is above the best of all splits. An engine that never drains runs
-#: fewer requests where it has more accelerators, so that its work is not the same in every split.
+#: Most by which a step in the best split in closed form is above that in the best of all. An engine that never drains
+#: runs fewer requests where it has more accelerators, so that its work is not the same in every split.
 SPLITS = {"one_step_off": 0.03, "disaggregated": 0.03, "fully_asynchronous": 0.08}
 
 
