@@ -167,6 +167,7 @@ PARTS = (
     ("num_redundant_experts", "experts"),
     ("product_groups", "product_rows"),
     ("group_imbalance", "product_groups"),
+    ("mean_response_length", "max_response_length"),
 )
 
 
