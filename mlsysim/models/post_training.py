@@ -242,6 +242,7 @@ class PostTrainingModel(PerformanceModel):
         Requirement(m_re, m_re <= C_re, "must be at most {max_response_length}"),
         Requirement(C_re, C_re >= 1 * token, "must be at least 1"),
         Requirement(L_re, (L_re <= 0) | (L_re >= m_re), "must be at least {mean_response_length}, or 0 for the cap"),
+        Requirement(L_re, L_re <= C_re, "must be at most {max_response_length}, or 0 for it"),
         Requirement(
             S_giv, (S_giv <= 0) | (S_giv >= s_pr + m_re), "must hold a sample: {prompt_len} and {mean_response_length}"
         ),
