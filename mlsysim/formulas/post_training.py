@@ -1012,12 +1012,16 @@ trainer_unit = Formula(
 
 split_unit = Formula(
     x_gr,
-    when(Or(Eq(Mod(t_R, x_pip), 0), Eq(Mod(x_pip, t_R), 0)), Max(t_R, x_pip), t_R * x_pip),
+    Max(
+        when(n_fleet > n_node, n_node, 1),
+        when(Or(Eq(Mod(t_R, x_pip), 0), Eq(Mod(x_pip, t_R), 0)), Max(t_R, x_pip), t_R * x_pip),
+    ),
     title="Accelerators that may change pools",
     source=OWN,
     variant=POOLS,
-    assumes="A whole replica on the one side, a whole copy of the trainer's layout on the other.",
-    example=Example({t_R: 4, x_pip: 16}, "16", derived="max(4, 16)"),
+    assumes="A whole replica on the one side, a whole copy of the trainer's layout on the other, and whole nodes where "
+    "there are several; one of these is a multiple of the others.",
+    example=Example({t_R: 4, x_pip: 16, n_fleet: 64, n_node: 8}, "16", derived="max(8, 4, 16)"),
 )
 
 half_split = Formula(
