@@ -169,9 +169,8 @@ def schedules(whole: bool) -> list[Check]:
         }  # fmt: skip
         ours = float(law.subs({symbol: theirs[variable_of(symbol).name] for symbol in law.free_symbols}))
         missed = REWARDS if abs(ours / row["step"] - 1) > BESIDE else ""
-        found.append(
-            Check(f"{row['key'].replace('|', ' ')}, {row['schedule']}", row["step"], ours, BESIDE, "s", missed=missed)
-        )
+        case = f"{row['key'].replace('|', ' ')}, {row['schedule']}"
+        found.append(Check(case, row["step"], ours, BESIDE, "s", missed=missed))
     return found
 
 
@@ -196,8 +195,8 @@ GROUPS: tuple[Group, ...] = (
     ),
     Group(
         "post_training_schedules", "Post-training: steps from their printed phases",
-        "`step_time` by the formula of each schedule with the phases that are printed, without `rest_stretch`; 10%. Where "
-        "a rollout is printed as the time that a trainer waits for it, none is asked.",
+        "`step_time` by the formula of each schedule with the phases that are printed, without `rest_stretch`; 10%. Rows "
+        "whose rollout is the time that a trainer waits for it are not asked.",
         "verl-project/verl docs/advance/fully_async.md and one_step_off.md, vllm-project/vime issue 358, "
         "marin-community/marin issue 8653, NVIDIA-NeMo/RL as above", partial(schedules, False), summary=True,
     ),
