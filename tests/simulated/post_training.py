@@ -178,11 +178,6 @@ class Rollout:
         return float(np.partition(np.concatenate(done), needed - 1)[needed - 1])
 
 
-def colocated_steps(rollout: Floats, train: Floats, sync: float) -> Floats:
-    """Steps whose phases take turns on all devices."""
-    return rollout + train + sync
-
-
 def one_step_off_steps(rollout: Floats, train: Floats, sync: float) -> Floats:
     """Steps of two pools, where a batch may be one version of the weights old.
 

@@ -195,8 +195,8 @@ GROUPS: tuple[Group, ...] = (
     ),
     Group(
         "post_training_schedules", "Post-training: steps from their printed phases",
-        "`step_time` by the formula of each schedule with the phases that are printed, without `rest_stretch`; 10%. Rows "
-        "whose rollout is the time that a trainer waits for it are not asked.",
+        "`step_time` by the formula of each schedule with the phases that are printed, without `rest_stretch`; 10%. "
+        "Rows whose rollout is the time that a trainer waits for it are not asked.",
         "verl-project/verl docs/advance/fully_async.md and one_step_off.md, vllm-project/vime issue 358, "
         "marin-community/marin issue 8653, NVIDIA-NeMo/RL as above", partial(schedules, False), summary=True,
     ),
