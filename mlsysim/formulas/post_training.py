@@ -881,7 +881,7 @@ overlapped_step = _step(
 def _idle(share: Any, own: Any, title: str, variant: str, whole: Any, answer: str, derived: str) -> Formula:
     return Formula(
         share,
-        when(whole > 0, Min(1, Max(0, 1 - own / whole)), 0),
+        Min(1, Max(0, 1 - own / whole)),
         title=title,
         source=AREAL,
         variant=variant,

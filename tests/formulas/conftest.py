@@ -190,6 +190,8 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
             point[part] = min(point[part], point[whole])
     if {"fleet_size", "accelerators_per_node"} <= names and point["fleet_size"] > point["accelerators_per_node"]:
         point["fleet_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
+    if {"fleet_size", "rollout_tp_size"} <= names:
+        point["rollout_tp_size"] = rng.choice([1.0, point["fleet_size"]])
     if {"ep_size", "accelerators_per_node"} <= names and point["ep_size"] > point["accelerators_per_node"]:
         point["ep_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
     if "compute_capability" in point:

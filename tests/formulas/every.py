@@ -10,7 +10,7 @@ from mlsysim.symbolic import ChunkedPrefill
 WRITTEN = [(name, member) for name, formula in every_formula() for member in formula.members]
 #: A chain is solved for arguments that belong together, not drawn one by one: see tests/backends/test_laws.py. So is a
 #: model within another one, with all that describes a transformer: see tests/models/test_post_training.py.
-WHOLE = 80
+WHOLE = 20
 PLACED = [
     (name, member)
     for name, member in WRITTEN

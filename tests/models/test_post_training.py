@@ -1,6 +1,7 @@
 """A step of post-training: by the models that it calls, by brute force, and what it refuses."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -65,7 +66,7 @@ def test_a_rollout_is_the_integral_of_steps_of_its_engine(response, cap, within)
     ends = np.unique(np.concatenate([np.linspace(0, cap, 25), scale * np.log(128 / np.array([64, 32, 16, 8, 4, 2]))]))
     ends = ends[ends <= cap]
     spent = 0.0
-    for low, high in zip(ends[:-1], ends[1:], strict=True):
+    for low, high in pairwise(ends):
         place = (low + high) / 2
         left = max(1.0, requests * math.exp(-place / scale))
         spent += (high - low) * engine(left, left and 127 + place).iteration_time.to("s").magnitude
