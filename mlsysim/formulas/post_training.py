@@ -11,7 +11,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from sympy import And, Dummy, Eq, Integer, Or, Piecewise, Rational, ceiling, exp, floor, log, sqrt
+from sympy import And, Dummy, Eq, Integer, Piecewise, Rational, ceiling, exp, floor, log, sqrt
 
 from mlsysim.formulas import continuous_batching, iteration, mixers, rank_parameters, replica_layout, step_time
 from mlsysim.formulas.training_memory import DRIVER_MEMORY
@@ -1014,7 +1014,7 @@ split_unit = Formula(
     x_gr,
     Max(
         when(n_fleet > n_node, n_node, 1),
-        when(Or(Eq(Mod(t_R, x_pip), 0), Eq(Mod(x_pip, t_R), 0)), Max(t_R, x_pip), t_R * x_pip),
+        when(Eq(Mod(t_R, x_pip) * Mod(x_pip, t_R), 0), Max(t_R, x_pip), t_R * x_pip),
     ),
     title="Accelerators that may change pools",
     source=OWN,

@@ -168,6 +168,7 @@ PARTS = (
     ("product_groups", "product_rows"),
     ("group_imbalance", "product_groups"),
     ("mean_response_length", "max_response_length"),
+    ("longest_response", "max_response_length"),
 )
 
 

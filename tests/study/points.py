@@ -24,6 +24,21 @@ del SERVED["hardware"]
 PRODUCT = {"hardware": "H100", "product_rows": 1000, "product_columns": 8192, "product_inner": 4096, "precision": "fp8"}
 GROUP = {"fleet": "SuperPOD_H100", "collective_ranks": 16}
 TOKENS = {"tokens_per_rank": 512, "hidden_dim": 7168, "active_experts_per_token": 8}
+SAMPLES = {
+    **{name: TRAINING[name] for name in ("model", "hardware", "precision")},
+    "fleet_size": 64,
+    "num_prompts": 64,
+    "num_generations": 16,
+    "prompt_len": 200,
+    "mean_response_length": 1500,
+    "max_response_length": 4000,
+    "optimizer_steps": 2,
+    "rollout_tp_size": 4,
+    "tp_size": 2,
+    "pp_size": 2,
+    "ep_size": 2,
+    "zero_stage": 1,
+}
 POINTS = {
     ("ParameterCountModel", "counted"): {"model": "DeepSeek_V3"},
     ("TrainingMemoryModel", "first_order"): {**TRAINING, "tp_size": 2, "dp_size": 4, "ep_size": 1},
@@ -56,6 +71,10 @@ POINTS = {
     ("MoERoutingModel", "first_order"): ROUTING,
     ("MoERoutingModel", "per_layer"): ROUTING,
     ("DistributedModel", "per_operator"): {**TRAINING, **LAYOUT, **NETWORK},
+    **{
+        ("PostTrainingModel", kind): SAMPLES
+        for kind in ("colocated", "disaggregated", "one_step_off", "fully_asynchronous")
+    },
     ("ExpertParallelModel", "fsdp"): {**TRAINING, **LAYOUT, **NETWORK, "zero_stage": 3, "ep_size": 2},
     ("ExpertParallelModel", "per_operator"): {**TRAINING, **LAYOUT, **NETWORK, "ep_size": 2},
     ("EconomicsModel", "training"): {**TRAINING, **LAYOUT, **NETWORK, **PRICE},
