@@ -65,8 +65,7 @@ ELSEWHERE = {
     "intermediate_size": ("ffn_dim",),
     "num_experts": ("experts",),
     "expert_efficiency": ("expert_product_ratio",),
-    "clock": ("exponential_rate",),
-    "multiprocessors": ("exponential_rate",),
+    "exponential_rate": ("clock",),
     "attn_implementation": ("attention_kernel",),
     "attention_backend": ("attention_kernel",),
 }

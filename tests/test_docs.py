@@ -54,11 +54,25 @@ def test_command_answers(command, tmp_path, monkeypatch):
     assert {path.name for path in tmp_path.iterdir()} >= set(files)
 
 
-@pytest.mark.parametrize("page", sorted(path.relative_to(ROOT).as_posix() for path in PROSE))
+LINKING = {*PROSE, *ROOT.glob("*.md"), *ROOT.glob(".github/**/*.md")}
+
+
+@pytest.mark.parametrize("page", sorted(path.relative_to(ROOT).as_posix() for path in LINKING))
 def test_links_lead_somewhere(page):
     links = [link.partition("#")[0] for link in LINK.findall((ROOT / page).read_text(encoding="utf-8"))]
     files = [link for link in links if link and "://" not in link and not link.startswith("mailto:")]
     assert not [link for link in files if not ((ROOT / page).parent / link).exists()]
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/how_to/*.md")), ids=lambda path: path.stem)
+def test_a_how_to_asks_a_question_says_when_it_comes_up_and_reads_its_output(page):
+    title, when, *_ = page.read_text(encoding="utf-8").split("\n\n")
+    assert title.startswith("# ")
+    assert title.endswith("?")
+    assert when.startswith("Use this when ")
+    below = re.search(r"\n```text\n.*?\n```\n\n(.+)", page.read_text(encoding="utf-8"), re.S)
+    assert below
+    assert not below[1].startswith(("More:", "```"))
 
 
 def test_the_design_names_every_room():

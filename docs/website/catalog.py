@@ -30,6 +30,8 @@ TITLES = {
     "Systems.Memories": "Kinds of memory",
     "Systems.Engines": "Inference engines",
     "Systems.Traffic": "Traffic of benchmarks and of others",
+    "Systems.Failures": "Failures of published runs",
+    "Systems.Storages": "Storage of published runs",
 }
 
 

@@ -15,7 +15,7 @@ TREE = {
     "Answers": ("calculators/index", "models/index"),
     "Equations": ("formulas/README", "docs/accuracy"),
     "Numbers": ("catalog/index", "docs/benchmarks"),
-    "Reference": ("api/index", "docs/command_line", "docs/design"),
+    "Reference": ("api/index", "docs/command_line", "docs/design", "CONTRIBUTING", "docs/citing"),
 }
 #: Pages below a page, in order; patterns stand for those that are not named elsewhere.
 BELOW = {
@@ -23,8 +23,9 @@ BELOW = {
     "docs/further.md": (
         "docs/grids", "docs/inverse", "docs/sensitivity", "docs/uncertainty", "docs/calibration", "docs/function",
         "docs/serving", "docs/post_training", "docs/step_time", "docs/expert_parallel", "docs/memory_expansion",
-        "docs/shapes", "docs/formats", "docs/rates", "docs/catalog", "docs/your_own_model",
+        "docs/energy", "docs/runs", "docs/shapes", "docs/formats", "docs/rates", "docs/catalog", "docs/your_own_model",
     ),
+    "docs/serving.md": ("docs/serving_laws", "docs/serving_accuracy"),
     "notebooks/index.md": ("notebooks/*",),
     "calculators/index.md": ("calculators/*", "docs/calculators"),
     "models/index.md": ("models/*",),
@@ -34,6 +35,8 @@ BELOW = {
     "catalog/index.md": ("catalog/*",),
     "api/index.md": ("api/*",),
     "docs/design.md": ("docs/decisions", "docs/search"),
+    "CONTRIBUTING.md": ("docs/releasing", "SECURITY"),
+    "docs/citing.md": ("docs/paper",),
 }  # fmt: skip
 
 #: Titles in the tree of pages whose own are long, or alike.
@@ -44,6 +47,14 @@ SHORT = {
     "docs/validation": "Every check",
     "docs/calculators": "How they are made",
     "docs/catalog": "Your own numbers",
+    "docs/serving": "Serving deployments",
+    "docs/serving_laws": "How their laws work",
+    "docs/serving_accuracy": "How near they come",
+    "docs/step_time": "The time of a step",
+    "docs/expert_parallel": "Expert parallelism",
+    "docs/releasing": "Releases",
+    "docs/citing": "How to cite",
+    "docs/paper": "The paper",
 }
 
 

@@ -12,7 +12,7 @@ from website.markup import with_html
 ROOT = Path(__file__).parents[2]
 BOOK = ROOT / "formulas"
 #: Files of the repository that are pages, and that pages show.
-PAGES = ("docs/*.md", "docs/how_to/*.md", "docs/validation/*.md", "notebooks/*.ipynb")
+PAGES = ("CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "docs/how_to/*.md", "docs/validation/*.md", "notebooks/*.ipynb")
 SHOWN = ("docs/*.png", "docs/*.svg")
 #: Pages of tables, which are put in as HTML.
 TABLES = ("docs/validation/*.md",)

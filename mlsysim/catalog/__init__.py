@@ -5,6 +5,7 @@ from mlsysim.catalog.entries import (
     Entry,
     Fabric,
     Fleet,
+    Grid,
     MemoryDesign,
     MemoryKind,
     Node,
@@ -14,6 +15,7 @@ from mlsysim.catalog.entries import (
     memory_as_typed,
     which_memory,
 )
+from mlsysim.catalog.failures import Failures, Storage
 from mlsysim.catalog.loader import Catalog, Group, builtin, load_catalog, stacks_of
 from mlsysim.catalog.recipes import Recipe
 from mlsysim.catalog.stacks import Engine, Stack
@@ -27,7 +29,9 @@ __all__ = [
     "Engine",
     "Entry",
     "Fabric",
+    "Failures",
     "Fleet",
+    "Grid",
     "Group",
     "MemoryDesign",
     "MemoryKind",
@@ -37,6 +41,7 @@ __all__ = [
     "Sourced",
     "SparseTransformerWorkload",
     "Stack",
+    "Storage",
     "Trace",
     "Traffic",
     "TransformerWorkload",

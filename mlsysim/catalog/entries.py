@@ -99,6 +99,9 @@ Milliseconds = Annotated[Value, _in("ms")]
 Share = Annotated[Value | dict[str, Value], pydantic.BeforeValidator(_by_format)]
 EnergyPerOperation = Annotated[Value, _in("pJ/FLOP")]
 Watts = Annotated[Value, _in("W")]
+Kilograms = Annotated[Value, _in("kg")]
+CarbonPerEnergy = Annotated[Value, _in("kg/kWh")]
+WaterPerEnergy = Annotated[Value, _in("L/kWh")]
 Hertz = Annotated[Value, _in("GHz")]
 Dollars = Annotated[Value, _in("USD")]
 DollarsPerByte = Annotated[Value, _in("USD/GB")]
@@ -394,8 +397,16 @@ class Accelerator(WithMemory):
         Devices that have a link of their own to each other, this one among them; 0 where switches join them.
     torus_axes : Value, optional
         Axes of the torus that its links make, two for each; 0 where they make none.
+    host_copy_bandwidth : Value, optional
+        To the memory of its host, one direction.
     tdp, price : Value, optional
         Power and price.
+    idle_power_fraction, busy_power, flop_power : Value, optional
+        Its own constants of the law of power, where it was measured; those of its stack where left out.
+    host_power_fraction : Value, optional
+        Mean power of hosts, network and fans beside it, over its own.
+    embodied_device, embodied_host : Value, optional
+        Carbon dioxide of its manufacture, and of its share of a host.
     """
 
     what: ClassVar[str] = "hardware"
@@ -414,8 +425,15 @@ class Accelerator(WithMemory):
     switch_reduces: Count | None = None
     direct_mesh: Count | None = None
     torus_axes: Count | None = None
+    host_copy_bandwidth: BytesPerSecond | None = None
     tdp: Watts | None = None
     price: Dollars | None = None
+    idle_power_fraction: Count | None = None
+    busy_power: Count | None = None
+    flop_power: Count | None = None
+    host_power_fraction: Count | None = None
+    embodied_device: Kilograms | None = None
+    embodied_host: Kilograms | None = None
 
     @property
     def device(self) -> Accelerator:
@@ -430,6 +448,8 @@ class Accelerator(WithMemory):
     @pydantic.model_validator(mode="after")
     def _domain(self) -> Accelerator:
         _whole(self, "link_domain", 1)
+        if self.clock is not None and self.multiprocessors is None:
+            raise ValueError(f"clock: {self.clock.text()} is that of each multiprocessor: give multiprocessors, too")
         given = self.driver_memory
         if given is not None and given.canonical > self.memory_capacity.canonical:
             raise ValueError(f"driver_memory: {given.text()} is more than its memory, {self.memory_capacity.text()}")
@@ -452,20 +472,9 @@ class Accelerator(WithMemory):
             return _attention_rate(self.peak_flops, precision)
         if name == "power_limit":
             return self.tdp
-        if name == "exponential_rate":
-            return _exponentials(self)
         if name != "peak_flops":
             return super().value_of(name, precision)
         return _rate(self, self.peak_flops, precision)
-
-
-def _exponentials(device: Accelerator) -> Value | None:
-    """Exponentials that all multiprocessors of a device compute in a second; None where its clock is not known."""
-    if device.multiprocessors is None or device.clock is None:
-        return None
-    each = device.exponentials_per_clock.value if device.exponentials_per_clock is not None else 16
-    rate = each * device.multiprocessors.value * device.clock.canonical / 1e9
-    return Value.of(rate, "GHz", source=f"{device.name}: exponentials a clock, multiprocessors and clock")
 
 
 class TransformerWorkload(Entry):
@@ -961,14 +970,38 @@ OF_ACCELERATOR = (
     "attention_peak_flops",
     "multiprocessors",
     "power_limit",
-    "exponential_rate",
+    "clock",
+    "exponentials_per_clock",
     "compute_capability",
     "switch_reduces",
     "direct_mesh",
     "torus_axes",
+    "host_copy_bandwidth",
     "tdp",
     "price",
+    "idle_power_fraction",
+    "busy_power",
+    "flop_power",
+    "embodied_device",
+    "embodied_host",
 )
+
+
+class Grid(Entry):
+    """Electricity of a place over a year, on average and not at the margin.
+
+    Parameters
+    ----------
+    grid_carbon : Value
+        Carbon dioxide equivalent per energy; its note says whether of the whole life cycle or of stacks alone.
+    grid_water : Value, optional
+        Water that power plants evaporate per energy.
+    """
+
+    what: ClassVar[str] = "grid"
+
+    grid_carbon: CarbonPerEnergy
+    grid_water: WaterPerEnergy | None = None
 
 
 class Rent(Entry):
@@ -1118,8 +1151,13 @@ class Node(Entry):
     power: Watts | None = None
 
     def value_of(self, name: str, precision: str) -> Value | None:
-        """See :meth:`Entry.value_of`; a node has the links of its accelerators, and a host that draws power."""
-        tdp = self.accelerator.tdp
+        """See :meth:`Entry.value_of`; a node has the links of its accelerators, and a host that draws power.
+
+        What hosts were measured to draw comes before the most that the server may.
+        """
+        tdp, measured = self.accelerator.tdp, self.accelerator.host_power_fraction
+        if name == "host_power_fraction" and measured is not None:
+            return measured
         if name == "host_power_fraction" and self.power is not None and tdp is not None:
             beside = self.power.canonical / (self.accelerators_per_node.value * tdp.canonical) - 1
             return Value.of(beside, source=f"{self.name}: its power over that of its accelerators, less one")

@@ -18,6 +18,7 @@ from mlsysim.catalog.entries import (
     Entry,
     Fabric,
     Fleet,
+    Grid,
     MemoryDesign,
     MemoryKind,
     Node,
@@ -25,6 +26,7 @@ from mlsysim.catalog.entries import (
     SparseTransformerWorkload,
     TransformerWorkload,
 )
+from mlsysim.catalog.failures import Failures, Storage
 from mlsysim.catalog.files import content_of
 from mlsysim.catalog.recipes import Recipe
 from mlsysim.catalog.stacks import Engine, Stack
@@ -38,7 +40,7 @@ _PROVENANCE = ("source", "date", "kind")
 #: Tables of a file, and those whose entries stand in no group.
 _FLAT: dict[str, type[Entry]] = {"Stacks": Stack, "Recipes": Recipe}
 _TABLES = ("Hardware", "Models", "Systems", *_FLAT)
-_FREE_TEXT = ("name", "description", "architecture", "variants", "unsettled")
+_FREE_TEXT = ("name", "description", "architecture", "variants", "unsettled", "evidence")
 #: Header of an entry in a file of ours, or of a table in it.
 _HEADER = re.compile(rf"^\[((?:{'|'.join(_FLAT)}|\w+\.\w+)\.\w+)", re.MULTILINE)
 
@@ -182,7 +184,7 @@ class Catalog:
 
     @property
     def Systems(self) -> Group:  # noqa: N802
-        """Nodes, fabrics, fleets, memory designs, kinds of memory, rents, engines and traffic."""
+        """Nodes, fabrics, fleets, designs and kinds of memory, rents, grids, engines, traffic, failures, storages."""
         return Group(self, "Systems")
 
     @property
@@ -207,7 +209,7 @@ class Catalog:
         ----------
         what : str
             Kind of entry wanted: ``hardware``, ``model``, ``fleet``, ``node``, ``fabric``, ``design``,
-            ``memory``, ``rent``, ``engine``, ``traffic``, ``stack`` or ``recipe``.
+            ``memory``, ``rent``, ``grid``, ``engine``, ``traffic``, ``failures``, ``storage``, ``stack`` or ``recipe``.
         name : str
             ``"H100"``, ``"Cloud.H100"`` or ``"Hardware.Cloud.H100"``; of a model also a Hugging Face ``config.json`` or
             the folder that holds it, of traffic also a CSV or JSONL file of a trace.
@@ -439,8 +441,11 @@ def _class_of(path: str) -> type[Entry]:
         "Designs": MemoryDesign,
         "Memories": MemoryKind,
         "Rents": Rent,
+        "Grids": Grid,
         "Engines": Engine,
         "Traffic": Traffic,
+        "Failures": Failures,
+        "Storages": Storage,
     }
     if group not in classes:
         raise CatalogError(f"{path}: {UnknownNameError('group of Systems', group, classes)}")

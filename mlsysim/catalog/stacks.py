@@ -92,6 +92,12 @@ class Stack(Entry):
         Rate at which weights of four bits are read over that of 16 bits.
     flop_energy : Value, optional
         Energy of one operation of a product, which sets the ceiling of a device by its power.
+    idle_power_fraction, busy_power, flop_power, cap_exponent : Value, optional
+        Constants of the law of power: of idling, of running kernels, of operations, and of the clock under a cap.
+    kernel_gap : Value, optional
+        Time of a layer that is neither reading nor computing, of an iteration that leaves its device waiting.
+    format_energy : Value, optional
+        Energy of an operation over that of a 16-bit one, by number format.
     launch_time, quantization_time : Value, optional
         Launch of a kernel, its fill and drain; and the launches that quantising the activations takes.
     link_efficiency, fabric_efficiency : Value, optional
@@ -191,11 +197,13 @@ class Stack(Entry):
     """
 
     what: ClassVar[str] = "stack"
-    by_precision: ClassVar[frozenset[str]] = frozenset({"efficiency", "expert_efficiency", "expert_operations"})
+    by_precision: ClassVar[frozenset[str]] = frozenset(
+        {"efficiency", "expert_efficiency", "expert_operations", "format_energy"}
+    )
     #: Shares that a law says unless they are given, and what the law rests on; it needs all of it.
     laws: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "efficiency": ("step_flop_energy", "power_limit"),
-        "attention_efficiency": ("attention_kernel_share", "exponential_rate"),
+        "attention_efficiency": ("attention_kernel_share", "clock"),
     }
     gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = {law: (share,) for share, (law, _) in laws.items()}
     flags: ClassVar[frozenset[str]] = frozenset(
@@ -221,6 +229,12 @@ class Stack(Entry):
     memory_efficiency: Count | None = None
     weight_read_efficiency: Count | None = None
     flop_energy: EnergyPerOperation | None = None
+    idle_power_fraction: Count | None = None
+    busy_power: Count | None = None
+    flop_power: Count | None = None
+    kernel_gap: Seconds | None = None
+    cap_exponent: Count | None = None
+    format_energy: Share | None = None
     launch_time: Seconds | None = None
     quantization_time: Seconds | None = None
     link_efficiency: Count | None = None

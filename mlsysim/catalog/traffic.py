@@ -52,7 +52,7 @@ LARGEST_INTEGER, LARGEST_TIME, SHORTEST_TIME = 2**53, 1e30, 1e-30
 
 def _unsaid(value: float) -> Value:
     """Value that stands where a description of traffic leaves one out."""
-    source = "https://github.com/mlsysim/mlsysim/blob/main/docs/serving.md"
+    source = "own"
     return Value(value=value, unit="", source=source, date="2026-11", kind="assumed")
 
 

@@ -15,10 +15,10 @@ from mlsysim.formulas.mixers import WIDE
 from mlsysim.symbolic import Example, Formula, Source, label, token, when
 from mlsysim.symbols.activations import attention_kernel
 from mlsysim.symbols.batching import attention_flops
-from mlsysim.symbols.hardware import X_exp, n_cc
+from mlsysim.symbols.hardware import X_exp, f_clk, n_cc, n_exp
 from mlsysim.symbols.iteration import F_16
-from mlsysim.symbols.mixers import a_r, w_pair
-from mlsysim.symbols.roofline import t_ab, t_af
+from mlsysim.symbols.mixers import a_r, d_h, w_pair
+from mlsysim.symbols.roofline import S_mp, t_ab, t_af
 from mlsysim.symbols.step import (
     attention_mask,
     eta_b,
@@ -36,6 +36,7 @@ from mlsysim.symbols.training import b, t
 from mlsysim.symbols.workload import L, s
 
 FIGURES = Source("shah2024", "figures 5 and 6")
+RATES = Source("shah2024", "section 3.1")
 ON_H200 = "Attention of FlashAttention 2 and cuDNN on H200, on which nothing was fitted: docs/validation.md."
 #: Generations of NVIDIA: products by groups of warps, and with a memory of their own.
 HOPPER, BLACKWELL = And(n_cc >= 9, n_cc < 10), And(n_cc >= 10, n_cc < 12)
@@ -89,7 +90,9 @@ _ASSUMED = (
 )
 
 
-def _table(constant: Any, values: Any, title: str, further: str) -> Formula:
+def _table(constant: Any, values: Any, title: str, further: str, by_fa3: str) -> Formula:
+    """A constant of a kernel, with that of FlashAttention 3 on Hopper for heads of 128 as its example."""
+    given = {n_cc: 9, attention_kernel: "fa3", flash_kernel: "fa2", d_h: 128}
     return Formula(
         constant,
         values,
@@ -97,7 +100,7 @@ def _table(constant: Any, values: Any, title: str, further: str) -> Formula:
         source=FIGURES,
         assumes=_ASSUMED + further,
         accuracy=ON_H200,
-        no_example="a table of labels",
+        example=Example({each: given[each] for each in given if each in values.free_symbols}, by_fa3, derived=by_fa3),
     )
 
 
@@ -106,24 +109,37 @@ forward_share = _table(
     _of_kernel(0.408, _wide(0.363, 0.436), 0.941, _wide(0.731, 1.0), 1.0, 0.19, 0.72),
     "Share of the peak that products of attention reach forward",
     "warps there reach what they do on Hopper.",
+    "0.941",
 )
 backward_share = _table(
     eta_b,
     _of_kernel(0.364, 0.364, 0.694, 0.645, 0.70, 0.16, 0.60),
     "Share of the peak that products of attention reach backward",
     "before Hopper assumed.",
+    "0.694",
 )
 forward_exponentials = _table(
     n_f,
     _of_kernel(0.05, 0.73, 0.89, 1.27, 1.0, 0.73, 0.95),
     "Exponentials per score, forward",
     "what is no product counts as exponentials.",
+    "0.89",
 )
 backward_exponentials = _table(
     n_b,
     _of_kernel(1.57, 1.57, 1.55, 1.76, 1.6, 1.57, 1.3),
     "Exponentials per score, backward",
     "what is no product counts as exponentials.",
+    "1.55",
+)
+
+
+exponential_rate = Formula(
+    X_exp,
+    n_exp * S_mp * f_clk,
+    title="Exponentials of one accelerator",
+    source=RATES,
+    example=Example({n_exp: 16, S_mp: 132, f_clk: 1.83}, "3.9 THz", RATES),
 )
 
 
@@ -205,6 +221,7 @@ KERNEL = (
     backward_share,
     forward_exponentials,
     backward_exponentials,
+    exponential_rate,
     forward_core,
     backward_core,
 )

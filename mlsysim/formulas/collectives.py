@@ -145,14 +145,9 @@ def chunk_latency(ranks: Any, near: Any, start: Any = tau_coll) -> Any:
     return start + when(ranks > near, alpha)
 
 
-def pipelined(seconds: Any, latency: Any) -> Any:
-    """Time on the wire in the best number of chunks, each of which costs a latency."""
-    return seconds + when(latency > 0, sqrt(2 * latency * seconds))
-
-
-def filled(seconds: Any, latency: Any) -> Any:
-    """The same of a time that may be nothing by itself."""
-    return seconds + when(latency * seconds > 0, sqrt(2 * latency * seconds))
+def pipelined(seconds: Any, latency: Any, guard: Any = 1) -> Any:
+    """Time on the wire in the best number of chunks, each of which costs a latency; none where that or a guard is 0."""
+    return seconds + when(latency * guard > 0, sqrt(2 * latency * seconds))
 
 
 def ring_pass(ranks: Any, message: Any, bandwidth: Any, steps: Any, chunk: Any) -> Any:
@@ -185,7 +180,7 @@ def tree_all_reduce(ranks: Any, near: Any, message: Any, wire: Any, chunk: Any) 
     A fabric may have a protocol of short messages, which start at once and travel slowly: the faster one is taken.
     """
     steps = 2 * ((Max(1, near) - 1) * alpha_node + log(ranks / near) / log(2) * alpha)
-    short, usual = steps + message / beta_ll, tau_coll + steps + filled(wire, chunk)
+    short, usual = steps + message / beta_ll, tau_coll + steps + pipelined(wire, chunk, guard=wire)
     return when(two_protocols(ranks, near), Min(short, tau_bulk + wire), usual)
 
 
@@ -414,7 +409,7 @@ exchange_on_wire = Formula(
 
 exchanging = Formula(
     T_c,
-    sent(n_c, V_c, tau_ch + (n_c - 1) * alpha_aa + filled(t_wire, tau_ch)),
+    sent(n_c, V_c, tau_ch + (n_c - 1) * alpha_aa + pipelined(t_wire, tau_ch, guard=t_wire)),
     title="All-to-all",
     source=Source(THAKUR, "section 4.4"),
     variant="all_to_all",

@@ -1,7 +1,7 @@
 """Economics
 
-What a training run or a serving fleet costs: energy by load, carbon by the grid, a share of the purchase or
-a rent, maintenance. Prices are inputs; none is assumed where the catalog has none.
+What a training run or a serving fleet costs: a share of the purchase or a rent, electricity, maintenance. Prices are
+inputs; none is assumed where the catalog has none.
 """
 
 from __future__ import annotations
@@ -14,30 +14,23 @@ from mlsysim.symbols.costs import (
     C_el,
     C_hw,
     E_run,
-    P_avg,
     T_life,
     T_run,
     c_req_run,
     c_tok,
-    carbon,
-    e_tok,
     f_care,
-    f_host,
-    f_idle,
     f_infra,
-    grid_carbon,
     grid_price,
     n_acc,
     n_out_run,
     n_req_run,
     price,
-    pue,
     rate,
     tco,
-    tdp,
     u_busy,
 )
 from mlsysim.symbols.hardware import n_fleet
+from mlsysim.symbols.runs import C_90, W_90, C_run, W_run
 from mlsysim.symbols.serving import c_req, n_out, qps, utilization
 from mlsysim.symbols.step import T_mean, T_step, T_train, n_train
 
@@ -45,50 +38,12 @@ BARROSO = Source("barroso2018", "chapter 6")
 POWER = Source("barroso2018", "chapter 5")
 RENT = Source("deepseek2025", "day 6: a day on 226.75 nodes of eight")
 
-power = Formula(
-    P_avg,
-    n_acc * tdp * (f_idle + (1 - f_idle) * u_busy),
-    title="Mean power",
-    source=POWER,
-    assumes="Power grows in proportion to the load, from that of an idle accelerator.",
-    example=Example(
-        {n_acc: 8, tdp: 700, f_idle: 0.3, u_busy: 0.5}, "3.640 kW", derived="8 * 700 * (0.3 + 0.7 * 0.5) / 1000"
-    ),
-)
-
-energy = Formula(
-    E_run,
-    P_avg * (1 + f_host) * T_run * pue,
-    title="Energy from the grid",
-    source=POWER,
-    assumes="Hosts and network draw a share of what the accelerators draw; none unless it is given.",
-    example=Example(
-        {P_avg: 100, f_host: 0.5, T_run: 30, pue: 1.2}, "129.6 MWh", derived="100 * (1 + 0.5) * (30 * 24) * 1.2 / 1000"
-    ),
-)
-
-energy_per_token = Formula(
-    e_tok,
-    when(n_out_run > 0, E_run / n_out_run, oo),
-    title="Energy of a token",
-    source=POWER,
-    example=Example({E_run: 129.6, n_out_run: 1e12}, "0.46656 J/token", derived="129.6e6 * 3600 / 1e12"),
-)
-
-emissions = Formula(
-    carbon,
-    E_run * grid_carbon,
-    title="Carbon dioxide",
-    source=POWER,
-    example=Example({E_run: 129.6, grid_carbon: 0.4}, "51840 kg", derived="129600 * 0.4"),
-)
-
-bought = Formula(
+owned = Formula(
     C_hw,
     n_acc * price * (1 + f_infra) * T_run / T_life,
     title="Share of the purchase",
     source=BARROSO,
-    variant="bought",
+    variant="owned",
     assumes="Written off evenly; nothing is left at the end.",
     example=Example(
         {n_acc: 8, price: 30000, f_infra: 0.5, T_run: 365, T_life: 1460},
@@ -127,8 +82,8 @@ maintenance = Formula(
     ),
 )
 
-bought_total = Formula(
-    tco, C_hw + C_el + C_care, title="Total cost of what was bought", source=BARROSO, variant="bought",
+owned_total = Formula(
+    tco, C_hw + C_el + C_care, title="Total cost of what is owned", source=BARROSO, variant="owned",
     example=Example({C_hw: 90000, C_el: 12960, C_care: 2160}, "105120 USD", derived="90000 + 12960 + 2160"),
 )  # fmt: skip
 
@@ -224,10 +179,32 @@ generated_tokens = Formula(
     example=Example({n_req_run: 1728000, n_out: 64}, "110592000 token", derived="1728000 * 64"),
 )
 
-ENERGY = (power, energy, energy_per_token, emissions)
-SHARED = (*ENERGY, token_cost)
-BOUGHT = (bought, electricity, maintenance, bought_total)
+run_cost = Formula(
+    C_run,
+    tco,
+    title="Cost of a run that fails",
+    source=BARROSO,
+    variant="bill",
+    example=Example({tco: 44768026}, "44768026 USD", derived="44768026"),
+)
+
+run_cost_p90 = Formula(
+    C_90,
+    C_run * W_90 / W_run,
+    title="Cost that nine runs of ten keep",
+    source=BARROSO,
+    variant="bill",
+    assumes="In proportion to its wall time, as rent, shares of a purchase and energy are.",
+    example=Example(
+        {C_run: 44768026, W_90: 57.316, W_run: 56.925}, "45075524 USD", derived="44768026 * 57.316 / 56.925"
+    ),
+)
+
+OWNED = (owned, electricity, maintenance, owned_total)
 RENTED = (rented, rented_total)
 TRAINING = (training_accelerators, training_duration, training_load, trained_tokens)
-SERVING = (request_cost, serving_accelerators, serving_load, answered_requests, generated_tokens)
-FORMULAS = SHARED + BOUGHT + RENTED + TRAINING + SERVING
+#: Accelerators, load, requests and tokens of a serving fleet.
+SERVED = (serving_accelerators, serving_load, answered_requests, generated_tokens)
+SERVING = (request_cost, *SERVED)
+RUN = (run_cost, run_cost_p90)
+FORMULAS = (token_cost, *OWNED, *RENTED, *TRAINING, *SERVING, *RUN)

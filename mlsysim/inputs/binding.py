@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -639,7 +639,7 @@ class _Binder:
             depends = [argument] if argument in self.along else []
             if slot.by_format(name):
                 depends += [each for each in _choosing(self.model.part(name)) if each in self.along]
-            if depends and name in slot.extras and self._lacks(argument, name):
+            if depends and (self._silent(argument, name) or (name in slot.extras and self._lacks(argument, name))):
                 continue
             if depends:
                 return self._bind_table(name, argument, list(dict.fromkeys(self.along[each] for each in depends)))
@@ -662,13 +662,20 @@ class _Binder:
         typed = {each: self.typed[each] for each in others if each in self.typed}
         return bool(typed) and (isinstance(entry, list) or not entry.stands_beside(name, typed))
 
+    def _silent(self, argument: str, name: str) -> bool:
+        """Tell whether no entry has a value for an input that another entry gives by default."""
+        return self.model.fallback(name, self._rate_format(name)) is not None and not any(self._values(argument, name))
+
     def _lacks(self, argument: str, name: str) -> bool:
         """Tell whether an input has no default, and one of the entries no value for it."""
-        entries = self.entries[argument] if isinstance(self.entries[argument], list) else [self.entries[argument]]
         known = name in self.model.defaults or self.model.fallback(name, self._rate_format(name)) is not None
-        return not known and any(
-            self.model.slots[argument].value(entry, name, self._rate_format(name)) is None for entry in entries
-        )
+        return not known and not all(self._values(argument, name))
+
+    def _values(self, argument: str, name: str) -> Iterator[Value | Choice | None]:
+        """Value of an input from each of the entries of an argument."""
+        entries = self.entries[argument] if isinstance(self.entries[argument], list) else [self.entries[argument]]
+        slot = self.model.slots[argument]
+        return (slot.word(entry, name) or slot.value(entry, name, self._rate_format(name)) for entry in entries)
 
     def _bind_table(self, name: str, argument: str, depends: list[str]) -> bool:
         table = np.empty([len(self.axes[axis]) for axis in depends])
@@ -696,7 +703,7 @@ class _Binder:
             return _checked(name, value, entry)
         if name in self.model.defaults:
             return self.model.canonical_default(name)
-        if (fallback := slot.fallback(name, precision)) is not None:
+        if (fallback := self.model.fallback(name, precision)) is not None:
             return fallback.canonical
         raise MissingInputError(type(self.model).__name__, name, f"{entry.name} has no value for it; give {name}=...")
 

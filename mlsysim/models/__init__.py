@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mlsysim.models.moe_routing import MoERoutingModel
     from mlsysim.models.parameter_count import ParameterCountModel
     from mlsysim.models.post_training import PostTrainingModel
+    from mlsysim.models.run import RunModel
     from mlsysim.models.serving import ServingModel
     from mlsysim.models.serving_capacity import ServingCapacityModel
     from mlsysim.models.training_memory import TrainingMemoryModel
@@ -35,6 +36,7 @@ __all__ = [
     "PerformanceModel",
     "PostTrainingModel",
     "Registry",
+    "RunModel",
     "ServingCapacityModel",
     "ServingModel",
     "TrainingMemoryModel",

@@ -8,12 +8,15 @@ from mlsysim.catalog import Accelerator, Fleet, TransformerWorkload
 from mlsysim.formulas import (
     attention_core,
     economics,
+    energy,
     step_time,
 )
 from mlsysim.inputs.declaration import Caveat, Foundation
 from mlsysim.inputs.slot import Slot
+from mlsysim.inputs.variant import Variant
 from mlsysim.models import stack
 from mlsysim.models.base import PerformanceModel
+from mlsysim.models.energy import DEFAULTS, FOLLOWS, GRID, KEYWORDS, OF_DEVICE, OF_STACK, POWERED
 from mlsysim.models.kernel import KERNEL_ELSEWHERE
 from mlsysim.models.recipe import RECIPE
 from mlsysim.models.shape import (
@@ -40,19 +43,27 @@ from mlsysim.models.training_memory import (
     LAYOUT_REQUIREMENTS,
     TrainingMemoryModel,
 )
-from mlsysim.symbolic import Mod, Requirement, token
+from mlsysim.symbolic import Mod, Requirement, System, swapped, token
 from mlsysim.symbols.activations import v_chunks
-from mlsysim.symbols.hardware import P_lim, X_exp, n_cc, n_fleet, n_node
+from mlsysim.symbols.hardware import P_lim, X_exp, f_clk, n_cc, n_fleet, n_node
 from mlsysim.symbols.layers import e_step
 from mlsysim.symbols.mixers import L_st
+from mlsysim.symbols.roofline import S_mp
 from mlsysim.symbols.step import s_doc, x_a
 from mlsysim.symbols.training import b, c_cp, e, g, p, r_dp, t, t_e
 from mlsysim.symbols.workload import s
 
-DISTRIBUTED = (*step_time.PER_OPERATOR, *economics.TRAINING, *economics.ENERGY)
+DISTRIBUTED = (
+    *step_time.PER_OPERATOR,
+    *economics.TRAINING,
+    energy.training_flop_share,
+    *energy.FORMULAS_OF_ANY,
+    energy.node_power,
+    energy.step_energy,
+)
 _MEMORY = TrainingMemoryModel
-#: What a board says of the rate of products and exponentials; 0 where it is not known.
-BOARD = ("power_limit", "exponential_rate", "compute_capability")
+#: What a board says of the rate of products and exponentials, with its value where that is not known.
+BOARD = {"power_limit": 0, "clock": 0, "multiprocessors": 1, "exponentials_per_clock": 16, "compute_capability": 0}
 #: What a reader must know where the rate of products is that of other makes of boards.
 POWER_LAW = Caveat(
     And(e_step > 0, P_lim > 0, n_cc <= 0),
@@ -110,12 +121,18 @@ class DistributedModel(PerformanceModel):
         "slice_cost": "several nodes",
         "dispatcher": "routed experts",
         "flash_kernel": "attention_kernel='flash'",
-        "power_limit": "step_flop_energy, in whose place efficiency holds",
         "captured_share": "host_operation_time",
     }
-    variants = {"per_operator": DISTRIBUTED}
+    variants = {
+        "per_operator": DISTRIBUTED,
+        energy.LOAD_LINE: Variant(
+            swapped(System(DISTRIBUTED), (energy.load_line,), energy.BY_ARITHMETIC),
+            defaults={"idle_power_fraction": 0.3},
+            about="The same step, with power in proportion to the time that accelerators compute.",
+        ),
+    }
     uncrossed = UNCROSSED
-    follows = {"power_limit": "tdp", "elementwise_efficiency": "memory_efficiency"}
+    follows = {**FOLLOWS, "elementwise_efficiency": "memory_efficiency"}
     slots = {
         "model": Slot(
             TransformerWorkload,
@@ -132,8 +149,9 @@ class DistributedModel(PerformanceModel):
                 "attention_peak_flops",
                 *BOARD,
                 *LINKS,
+                *OF_DEVICE,
             ),
-            extras=("tdp",),
+            extras=POWERED,
         ),
         "fleet": Slot(
             Fleet,
@@ -148,9 +166,9 @@ class DistributedModel(PerformanceModel):
                 *NODE,
                 *LINKS,
                 *FABRIC,
-                "host_power_fraction",
+                *OF_DEVICE,
             ),
-            extras=("tdp",),
+            extras=POWERED,
         ),
         "stack": stack.stack_slot(
             (
@@ -189,8 +207,10 @@ class DistributedModel(PerformanceModel):
                 "grouped_experts",
                 "captured_share",
                 *stack.MEMORY,
+                *OF_STACK,
             )
         ),
+        **GRID,
         **RECIPE,
     }
     keywords = {
@@ -206,10 +226,7 @@ class DistributedModel(PerformanceModel):
         "congestion_factor": 1.0,
         "straggler_factor": 1.0,
         "training_tokens": 1e12,
-        "idle_power_fraction": 0.3,
-        "host_power_fraction": 0.0,
-        "pue": 1.2,
-        "grid_carbon": 0.4,
+        **KEYWORDS,
     }
     defaults = {
         **{name: value for name, value in _MEMORY.defaults.items() if name != "dp_size"},
@@ -218,7 +235,8 @@ class DistributedModel(PerformanceModel):
         "activation_checkpointing": "none",
         "dispatcher": "fused",
         "flash_kernel": "cudnn",
-        **dict.fromkeys(BOARD, 0),
+        **BOARD,
+        **DEFAULTS,
         "oversubscription": 1,
         **PLACED,
     }
@@ -254,6 +272,7 @@ class DistributedModel(PerformanceModel):
             Eq(s_doc, 0) | ((s_doc >= 1 * token) & (s_doc <= s)),
             "must be between 1 and {seq_len}, or 0 where a sequence is one document",
         ),
+        Requirement(S_mp, Or(f_clk <= 0, S_mp > 1), "must be above 1 where clock is given"),
         SEGMENT,
         *fills_nodes(n_fleet, n_fleet),
         *(
@@ -300,6 +319,8 @@ class DistributedModel(PerformanceModel):
         "tokens_per_second_per_accelerator",
         "scaling_efficiency",
         "training_time",
+        "device_power",
+        "power_bottleneck",
         "energy_per_token",
         "dp_size",
         "total_memory",

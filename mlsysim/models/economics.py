@@ -3,161 +3,195 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from mlsysim.catalog import Accelerator, Fleet, Rent, TransformerWorkload
-from mlsysim.formulas import economics
+from mlsysim.formulas import economics, energy
 from mlsysim.inputs.declaration import Foundation
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.distributed import LAWS, MEMORY, TIMED, DistributedModel
+from mlsysim.models.energy import DEFAULTS, GRID, KEYWORDS, UNKNOWN
 from mlsysim.models.recipe import RECIPE
+from mlsysim.models.run import RunModel
 from mlsysim.models.serving import ServingModel
 from mlsysim.models.serving_capacity import ServingCapacityModel
 from mlsysim.models.shape import COUNTED_SERVED, UNCROSSED
 from mlsysim.models.stack import stack_slot
-from mlsysim.symbolic import Formula, Requirement, swapped
+from mlsysim.symbolic import Formula, Requirement, System, swapped
 from mlsysim.symbols.costs import n_out_run
 
-_RUN, _FLEET = DistributedModel(), ServingCapacityModel("prefill_aware")
-_PARTS = ("hardware_cost", "energy_cost", "maintenance_cost")
-#: Given tokens are some; a deployment may answer none.
-_SOME_TOKENS = (Requirement(n_out_run, n_out_run > 0, "must be above 0"),)
+#: Ways to hold accelerators: the formulas of their bill, and what an example pays for one.
+TENURES = {
+    "owned": (economics.OWNED, {"price": 30000}),
+    "rented": (economics.RENTED, {"rental_price": 2}),
+}
+_PRICES = {name for _, price in TENURES.values() for name in price}
+#: Energy, and what a token costs.
+_SHARED = System((*energy.FORMULAS_OF_ANY, economics.token_cost))
 
 
-#: What examples pay for an accelerator, and what they are given of one with load and tokens.
-_BOUGHT, _RENTED = {"price": 30000}, {"rental_price": 2}
-_LOADED = {"hardware": "H100", "accelerators": 8, "run_tokens": 1e12}
+@dataclass(frozen=True)
+class Paid:
+    """Use of accelerators that is paid for: its formulas, those that lead to its bill, and the source of its errors.
+
+    Parameters
+    ----------
+    use : PerformanceModel or Variant
+        Formulas of the use itself, with their requirements, defaults and example.
+    about : str
+        Name of the use, for the book.
+    formulas : tuple of Formula
+        Formulas between those of the use and its bill.
+    basis : str
+        Measured output of the use whose error its costs take over.
+    sizes : tuple of str
+        Further outputs that take over that error.
+    measured : tuple of str
+        Outputs that keep an error of their own.
+    without : tuple of str
+        Outputs of energy that it has not.
+    """
+
+    use: PerformanceModel | Variant
+    about: str
+    formulas: tuple[Formula, ...] = ()
+    basis: str = ""
+    sizes: tuple[str, ...] = ()
+    measured: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
 
 
-def _chained(model: PerformanceModel, economy: tuple[Formula, ...], about: str) -> Variant:
-    """The formulas of a model with those of its cost behind them, as one system."""
-    formulas = swapped(model.system, (*economics.SHARED, *economy))
-    known = {formula.name for formula in formulas}
-    first = ("total_cost", *_PARTS, "cost_per_hour", "cost_per_token", "cost_per_input_token", "cost_per_output_token",
-             "cost_per_request", "accelerators", "duration", "average_power", "energy", "energy_per_token", "carbon",
-             "step_time", "mfu", "total_memory", "required_replicas", "estimated_p99_latency", "deployed_replicas",
-             "ttft_p99", "tpot_p99", "slo_attainment", "feasible")  # fmt: skip
-    return Variant(
-        formulas,
-        requirements=model.requirements,
-        defaults=model.defaults,
-        headline=tuple(name for name in first if name in known),
-        example={**model.example, **(_BOUGHT if set(economics.BOUGHT) <= set(economy) else _RENTED)},
-        about=about,
-    )
+def _measured(use: type[PerformanceModel]) -> tuple[str, ...]:
+    """Outputs of a use that take over the error of another model."""
+    return tuple(name for foundation in use.foundations for name in foundation.outputs)
 
 
-#: Deployments, by the variant of the model that says how their engines work.
-_ENGINES = {
-    "deployment": (
-        "colocated",
-        "Replicas of several accelerators that prefill and decode by turns and hold what is promised",
+def _deployment(engine: str, about: str) -> Paid:
+    sizes, measured = ("accelerators",), _measured(ServingModel)
+    return Paid(ServingModel(engine), about, (economics.request_cost,), "deployed_replicas", sizes, measured)
+
+
+_LOADED = Variant(
+    (),
+    # Given tokens are some; a deployment may answer none.
+    requirements=(Requirement(n_out_run, n_out_run > 0, "must be above 0"),),
+    example={"hardware": "H100", "accelerators": 8, "run_tokens": 1e12},
+)
+
+#: Uses that are paid for, by the name that follows the tenure in that of a variant.
+PAID = {
+    "training": Paid(
+        DistributedModel(), "A distributed training run", (), "training_time", ("duration",), (*TIMED, *MEMORY)
     ),
-    "disaggregated_deployment": (
-        "disaggregated",
-        "Pools of engines that either prefill or decode and hold what is promised",
+    "serving": Paid(
+        ServingCapacityModel("prefill_aware"),
+        "Replicas of one accelerator each that meet a latency target",
+        (economics.request_cost,),
+        "qps_capacity",
+        ("accelerators", "required_replicas"),
+        ("estimated_p99_latency",),
     ),
-    "chunked_deployment": (
+    "deployment": _deployment(
+        "colocated", "Replicas of several accelerators that prefill and decode by turns and meet latency targets"
+    ),
+    "disaggregated_deployment": _deployment(
+        "disaggregated", "Pools of engines that either prefill or decode and meet latency targets"
+    ),
+    "chunked_deployment": _deployment(
         "chunked",
-        "Replicas of several accelerators that prefill in chunks beside their decoding and hold what is promised, by a "
+        "Replicas of several accelerators that prefill in chunks beside their decoding and meet latency targets, by a "
         "Markov chain",
     ),
-    "chunked_deployment_estimate": (
+    "chunked_deployment_estimate": _deployment(
         "chunked_estimate",
-        "Replicas of several accelerators that prefill in chunks beside their decoding and hold what is promised, in "
+        "Replicas of several accelerators that prefill in chunks beside their decoding and meet latency targets, in "
         "closed form",
     ),
+    "run": Paid(
+        RunModel(),
+        "A distributed training run whose devices fail, with its spare nodes",
+        economics.RUN,
+        "run_time",
+        ("duration", "run_cost", "run_cost_p90", "failure_cost"),
+        _measured(RunModel),
+    ),
+    "fleet": Paid(_LOADED, "Accelerators with load and tokens given"),
+    f"fleet_{energy.LOAD_LINE}": Paid(
+        replace(_LOADED, formulas=(energy.load_line,), defaults={"idle_power_fraction": 0.3}),
+        "The same, with power in proportion to the load",
+        without=energy.BY_ARITHMETIC,
+    ),
 }
+_USES = tuple(dict.fromkeys(type(paid.use) for paid in PAID.values() if isinstance(paid.use, PerformanceModel)))
 
-
-def _deployments() -> Iterator[tuple[str, Variant]]:
-    """Formulas of the costs of deployments on accelerators that were bought, and on rented ones."""
-    for name, (engine, about) in _ENGINES.items():
-        replicas = ServingModel(engine)
-        yield name, _chained(replicas, (economics.request_cost, *economics.BOUGHT), f"{about}; bought.")
-        yield f"rented_{name}", _chained(replicas, (economics.request_cost,), f"{about}; rented.")
-
-
-#: What is as far off as the time of a run, or as what a fleet completes.
 _COSTS = ("total_cost", "hardware_cost", "cost_per_hour", "cost_per_token", "cost_per_input_token",
           "cost_per_output_token", "cost_per_request")  # fmt: skip
+_HEADLINE = ("total_cost", "hardware_cost", "energy_cost", "maintenance_cost", "cost_per_hour", "cost_per_token",
+             "cost_per_input_token", "cost_per_output_token", "cost_per_request", "run_cost_p90", "failure_cost",
+             "accelerators", "duration", "run_time_p90", "run_goodput", "ettr", "average_power", "energy",
+             "energy_per_token", "carbon", "step_time", "mfu", "total_memory", "required_replicas",
+             "estimated_p99_latency", "deployed_replicas", "ttft_p99", "tpot_p99", "slo_attainment",
+             "feasible")  # fmt: skip
+
+
+def _billed(paid: Paid, tenure: str) -> Variant:
+    """The formulas of a use with those of its bill behind them, as one system."""
+    bill, price = TENURES[tenure]
+    formulas = swapped(swapped(_SHARED, paid.use.formulas, paid.without), (*paid.formulas, *bill))
+    known = {formula.name for formula in formulas}
+    asked = {name: value for name, value in paid.use.example.items() if name not in _PRICES}
+    return Variant(
+        formulas,
+        requirements=paid.use.requirements,
+        defaults=paid.use.defaults,
+        headline=tuple(name for name in _HEADLINE if name in known),
+        example={**asked, **price},
+        about=f"{paid.about}; {tenure}.",
+    )
 
 
 def _foundations() -> Iterator[Foundation]:
     """The models that costs follow from."""
-    step = {name: name for name in (*TIMED, *MEMORY)}
-    costs = dict.fromkeys(("duration", *_COSTS), "training_time")
-    yield Foundation(DistributedModel, _RUN.variant, {**step, **costs}, ("training", "rented_training"))
-    fleet = dict.fromkeys((*_COSTS, "accelerators", "required_replicas"), "qps_capacity")
-    p99 = {"estimated_p99_latency": "estimated_p99_latency"}
-    yield Foundation(ServingCapacityModel, _FLEET.variant, {**fleet, **p99}, ("serving", "rented_serving"))
-    for name, (engine, _) in _ENGINES.items():
-        outputs = {each: each for foundation in ServingModel.foundations for each in foundation.outputs}
-        outputs |= dict.fromkeys((*_COSTS, "accelerators"), "deployed_replicas")
-        yield Foundation(ServingModel, engine, outputs, (name, f"rented_{name}"))
+    for name, paid in PAID.items():
+        if isinstance(paid.use, PerformanceModel):
+            outputs = {each: each for each in paid.measured} | dict.fromkeys((*_COSTS, *paid.sizes), paid.basis)
+            variants = tuple(f"{tenure}_{name}" for tenure in TENURES)
+            yield Foundation(type(paid.use), paid.use.variant, outputs, variants)
 
 
 def _given(slot: str) -> tuple[str, ...]:
-    """Inputs that an entry gives to any of these models."""
-    return tuple(dict.fromkeys(name for model in (_RUN, _FLEET, ServingModel) for name in model.slots[slot].provides))
+    """Inputs that an entry gives to any of these uses."""
+    return tuple(dict.fromkeys(name for use in _USES if slot in use.slots for name in use.slots[slot].provides))
 
 
 class EconomicsModel(PerformanceModel):
     """What does a training run or a serving fleet cost?
 
-    Energy, carbon and dollars of a training run or a serving fleet, from its formulas to its price.
+    Energy, carbon and dollars of a training run or a serving fleet, from its formulas to its price. A variant names
+    the tenure of the accelerators, ``owned`` or ``rented``, and what is paid for.
     """
 
     command = "cost"
     example = {"variant": "rented_training", **DistributedModel.example, "rental_price": 2}
     answer = "total_cost"
     foundations = tuple(_foundations())
-    variants = {
-        "training": _chained(_RUN, economics.BOUGHT, "A distributed training run on accelerators that were bought."),
-        "rented_training": _chained(_RUN, economics.RENTED, "A distributed training run on rented accelerators."),
-        "serving": _chained(
-            _FLEET,
-            economics.SERVING + economics.BOUGHT,
-            "Replicas that hold a latency target, one accelerator each, bought.",
-        ),
-        "rented_serving": _chained(
-            _FLEET,
-            economics.SERVING + economics.RENTED,
-            "Replicas that hold a latency target, one rented accelerator each.",
-        ),
-        **dict(_deployments()),
-        "fleet": Variant(
-            economics.SHARED + economics.BOUGHT,
-            requirements=_SOME_TOKENS,
-            headline=("total_cost", *_PARTS, "cost_per_token", "average_power", "energy", "energy_per_token", "carbon"),
-            example={**_LOADED, **_BOUGHT},
-            about="Accelerators that were bought, with load and tokens given.",
-        ),
-        "rented_fleet": Variant(
-            economics.SHARED + economics.RENTED,
-            requirements=_SOME_TOKENS,
-            headline=("total_cost", "cost_per_token", "average_power", "energy", "energy_per_token", "carbon"),
-            example={**_LOADED, **_RENTED},
-            about="Rented accelerators, with load and tokens given.",
-        ),
-    }
+    variants = {f"{tenure}_{name}": _billed(paid, tenure) for name, paid in PAID.items() for tenure in TENURES}
     uncrossed = UNCROSSED
     follows = DistributedModel.follows
-    caveats = LAWS
+    caveats = (*LAWS, UNKNOWN)
+    defaults = DEFAULTS
     slots = {
-        "model": Slot(
-            TransformerWorkload,
-            _given("model"),
-            counted=COUNTED_SERVED,
-        ),
-        "hardware": Slot(Accelerator, (*_RUN.slots["hardware"].provides, "tdp", "price")),
-        "fleet": Slot(Fleet, (*_RUN.slots["fleet"].provides, "tdp", "price", "accelerators")),
+        "model": Slot(TransformerWorkload, _given("model"), counted=COUNTED_SERVED),
+        "hardware": Slot(Accelerator, (*RunModel.slots["hardware"].provides, "tdp", "price")),
+        "fleet": Slot(Fleet, (*RunModel.slots["fleet"].provides, "tdp", "price", "accelerators")),
         "fabric": replace(ServingModel.slots["fabric"], asks=("isl",)),
         "rent": Slot(Rent, ("rental_price",), strict=True),
+        **{name: RunModel.slots[name] for name in ("failures", "storage")},
         "traffic": replace(ServingModel.slots["traffic"], strict=True, asks=("isl",)),
         "stack": stack_slot(_given("stack")),
+        **GRID,
         **RECIPE,
     }
     room, alone, automatic = ServingModel.room, ServingModel.alone, ServingModel.automatic
@@ -172,16 +206,14 @@ class EconomicsModel(PerformanceModel):
         "amortization",
     )
     keywords = {
-        **dict.fromkeys((*DistributedModel.keywords, *ServingCapacityModel.keywords, *ServingModel.keywords), ...),
+        **dict.fromkeys((name for use in _USES for name in use.keywords), ...),
         "accelerators": ...,
         "duration": 365,
         "busy_share": 1.0,
+        "flop_share": 0.35,
         "run_tokens": ...,
         "rental_price": ...,
-        "idle_power_fraction": 0.3,
-        "host_power_fraction": 0.0,
-        "pue": 1.2,
-        "grid_carbon": 0.4,
+        **KEYWORDS,
         "electricity_price": 0.08,
         "infrastructure_fraction": 0.5,
         "amortization": 4 * 365,

@@ -5,11 +5,20 @@ from __future__ import annotations
 from sympy import And, Eq
 
 from mlsysim.catalog import Accelerator, Fabric, Fleet, Node, TransformerWorkload
-from mlsysim.formulas import continuous_batching, iteration, mixers, prefix_cache, replica_layout, static_batches
+from mlsysim.formulas import (
+    continuous_batching,
+    energy,
+    iteration,
+    mixers,
+    prefix_cache,
+    replica_layout,
+    static_batches,
+)
 from mlsysim.inputs.declaration import Caveat, Room
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
+from mlsysim.models.energy import DEFAULTS, FOLLOWS, GRID, KEYWORDS, OF_DEVICE, OF_STACK, POWERED
 from mlsysim.models.shape import (
     ATTENDS,
     BEYOND_NODE,
@@ -75,6 +84,7 @@ _PARTS = (
     "host_time",
     "iteration_bottleneck",
 )
+_POWER = ("device_power", "power_bottleneck", "energy_per_token")
 #: Number formats of an engine.
 FORMATS = {
     "precision": "bf16",
@@ -161,8 +171,14 @@ class IterationModel(PerformanceModel):
     answer = "iteration_time"
     variants = {
         "iteration": Variant(
-            (*iteration.operators(), prefix_cache.given_share, *iteration.ITERATION),
-            headline=("iteration_time", "iteration_tokens", *_PARTS),
+            (
+                *iteration.operators(),
+                prefix_cache.given_share,
+                *iteration.ITERATION,
+                energy.iterated_tokens,
+                *energy.ITERATION,
+            ),
+            headline=("iteration_time", "iteration_tokens", *_PARTS, *_POWER),
             requirements=(
                 Requirement(
                     n_dec, Eq(bidirectional, 0) | Eq(n_dec, 0), "must be 0 where {bidirectional}: none decodes"
@@ -171,12 +187,27 @@ class IterationModel(PerformanceModel):
             about="One pass. Decode steps of OPT-66B on two to eight A100 within a median of 3%, calibrated on OPT-13B "
             "alone (docs/validation.md).",
         ),
+        "capped": Variant(
+            (
+                *iteration.operators(),
+                prefix_cache.given_share,
+                *iteration.ITERATION,
+                *energy.ITERATION,
+                energy.capped_time,
+                energy.capped_tokens,
+            ),
+            headline=("capped_iteration_time", "clock_stretch", "iteration_time", *_POWER),
+            about="The same under a power_limit below that of the device, which stretches arithmetic; energy per token "
+            "is that of the longer time.",
+        ),
         "saturated": Variant(
             (
                 *iteration.operators(),
                 *_HELD,
                 *iteration.ITERATION,
                 *iteration.SATURATED,
+                energy.saturated_tokens,
+                *energy.ITERATION,
             ),
             headline=(
                 "output_tokens_per_second",
@@ -184,6 +215,7 @@ class IterationModel(PerformanceModel):
                 "decode_requests",
                 "kv_cache_tokens",
                 *_PARTS,
+                *_POWER,
             ),
             requirements=(DECODES,),
             about="The batch is what the memory holds, and a prompt joins for every answer that ends: the throughput "
@@ -199,6 +231,7 @@ class IterationModel(PerformanceModel):
                 iteration.held_tokens,
                 iteration.saturated_context,
                 *static_batches.FORMULAS,
+                *energy.BATCH,
             ),
             headline=(
                 "output_tokens_per_second",
@@ -210,6 +243,7 @@ class IterationModel(PerformanceModel):
                 "prefill_batch_time",
                 "kv_cache_tokens",
                 *_PARTS,
+                *_POWER,
             ),
             requirements=(DECODES,),
             defaults={"decode_requests": 1.0},
@@ -218,6 +252,7 @@ class IterationModel(PerformanceModel):
         ),
     }
     uncrossed = UNCROSSED
+    follows = FOLLOWS
     slots = {
         "model": Slot(
             TransformerWorkload,
@@ -226,10 +261,11 @@ class IterationModel(PerformanceModel):
         ),
         "hardware": Slot(
             Accelerator,
-            (*_DEVICE, *LINKS),
+            (*_DEVICE, *LINKS, *OF_DEVICE),
+            extras=POWERED,
         ),
-        "node": Slot(Node, (*_DEVICE, *LINKS, *NODE)),
-        "fleet": Slot(Fleet, (*_DEVICE, *LINKS, *NODE, *FABRIC)),
+        "node": Slot(Node, (*_DEVICE, *LINKS, *NODE, *OF_DEVICE), extras=POWERED),
+        "fleet": Slot(Fleet, (*_DEVICE, *LINKS, *NODE, *FABRIC, *OF_DEVICE), extras=POWERED),
         "fabric": Slot(Fabric, FABRIC, default="InfiniBand_NDR"),
         "stack": stack_slot(
             (
@@ -270,8 +306,11 @@ class IterationModel(PerformanceModel):
                 "sampling_bytes",
                 "expert_hidden_multiple",
                 "expert_width_multiple",
+                "kernel_gap",
+                *OF_STACK,
             )
         ),
+        **GRID,
     }
     common = ("pp_size", "ep_size", "prompts", "seq_len")
     keywords = {
@@ -291,8 +330,12 @@ class IterationModel(PerformanceModel):
         "attention_mask": "causal",
         "congestion_factor": 1.0,
         "images": 0,
+        "measured_iteration_time": 0.0,
+        "measured_busy_share": 0.0,
+        "duration": 1,
+        **KEYWORDS,
     }
-    defaults = ENGINE_DEFAULTS
+    defaults = {**ENGINE_DEFAULTS, **DEFAULTS}
     room = (
         Room(
             "kv_cache_tokens",

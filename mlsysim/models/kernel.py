@@ -13,7 +13,7 @@ from mlsysim.models.base import PerformanceModel
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Min, Requirement
 from mlsysim.symbols.activations import attention_kernel
-from mlsysim.symbols.hardware import X_exp, n_cc
+from mlsysim.symbols.hardware import f_clk, n_cc, n_exp
 from mlsysim.symbols.roofline import E_k, gamma_k, m_k
 
 _GROUPS = (
@@ -91,7 +91,10 @@ class KernelModel(PerformanceModel):
             example={"hardware": "H100", "batch_size": 2, "heads": 32, "head_dim": 128, "seq_len": 4096},
             about="The core of attention of one layer, by its products and exponentials.",
             requirements=(
-                Requirement(X_exp, X_exp > 0, "must be above 0: attention is bound by exponentials, too"),
+                *(
+                    Requirement(each, each > 0, "must be above 0: attention is bound by exponentials, too")
+                    for each in (f_clk, n_exp)
+                ),
                 Requirement(
                     attention_kernel, mixers.FLASH, "must be one kernel; eager and unfused attention take several"
                 ),
@@ -107,7 +110,8 @@ class KernelModel(PerformanceModel):
                 "attention_peak_flops",
                 "multiprocessors",
                 "tdp",
-                "exponential_rate",
+                "clock",
+                "exponentials_per_clock",
                 "compute_capability",
             ),
         ),
@@ -136,7 +140,7 @@ class KernelModel(PerformanceModel):
         "attention_kernel": "flash",
         "flash_kernel": "cudnn",
     }
-    defaults = {"exponential_rate": 0, "compute_capability": 0}
+    defaults = {"exponentials_per_clock": 16, "compute_capability": 0}
     caveats = (KERNEL_ELSEWHERE,)
     common = ("weight_dtype", "efficiency")
     headline = (

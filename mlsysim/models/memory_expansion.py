@@ -11,6 +11,7 @@ from sympy import Eq, Ne
 from mlsysim.catalog import Fleet, MemoryDesign, TransformerWorkload, builtin
 from mlsysim.errors import InputError
 from mlsysim.formulas import (
+    energy,
     memory_expansion,
     mixer_times,
     mixers,
@@ -26,6 +27,7 @@ from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.distributed import BOARD, LAWS, DistributedModel
+from mlsysim.models.energy import GRID, OF_DEVICE, POWERED
 from mlsysim.models.serving import ServingModel
 from mlsysim.models.shape import (
     COUNTED_SERVED,
@@ -100,19 +102,17 @@ _OFFLOADED = (
     "tokens_per_second",
     "tokens_per_second_per_accelerator",
     "training_time",
+    "energy_per_token",
     "memory_cost",
     "tokens_per_second_per_dollar",
 )
+_DRAWN = tuple(formula.name for formula in (*energy.FORMULAS_OF_ANY, energy.node_power))
 
 
 def _offloaded(policies: tuple[Formula, ...]) -> tuple[Formula, ...]:
     """The plain training step with its state in two tiers."""
     ours = (*policies, *offloaded_training.FORMULAS, memory_expansion.fits_both, *_PRICE)
-    return _needed(swapped(_STEP.system, ours), _OFFLOADED)
-
-
-#: What costs by the hour and draws power is not counted beside the price of memory.
-_UNCOUNTED = ("cost_", "energy_")
+    return _needed(swapped(_STEP.system, ours), (*_OFFLOADED, *_DRAWN))
 
 
 def _asked(formulas: Iterable[Formula], requirements: Iterable[Requirement]) -> set[str]:
@@ -123,9 +123,9 @@ def _asked(formulas: Iterable[Formula], requirements: Iterable[Requirement]) -> 
 
 def _tiered(plain: ServingModel, tiers: tuple[Formula, ...], about: str) -> Variant:
     """A deployment whose engines read from two tiers."""
-    headline = tuple(name for name in plain.headline if not name.startswith(_UNCOUNTED))
+    headline = tuple(name for name in plain.headline if not name.startswith("cost_"))
     headline = (*headline, "local_memory", "remote_memory", "memory_cost")
-    formulas = _needed(swapped(plain.system, (*tiers, memory_expansion.memory_price)), headline)
+    formulas = _needed(swapped(plain.system, (*tiers, memory_expansion.memory_price)), (*headline, *_DRAWN))
     asked = _asked(formulas, plain.requirements)
     return Variant(
         formulas,
@@ -253,9 +253,8 @@ _STUDY = {
     "router_bias": False,
     "moe_layer_interval": 1,
 }
-_ENERGY = ("idle_power_fraction", "host_power_fraction", "pue", "grid_carbon")
 _TRAINING = {
-    **{name: value for name, value in _STEP.defaults.items() if name not in _ENERGY},
+    **_STEP.defaults,
     "policy": "zero_offload",
     "weights_offload": 0.0,
     "checkpoints_offload": 0.0,
@@ -352,8 +351,9 @@ class MemoryExpansionModel(PerformanceModel):
                 "link_bandwidth",
                 *LINKS,
                 "unified",
+                *(name for name in OF_DEVICE if name not in BOARD),
             ),
-            extras=("memory_capacity", "driver_memory", "remote_capacity", "local_price", "remote_price"),
+            extras=(*POWERED, "memory_capacity", "driver_memory", "remote_capacity", "local_price", "remote_price"),
         ),
         "fleet": Slot(
             Fleet,
@@ -366,6 +366,7 @@ class MemoryExpansionModel(PerformanceModel):
         ),
         "fabric": replace(ServingModel.slots["fabric"], asks=("isl",)),
         "stack": stack_slot((*_STEP.slots["stack"].provides, *ServingModel.slots["stack"].provides)),
+        **GRID,
     }
     keywords = tuple(
         dict.fromkeys(
@@ -385,7 +386,7 @@ class MemoryExpansionModel(PerformanceModel):
                 "optimizer_passes",
                 "update_place",
                 "bare_price",
-                *(name for name in DistributedModel.keywords if name not in _ENERGY),
+                *DistributedModel.keywords,
                 *(name for name in ServingModel.keywords if name in _ASKED),
             )
         )

@@ -36,6 +36,7 @@ OURS = (
     "moe_routing",
     "distributed",
     "post_training",
+    "run",
     "expert_parallel",
     "economics",
     "memory_expansion",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from sympy import And, Eq, Or, Rational
@@ -18,6 +17,7 @@ from mlsysim.formulas import (
     deployment_advice,
     deployment_costs,
     economics,
+    energy,
     iteration,
     mixers,
     prefix_cache,
@@ -28,6 +28,7 @@ from mlsysim.inputs.declaration import Alone, Caveat, Foundation, Room
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel, Verb
+from mlsysim.models.energy import DEFAULTS, FOLLOWS, KEYWORDS
 from mlsysim.models.iteration import ADAPTERS, ENGINE_CAVEATS, ENGINE_DEFAULTS, FORMATS, LAYOUT, IterationModel
 from mlsysim.models.shape import DECODES, UNCROSSED, prefill_caveats
 from mlsysim.models.stack import stack_slot
@@ -85,7 +86,7 @@ _RENT = (
     economics.generated_tokens,
     *economics.RENTED,
 )
-_POWER = (economics.power, economics.energy, economics.energy_per_token)
+_POWER = (energy.engine_request, *energy.SERVED, energy.node_power, energy.request_energy)
 _HEADLINE = (
     "deployed_replicas",
     "accelerators_per_replica",
@@ -114,8 +115,6 @@ _HEADLINE = (
 )
 _WHOLE = ("e2e_p50", "e2e_p90", "e2e_p99", "itl_p99")
 _SHARED_OUT = ("cost_per_input_token", "cost_per_output_token", "energy_per_token")
-#: Entries that say what an accelerator draws, and what they say of its host.
-_POWERED = {"hardware": (), "node": ("host_power_fraction",), "fleet": ("host_power_fraction",)}
 #: Outputs as far off as the iterations of an engine: means of a token, and what an engine or an accelerator completes.
 _BY_ITERATIONS = (
     "tpot_mean",
@@ -171,11 +170,6 @@ _OF_PREFILL = tuple(
     for each in IterationModel.requirements
     if any(size in each.condition.free_symbols for size in _PREFILL_LAYOUT)
 )
-
-
-def _drawing(slot: Slot, *hosts: str) -> Slot:
-    """A slot that gives the power of an accelerator where its entry says it."""
-    return replace(slot, provides=(*slot.provides, *hosts), extras=("tdp",))
 
 
 class ServingModel(PerformanceModel):
@@ -362,9 +356,9 @@ class ServingModel(PerformanceModel):
         ),
     )
     uncrossed = UNCROSSED
+    follows = FOLLOWS
     slots = {
         **IterationModel.slots,
-        **{name: _drawing(IterationModel.slots[name], *hosts) for name, hosts in _POWERED.items()},
         "stack": stack_slot((*IterationModel.slots["stack"].provides, *FRONTEND, *FLAGS)),
         "engine": Slot(Engine, ()),
         "traffic": Slot(Traffic, TRAFFIC, optional=True),
@@ -403,11 +397,9 @@ class ServingModel(PerformanceModel):
         "congestion_factor": 1.0,
         "images": 0,
         "duration": 365,
-        "idle_power_fraction": 0.3,
-        "host_power_fraction": 0.0,
-        "pue": 1.2,
+        **KEYWORDS,
     }
-    defaults = ENGINE_DEFAULTS
+    defaults = {**ENGINE_DEFAULTS, **DEFAULTS}
     requirements = (
         *IterationModel.requirements,
         DECODES,

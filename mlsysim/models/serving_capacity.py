@@ -7,6 +7,8 @@ from sympy import Eq
 from mlsysim.catalog import Accelerator, TransformerWorkload
 from mlsysim.formulas import (
     continuous_batching,
+    economics,
+    energy,
     mixer_times,
     mixers,
     number_formats,
@@ -20,6 +22,7 @@ from mlsysim.inputs.declaration import Better
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
+from mlsysim.models.energy import DEFAULTS, FOLLOWS, GRID, KEYWORDS, OF_DEVICE, OF_STACK, POWERED
 from mlsysim.models.shape import (
     ANSWERS_AT_ONCE,
     ATTENDS,
@@ -48,7 +51,16 @@ from mlsysim.symbols.serving import cv
 from mlsysim.symbols.workload import E, L, L_moe, P, d_e, h, k, s
 
 FIRST_ORDER = System(
-    (*number_formats.FIRST_ORDER, mixers.kv_bytes_by_width, *serving_capacity.FORMULAS, *queueing.FORMULAS)
+    (
+        *number_formats.FIRST_ORDER,
+        mixers.kv_bytes_by_width,
+        *serving_capacity.FORMULAS,
+        *queueing.FORMULAS,
+        *economics.SERVED,
+        energy.first_order_request,
+        *energy.SERVED,
+        energy.request_energy,
+    )
 )
 
 
@@ -104,6 +116,7 @@ class ServingCapacityModel(PerformanceModel):
                     *sources.OF_REQUEST,
                     *mixer_times.WHOLE,
                     *continuous_batching.FORMULAS,
+                    energy.replica_request,
                 ),
                 dropped=("padded_seq_len", "bytes_per_element"),
             ),
@@ -137,7 +150,11 @@ class ServingCapacityModel(PerformanceModel):
             ("parameters", *PASS_SHAPE, *WINDOW, *STATE, *CHECKPOINT, *SOURCES),
             counted=COUNTED_SERVED,
         ),
-        "hardware": Slot(Accelerator, ("memory_capacity", "driver_memory", "memory_bandwidth", "peak_flops")),
+        "hardware": Slot(
+            Accelerator,
+            ("memory_capacity", "driver_memory", "memory_bandwidth", "peak_flops", *OF_DEVICE),
+            extras=("attention_peak_flops", *POWERED),
+        ),
         "stack": stack_slot(
             (
                 "efficiency",
@@ -155,8 +172,10 @@ class ServingCapacityModel(PerformanceModel):
                 "sampling_bytes",
                 "expert_hidden_multiple",
                 "expert_width_multiple",
+                *OF_STACK,
             )
         ),
+        **GRID,
     }
     keywords = {
         "qps": ...,
@@ -173,16 +192,20 @@ class ServingCapacityModel(PerformanceModel):
         "kv_page_size": 16,
         "attention_mask": "causal",
         "images": 0,
+        "duration": 365,
+        **KEYWORDS,
     }
     defaults = {
         "gated": False,
         "driver_memory": 0,
+        **DEFAULTS,
         **OPTIONAL_PASS_SHAPE,
         **NO_WINDOW,
         **NO_SOURCES,
         **STATE_DEFAULTS,
         **CHECKPOINT_DEFAULTS,
     }
+    follows = FOLLOWS
     requirements = (
         Requirement(a_kv, Eq(Mod(a, a_kv), 0), "must divide {heads}"),
         Requirement(d_rope, Eq(d_rope, 0) | (r_kv > 0), "must be 0 where {kv_lora_rank}"),

@@ -26,7 +26,7 @@ class Closed(sympy.Expr):
 
 
 class LeastInteger(Closed):
-    r"""The smallest whole number that meets a condition: :math:`\min\{n\in\mathbb N : n\le N,\ C(n)\}`.
+    r"""The smallest whole number that meets a condition: :math:`\min\{n = 1, 2, \dots : n\le N,\ C(n)\}`.
 
     The condition must be monotone: once met it stays met as ``n`` grows, so compiled code may
     gallop and bisect. Where no ``n`` up to the upper end meets it the value is infinite

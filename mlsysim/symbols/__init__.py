@@ -27,6 +27,7 @@ from mlsysim.symbols import (
     roofline,
     iteration,
     costs,
+    energy,
     deployment,
     chunked,
     chunked_prefill,
@@ -36,6 +37,7 @@ from mlsysim.symbols import (
     lora,
     closed_loops,
     offload,
+    runs,
     post_training,
 )
 
@@ -49,6 +51,7 @@ __all__ = [
     "costs",
     "deployment",
     "deployment_advice",
+    "energy",
     "formats",
     "fsdp",
     "groups",
@@ -64,6 +67,7 @@ __all__ = [
     "prefix_cache",
     "roofline",
     "routing",
+    "runs",
     "serving",
     "sources",
     "step",

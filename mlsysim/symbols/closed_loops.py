@@ -5,38 +5,38 @@ from mlsysim.symbols.deployment import quantile
 
 B_z = variable(
     "cohort_size",
-    r"B_{\circlearrowleft}",
+    r"B_{\circ}",
     "request",
     "Requests of a closed loop that decode in step; 0 where answers differ, or where requests come by themselves.",
     nonnegative(),
 )
-tau_z = variable("cohort_step", r"\tau_{\circlearrowleft}", "ms", "Decode step of all of these.", nonnegative())
+tau_z = variable("cohort_step", r"\tau_{\circ}", "ms", "Decode step of all of these.", nonnegative())
 T_z = variable(
-    "cohort_cycle", r"T_{\circlearrowleft}", "ms", "Time in which all of these are prefilled and answered.",
+    "cohort_cycle", r"T_{\circ}", "ms", "Time in which all of these are prefilled and answered.",
     nonnegative(),
 )  # fmt: skip
 m_z = variable(
     "cohort_rounds",
-    r"m_{\circlearrowleft}",
+    r"m_{\circ}",
     "count",
     "Rounds in which every request in flight is answered once.",
     nonnegative(),
 )
 r_z = variable(
     "cohort_waiting",
-    r"r_{\circlearrowleft}",
+    r"r_{\circ}",
     "request",
     "Requests of a round that waited for as many rounds.",
     nonnegative(),
 )
 k_z = family(
-    "cohort_place_{}", r"k_{\circlearrowleft,{}}", "request", "Place in a round that {} of its requests do not exceed.",
+    "cohort_place_{}", r"k_{\circ,{}}", "request", "Place in a round that {} of its requests do not exceed.",
     quantile, nonnegative(),
 )  # fmt: skip
 
 K_z = variable(
     "num_rounds",
-    r"K_{\circlearrowleft}",
+    r"K_{\circ}",
     "count",
     "Rounds of a run in a closed loop: as many requests as are in flight, so many times, the first of which come all "
     "at once; 0 for a steady state.",
@@ -71,7 +71,7 @@ T_fr = variable(
 )  # fmt: skip
 x_z = variable(
     "prompts_together",
-    r"x_{\circlearrowleft}",
+    r"x_{\circ}",
     "request",
     "Requests of a closed loop whose prompts come with that of another one, mean; 0 where they are taken to come "
     "evenly.",
@@ -79,14 +79,14 @@ x_z = variable(
 )
 chi_z = variable(
     "answer_crowding",
-    r"\chi_{\circlearrowleft}",
+    r"\chi_{\circ}",
     "count",
     "Density of the ends of answers at one of them over that of ends that come evenly, mean over the rounds of a run.",
     nonnegative(),
 )
 y_z = variable(
     "answers_ended",
-    r"y_{\circlearrowleft}",
+    r"y_{\circ}",
     "count",
     "Other answers of a closed loop that end in the iteration in which one does; 0 where they come evenly.",
     nonnegative(),
@@ -98,9 +98,7 @@ tau_l = variable(
 C_it = variable(
     "iteration_budget", r"C_{\mathrm{it}}", "token", "Tokens that full iterations take, mean.", nonnegative()
 )
-b_z = variable(
-    "burst_prompts", r"b_{\circlearrowleft}", "count", "Prompts of an iteration at the start of a run.", nonnegative()
-)
+b_z = variable("burst_prompts", r"b_{\circ}", "count", "Prompts of an iteration at the start of a run.", nonnegative())
 tau_miss = variable(
     "missed_iteration",
     r"\tau_{\mathrm{miss}}",
@@ -110,21 +108,21 @@ tau_miss = variable(
 )
 g_z = variable(
     "prompts_gathered",
-    r"g_{\circlearrowleft}",
+    r"g_{\circ}",
     "count",
     "Prompts of an iteration of a closed loop that has some.",
     nonnegative(),
 )
 s_z = variable(
     "closed_context",
-    r"s_{\circlearrowleft}",
+    r"s_{\circ}",
     "token",
     "Tokens that a request of a full closed loop keeps.",
     nonnegative(),
 )
 A_z = variable(
     "loop_room",
-    r"A_{\circlearrowleft}",
+    r"A_{\circ}",
     "token",
     "Tokens of prompts that an iteration of a closed loop has room for.",
     nonnegative(),
@@ -145,14 +143,14 @@ T_add = variable(
 )
 W_z = variable(
     "loop_wait",
-    r"W_{\circlearrowleft}",
+    r"W_{\circ}",
     "ms",
     "Time from a prompt of a closed loop that an engine has got to the iteration that takes it.",
     nonnegative(),
 )
 T_st = variable(
     "closed_stalls",
-    r"T_{\circlearrowleft,\mathrm{st}}",
+    r"T_{\circ,\mathrm{st}}",
     "ms",
     "What prompts of the others add to the decode steps of an answer in a closed loop.",
     nonnegative(),

@@ -4,15 +4,15 @@ from mlsysim.symbolic import at_least, between, integer, nonnegative, positive, 
 
 n_acc = variable("accelerators", r"N_{\mathrm{acc}}", "count", "Accelerators that are paid for.", integer(1))
 T_run = variable("duration", r"T_{\mathrm{run}}", "day", "Time they are paid for.", positive())
-u_busy = variable("busy_share", "u", "count", "Share of the time in which accelerators compute.", between(0, 1))
+u_busy = variable("busy_share", "u", "count", "Share of the time in which accelerators run kernels.", between(0, 1))
 n_out_run = variable(
     "run_tokens", r"n_{\mathrm{run}}", "token", "Tokens trained on, or generated, in that time.", nonnegative()
 )
 n_req_run = variable("run_requests", r"r_{\mathrm{run}}", "request", "Requests answered in that time.", nonnegative())
 
-tdp = variable("tdp", r"P_{\mathrm{TDP}}", "W", "Power of one accelerator at full load.", positive())
+tdp = variable("tdp", r"P_{\mathrm{TDP}}", "W", "Default limit of the power of one accelerator.", positive())
 f_idle = variable(
-    "idle_power_fraction", r"f_{\mathrm{idle}}", "count", "Power of an idle accelerator over that at full load.",
+    "idle_power_fraction", r"f_{\mathrm{idle}}", "count", "Power of an idle accelerator over its limit.",
     between(0, 1),
 )  # fmt: skip
 f_host = variable(
@@ -40,9 +40,9 @@ f_care = variable(
 )
 
 P_avg = variable("average_power", r"\bar{P}", "kW", "Mean power of all accelerators.", nonnegative())
-E_run = variable("energy", r"E_{\mathrm{run}}", "MWh", "Energy drawn from the grid over the duration.", nonnegative())
+E_run = variable("energy", r"E_{\mathrm{run}}", "MWh", "Energy from the grid over the duration.", nonnegative())
 e_tok = variable("energy_per_token", r"e_{\mathrm{tok}}", "J/token", "Energy per token.", nonnegative())
-carbon = variable("carbon", r"m_{\mathrm{CO_2}}", "kg", "Carbon dioxide of that energy.", nonnegative())
+carbon = variable("carbon", r"m_{\mathrm{CO_2}}", "kg", "Carbon dioxide of operation and manufacture.", nonnegative())
 C_hw = variable(
     "hardware_cost", r"C_{\mathrm{hw}}", "USD", "Share of the purchase, or the rent, over the duration.", positive()
 )

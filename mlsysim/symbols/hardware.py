@@ -22,6 +22,16 @@ P_lim = variable(
     "Power that the board is held to: its tdp, or one that is typed; 0 where none is known.",
     nonnegative(),
 )
+f_clk = variable(
+    "clock", r"f_{\mathrm{clk}}", "GHz", "Clock of a multiprocessor under load; 0 where it is not known.", nonnegative()
+)
+n_exp = variable(
+    "exponentials_per_clock",
+    r"n_{\exp}",
+    "count",
+    "Exponentials that one multiprocessor computes a clock.",
+    nonnegative(),
+)
 X_exp = variable(
     "exponential_rate",
     r"X_{\exp}",

@@ -1,9 +1,16 @@
 // From what is typed to numbers: the binding of inputs/binding.py at one point, and the formulas of a variant.
 
-for (const variable of Object.values(DATA.variables)) {
+const labelBy = (name) => name[0].toUpperCase() + name.slice(1).toLowerCase().replace(/_/g, " ");
+const unrolled = (runs) => runs.flatMap(([first, count]) => Array.from({ length: count }, (_, at) => first + at));
+for (const variant of Object.values(DATA.variants)) {
+  Object.assign(variant, { formulas: unrolled(variant.formulas), texts: unrolled(variant.texts) });
+}
+
+DATA.variables = Object.fromEntries(NAMES.map((name, place) => [name, DATA.variables[place]]).filter(([, variable]) => variable));
+for (const [name, variable] of Object.entries(DATA.variables)) {
   const { factor, dimension, shown } = DATA.amounts[variable.unit] || {};
   const isWritten = variable.named || dimension;
-  Object.assign(variable, { factor, dimension, kind: variable.kind || "real", shown: variable.named ? variable.unit : isWritten ? shown : "" });
+  Object.assign(variable, { label: variable.label || labelBy(name), factor, dimension, kind: variable.kind || "real", shown: variable.named ? variable.unit : isWritten ? shown : "" });
 }
 
 const ROWS = FORMULAS.map(([name, compute, needs]) => ({

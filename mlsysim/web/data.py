@@ -53,6 +53,7 @@ def model_data(model: type[DeclaredModel], printed: PrintedModel, variant: str |
     arguments = {name for each in variants.values() for name in each["arguments"]}
     shown = {variable_of(name) for name in arguments.difference(model.slots)}
     shown |= {variable for name in printed.variants for variable in model(name).system.variables}
+    ordered = sorted(shown, key=lambda v: v.name)
     slots = {name: slot for name, slot in model.slots.items() if name in arguments}
     return {
         "version": __version__,
@@ -64,7 +65,7 @@ def model_data(model: type[DeclaredModel], printed: PrintedModel, variant: str |
         "example": _example(model(first)),
         "recipes": _recipes(model, list(variants)),
         "first": first,
-        "variables": {v.name: _variable(v, v.name in arguments) for v in sorted(shown, key=lambda v: v.name)},
+        "variables": _by_place({printed.name_of(v.name): _variable(v, v.name in arguments) for v in ordered}),
         "amounts": {unit: _unit(unit) for unit in sorted({v.unit for v in shown} - {"count", ""})},
         "slots": {name: _slot(model, slot, arguments) for name, slot in slots.items()},
         "follows": dict(model.follows),
@@ -82,6 +83,11 @@ def model_data(model: type[DeclaredModel], printed: PrintedModel, variant: str |
             "thousands": units.THOUSANDS,
         },
     }
+
+
+def _by_place(values: dict[int, Any]) -> list[Any]:
+    """Values by place as a list; null where there is none."""
+    return [values.get(place) for place in range(max(values) + 1)]
 
 
 def _example(model: DeclaredModel) -> dict[str, str]:
@@ -127,7 +133,7 @@ def _variable(variable: Variable, typed: bool) -> dict[str, Any]:
     domain = variable.domain
     found: dict[str, Any] = {
         "latex": variable.latex,
-        "label": variable.label,
+        "label": "" if variable.label == variable.name.replace("_", " ").capitalize() else variable.label,
         "about": variable.description,
         "unit": variable.unit if variable.unit != "count" else "",
         "named": variable.named_unit,
@@ -239,8 +245,8 @@ def _variant(model: DeclaredModel, printed: PrintedModel, requirements: dict[Any
         "defaults": {name: model.canonical_default(name) for name in model.defaults if name in model.arguments},
         "headline": list(model.headline),
         "parts": parts_shown(model),
-        "formulas": printed.variants[model.variant],
-        "texts": [printed.text_of(formula) for formula in model.formulas],
+        "formulas": _runs(printed.variants[model.variant]),
+        "texts": _runs([printed.text_of(formula) for formula in model.formulas]),
         "basis": _basis(model),
         "requirements": [
             requirements.setdefault(_requirement(each, printed), len(requirements)) for each in model.requirements
@@ -248,6 +254,18 @@ def _variant(model: DeclaredModel, printed: PrintedModel, requirements: dict[Any
         "caveats": [_caveat(each, printed) for each in of.caveats if model.variant in (each.variants or of.variants)],
         "lengths": lengths_of(arguments),
     }
+
+
+def _runs(places: list[int]) -> list[tuple[int, int]]:
+    """Places as runs of consecutive ones: the first of each, and their number."""
+    found: list[tuple[int, int]] = []
+    for place in places:
+        first, count = found[-1] if found else (0, 0)
+        if place == first + count:
+            found[-1:] = [(first, count + 1)]
+        else:
+            found.append((place, 1))
+    return found
 
 
 def _basis(model: DeclaredModel) -> dict[str, Any]:

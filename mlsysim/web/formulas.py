@@ -66,18 +66,19 @@ class PrintedModel:
         if formula not in self._places:
             marked, cases = template(formula.expression)
             places = self.places_of((formula.name, case) for case in cases)
-            text = re.sub("«([^»]*)»", lambda match: f"«{self._name(match[1])}»", marked)
+            text = re.sub("«([^»]*)»", lambda match: f"«{self.name_of(match[1])}»", marked)
             self._places[formula] = len(self.texts)
             self.texts.append((text, places, not formula.expression.has(ChunkedPrefill, LeastInteger, Root)))
         return self._places[formula]
 
-    def _name(self, name: str) -> int:
+    def name_of(self, name: str) -> int:
+        """Place of a name in ``NAMES``."""
         return self._names.setdefault(name, len(self._names))
 
     def script(self) -> str:
         """The functions; ``NAMES`` of variables, and ``FORMULAS``: place of its name, function, places of its needs."""
         rows = ",\n".join(
-            f"[{self._name(each.name)},{each.function},[{','.join(str(self._name(name)) for name in each.needs)}]]"
+            f"[{self.name_of(each.name)},{each.function},[{','.join(str(self.name_of(name)) for name in each.needs)}]]"
             for each in self._entries
         )
         return f"{self._functions.script()}const FORMULAS = [\n{rows}];\nconst NAMES = {json.dumps([*self._names])};\n"

@@ -4,7 +4,7 @@ const WAIT = 60, BUDGET = 25, POINTS = 160, KEPT = ["variant", "plot", "over", "
 const state = { variant: DATA.first, plot: "", over: "", formula: "", typed: { ...DATA.example } };
 const byId = (id) => document.getElementById(id);
 const variableOf = (name) => DATA.variables[name];
-const labelOf = (name) => (variableOf(name) || { label: name[0].toUpperCase() + name.slice(1).replace(/_/g, " ") }).label;
+const labelOf = (name) => (variableOf(name) || { label: labelBy(name) }).label;
 let answer = null, waiting = 0, drawing = 0;
 
 /** An element with attributes and children; names that begin with "on" are listeners. */

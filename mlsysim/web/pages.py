@@ -20,8 +20,8 @@ from mlsysim.web.formulas import PrintedModel
 #: Scripts of a page in the order in which they stand in it; the last two need a document.
 COMPUTING = ("runtime.js", "text.js", "calculator.js")
 SHOWING = ("plot.js", "page.js")
-#: Faces that our equations use.
-FONTS = ("Main-Regular", "Math-Italic", "AMS-Regular", *(f"Size{size}-Regular" for size in (1, 2, 3, 4)))
+#: Faces that our equations use; those of the site, which have domains as well, need AMS-Regular too.
+FONTS = ("Main-Regular", "Math-Italic", *(f"Size{size}-Regular" for size in (1, 2, 3, 4)))
 _FACE = re.compile(r"@font-face\{[^}]*?src:url\(fonts/KaTeX_([\w-]+)\.woff2\)[^}]*\}")
 
 

@@ -9,8 +9,11 @@ from statistics import median
 
 import pytest
 
-from mlsysim import DistributedModel, ServingModel, TrainingMemoryModel
+from mlsysim import DistributedModel, IterationModel, ServingModel, TrainingMemoryModel
+from mlsysim.backends import compiled
+from mlsysim.formulas import energy
 from mlsysim.inputs.recurring import CALLS_BEFORE, kind_of
+from mlsysim.symbolic import System
 
 TRAINING = {"model": "Mixtral_8x7B", "hardware": "H100", "batch_size": 64, "precision": "bf16", "tp_size": 2}
 LAYOUT = {"pp_size": 2, "gradient_accumulation_steps": 4, "interleaved_stages": 2}
@@ -92,6 +95,31 @@ def test_against_the_function_alone(benchmark, name):
     benchmark.extra_info.update(
         title=f"warm `{name}`, one point, against the generated function alone",
         target=None,
+        ours=median(a for a, _ in pairs),
+        theirs=median(b for _, b in pairs),
+        ratio=median(a / b for a, b in pairs),
+    )
+
+
+def test_energy_beside_a_time(benchmark):
+    """An iteration with its power, energy, carbon and water, and the same formulas without them."""
+    model = IterationModel()
+    asked = {"model": "Llama3_1_70B", "hardware": "H100", "tp_size": 2, "decode_requests": 64, "context_tokens": 2000}
+    solved, pairs = model.solve(**asked), []
+    point = {variable.name: solved.canonical(variable.name) for variable in model.system.inputs}
+    plain = System(tuple(each for each in model.system.formulas if each not in energy.FORMULAS))
+    whole, alone = compiled(model.system), compiled(plain)
+    without = {variable.name: point[variable.name] for variable in plain.inputs}
+    assert whole(point)["iteration_time"] == alone(without)["iteration_time"]
+
+    def once():
+        floor = seconds(lambda: alone(without), 200)
+        pairs.append((seconds(lambda: whole(point), 200), floor))
+
+    benchmark.pedantic(once, rounds=ROUNDS, warmup_rounds=1)
+    benchmark.extra_info.update(
+        title="`IterationModel`, one point, with power and energy against without them",
+        target=1.25,
         ours=median(a for a, _ in pairs),
         theirs=median(b for _, b in pairs),
         ratio=median(a / b for a, b in pairs),

@@ -72,7 +72,7 @@ def test_a_law_or_the_share_that_it_says_is_shown_and_never_both():
     assert {"step_flop_energy", "attention_kernel_share"} <= set(shown)
     assert not {"efficiency", "attention_efficiency"} & set(shown)
     for changed in ({"efficiency": 0.5, "attention_efficiency": 0.5}, {"stack": "Primus_MI300X"},
-                    {"power_limit": 0, "exponential_rate": 0}):  # fmt: skip
+                    {"power_limit": 0, "clock": 0}):  # fmt: skip
         shown = of_result(DistributedModel().solve(**asked, **changed)).shares
         assert {"efficiency", "attention_efficiency"} <= set(shown), changed
         assert not {"step_flop_energy", "attention_kernel_share"} & set(shown), changed

@@ -277,7 +277,9 @@ def test_notes_of_a_grid_are_printed(run):
 
 def test_a_device_without_a_price_is_named(run):
     words = ("accelerators=8", "busy_share=0.5", "duration=30 day", "run_tokens=1e12", "electricity_price=0.1")
-    done = run("search", "cost", "--variant", "fleet", *words, "hardware=H100,A100,L40S", "--minimize", "total_cost")
+    done = run(
+        "search", "cost", "--variant", "owned_fleet", *words, "hardware=H100,A100,L40S", "--minimize", "total_cost"
+    )
     said = " ".join(done.stdout.split())
     assert "Proven best of the 1 accepted" in said
     assert "Refused: 2: price is not in the catalog (2: H100, A100)." in said

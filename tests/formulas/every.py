@@ -21,9 +21,9 @@ FORMULAS = [member for _, member in PLACED]
 GOODPUTS = {"replica_goodput", "colocated_goodput_per_accelerator"}
 #: Results that are zero in no model (tests/property/test_domains.py), though no range shows it: drawn above zero.
 POSITIVE = {
-    "answer_steps", "bunch_size", "decode_iteration_time", "dense_weights_per_rank", "hot_rank_factor",
+    "answer_steps", "bunch_size", "clock_time", "decode_iteration_time", "dense_weights_per_rank", "hot_rank_factor",
     "kv_bytes_per_request", "closed_context", "loop_step",
-    "kv_read_stretch", "saturated_iteration_time", "usable_memory",
+    "kv_read_stretch", "saturated_iteration_time", "step_time", "usable_memory",
     "weights_read_stretch",
 }  # fmt: skip
 every = pytest.mark.parametrize("formula", FORMULAS, ids=[formula.id for formula in FORMULAS])

@@ -224,6 +224,7 @@ FAMILIES = (
     "roofline",
     "iteration",
     "costs",
+    "energy",
     "deployment",
     "chunked",
     "chunked_prefill",
@@ -233,6 +234,7 @@ FAMILIES = (
     "lora",
     "closed_loops",
     "offload",
+    "runs",
     "post_training",
 )
 ORDER = """

@@ -273,8 +273,10 @@ def test_a_run_has_its_price():
 
 
 def test_a_variant_that_trains_nothing_takes_no_recipe():
-    with pytest.raises(InputError, match="serving does not use it; variant=training or rented_training does"):
-        EconomicsModel("serving").solve(**V3)
+    with pytest.raises(
+        InputError, match="owned_serving does not use it; variant=owned_training or rented_training or owned_run or "
+    ):
+        EconomicsModel("owned_serving").solve(**V3)
 
 
 @pytest.mark.parametrize("given", [3, None, "Llama3_8B", Models.Language.Llama3_8B, np.array([1.0])])

@@ -132,7 +132,7 @@ def test_replicas_of_other_models_take_bursts():
     waits = [MemoryExpansionModel("serving").solve(**tiers, burstiness=shape)["ttft_mean"] for shape in (1, 0.25)]
     assert waits[0] < waits[1]
     asked: dict[str, Any] = {**POINT, "ttft_slo": "200 ms", "request_rate": 40, "price": 30_000}
-    costs = [EconomicsModel("deployment").solve(**asked, burstiness=shape)["total_cost"] for shape in (1, 0.2)]
+    costs = [EconomicsModel("owned_deployment").solve(**asked, burstiness=shape)["total_cost"] for shape in (1, 0.2)]
     assert costs[0] < costs[1]
 
 

@@ -67,38 +67,38 @@ def test_an_idle_engine_draws_what_idling_draws():
     idle = ServingModel.solve_example(request_rate=0, num_replicas=2, idle_power_fraction=0.25)
     assert idle.canonical("average_power") == pytest.approx(2 * 4 * 700 * 0.25)
     full = ServingModel.solve_example(concurrency=200, num_replicas=2, idle_power_fraction=0.25)
-    assert full.canonical("average_power") == pytest.approx(2 * 4 * 700)
+    watts = 700 * (0.25 + 0.75 * (1 - math.exp(-1 - 5.21 * full.flop_share)))
+    assert full.canonical("average_power") == pytest.approx(2 * 4 * watts)
 
 
 @pytest.mark.long(quick=2)
-@pytest.mark.parametrize("rented", [False, True])
+@pytest.mark.parametrize("tenure", ["owned", "rented"])
 @pytest.mark.parametrize("variant", ServingModel.variants)
-def test_economics_prices_the_same_replicas(variant, rented):
+def test_economics_prices_the_same_replicas(variant, tenure):
     kind = {
         "colocated": "deployment",
         "disaggregated": "disaggregated_deployment",
         "chunked": "chunked_deployment",
         "chunked_estimate": "chunked_deployment_estimate",
     }[variant]
-    price = {"rental_price": 2} if rented else {"price": 30_000}
-    priced = EconomicsModel(f"rented_{kind}" if rented else kind).solve(**ServingModel.example, **price)
+    price = {"rental_price": 2} if tenure == "rented" else {"price": 30_000}
+    priced = EconomicsModel(f"{tenure}_{kind}").solve(**ServingModel.example, **price)
     plain = ServingModel.solve_example(variant=variant, rental_price=2)
     for name in ("deployed_replicas", "ttft_p99", "tpot_mean", "goodput", "energy_per_token"):
         assert priced.canonical(name) == plain.canonical(name)
-    if rented:
+    if tenure == "rented":
         assert priced.canonical("total_cost") == plain.canonical("total_cost")
     requests = 20 * 365 * 86400
     assert priced.canonical("cost_per_request") == pytest.approx(priced.canonical("total_cost") / requests)
 
 
 def test_a_fleet_brings_the_power_of_its_hosts():
-    """A DGX H100 draws 10.2 kW at most, 5.6 kW of it in its accelerators."""
     point = {name: value for name, value in ServingModel.example.items() if name != "hardware"}
-    alone = ServingModel("colocated").solve(**point, hardware="H100")
+    alone = ServingModel("colocated").solve(**point, hardware="H100", host_power_fraction=0)
     hosted = ServingModel("colocated").solve(**point, fleet="SuperPOD_H100")
-    assert hosted["host_power_fraction"] == pytest.approx(10.2 / 5.6 - 1)
+    assert hosted["host_power_fraction"] == pytest.approx(0.45)
     assert hosted.canonical("average_power") == pytest.approx(alone.canonical("average_power"))
-    assert hosted.canonical("energy") == pytest.approx(alone.canonical("energy") * 10.2 / 5.6)
+    assert hosted.canonical("energy") == pytest.approx(alone.canonical("energy") * 1.45)
 
 
 def test_training_takes_no_fabric_by_default():

@@ -372,7 +372,6 @@ def test_a_kernel_without_figures_on_the_device_is_noted(hardware, kernel, said)
     {"slice_cost": 0.03},
     {"dispatcher": "all_to_all"},
     {"flash_kernel": "fa2", "attention_kernel": "cudnn"},
-    {"power_limit": "500 W", "efficiency": 0.5},
 ])  # fmt: skip
 def test_an_argument_without_effect_is_noted(given):
     found = STEP.solve(**DENSE, fleet_size=8, batch_size=8, **given)
@@ -474,7 +473,8 @@ def test_energy_is_left_out_where_the_power_is_not_known():
         _ = found.energy_per_token
     once = STEP.solve(**point, fleet_size=8, batch_size=8, tdp=700)
     busy = seconds(once, "compute_time") / seconds(once, "step_time")
-    joules = 8 * 700 * (0.3 + 0.7 * busy) * 1.2 * seconds(once, "step_time") / (8 * 4096)
+    watts = 700 * (0.12 + 0.88 * (1 - math.exp(-busy - 5.21 * once.hfu)))
+    joules = 8 * watts * 1.45 * 1.2 * seconds(once, "step_time") / (8 * 4096)
     assert once.canonical("energy_per_token") == pytest.approx(joules, rel=1e-12)
     assert "energy_per_token" not in STEP.sweep(**point, fleet_size=8, batch_size=[8, 16])
 
@@ -542,7 +542,8 @@ def test_a_device_of_ones_own_has_a_power_and_exponentials():
     assert twice.canonical("exponential_rate") == 2 * found.canonical("exponential_rate")
     bare = STEP.solve(**run, hardware=Accelerator(**said))
     assert [bare.canonical(name) for name in ("product_efficiency", "forward_core_time")] == [0.6, 0]
-    for bad in ({"clock": "700 W"}, {"exponentials_per_clock": -1}, {"compute_capability": -9}):
+    alone = {"clock": "1.9 GHz"}
+    for bad in ({"clock": "700 W"}, {"exponentials_per_clock": -1}, {"compute_capability": -9}, alone):
         with pytest.raises(CatalogError, match=f"Prototype: {next(iter(bad))}: "):
             Accelerator(**said, **bad)
 
@@ -591,7 +592,10 @@ def test_element_wise_code_reaches_what_is_said_of_memory_alone():
     [
         ({"step_flop_energy": "-1 pJ/FLOP"}, "step_flop_energy='-1 pJ/FLOP': must be a finite number >= 0"),
         ({"power_limit": "-700 W"}, "power_limit='-700 W': must be a finite number >= 0"),
-        ({"exponential_rate": -1}, "exponential_rate=-1: must be a finite number >= 0"),
+        ({"exponentials_per_clock": -1}, "exponentials_per_clock=-1: must be a finite number >= 0"),
+        ({"clock": -1}, "clock=-1: must be a finite number >= 0"),
+        ({"multiprocessors": 1}, "multiprocessors=1: must be above 1 where clock is given"),
+        ({"exponential_rate": 3000}, "unknown argument of DistributedModel 'exponential_rate': did you mean clock?"),
         ({"compute_capability": -9}, "compute_capability=-9: must be a finite number >= 0"),
         ({"attention_kernel_share": -0.1}, "attention_kernel_share=-0.1: must be a finite number >= 0"),
         ({"attention_kernel": "fa5"}, "attention_kernel='fa5': must be one of flash, eager, fused, "),

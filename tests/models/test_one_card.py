@@ -80,7 +80,7 @@ def test_several_cards_still_ask_for_what_joins_them():
 
 def test_iterations_and_prices_of_one_card_need_no_links():
     assert IterationModel().solve(MODEL, BARE, decode_requests=4, context_tokens=512).iteration_time
-    priced = EconomicsModel("training").solve(MODEL, BARE, price=1000, tdp=150, **QUESTIONS["train"][1])
+    priced = EconomicsModel("owned_training").solve(MODEL, BARE, price=1000, tdp=150, **QUESTIONS["train"][1])
     assert priced.total_cost
 
 

@@ -103,8 +103,8 @@ def test_a_keyword_overrides_it():
 
 
 def test_who_buys_takes_no_rent():
-    with pytest.raises(MlsysimError, match="the variant training does not use it"):
-        EconomicsModel("training").solve(**RUN, hardware="H100", price=30_000, rent="RunPod_H100")
+    with pytest.raises(MlsysimError, match="the variant owned_training does not use it"):
+        EconomicsModel("owned_training").solve(**RUN, hardware="H100", price=30_000, rent="RunPod_H100")
 
 
 def test_the_cheapest_of_all_pairs_is_found():

@@ -3,6 +3,7 @@
 TRAINING = {"model": "Mixtral_8x7B", "hardware": "H100", "batch_size": 64, "precision": "bf16"}
 LAYOUT = {"tp_size": 2, "pp_size": 2, "gradient_accumulation_steps": 4, "interleaved_stages": 2}
 NETWORK = {"fabric_bandwidth": "50 GB/s", "fabric_latency": "10 us", "fleet_size": 16}
+SAVED = {"placement_time": 60, "storage_bandwidth": "100 GB/s", "spare_nodes": 1}
 SERVING = {"model": "Llama3_8B", "hardware": "H100", "qps": 20, "target_p99_latency_ms": 4000, "max_batch_size": 16}
 ROUTING = {"model": "DeepSeek_V3", "fleet": "Research_256", "batch_size": 64, "ep_size": 8}
 ENGINE = {"model": "Mixtral_8x7B", "hardware": "H100", "tp_size": 2, "seq_len": 1024}
@@ -55,6 +56,7 @@ POINTS = {
         "prompts": 8,
     },
     ("IterationModel", "saturated"): {**ENGINE, "output_tokens": 512},
+    ("IterationModel", "capped"): {**ENGINE, "decode_requests": 20, "prompts": 1, "power_limit": 400},
     ("IterationModel", "static"): {**ENGINE, "output_tokens": 512, "decode_requests": 20, "sent_one_by_one": True},
     ("ServingModel", "colocated"): {**DEPLOYED, **PROMISED, **RENTAL, **ADAPTERS},
     ("ServingModel", "disaggregated"): {
@@ -75,22 +77,27 @@ POINTS = {
         ("PostTrainingModel", kind): SAMPLES
         for kind in ("colocated", "disaggregated", "one_step_off", "fully_asynchronous")
     },
+    ("DistributedModel", "load_line"): {**TRAINING, **LAYOUT, **NETWORK},
     ("ExpertParallelModel", "fsdp"): {**TRAINING, **LAYOUT, **NETWORK, "zero_stage": 3, "ep_size": 2},
     ("ExpertParallelModel", "per_operator"): {**TRAINING, **LAYOUT, **NETWORK, "ep_size": 2},
-    ("EconomicsModel", "training"): {**TRAINING, **LAYOUT, **NETWORK, **PRICE},
+    ("EconomicsModel", "owned_training"): {**TRAINING, **LAYOUT, **NETWORK, **PRICE},
     ("EconomicsModel", "rented_training"): {**TRAINING, **LAYOUT, **NETWORK, **RENTAL},
-    ("EconomicsModel", "serving"): {**SERVING, **PRICE},
+    ("EconomicsModel", "owned_serving"): {**SERVING, **PRICE},
     ("EconomicsModel", "rented_serving"): {**SERVING, **RENTAL},
-    ("EconomicsModel", "deployment"): {**DEPLOYED, **PROMISED, **PRICE},
+    ("EconomicsModel", "owned_deployment"): {**DEPLOYED, **PROMISED, **PRICE},
     ("EconomicsModel", "rented_deployment"): {**DEPLOYED, **PROMISED, **RENTAL},
-    ("EconomicsModel", "disaggregated_deployment"): {**DEPLOYED, **PROMISED, **PRICE},
+    ("EconomicsModel", "owned_disaggregated_deployment"): {**DEPLOYED, **PROMISED, **PRICE},
     ("EconomicsModel", "rented_disaggregated_deployment"): {**DEPLOYED, **PROMISED, **RENTAL},
-    ("EconomicsModel", "chunked_deployment"): {**DEPLOYED, **PROMISED, **PRICE},
+    ("EconomicsModel", "owned_chunked_deployment"): {**DEPLOYED, **PROMISED, **PRICE},
     ("EconomicsModel", "rented_chunked_deployment"): {**DEPLOYED, **PROMISED, **RENTAL},
-    ("EconomicsModel", "chunked_deployment_estimate"): {**DEPLOYED, **PROMISED, **PRICE},
+    ("EconomicsModel", "owned_chunked_deployment_estimate"): {**DEPLOYED, **PROMISED, **PRICE},
     ("EconomicsModel", "rented_chunked_deployment_estimate"): {**DEPLOYED, **PROMISED, **RENTAL},
-    ("EconomicsModel", "fleet"): {"hardware": "H100", **FLEET, **PRICE},
+    ("EconomicsModel", "owned_run"): {**TRAINING, **LAYOUT, **NETWORK, **SAVED, **PRICE},
+    ("EconomicsModel", "rented_run"): {**TRAINING, **LAYOUT, **NETWORK, **SAVED, **RENTAL},
+    ("EconomicsModel", "owned_fleet"): {"hardware": "H100", **FLEET, **PRICE},
     ("EconomicsModel", "rented_fleet"): {"hardware": "H100", **FLEET, **RENTAL},
+    ("EconomicsModel", "owned_fleet_load_line"): {"hardware": "H100", **FLEET, **PRICE},
+    ("EconomicsModel", "rented_fleet_load_line"): {"hardware": "H100", **FLEET, **RENTAL},
     ("MemoryExpansionModel", "by_policy"): STUDY,
     ("MemoryExpansionModel", "by_share"): STUDY,
     ("MemoryExpansionModel", "offloaded_training"): {**ON_DESIGN, **LAYOUT, **NETWORK},

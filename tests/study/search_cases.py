@@ -39,6 +39,8 @@ PASS = ("tp_size", "decode_requests", "context_tokens", "prompts", "seq_len", "o
 MONEY = ("pue", "grid_carbon", "idle_power_fraction")
 STUDY = {"model": "DeepSpeedMoE_24B_MoE_128", "design": "GH200"}
 TIERED = {**{name: value for name, value in DENSE.items() if name != "hardware"}, **NETWORK, "design": "GH200"}
+SAVED = {"placement_time": 60, "storage_bandwidth": "100 GB/s"}
+SAVES = ("save_interval", "spare_nodes", "storage_bandwidth")
 PHASES = ("batch_size", "seq_len", "tp_size", "ep_size", "design", "prefetch_fraction", "efficiency", "precision")
 SHARES = ("weights_offload", "checkpoints_offload", "gradients_offload", "optimizer_offload")
 PRODUCT = {"hardware": "H100", "product_rows": 512, "product_columns": 4096, "product_inner": 4096}
@@ -62,16 +64,23 @@ FAMILIES = (
     ("DistributedModel", "per_operator", {**TRAINING, **NETWORK}, (*STEP, "etp_size")),
     ("DistributedModel", "per_operator", {**DENSE, **NETWORK}, STEP),
     ("DistributedModel", "per_operator", {**DENSE, **NETWORK, "fleet_size": 8}, STEP),
-    ("EconomicsModel", "training", {**DENSE, **NETWORK, **PRICE}, (*STEP, *MONEY)),
+    ("DistributedModel", "load_line", {**DENSE, **NETWORK}, STEP),
+    ("EconomicsModel", "owned_training", {**DENSE, **NETWORK, **PRICE}, (*STEP, *MONEY)),
     ("EconomicsModel", "rented_training", {**TRAINING, **NETWORK, **RENTAL}, (*STEP, *MONEY)),
-    ("EconomicsModel", "fleet", {**FLEET, **PRICE}, ("accelerators", "busy_share", "duration", *MONEY, "hardware")),
+    ("EconomicsModel", "owned_run", {**DENSE, **NETWORK, **SAVED, **PRICE}, (*STEP, *SAVES, *MONEY)),
+    ("EconomicsModel", "rented_run", {**TRAINING, **NETWORK, **SAVED, **RENTAL}, (*STEP, *SAVES, *MONEY)),
+    ("EconomicsModel", "owned_fleet", {**FLEET, **PRICE},
+     ("accelerators", "busy_share", "duration", *MONEY, "hardware")),
+    ("EconomicsModel", "owned_fleet_load_line", {**FLEET, **PRICE},
+     ("accelerators", "busy_share", "duration", *MONEY)),
     ("EconomicsModel", "rented_fleet", {**FLEET, **RENTAL}, ("accelerators", "busy_share", "duration", *MONEY)),
     ("ServingCapacityModel", "first_order", SERVING, QUEUE),
     ("ServingCapacityModel", "prefill_aware", SERVING, (*QUEUE, "service_time_cv")),
     ("IterationModel", "iteration", {**ENGINE, "decode_requests": 8, "context_tokens": 900, "prompts": 1}, PASS),
+    ("IterationModel", "capped", {**ENGINE, "decode_requests": 8, "power_limit": 400}, (*PASS, "power_limit")),
     ("IterationModel", "saturated", ENGINE, PASS),
     ("IterationModel", "static", ENGINE, PASS),
-    ("EconomicsModel", "serving", {**SERVING, **PRICE}, (*QUEUE, *MONEY)),
+    ("EconomicsModel", "owned_serving", {**SERVING, **PRICE}, (*QUEUE, *MONEY)),
     ("EconomicsModel", "rented_serving", {**SERVING, **RENTAL}, (*QUEUE, *MONEY)),
     ("MemoryExpansionModel", "by_policy", STUDY, (*PHASES, "policy")),
     ("MemoryExpansionModel", "by_share", STUDY, (*PHASES, *SHARES)),
@@ -104,11 +113,11 @@ DEPLOYMENTS = (
     ("ServingModel", "colocated", {**DEPLOYED, **RENTAL}, REPLICA),
     ("ServingModel", "disaggregated", {**DEPLOYED, **RENTAL}, POOLED),
     ("ServingModel", "chunked_estimate", {**DEPLOYED, "rental_price": 2, "max_num_batched_tokens": 2048}, CHUNKED),
-    ("EconomicsModel", "deployment", {**DEPLOYED, **PRICE}, (*REPLICA, *MONEY)),
+    ("EconomicsModel", "owned_deployment", {**DEPLOYED, **PRICE}, (*REPLICA, *MONEY)),
     ("EconomicsModel", "rented_deployment", {**DEPLOYED, **RENTAL}, (*REPLICA, *MONEY)),
-    ("EconomicsModel", "disaggregated_deployment", {**DEPLOYED, **PRICE}, (*POOLED, *MONEY)),
+    ("EconomicsModel", "owned_disaggregated_deployment", {**DEPLOYED, **PRICE}, (*POOLED, *MONEY)),
     ("EconomicsModel", "rented_disaggregated_deployment", {**DEPLOYED, **RENTAL}, (*POOLED, *MONEY)),
-    ("EconomicsModel", "chunked_deployment_estimate", {**DEPLOYED, **PRICE}, (*CHUNKED, *MONEY)),
+    ("EconomicsModel", "owned_chunked_deployment_estimate", {**DEPLOYED, **PRICE}, (*CHUNKED, *MONEY)),
     ("EconomicsModel", "rented_chunked_deployment_estimate", {**DEPLOYED, **RENTAL}, (*CHUNKED, *MONEY)),
     ("MemoryExpansionModel", "serving", ON_DESIGN, (*REPLICA, "design", "kv_offload")),
     ("MemoryExpansionModel", "disaggregated_serving", ON_DESIGN, (*POOLED, "design", "weights_offload")),

@@ -188,7 +188,7 @@ def test_the_areas_name_what_there_is():
         assert 0 <= each["median"] <= each["tail"] <= each["worst"]
 
 
-FLEET = {**dict.fromkeys(EconomicsModel.example), "variant": "serving", "model": "Llama3_8B", "hardware": "H100",
+FLEET = {**dict.fromkeys(EconomicsModel.example), "variant": "owned_serving", "model": "Llama3_8B", "hardware": "H100",
          "qps": 20, "target_p99_latency_ms": 4000, "price": "30000 USD"}  # fmt: skip
 COUNTED = ("deployed_replicas", "required_replicas")
 STANDING = [

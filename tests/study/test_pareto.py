@@ -202,7 +202,7 @@ def test_a_front_cut_short_says_how_far_any_design_may_be(rounds, monkeypatch):
 
 def test_ties_keep_the_first_design():
     """Who pays what for power does not change time or memory."""
-    found = EconomicsModel("training").pareto(
+    found = EconomicsModel("owned_training").pareto(
         ["total_memory", "step_time"],
         **FLEET,
         allow_infeasible=True,

@@ -107,7 +107,7 @@ def moved(name, value, drawn):
 #: Those that take long, or are formulas of another one with few beside them.
 AT_LENGTH = {
     *DEPLOYMENTS,
-    ("EconomicsModel", "training"),
+    ("EconomicsModel", "owned_training"),
     ("EconomicsModel", "rented_training"),
     ("EconomicsModel", "rented_serving"),
     ("ExpertParallelModel", "per_operator"),

@@ -13,7 +13,7 @@ from mlsysim.symbolic import Domain, Formula, Source, between, nonnegative, vari
 
 DEVICES = ["H100", "H200", "A100", "A100_40GB", "H20", "MI300X", "A10", "L4", "RTX_4090"]
 UNPRICED = tuple(DEVICES[:-1])
-COST = EconomicsModel("fleet")
+COST = EconomicsModel("owned_fleet")
 FLEET = {"accelerators": 64, "busy_share": 0.5, "duration": "30 day", "run_tokens": 1e12, "electricity_price": 0.1}
 PRICE, HEADS = "price is not in the catalog", "tp_size must divide heads"
 

@@ -105,7 +105,7 @@ def test_a_limit_is_kept_where_every_point_is_a_queue(monkeypatch):
 
     def limited(limit):
         started = time.thread_time()
-        found = EconomicsModel("serving").search(
+        found = EconomicsModel("owned_serving").search(
             model="Llama3_8B",
             hardware="H100",
             price=30000,

@@ -431,7 +431,9 @@ class TestShown:
     def test_long_units_stand_apart(self):
         given = {"model": "Llama3_8B", "hardware": "H100", "target_p99_latency_ms": 4000, "qps": 20, "tdp": 700}
         options = {"distributions": {"price": "uniform(20000, 40000)"}, "quantiles": [0.01, 0.05, 0.5, 0.95, 0.99]}
-        found = mlsysim.EconomicsModel("serving").uncertainty("cost_per_token", first_order=False, **options, **given)
+        found = mlsysim.EconomicsModel("owned_serving").uncertainty(
+            "cost_per_token", first_order=False, **options, **given
+        )
         assert max(map(len, repr(found).splitlines())) <= 100
         assert "USD/Mtoken" in repr(found)
 

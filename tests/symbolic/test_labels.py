@@ -14,13 +14,15 @@ DECLARED = [set(map(str, vars(getattr(mlsysim.symbols, module)).values())) for m
 OURS = [name for names in DECLARED for name in declaration_order() if name in names]
 #: Short parts of names that are words.
 WORDS = {
-    "all", "at", "axes", "bare", "base", "best", "bias", "bit", "bulk", "bus", "busy", "by", "cast", "copy", "core",
-    "cost", "cut", "edge", "end", "even", "fill", "fit", "free", "full", "gain", "grid", "half", "head", "high",
-    "hit", "host", "hot", "idle", "in", "is", "kept", "key", "lag", "last", "link", "live", "load", "loop", "loss",
-    "low", "mask", "max", "mean", "mesh", "near", "node", "norm", "of", "one", "only", "own", "pack", "pad", "page",
-    "pair", "part", "pass", "peak", "per", "pod", "poll", "pool", "port", "rank", "rate", "read", "rest", "ring",
-    "room", "row", "rows", "rule", "run", "scan", "send", "sent", "size", "slot", "step", "swap", "tail", "tax",
-    "tied", "tile", "time", "to", "tree", "two", "unit", "up", "wait", "wide", "wire", "with", "work", "zipf",
+    "all", "at", "away", "axes", "bare", "base", "best", "bias", "bit", "bulk", "bus", "busy", "by", "cap",
+    "cast", "copy", "core", "cost", "cut", "down", "edge", "end", "even", "fail", "fill", "fit", "free", "full",
+    "gain", "gap", "grid", "half", "head", "high", "hit", "host", "hot", "idle", "in", "is", "job", "kept",
+    "key", "lag", "last", "link", "live", "load", "loop", "loss", "lost", "low", "mask", "max", "mean", "mesh",
+    "near", "node", "norm", "of", "one", "only", "own", "pack", "pad", "page", "pair", "part", "pass", "peak",
+    "per", "pod", "poll", "pool", "port", "rank", "rate", "read", "rest", "ring", "room", "row", "rows", "rule",
+    "run", "save", "scan", "send", "sent", "site", "size", "slot", "step", "stop", "swap", "tail", "tax",
+    "tied", "tile", "time", "to", "tree", "two", "unit", "up", "use", "used", "wait", "wall", "wide", "wire",
+    "with", "work", "zipf",
 }  # fmt: skip
 
 

@@ -70,7 +70,7 @@ PRINTED = {
     "slope of erlang": (ErlangC(c, load).diff(load), r"\frac{\partial C}{\partial \Lambda}\left(c, \Lambda\right)",
         "∂C/∂Λ(c, Λ)"),
     "least integer": (LeastInteger(n, sympy.And(qps < n * mu, n * h >= P), L),
-        r"\min\left\{n \in \mathbb{N} :\enspace "
+        r"\min\left\{n = 1, 2, \dots :\enspace "
         r"\begin{array}{l} n \le L \\ n h \geq P \\ \lambda < n \mu \end{array}\right\}",
         "min{n ≤ L : n·h ≥ P and λ < n·μ}"),
     "root": (Root(c, c * mu * T99, qps * P, 0, sympy.oo),

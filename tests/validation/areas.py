@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 from validation import (
     measured_groups,
+    power_rows,
     published_collectives,
     published_exchanges,
     published_kernels,
+    published_power,
     serving_silicon,
     training_peaks,
     training_steps,
@@ -94,7 +96,7 @@ class Area:
 
 def own(checks: list[Check]) -> Errors:
     """Errors of ours, on rows that nothing was calibrated on."""
-    return [check.error for check in checks if not check.calibrated]
+    return [check.error for check in checks if check.counts]
 
 
 def beside(checks: list[Check], calibrated: bool = True) -> Errors:
@@ -346,6 +348,27 @@ AREAS: tuple[Area, ...] = (
          about="simulated queues with the step times given", errors=own, model="ServingCapacityModel"),
     Area("simulated_p99", variants=("first_order",), outputs=("estimated_p99_latency",),
          about="simulated queues with the step times given", errors=beside, model="ServingCapacityModel"),
+    *(
+        area
+        for device, stack in power_rows.STACKS.items()
+        for area in (
+            Area("power_language_whole", "IterationModel", ("iteration",), ("device_power",),
+                 "serving language models, constants of the law of power fitted without the model",
+                 lambda _, device=device: published_power.by_iterations(device), (device,), (stack,)),
+            Area("power_language_whole", "ServingModel", ("chunked_estimate",), ("device_power",),
+                 "serving language models, constants of the law of power fitted without the model",
+                 lambda _, device=device: published_power.by_loops(device).watts, (device,), (stack,)),
+            Area("power_language_whole", "ServingModel", ("chunked_estimate",), ("energy_per_token",),
+                 "serving language models, devices alone",
+                 lambda _, device=device: published_power.by_loops(device).joules, (device,), (stack,),
+                 {"host_power_fraction": [0, 0], "pue": [1, 1]}),
+        )
+    ),
+    Area("power_h200", "DistributedModel", ("per_operator",), ("device_power",), "training steps of dense models",
+         lambda checks: own([check for check in checks if check.what.startswith("Step")]), ("H100", "H200"),
+         where=TRAINED),
+    Area("runs_ettr", "RunModel", ("overlapped", "blocking", "given", "given_overlapped", "given_blocking"),
+         ("ettr", "run_goodput"), "useful shares that Meta prints of its clusters, and others of their runs", own),
     _post_training("colocated", "colocated"),
     _post_training("one_step_off", "1off"),
 )  # fmt: skip

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 #: Equal but for the last bits of a float64.
 ROUNDING = 1e-12
+#: What stands for the allowed error of rows that count for nothing.
+LEFT_OUT = {"calibrated": "calibrated on it", "solved": "solved for", "bound": "a bound"}
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,12 @@ class Check:
         Why the error is larger than the tolerance. The test fails when it is not.
     calibrated : bool
         Whether a constant was calibrated on this row, which then counts for nothing.
+    solved : bool
+        Whether an input was solved from what is compared, which then counts for nothing.
+    bound : str
+        ``">"`` or ``"<"`` where theirs is a bound of ours, which has no error.
+    read, assumed : str
+        What of the source was read, and what is taken of inputs that it leaves out.
     """
 
     what: str
@@ -39,6 +47,15 @@ class Check:
     first_order: float | None = None
     missed: str = ""
     calibrated: bool = False
+    solved: bool = False
+    bound: str = ""
+    read: str = ""
+    assumed: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it has an error that says something of ours."""
+        return not (self.calibrated or self.solved or self.bound)
 
     @property
     def error(self) -> float:
@@ -50,7 +67,13 @@ class Check:
         """Within the tolerance, or outside it where a miss is declared."""
         if self.calibrated:
             return True
-        return (abs(self.error) <= self.tolerance + ROUNDING) != bool(self.missed)
+        within = self.inside if self.bound else abs(self.error) <= self.tolerance + ROUNDING
+        return within != bool(self.missed)
+
+    @property
+    def inside(self) -> bool:
+        """Whether ours is on its side of a bound."""
+        return self.ours > self.theirs if self.bound == ">" else self.ours < self.theirs
 
 
 def spread(errors: Iterable[float]) -> tuple[float, float, float]:
@@ -160,7 +183,9 @@ def relative(ours: float, theirs: float) -> float:
 def render(group: Group, checks: list[Check]) -> str:
     """The section of a group in ``docs/validation/``."""
     compared = any(check.first_order is not None for check in checks)
+    told = any(check.read for check in checks)
     head = ["Case", "Theirs", "Ours", "Error", "Allowed"] + ([group.beside, "Its error"] if compared else [])
+    head += ["Text", "Assumed"] if told else []
     about = group.about() if callable(group.about) else group.about
     lines = [f"## {group.title}", "", about, "", f"Theirs: {group.source}.", ""]
     misses: list[str] = []
@@ -179,18 +204,19 @@ def render(group: Group, checks: list[Check]) -> str:
             lines.append(_row([what + mark(each.missed), *cells]))
         lines.append("")
     lines.append(_row(head))
-    lines.append(_row(["---", *["---:"] * (len(head) - 1)]))
+    lines.append(_row([{"Case": "---", "Text": "---", "Assumed": "---"}.get(each, "---:") for each in head]))
     for check in checks:
         cells = [
             check.what,
-            f"{number(check.theirs)} {check.unit}".rstrip(),
+            f"{check.bound} {number(check.theirs)} {check.unit}".strip(),
             number(check.ours),
-            percent(check.error) + mark(check.missed),
+            (("holds" if check.inside else "fails") if check.bound else percent(check.error)) + mark(check.missed),
             _allowed(check),
         ]
         if compared:
             first = check.first_order
             cells += ["", ""] if first is None else [number(first), percent(relative(first, check.theirs))]
+        cells += [check.read, check.assumed] if told else []
         lines.append(_row(cells))
     if group.summary:
         lines += ["", summary(checks)]
@@ -202,14 +228,14 @@ def render(group: Group, checks: list[Check]) -> str:
 
 
 def _allowed(check: Check) -> str:
-    if check.calibrated:
-        return "calibrated on it"
+    if not check.counts:
+        return LEFT_OUT["calibrated" if check.calibrated else "solved" if check.solved else "bound"]
     return percent(check.tolerance).lstrip("+") if check.tolerance else "equal"
 
 
 def summary(checks: list[Check]) -> str:
     """Median, 90th percentile and worst error of the rows that nothing was calibrated on."""
-    errors = [check.error for check in checks if not check.calibrated]
+    errors = [check.error for check in checks if check.counts]
     median, tail, worst = spread(errors)
     return (
         f"Of {len(errors)} rows that nothing was calibrated on: median {100 * median:.1f}%, "

@@ -22,6 +22,8 @@ from validation import (
     published_memory_expansion,
     published_one_pass,
     published_post_training,
+    published_power,
+    published_runs,
     published_servers,
     published_serving,
     published_steps,
@@ -60,5 +62,7 @@ GROUPS: tuple[Group, ...] = (
     *published_expert_parallel.GROUPS,
     *published_finetuning.GROUPS,
     *published_memory_expansion.GROUPS,
+    *published_power.GROUPS,
+    *published_runs.GROUPS,
     *published_post_training.GROUPS,
 )

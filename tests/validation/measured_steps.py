@@ -8,6 +8,7 @@ from typing import Any
 from validation.checks import Check, Group, Spread
 
 from mlsysim import DistributedModel
+from mlsysim.study.results.result import Result
 
 MEASURED: dict[str, Any] = json.loads(Path(__file__).with_name("steps_h200.json").read_text(encoding="utf-8"))
 ENTRY = {
@@ -28,7 +29,7 @@ def missed(row: dict[str, Any], error: float) -> str:
 
 
 @cache
-def seconds(stack: str) -> tuple[float, ...]:
+def solved(stack: str) -> tuple[Result, ...]:
     """The steps of all rows, by a stack."""
     found = []
     for row in MEASURED["rows"]:
@@ -38,8 +39,13 @@ def seconds(stack: str) -> tuple[float, ...]:
             attention_kernel=row["attention"],
             activation_checkpointing="full" if row["recomputed"] else "none",
         )  # fmt: skip
-        found.append(step.canonical("step_time"))
+        found.append(step)
     return tuple(found)
+
+
+def seconds(stack: str) -> tuple[float, ...]:
+    """Times of all rows, by a stack."""
+    return tuple(step.canonical("step_time") for step in solved(stack))
 
 
 def steps() -> list[Check]:

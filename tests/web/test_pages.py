@@ -3,14 +3,17 @@
 import base64
 import gzip
 import json
+import re
 import shlex
 from math import inf
 from pathlib import Path
 
 import pytest
+from fuzz import rest_long
 from tex.renderers import INSTALLED as TEX
 from typer.testing import CliRunner
 from web.chromium import PHONE, installed, seen_by
+from web.node import has_node, run
 
 import mlsysim
 from mlsysim import ParameterCountModel, TrainingMemoryModel
@@ -19,6 +22,7 @@ from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.models import every_model
 from mlsysim.study.results.display import listed
 from mlsysim.symbolic import variable_of
+from mlsysim.symbolic.printing.template import template
 from mlsysim.web import calculator
 from mlsysim.web.data import parts_shown
 from mlsysim.web.pages import FONTS
@@ -145,13 +149,40 @@ def test_the_command_prints_a_page():
     assert answer.stdout == calculator(ParameterCountModel)
 
 
+#: Classes of KaTeX whose characters are of faces that calculators do not have.
+ELSEWHERE = "amsrm mathbb textbb mathbf textbf mathit boldsymbol mathcal mathfrak mathscr mathsf mathtt"
+
+
+#: Renders commands alone, or on arguments where they take some.
+RENDER = """
+const katex = require(process.argv[2]), drawn = (text) => {
+  try { return katex.renderToString(text, { output: "html" }); } catch { return ""; }
+};
+console.log(JSON.stringify(process.argv.slice(3).map((each) => [each, drawn(each) || drawn(each + "{N}{N}")])));
+"""
+
+
+@pytest.mark.parametrize("kind", rest_long(every_model(), quick=2), ids=lambda kind: kind.__name__)
+def test_equations_need_no_other_face(kind, tmp_path):
+    if reason := has_node():
+        pytest.skip(reason)
+    systems = [kind(variant).system for variant in kind.variants]
+    texts = {template(formula.expression)[0] for system in systems for formula in system}
+    texts |= {variable.latex for system in systems for variable in (*system.variables, *system.inputs)}
+    commands = sorted({command for text in texts for command in re.findall(r"\\[A-Za-z]+", text)})
+    katex = Path(mlsysim.__file__).parent / "web" / "katex" / "katex.min.js"
+    rendered = dict(json.loads(run(RENDER, tmp_path, katex, *commands, r"\mathbb")))
+    wrong = [each for each, html in rendered.items() if set(re.findall(r"[a-z]+", html)) & set(ELSEWHERE.split())]
+    assert wrong == [r"\mathbb"]
+
+
 def test_equations_are_those_of_one_version():
     """Script, style and fonts are the files of the KaTeX with which the book is checked."""
     if not (own := TEX / "node_modules" / "katex").is_dir():
         pytest.skip("KaTeX of npm is not installed: python tests/tex/renderers.py")
     shipped = Path(mlsysim.__file__).parent / "web" / "katex"
     names = [path.relative_to(shipped) for path in shipped.rglob("*") if path.is_file()]
-    assert len(names) == 3 + len(FONTS)
+    assert len(names) == 4 + len(FONTS)
     for name in names:
         there = own / name if name.name == "LICENSE" else own / "dist" / name
         assert (shipped / name).read_bytes() == there.read_bytes(), name

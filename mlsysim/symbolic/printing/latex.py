@@ -189,7 +189,7 @@ class Latex(LatexPrinter):
         n = self._print(expr.n)
         parts = map(self._print, in_order_of_size(sympy.And.make_args(expr.condition)))
         rows = r" \\ ".join([rf"{n} \le {self._print(expr.upper)}", *map(full_size, parts)])
-        return rf"\min\left\{{{n} \in \mathbb{{N}} :\enspace \begin{{array}}{{l}} {rows} \end{{array}}\right\}}"
+        return rf"\min\left\{{{n} = 1, 2, \dots :\enspace \begin{{array}}{{l}} {rows} \end{{array}}\right\}}"
 
     def _print_Root(self, expr: Root) -> str:
         x, left, right, lower, upper = map(self._print, expr.args)
