@@ -424,6 +424,9 @@ U_up = variable(
     "Updates and log-probabilities, times the accelerators that train.",
     nonnegative(),
 )
+x_pip = variable(
+    "trainer_unit", r"x_{\mathrm{pipe}}", "count", "Accelerators over which the trainer is laid out once.", integer(1)
+)
 x_gr = variable(
     "split_unit",
     r"x_{\mathrm{unit}}",
@@ -454,6 +457,12 @@ U_half = variable(
 )
 x_opt = variable(
     "split_optimum", r"x_*", "count", "Accelerators that would roll out in the best split of any share.", nonnegative()
+)
+x_dn = variable(
+    "split_below", r"x_{-}", "count", "Accelerators that roll out in the next split below the best one.", integer(1)
+)
+x_up = variable(
+    "split_above", r"x_{+}", "count", "Accelerators that roll out in the next split above the best one.", integer(1)
 )
 x_best = variable(
     "best_rollout_accelerators",

@@ -177,6 +177,8 @@ PARTS = (
     ("num_redundant_experts", "experts"),
     ("product_groups", "product_rows"),
     ("group_imbalance", "product_groups"),
+    ("mean_response_length", "max_response_length"),
+    ("longest_response", "max_response_length"),
 )
 
 
@@ -199,6 +201,8 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
             point[part] = min(point[part], point[whole])
     if {"fleet_size", "accelerators_per_node"} <= names and point["fleet_size"] > point["accelerators_per_node"]:
         point["fleet_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
+    if {"fleet_size", "rollout_tp_size"} <= names:
+        point["rollout_tp_size"] = rng.choice([1.0, point["fleet_size"]])
     if {"ep_size", "accelerators_per_node"} <= names and point["ep_size"] > point["accelerators_per_node"]:
         point["ep_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
     if {"device_power", "tdp"} <= names:  # a board draws no more than it may, and idles at a part of that

@@ -29,6 +29,21 @@ SAVED = {"placement_time": 60, "storage_bandwidth": "100 GB/s", "rental_price": 
 RUN = {"training_time": 48.6, "fleet_size": 16384, "accelerators_per_node": 8}
 STALLED = {"placement_time": 60, "save_stall": 60, "load_time": 130}
 REPLICAS = {"elastic_stall": 180, "away_time": 900}
+SAMPLES = {
+    **{name: TRAINING[name] for name in ("model", "hardware", "precision")},
+    "fleet_size": 64,
+    "num_prompts": 64,
+    "num_generations": 16,
+    "prompt_len": 200,
+    "mean_response_length": 1500,
+    "max_response_length": 4000,
+    "optimizer_steps": 2,
+    "rollout_tp_size": 4,
+    "tp_size": 2,
+    "pp_size": 2,
+    "ep_size": 2,
+    "zero_stage": 1,
+}
 POINTS = {
     ("ParameterCountModel", "counted"): {"model": "DeepSeek_V3"},
     ("TrainingMemoryModel", "first_order"): {**TRAINING, "tp_size": 2, "dp_size": 4, "ep_size": 1},
@@ -62,6 +77,10 @@ POINTS = {
     ("MoERoutingModel", "first_order"): ROUTING,
     ("MoERoutingModel", "per_layer"): ROUTING,
     ("DistributedModel", "per_operator"): {**TRAINING, **LAYOUT, **NETWORK},
+    **{
+        ("PostTrainingModel", kind): SAMPLES
+        for kind in ("colocated", "disaggregated", "one_step_off", "fully_asynchronous")
+    },
     ("DistributedModel", "load_line"): {**TRAINING, **LAYOUT, **NETWORK},
     ("ExpertParallelModel", "fsdp"): {**TRAINING, **LAYOUT, **NETWORK, "zero_stage": 3, "ep_size": 2},
     ("ExpertParallelModel", "per_operator"): {**TRAINING, **LAYOUT, **NETWORK, "ep_size": 2},

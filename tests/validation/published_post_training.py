@@ -6,9 +6,10 @@ from functools import cache, partial
 from typing import Any
 
 from validation.checks import Check, Group, Spread, spread
-from validation.post_training_rows import PHASES, Row, lengths, rows, sent_model, syncs
+from validation.post_training_rows import PHASED, PHASES, Row, lengths, phased, rows, sent_model, syncs
 
 from mlsysim import PostTrainingModel
+from mlsysim.symbolic import variable_of
 
 #: Largest medians: of all steps, of colocated ones, of phases, and of steps with their model left out of the fit.
 STEPS, COLOCATED, PHASE, LEFT_OUT = 0.11, 0.06, 0.2, 0.15
@@ -152,6 +153,27 @@ def ended() -> list[Check]:
     return found
 
 
+#: A step may be so much longer than its phases: rewards, advantages and data.
+BESIDE = 0.1
+REWARDS = "rewards are computed beside rollout and training, and count in the step alone"
+
+
+def schedules(whole: bool) -> list[Check]:
+    """Steps from their printed phases, by the formula of their schedule."""
+    found = []
+    for row in phased(whole):
+        law = PostTrainingModel(PHASED[row["schedule"]]).system["step_time"].expression
+        theirs = {
+            "rollout_time": row["gen"], "update_time": row["train"], "sync_time": row.get("refit") or 0,
+            "logprob_time": (row.get("logprob") or 0) + (row.get("ref") or 0), "rest_stretch": 1,
+        }  # fmt: skip
+        ours = float(law.subs({symbol: theirs[variable_of(symbol).name] for symbol in law.free_symbols}))
+        missed = REWARDS if abs(ours / row["step"] - 1) > BESIDE else ""
+        case = f"{row['key'].replace('|', ' ')}, {row['schedule']}"
+        found.append(Check(case, row["step"], ours, BESIDE, "s", missed=missed))
+    return found
+
+
 SOURCE = (
     "NVIDIA-NeMo/RL docs/about/performance-summary.md (v0.4 to v0.6), its pull request 1560, issue 959 and blog of v0.3"
 )
@@ -170,6 +192,13 @@ GROUPS: tuple[Group, ...] = (
             long=whole, beside_project=whole,
         )
         for whole in (False, True)
+    ),
+    Group(
+        "post_training_schedules", "Post-training: steps from their printed phases",
+        "`step_time` by the formula of each schedule with the phases that are printed, without `rest_stretch`; 10%. "
+        "Rows whose rollout is the time that a trainer waits for it are not asked.",
+        "verl-project/verl docs/advance/fully_async.md and one_step_off.md, vllm-project/vime issue 358, "
+        "marin-community/marin issue 8653, NVIDIA-NeMo/RL as above", partial(schedules, False), summary=True,
     ),
     Group(
         "post_training_weights", "Post-training: exchanges of weights", partial(bandwidths, False),
