@@ -13,6 +13,7 @@ from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.distributed import MEMORY, TIMED, DistributedModel
+from mlsysim.models.energy import GRID
 from mlsysim.models.recipe import RECIPE
 from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Formula, Requirement, swapped
@@ -222,6 +223,7 @@ class RunModel(PerformanceModel):
         ),
         "rent": Slot(Rent, ("rental_price",), optional=True),
         "stack": stack_slot((*DistributedModel.slots["stack"].provides, "step_spread")),
+        **GRID,
         **RECIPE,
     }
     keywords = {
