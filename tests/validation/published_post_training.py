@@ -96,7 +96,8 @@ REFIT, WEIGHTS = 0.5, 0.02
 
 
 def _weights(model: str) -> Any:
-    ranks: dict[str, Any] = {"tp_size": 4, "rollout_tp_size": 4} if model.startswith(("Qwen2_5_7B", "Qwen3_30B")) else {}
+    few = model.startswith(("Qwen2_5_7B", "Qwen3_30B"))
+    ranks: dict[str, Any] = {"tp_size": 4, "rollout_tp_size": 4} if few else {}
     return PostTrainingModel("colocated").solve(**{**JOB, **ranks}, model=model)
 
 
