@@ -30,7 +30,7 @@ from mlsysim.symbolic.exchange import exchanged
 from mlsysim.symbols.hardware import n_fleet
 from mlsysim.symbols.post_training import OF_ENGINE, C_re, L_re, S_giv, cv_re, e_R, m_re, s_pr, t_R, x_giv, x_pip
 from mlsysim.symbols.step import s_doc
-from mlsysim.symbols.training import b, e, g, t
+from mlsysim.symbols.training import b, e, g, optimizer_in_backward, t
 from mlsysim.symbols.workload import E, L_moe, d_e, d_ff, d_sh, s
 
 #: Inputs of the engine that the trainer has as well, by name.
@@ -239,6 +239,9 @@ class PostTrainingModel(PerformanceModel):
         Requirement(e_R, Eq(e_R, 1) | (L_moe > 0), "must be 1 where {moe_layers}"),
         Requirement(e_R, Eq(Mod(E, e_R), 0), "must divide {experts}"),
         *fills_nodes(t_R, t_R),
+        Requirement(
+            optimizer_in_backward, Eq(optimizer_in_backward, 0), "must be False: gradients of several packs are summed"
+        ),
         Requirement(m_re, m_re <= C_re, "must be at most {max_response_length}"),
         Requirement(C_re, C_re >= 1 * token, "must be at least 1"),
         Requirement(L_re, (L_re <= 0) | (L_re >= m_re), "must be at least {mean_response_length}, or 0 for the cap"),
