@@ -96,7 +96,8 @@ REFIT, WEIGHTS = 0.5, 0.02
 
 
 def _weights(model: str) -> Any:
-    ranks = {"tp_size": 4, "rollout_tp_size": 4} if model.startswith(("Qwen2_5_7B", "Qwen3_30B")) else {}
+    few = model.startswith(("Qwen2_5_7B", "Qwen3_30B"))
+    ranks: dict[str, Any] = {"tp_size": 4, "rollout_tp_size": 4} if few else {}
     return PostTrainingModel("colocated").solve(**{**JOB, **ranks}, model=model)
 
 
@@ -147,7 +148,7 @@ def ended() -> list[Check]:
     """Share of responses that end before the cap, which mean and cap give by the law of lengths."""
     found = []
     for row in lengths():
-        given = {"mean_response_length": row["mean"], "max_response_length": row["cap"]}
+        given: dict[str, Any] = {"mean_response_length": row["mean"], "max_response_length": row["cap"]}
         ours = PostTrainingModel("colocated").solve(**{**JOB, **given}, model="Llama3_1_8B").canonical("cut_share")
         found.append(Check(f"{row['source']}: mean {row['mean']:.0f}, cap {row['cap']}", 1 - row["cut"], 1 - ours, 0.1))
     return found
@@ -162,7 +163,7 @@ def schedules(whole: bool) -> list[Check]:
     """Steps from their printed phases, by the formula of their schedule."""
     found = []
     for row in phased(whole):
-        law = PostTrainingModel(PHASED[row["schedule"]]).system["step_time"].expression
+        law: Any = PostTrainingModel(PHASED[row["schedule"]]).system["step_time"].expression
         theirs = {
             "rollout_time": row["gen"], "update_time": row["train"], "sync_time": row.get("refit") or 0,
             "logprob_time": (row.get("logprob") or 0) + (row.get("ref") or 0), "rest_stretch": 1,
