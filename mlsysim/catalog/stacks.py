@@ -185,7 +185,7 @@ class Stack(Entry):
     memory_spread : Value, optional
         Standard deviation of the logarithm of measured over computed memory of training.
     step_spread : Value, optional
-        The same of step times.
+        The same of the time of training steps.
     memory_reading : Choice, optional
         Number that its users read: ``allocated``, ``reserved`` or ``device``.
     context_memory, pool_share : Value, optional

@@ -78,6 +78,7 @@ from mlsysim.symbols.runs import (
     y_s,
     zeta,
 )
+from mlsysim.symbols.step import T_train
 from mlsysim.symbols.trained import W_ad, finetuning
 from mlsysim.symbols.training import M, O, P_dense, P_sparse, W, Z, feasible, n_z, optimizer_device, r_dp
 from mlsysim.symbols.workload import P
@@ -407,10 +408,11 @@ copied_interval = Formula(
 
 interval = Formula(
     T_s,
-    when(T_set > 0, T_set, T_best),
+    when(T_set > 0, Min(T_set, T_train), T_best),
     title="Interval between saves",
     source=YOUNG,
-    example=Example({T_set: 0, T_best: 1116.28}, "1116.28 s", derived="1116.28"),
+    assumes="A run that is shorter than the interval saves once, at its end.",
+    example=Example({T_set: 0, T_train: 48.6, T_best: 1116.28}, "1116.28 s", derived="1116.28"),
 )
 
 memory_interval = Formula(
@@ -436,10 +438,10 @@ written_interval = Formula(
 
 interval_in_memory = Formula(
     T_m,
-    when(T_mset > 0, T_mset, T_mbest),
+    when(T_mset > 0, Min(T_mset, T_train), T_mbest),
     title="Interval between copies in memory",
     source=YOUNG,
-    example=Example({T_mset: 0, T_mbest: 135.68}, "135.68 s", derived="135.68"),
+    example=Example({T_mset: 0, T_train: 48.6, T_mbest: 135.68}, "135.68 s", derived="135.68"),
 )
 
 

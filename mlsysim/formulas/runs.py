@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import Eq, Min, Or, Piecewise, Rational, exp, oo, sqrt
+from sympy import And, Eq, Min, Or, Piecewise, Rational, exp, oo, sqrt
 
 from mlsysim.formulas.run_saves import kept_of
 from mlsysim.symbolic import Example, Formula, Max, NormalQuantile, Source, label, when
@@ -57,6 +57,7 @@ from mlsysim.symbols.runs import (
     phi_s,
     restarts_fail,
     s_ab,
+    s_C,
     s_cor,
     s_fail,
     s_pl,
@@ -505,13 +506,18 @@ _clocks = when(Eq(clock, label(clock, "wall")), T_cyc / M_f, 1)
 
 deviation = Formula(
     s_W,
-    sqrt(s_fail**2 + when(k_obs > 0, (_clocks * eps_f * W_run) ** 2 / Max(1, k_obs), 0) + (sig_step * W_run) ** 2),
+    sqrt(
+        s_fail**2
+        + when(And(lam > 0, k_obs > 0), (_clocks * eps_f * W_run) ** 2 / Max(1, k_obs), 0)
+        + (sig_step * W_run) ** 2
+    ),
     title="Deviation of the wall time",
     source=JCGM,
     assumes="A rate counted from k failures is off by one over the root of k; the step, failures and rate are off "
     "independently.",
     example=Example(
         {
+            lam: 7.7593,
             s_fail: 0.3052,
             k_obs: 419,
             clock: "running",
@@ -562,6 +568,14 @@ cost = Formula(
     title="Rent of a run",
     source=RENT,
     example=Example({n_acc: 16384, rate: 2, W_run: 56.925}, "44767642 USD", derived="16384 * 2 * 56.925 * 24"),
+)
+
+cost_spread = Formula(
+    s_C,
+    n_acc * rate * s_W,
+    title="Deviation of the rent of a run",
+    source=RENT,
+    example=Example({n_acc: 16384, rate: 2, s_W: 0.3052}, "240019 USD", derived="16384 * 2 * 0.3052 * 24"),
 )
 
 cost_p90 = Formula(
@@ -623,6 +637,7 @@ _DAYS = (
     down_days,
     paid_accelerators,
     cost,
+    cost_spread,
     cost_p90,
     cost_of_failures,
 )
