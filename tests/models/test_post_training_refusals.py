@@ -1,4 +1,4 @@
-"""What cannot be asked of a step of post-training, and what is said of it."""
+"""Refusals of a step of post-training, with their words."""
 
 import pytest
 
