@@ -262,6 +262,9 @@ cap_over_scale = Formula(
     example=Example({m_re: 500, C_re: 1000}, "1.59362", derived="1000 / 627.502"),
 )
 
+#: Mean over the cap, so far below one as the least cap over a scale leaves it: no scale is so large that all are cut.
+_below_cap = Min(m_re / C_re, 1 - Rational(1, 2000))
+
 response_scale = Formula(
     mu_re,
     when(
@@ -270,15 +273,16 @@ response_scale = Formula(
         * Root(
             _ratio,
             _ratio * _growth(1) * NormalCDF(-log(_ratio) / _sigma - _sigma) + NormalCDF(log(_ratio) / _sigma),
-            m_re / C_re,
-            m_re / C_re / _growth(1),
+            _below_cap,
+            _below_cap / _growth(1),
             Integer(10) ** 6,
         ),
         C_re / chi,
     ),
     title="Scale of the law of lengths",
     source=LOG_NORMAL,
-    assumes="Lengths are exponential, or log-normal where their variation is given; a cap cuts them.",
+    assumes="Lengths are exponential, or log-normal where their variation is given; a cap cuts them, "
+    "but for one token in 2,000.",
     example=Example({m_re: 100, C_re: 1000, chi: 9.99955, cv_re: 0}, "100.0045 token", derived="1000 / 9.99955"),
 )
 

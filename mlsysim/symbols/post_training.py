@@ -525,7 +525,7 @@ M_res = variable(
 )
 M_host = variable(
     "host_memory",
-    r"M_{\mathrm{host}}",
+    r"M_{\mathrm{off}}",
     "GB",
     "Memory of the host of one node that weights and states take.",
     nonnegative(),
