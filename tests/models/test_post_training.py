@@ -240,3 +240,13 @@ def test_formats_grids_and_engines_have_their_own_energy(step):
     assert france.operational_carbon < step.operational_carbon
     half = PostTrainingModel().solve(**JOB, kept_group_share=0.5)
     assert half.rollout_flops.magnitude == pytest.approx(2 * step.rollout_flops.magnitude)
+
+
+@pytest.mark.parametrize("variant", ["disaggregated", "one_step_off", "fully_asynchronous"])
+@pytest.mark.parametrize(("fleet", "ranks"), [(24, 2), (64, 1), (64, 4)])
+def test_the_default_split_is_accepted_when_typed(variant, fleet, ranks):
+    model, given = PostTrainingModel(variant), {**JOB, "fleet_size": fleet, "rollout_tp_size": ranks}
+    found = model.solve(**given)
+    typed = model.solve(**given, rollout_accelerators=int(found.rollout_pool))
+    assert found.rollout_pool % 8 == 0
+    assert typed.step_time == found.step_time
