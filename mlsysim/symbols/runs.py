@@ -311,7 +311,7 @@ ettr = variable(
     label="ETTR",
 )  # fmt: skip
 ettr_1 = variable(
-    "first_order_ettr", r"\mathrm{ETTR}_1", N_COUNT, "Useful share, ettr, to first order in failures.", between(0, 1),
+    "first_order_ettr", r"\mathrm{ETTR}_1", N_COUNT, "ETTR to first order in failures.", between(0, 1),
     label="ETTR to first order",
 )  # fmt: skip
 s_run = variable(
