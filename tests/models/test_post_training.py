@@ -2,6 +2,7 @@
 
 import math
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,10 +10,10 @@ import pytest
 from mlsysim import DistributedModel, IterationModel, PostTrainingModel
 from mlsysim.errors import MlsysimError
 
-JOB = PostTrainingModel.example
-SPLIT = {"rollout_accelerators": 8}
+JOB: dict[str, Any] = dict(PostTrainingModel.example)
+SPLIT: dict[str, Any] = {"rollout_accelerators": 8}
 #: Constants of a stack that change nothing.
-PLAIN = {
+PLAIN: dict[str, Any] = {
     "rollout_stretch": 1, "update_stretch": 1, "refit_time": 0, "refit_bandwidth": "20 GB/s", "rest_stretch": 1
 }  # fmt: skip
 
