@@ -81,6 +81,7 @@ from mlsysim.symbols.post_training import (
     W_R,
     A_half,
     A_ro,
+    A_w,
     B_pr,
     B_ref,
     B_syn,
@@ -96,7 +97,9 @@ from mlsysim.symbols.post_training import (
     M_host,
     M_res,
     M_ro,
+    M_roo,
     M_sl,
+    M_too,
     M_tr,
     N_sam,
     O_tr,
@@ -132,8 +135,10 @@ from mlsysim.symbols.post_training import (
     f_pk,
     g_k,
     g_U,
+    h_free,
     h_k,
     h_ro,
+    h_w,
     k_gen,
     k_op,
     k_rest,
@@ -146,12 +151,14 @@ from mlsysim.symbols.post_training import (
     n_1,
     n_k,
     n_rd,
+    n_roo,
     n_stl,
     offload,
     phase_bottleneck,
     phi_op_R,
     q_lp,
     s_pr,
+    sig,
     t_pr,
     t_R,
     tau_k,
@@ -159,12 +166,14 @@ from mlsysim.symbols.post_training import (
     u_U,
     x_best,
     x_dn,
+    x_free,
     x_giv,
     x_gr,
     x_half,
     x_opt,
     x_pip,
     x_R,
+    x_sl,
     x_up,
     y_U,
 )
@@ -337,15 +346,43 @@ longest_allowed = Formula(
     example=Example({C_re: 4096}, "4096 token", derived="4096"),
 )
 
+
+#: Share of the samples that go on in the next step.
+_GO_ON = eta_st / (1 + eta_st)
+
+
+def _ends_by(share: Any) -> Any:
+    """Tokens after which a rollout ends that leaves a share of its requests for the next step."""
+    return Min(when(L_re > 0, Min(L_re, C_re), C_re), when(f_cut < _GO_ON, reached_by(share, C_re), C_re))
+
+
+started = Formula(
+    sig,
+    when(f_cut < _GO_ON, m_re / Max(token / 1000, tokens_by(_ends_by(_GO_ON))), 1),
+    title="Samples that decode over those of a step",
+    source=AREAL,
+    variant=DRAINING,
+    assumes="It conserves tokens: those beyond the samples of a step go on in the next one. Where the cap cuts as "
+    "many, more samples end no rollout sooner, and none are started.",
+    example=Example(
+        {f_cut: 0, eta_st: 0.1, m_re: 100, mu_re: 100, C_re: 1000, L_re: 0, cv_re: 0},
+        "1.1",
+        derived="100 / (100 / 1.1)",
+    ),
+)
+
 steps_of_rollout = Formula(
     L_x,
-    Min(when(L_re > 0, Min(L_re, C_re), C_re), when(eta_st > 0, reached_by(eta_st / (1 + eta_st), C_re), C_re)),
+    _ends_by(Min(1, f_cut + (1 - f_cut) * Max(0, sig - 1) * n_0 / Max(request / 1000, n_1))),
     title="Tokens after which a rollout ends",
     source=AREAL,
+    variant=DRAINING,
     assumes="The cap, unless the longest response is given. Where more samples are started than are used, a rollout "
     "ends with the last one that is used; the others go on in the next step.",
     example=Example(
-        {C_re: 1000, L_re: 0, eta_st: 0.1, cv_re: 0, mu_re: 100}, "239.79 token", derived="100 * log(1.1 / 0.1)"
+        {C_re: 1000, L_re: 0, f_cut: 0, eta_st: 0.1, sig: 1.1, cv_re: 0, mu_re: 100, n_0: 100, n_1: 110},
+        "239.79 token",
+        derived="100 * log(110 / 10)",
     ),
 )
 
@@ -467,25 +504,39 @@ rollout_context = Formula(
 )
 
 
+cache_room = Formula(
+    n_roo,
+    _of_engine(n_kv, ranks=t_R),
+    title="Tokens that the caches of a replica have room for",
+    source=Source("kwon2023", "section 4"),
+    no_example=TIMED,
+)
+
+
 def _slots(context: Any, **about: Any) -> Formula:
     return Formula(
         M_sl,
-        Max(request, Min(B_seq, _of_engine(n_kv, ranks=t_R) / context)),
+        Max(request, Min(B_seq, n_roo / context)),
         title="Requests that a replica decodes together at most",
         source=Source("kwon2023", "section 4"),
-        no_example=TIMED,
         **about,
     )
 
 
 steady_slots = _slots(
     K_1,
+    example=Example({B_seq: 1024, n_roo: 500000, K_1: 2000}, "250 request", derived="500000 / 2000"),
     variant=ASYNCHRONOUS,
     assumes="The engine's limit, or as many of mean context as its cache has room for; one at least.",
 )
 
 draining_slots = _slots(
     Max(K_1, f_cut * (s_pr + C_re) / request),
+    example=Example(
+        {B_seq: 1024, n_roo: 500000, K_1: 2000, f_cut: 0.65, s_pr: 110, C_re: 3986},
+        "187.8 request",
+        derived="500000 / (0.65 * 4096)",
+    ),
     variant=DRAINING,
     assumes="The engine's limit, or as many as its cache has room for, of mean context or of what those that reach the "
     "cap together have, over all that start; one at least. Preemption costs a request its place, not its tokens.",
@@ -494,11 +545,12 @@ draining_slots = _slots(
 
 draining_batch = Formula(
     n_1,
-    Min(n_0, M_sl),
+    Min(sig * n_0, M_sl),
     title="Requests that decode together when a rollout begins",
     source=OWN,
     variant=DRAINING,
-    example=Example({n_0: 256, M_sl: 180}, "180 request", derived="min(256, 180)"),
+    assumes="Those beyond the samples of a step decode as well.",
+    example=Example({n_0: 256, sig: 1, M_sl: 180}, "180 request", derived="min(256, 180)"),
 )
 
 #: Samples in flight as far as slots and staleness allow, when none that is done waits.
@@ -518,12 +570,13 @@ steady_batch = Formula(
 
 full_steps = Formula(
     I_fu,
-    Max(0, n_0 - M_sl) * m_re / M_sl,
+    Max(0, sig * n_0 - Max(M_sl, (sig - 1) * n_0)) * m_re / M_sl,
     title="Steps of a rollout in which requests wait for a slot",
     source=OWN,
     variant=DRAINING,
-    assumes="It conserves tokens: as many as the requests that wait will have are decoded with every slot taken.",
-    example=Example({n_0: 256, M_sl: 128, m_re: 1000}, "1000 token", derived="128 * 1000 / 128"),
+    assumes="It conserves tokens: as many as the requests that wait will have are decoded with every slot taken. Where "
+    "samples beyond those of a step fill every slot, a rollout never drains.",
+    example=Example({n_0: 256, sig: 1, M_sl: 128, m_re: 1000}, "1000 token", derived="128 * 1000 / 128"),
 )
 
 _SHARE = by_member(**{name: Rational(1, 4**place) for place, name in enumerate(knot.members)})
@@ -542,6 +595,7 @@ positions = Formula(
     reached_by(Min(1, n_k[knot] / n_1), L_x),
     title="Tokens after which so many requests are left",
     source=LOG_NORMAL,
+    variant=DRAINING,
     assumes="The law of all responses, also of those that took the place of others.",
     example=Example(
         {cv_re: 0, mu_re: 1000, L_x: 4000, n_k["quarter"]: 64, n_1: 256}, "1386.29 token", derived="1000 * log(4)",
@@ -554,6 +608,7 @@ mean_tokens = Formula(
     tokens_by(l_k[knot]),
     title="Mean tokens of a response by the knots of a rollout",
     source=LOG_NORMAL,
+    variant=DRAINING,
     example=Example(
         {cv_re: 0, mu_re: 1000, l_k["quarter"]: 1386.294361}, "750 token", derived="1000 * (1 - 1 / 4)",
         member="quarter",
@@ -565,6 +620,7 @@ mean_squares = Formula(
     squares_by(l_k[knot]),
     title="Mean square of the tokens of a response by the knots of a rollout",
     source=LOG_NORMAL,
+    variant=DRAINING,
     example=Example(
         {cv_re: 0, mu_re: 1000, l_k["quarter"]: 1386.294361},
         "806852.82 token**2",
@@ -604,6 +660,7 @@ request_costs = Formula(
     ),
     title="Time that a request adds to a step",
     source=OWN,
+    variant=DRAINING,
     assumes="A straight line from knot to knot: experts are touched one by one.",
     example=Example(
         {n_k["whole"]: 256, n_k["quarter"]: 64, tau_k["whole"]: 21.1815, tau_k["quarter"]: 12.9447},
@@ -1100,7 +1157,6 @@ rollout_work = Formula(
     ),
     title="Part of a rollout that accelerators share",
     source=OWN,
-    variant=DRAINING,
     assumes="A step of an engine is a straight line in requests and cached tokens.",
     example=Example(
         {k_gen: 1.26, n_rd: 1, t_R: 4, N_sam: 2048, n_1: 256, tau_k["whole"]: 21.1795, tau_k["lone"]: 10.24, m_re: 3252,
@@ -1109,15 +1165,6 @@ rollout_work = Formula(
         derived="1.26 * 4 * 2048 * (42.9e-6 * 3252 + 26.8e-9 * (110 * 3252 + 12054000 / 2))",
     ),
 )  # fmt: skip
-
-steady_work = Formula(
-    A_ro,
-    x_R * T_ro,
-    title="Rollout times accelerators",
-    source=AREAL,
-    variant=ASYNCHRONOUS,
-    example=Example({x_R: 32, T_ro: 100}, "3200 s", derived="32 * 100"),
-)
 
 update_work = Formula(
     U_up,
@@ -1168,25 +1215,109 @@ def _at_half(symbol: Any, target: Any, title: str, formulas: Any, variant: str) 
     )  # fmt: skip
 
 
-_ROLLING = {
-    replica_samples, full_steps, requests_left, positions, mean_tokens, mean_squares, empty_steps, token_costs,
-    request_costs, drains, lone_request, full_time, prompts_time,
-}  # fmt: skip
-_DRAINS = {*_ROLLING, draining_batch, rollout, rollout_floor, rollout_work}
-_STEADY = {*_ROLLING, steady_batch, steady_rollout, no_floor, steady_work}
+_ROLLING = {replica_samples, requests_left, empty_steps, token_costs, prompts_time, rollout_work}
+_DRAINS, _STEADY = {*_ROLLING, draining_batch}, {*_ROLLING, steady_batch}
 _UPDATING = (trainer_ranks, sequences, update_step, update_pass, updates, logprobs, update_work)
 
 half_rollout_work = _at_half(A_half, A_ro, "Part of a rollout that accelerators share, at half", _DRAINS, HALF)
-steady_half_work = _at_half(A_half, A_ro, "Rollout times accelerators, at half", _STEADY, ASYNCHRONOUS)
+steady_half_work = _at_half(
+    A_half, A_ro, "Part of a rollout that accelerators share, at half, of an engine that never drains", _STEADY,
+    ASYNCHRONOUS,
+)  # fmt: skip
 half_update_work = _at_half(U_half, U_up, "Updates and log-probabilities times accelerators, at half", _UPDATING, POOLS)
 
-_gain = h_ro * n_fleet - A_half - U_half
-_PAGE_SPLIT = {h_ro: 51.4, A_half: 3206, U_half: 5839, n_fleet: 64}
+#: Steps of an empty engine as long as a response of mean length.
+_mean_response = k_gen * n_rd * tau_k["lone"] * m_re / token
+_EMPTY = {k_gen: 1.26, n_rd: 1, tau_k["lone"]: 10.24, m_re: 3252}
+_STALE = eta_st + Rational(1, 2)
 
-overlapped_optimum = Formula(
-    x_opt,
-    Max(0, 2 * A_half * n_fleet / (sqrt(_gain**2 + 4 * h_ro * A_half * n_fleet) - _gain)),
-    title="Best split of a rollout beside an update",
+free_floor = Formula(
+    h_free,
+    k_gen * n_rd * tau_k["lone"] * _ends_by(_GO_ON) / token,
+    title="Part of a rollout that no accelerator more shortens, with slots for all",
+    source=OWN,
+    variant=HALF,
+    example=Example(
+        {k_gen: 1.26, n_rd: 1, tau_k["lone"]: 10.24, C_re: 3986, L_re: 0, f_cut: 0.65, eta_st: 0, cv_re: 0,
+         mu_re: 8900},
+        "51.4 s",
+        derived="1.26 * 0.01024 * 3986",
+    ),
+)  # fmt: skip
+
+steady_free_floor = Formula(
+    h_free,
+    _mean_response / _STALE,
+    title="Part of a rollout that no accelerator more shortens, in an engine that never drains",
+    source=OWN,
+    variant=ASYNCHRONOUS,
+    assumes="It runs as many requests as staleness allows, over all accelerators.",
+    example=Example({**_EMPTY, eta_st: 1}, "27.97 s", derived="1.26 * 0.01024 * 3252 / 1.5"),
+)
+
+waiting_floor = Formula(
+    h_w,
+    Max(0, h_free - _mean_response / sig),
+    title="Part of a rollout that no accelerator more shortens, where requests wait for slots",
+    source=OWN,
+    variant=HALF,
+    assumes="Until the last requests have slots, steps are shared by accelerators: fewer of them take more.",
+    example=Example({**_EMPTY, sig: 1, h_free: 51.4}, "9.44 s", derived="51.4 - 1.26 * 0.01024 * 3252"),
+)
+
+no_waiting_floor = Formula(
+    h_w,
+    Integer(0),
+    title="Rollout of full engines that accelerators share whole",
+    source=AREAL,
+    variant=ASYNCHRONOUS,
+    no_example="it is zero",
+)
+
+
+def _slotted(over: Any, example: Any, variant: str, answer: str, derived: str) -> Formula:
+    return Formula(
+        x_sl,
+        over * t_R * N_sam / M_sl,
+        title="Split below which requests wait for slots",
+        source=OWN,
+        variant=variant,
+        example=Example({**example, t_R: 4, N_sam: 2048, M_sl: 256}, answer, derived=derived),
+    )
+
+
+slotted = _slotted(sig, {sig: 1.1}, HALF, "35.2", "1.1 * 4 * 2048 / 256")
+steady_slotted = _slotted(_STALE, {eta_st: 1}, ASYNCHRONOUS, "48", "1.5 * 4 * 2048 / 256")
+
+waiting_work = Formula(
+    A_w,
+    A_half + Max(0, h_free - h_w) * x_sl,
+    title="Part of a rollout that accelerators share, where requests wait for slots",
+    source=OWN,
+    variant=POOLS,
+    assumes="A rollout is as long with and without waiting where slots just suffice.",
+    example=Example({A_half: 3206, h_free: 51.4, h_w: 9.44, x_sl: 16}, "3877.4 s", derived="3206 + 41.96 * 16"),
+)
+
+_PAGE_SPLIT = {h_free: 51.4, A_half: 3206, U_half: 5839, n_fleet: 64}
+_WAITING = {h_w: 9.44, A_w: 3877.4, U_half: 5839, n_fleet: 64}
+
+
+def _crossing(floor: Any, work: Any) -> Any:
+    """Accelerators with which a rollout takes as long as updates on the others."""
+    gain = floor * n_fleet - work - U_half
+    return Max(0, 2 * work * n_fleet / (sqrt(gain**2 + 4 * floor * work * n_fleet) - gain))
+
+
+def _least_sum(work: Any) -> Any:
+    """Accelerators with which a rollout and an update that follows it take least."""
+    return n_fleet * sqrt(work) / (sqrt(work) + sqrt(U_half))
+
+
+overlapped_free = Formula(
+    x_free,
+    _crossing(h_free, A_half),
+    title="Best split of a rollout beside an update, with slots for all",
     source=OWN,
     variant=AT_ONCE,
     assumes="Both take as long. A share of each is the same whatever the split.",
@@ -1196,10 +1327,10 @@ overlapped_optimum = Formula(
     ),
 )  # fmt: skip
 
-synchronous_optimum = Formula(
-    x_opt,
-    n_fleet * sqrt(A_half) / (sqrt(A_half) + sqrt(U_half)),
-    title="Best split of a rollout before an update",
+synchronous_free = Formula(
+    x_free,
+    _least_sum(A_half),
+    title="Best split of a rollout before an update, with slots for all",
     source=OWN,
     variant=DISAGGREGATED,
     assumes="A share of each is the same whatever the split.",
@@ -1207,6 +1338,32 @@ synchronous_optimum = Formula(
         {A_half: 3206, U_half: 5839, n_fleet: 64}, "27.2393", derived="64 * sqrt(3206) / (sqrt(3206) + sqrt(5839))"
     ),
 )
+
+overlapped_optimum = Formula(
+    x_opt,
+    Max(x_free, _crossing(h_w, A_w)),
+    title="Best split of a rollout beside an update",
+    source=OWN,
+    variant=AT_ONCE,
+    assumes="A rollout takes the longer of what it does with and without requests that wait.",
+    example=Example(
+        {x_free: 28.4, **_WAITING}, "28.4",
+        derived="max(28.4, 2 * 3877.4 * 64 / (sqrt(9112.24**2 + 4 * 9.44 * 3877.4 * 64) + 9112.24))",
+    ),
+)  # fmt: skip
+
+synchronous_optimum = Formula(
+    x_opt,
+    Max(x_free, Min(x_sl, _least_sum(A_w))),
+    title="Best split of a rollout before an update",
+    source=OWN,
+    variant=DISAGGREGATED,
+    assumes="A rollout takes the longer of what it does with and without requests that wait.",
+    example=Example(
+        {x_free: 22, x_sl: 44, A_w: 5222, U_half: 11968, n_fleet: 64}, "25.4586",
+        derived="64 * sqrt(5222) / (sqrt(5222) + sqrt(11968))",
+    ),
+)  # fmt: skip
 
 _most = Max(x_gr, n_fleet - x_gr)
 
@@ -1237,13 +1394,13 @@ def _whole(phases: Any, variant: str, answer: str) -> Formula:
         source=OWN,
         variant=variant,
         assumes="The better neighbour of the best split of any share.",
-        example=Example({**_PAGE_SPLIT, x_dn: 24, x_up: 32}, answer, derived=answer),
+        example=Example({**_PAGE_SPLIT, **_WAITING, x_dn: 24, x_up: 32}, answer, derived=answer),
     )
 
 
 def _alone(rolling: Any) -> tuple[Any, Any]:
     """Times of the two pools."""
-    return h_ro + A_half / rolling, U_half / Max(1, n_fleet - rolling)
+    return Max(h_free + A_half / rolling, h_w + A_w / rolling), U_half / Max(1, n_fleet - rolling)
 
 
 best_overlapped = _whole(lambda rolling: Max(*_alone(rolling)), AT_ONCE, "32")
@@ -1333,35 +1490,56 @@ host_memory = Formula(
     ),
 )  # fmt: skip
 
-no_host_memory = Formula(
+trainer_host_memory = Formula(
     M_host,
-    0 * W_tr,
-    title="Memory of the host of one node whose pools stay where they are",
+    Min(n_node, y_U) * when(_all_off, _reference + _critic * _states, 0 * W_tr),
+    title="Memory of the host of one node that trains",
     source=AREAL,
     variant=POOLS,
-    no_example="it is zero",
+    assumes="A policy that trains without end stays where it is; a reference and a critic may go to the host.",
+    example=Example(
+        {n_node: 8, y_U: 32, offload: "all", critic: "none", q_lp: 2, W_tr: 4, G_tr: 8, O_tr: 6}, "32 GB",
+        derived="8 * 4",
+    ),
+)  # fmt: skip
+
+rollout_room = Formula(
+    M_roo,
+    DRIVER_MEMORY,
+    title="Memory that a rollout may take",
+    source=Source("kwon2023", "section 4"),
+    example=Example({M_drv: 85.06, M_cap: 85.52}, "85.06 GB", derived="85.06"),
+)
+
+trainer_room = Formula(
+    M_too,
+    _of_trainer(M_usable),
+    title="Memory that training may take",
+    source=HYBRID,
+    no_example=TRAINED,
 )
 
 fits = Formula(
     feasible,
-    And(
-        M_ro <= DRIVER_MEMORY,
-        M_tr <= _of_trainer(M_usable),
-        _of_engine(n_kv, ranks=t_R) >= s_pr + L_x,
-    ),
+    And(M_ro <= M_roo, M_tr <= M_too, n_roo >= s_pr + C_re),
     title="Whether both phases fit",
     source=HYBRID,
     variant="post_training",
-    assumes="The cache of a replica holds the longest response; what both need at the switch is not counted.",
-    no_example=TRAINED,
-)
+    assumes="The caches of a replica hold a response as long as the cap; what both phases need at the switch is not "
+    "counted.",
+    example=Example(
+        {M_ro: 51.04, M_roo: 85.06, M_tr: 31.6, M_too: 85.06, n_roo: 498000, s_pr: 110, C_re: 3986}, "True",
+        derived="498000 > 4096",
+    ),
+)  # fmt: skip
 
 _trains = T_up + T_lp
 
 longest_phase = Formula(
     phase_bottleneck,
     Piecewise(
-        (label(phase_bottleneck, "Memory"), Eq(feasible, 0)),
+        (label(phase_bottleneck, "Update memory"), M_tr > M_too),
+        (label(phase_bottleneck, "Rollout memory"), Eq(feasible, 0)),
         (label(phase_bottleneck, "Sync"), T_syn > Max(T_ro, _trains)),
         (label(phase_bottleneck, "Update"), _trains > T_ro),
         (label(phase_bottleneck, "Longest response"), 2 * h_ro > T_ro),
@@ -1370,7 +1548,9 @@ longest_phase = Formula(
     title="The longest phase of a step",
     source=OWN,
     example=Example(
-        {feasible: 1, T_syn: 8, T_ro: 60, T_up: 30, T_lp: 20, h_ro: 40}, "Longest response", derived="2 * 40 > 60"
+        {M_tr: 40, M_too: 80, feasible: 1, T_syn: 8, T_ro: 60, T_up: 30, T_lp: 20, h_ro: 40},
+        "Longest response",
+        derived="2 * 40 > 60",
     ),
 )
 
@@ -1383,6 +1563,7 @@ FORMULAS = (
     cut_responses,
     longest_expected,
     longest_allowed,
+    started,
     steps_of_rollout,
     all_roll_out,
     all_train,
@@ -1390,6 +1571,7 @@ FORMULAS = (
     others_train,
     replica_samples,
     rollout_context,
+    cache_room,
     steady_slots,
     draining_slots,
     draining_batch,
@@ -1445,7 +1627,6 @@ FORMULAS = (
     rollout_floor,
     no_floor,
     rollout_work,
-    steady_work,
     update_work,
     trainer_unit,
     split_unit,
@@ -1453,6 +1634,15 @@ FORMULAS = (
     half_rollout_work,
     steady_half_work,
     half_update_work,
+    free_floor,
+    steady_free_floor,
+    waiting_floor,
+    no_waiting_floor,
+    slotted,
+    steady_slotted,
+    waiting_work,
+    overlapped_free,
+    synchronous_free,
     overlapped_optimum,
     synchronous_optimum,
     below,
@@ -1467,7 +1657,9 @@ FORMULAS = (
     nothing_kept,
     rollout_memory,
     host_memory,
-    no_host_memory,
+    trainer_host_memory,
+    rollout_room,
+    trainer_room,
     fits,
     longest_phase,
 )

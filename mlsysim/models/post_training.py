@@ -24,12 +24,37 @@ from mlsysim.models.base import PerformanceModel
 from mlsysim.models.distributed import DistributedModel
 from mlsysim.models.energy import GRID, OF_STACK
 from mlsysim.models.iteration import EFFECTIVE_WITH, IterationModel
-from mlsysim.models.shape import FABRIC, SHARED_KV_HEADS, SHARED_MIXERS, STATE, STATE_DEFAULTS, divides, fills_nodes
+from mlsysim.models.shape import (
+    DECODES,
+    FABRIC,
+    SHARED_KV_HEADS,
+    SHARED_MIXERS,
+    STATE,
+    STATE_DEFAULTS,
+    divides,
+    fills_nodes,
+)
 from mlsysim.models.stack import stack_slot
-from mlsysim.symbolic import Mod, Requirement, token, variable_of
+from mlsysim.symbolic import Mod, Requirement, request, token, variable_of
 from mlsysim.symbolic.exchange import exchanged
 from mlsysim.symbols.hardware import n_fleet
-from mlsysim.symbols.post_training import OF_ENGINE, C_re, L_low, L_re, S_giv, cv_re, e_R, m_re, s_pr, t_R, x_giv, x_pip
+from mlsysim.symbols.post_training import (
+    OF_ENGINE,
+    B_pr,
+    C_re,
+    G_pr,
+    L_re,
+    S_giv,
+    T_low,
+    T_ro,
+    e_R,
+    k_op,
+    m_re,
+    s_pr,
+    t_R,
+    x_giv,
+    x_pip,
+)
 from mlsysim.symbols.step import s_doc
 from mlsysim.symbols.training import b, e, g, optimizer_in_backward, t
 from mlsysim.symbols.workload import E, L_moe, d_e, d_ff, d_sh, s
@@ -75,10 +100,10 @@ def _of_engine(requirement: Requirement) -> Requirement:
 def _of_pool(requirement: Requirement) -> Requirement:
     """The same of the accelerators that train, where others roll out."""
     condition = exchanged(requirement.condition, {n_fleet: n_fleet - x_giv})
-    words = requirement.allowed
-    if requirement.argument == n_fleet:
-        words = f"less {{rollout_accelerators}} {words}"
-    return replace(requirement, condition=condition, allowed=words)
+    if requirement.argument != n_fleet:
+        return replace(requirement, condition=condition)
+    words = f"must leave a rest of {{fleet_size}} that {requirement.allowed.replace('must be', 'is', 1)}"
+    return Requirement(x_giv, Eq(x_giv, 0) | condition, words)
 
 
 _OF_TRAINER = tuple(
@@ -88,14 +113,14 @@ _OF_FLEET = tuple(each for each in _OF_TRAINER if n_fleet in each.condition.free
 _UNIT = exchanged(split_unit.expression, {x_pip: trainer_unit.expression})
 _WORDS = "(a replica of {rollout_tp_size}, and a copy of the trainer's layout)"
 _SPLIT = (
-    *map(_of_pool, _OF_FLEET),
-    Requirement(x_giv, Eq(Mod(x_giv, t_R), 0), "must be a multiple of {rollout_tp_size}, or 0 for the best split"),
     Requirement(x_giv, x_giv < n_fleet, "must be less than {fleet_size}"),
+    Requirement(x_giv, Eq(Mod(x_giv, t_R), 0), "must be a multiple of {rollout_tp_size}, or 0 for the best split"),
     Requirement(
         n_fleet,
         (x_giv > 0) | (Eq(Mod(n_fleet, _UNIT), 0) & (n_fleet >= 2 * _UNIT)),
         f"must be at least twice, and a multiple of, what may change pools {_WORDS}",
     ),
+    *map(_of_pool, _OF_FLEET),
 )
 _SHARED = (
     *_OF_FLEET,
@@ -254,6 +279,12 @@ class PostTrainingModel(PerformanceModel):
         ),
         Requirement(m_re, m_re <= C_re, "must be at most {max_response_length}"),
         Requirement(C_re, C_re >= 1 * token, "must be at least 1"),
+        Requirement(
+            k_op,
+            k_op <= B_pr * G_pr / request,
+            "must be at most the samples of a step: {num_prompts} times {num_generations}",
+        ),
+        DECODES,
         Requirement(L_re, (L_re <= 0) | (L_re >= m_re), "must be at least {mean_response_length}, or 0 for the cap"),
         Requirement(L_re, L_re <= C_re, "must be at most {max_response_length}, or 0 for it"),
         Requirement(
@@ -263,9 +294,13 @@ class PostTrainingModel(PerformanceModel):
     caveats = (
         *DistributedModel.caveats,
         Caveat(
-            And(10 * m_re < 3 * C_re, L_re <= 0, cv_re <= 0, 100 * L_low < 99 * C_re),
+            And(20 * T_low < 19 * T_ro, L_re <= 0),
             "the longest response is taken as the cap, and responses of {mean_response_length} leave it open: by the "
             "law of lengths a rollout takes {rollout_time_low} and not {rollout_time}; give longest_response",
         ),
     )
-    common = ("tp_size", "pp_size", "ep_size", "optimizer", "activation_checkpointing", "rollout_accelerators")
+    common = (
+        "tp_size", "pp_size", "ep_size", "optimizer", "activation_checkpointing", "rollout_accelerators",
+        "rollout_tp_size", "rollout_precision", "gpu_memory_utilization", "longest_response", "staleness", "offload",
+        "critic",
+    )  # fmt: skip

@@ -245,6 +245,13 @@ M_sl = variable(
     "Requests that a replica decodes together at most.",
     positive(),
 )
+sig = variable(
+    "started_share",
+    r"\sigma_{\mathrm{st}}",
+    "count",
+    "Samples that decode when a rollout begins over those of a step.",
+    positive(),
+)
 n_1 = variable(
     "rollout_batch", r"n_1", "request", "Requests that a replica decodes together when a rollout begins.", positive()
 )
@@ -456,6 +463,41 @@ U_half = variable(
     "Updates and log-probabilities times accelerators, at half of them.",
     nonnegative(),
 )
+h_free = variable(
+    "free_rollout_floor",
+    r"h_{\mathrm{free}}",
+    "s",
+    "Part of a rollout that no accelerator more shortens, where none waits for a slot.",
+    nonnegative(),
+)
+h_w = variable(
+    "waiting_rollout_floor",
+    r"h_{\mathrm{w}}",
+    "s",
+    "Part of a rollout that no accelerator more shortens, where requests wait for slots.",
+    nonnegative(),
+)
+A_w = variable(
+    "waiting_rollout_work",
+    r"A_{\mathrm{w}}",
+    "s",
+    "Part of a rollout that accelerators share, times their number, where requests wait for slots.",
+    nonnegative(),
+)
+x_sl = variable(
+    "slotted_split",
+    r"x_{\mathrm{slot}}",
+    "count",
+    "Accelerators that roll out, below which requests wait for slots.",
+    nonnegative(),
+)
+x_free = variable(
+    "unslotted_optimum",
+    r"x_{\mathrm{free}}",
+    "count",
+    "Accelerators that would roll out in the best split of any share, were there slots for all.",
+    nonnegative(),
+)
 x_opt = variable(
     "split_optimum", r"x_*", "count", "Accelerators that would roll out in the best split of any share.", nonnegative()
 )
@@ -523,6 +565,27 @@ M_res = variable(
     nonnegative(),
     label="Memory of training in a rollout",
 )
+M_roo = variable(
+    "rollout_room",
+    r"M_{\mathrm{R,max}}",
+    "GB",
+    "Memory of one accelerator that a rollout may take.",
+    nonnegative(),
+)
+M_too = variable(
+    "trainer_room",
+    r"M_{\mathrm{U,max}}",
+    "GB",
+    "Memory of one accelerator that training may take.",
+    nonnegative(),
+)
+n_roo = variable(
+    "rollout_cache_tokens",
+    r"n_{\mathrm{R,KV}}",
+    "token",
+    "Tokens that the caches of one replica have room for.",
+    nonnegative(),
+)
 M_host = variable(
     "host_memory",
     r"M_{\mathrm{off}}",
@@ -534,9 +597,9 @@ phase_bottleneck = variable(
     "phase_bottleneck",
     r"\mathrm{phase}",
     "",
-    "The longest phase of the step; Longest response where most of a rollout waits for it, Memory where a phase does "
-    "not fit.",
-    choice("Memory", "Longest response", "Rollout", "Update", "Sync"),
+    "The longest phase of the step; Longest response where most of a rollout waits for it, or the memory that a phase "
+    "lacks.",
+    choice("Rollout memory", "Update memory", "Longest response", "Rollout", "Update", "Sync"),
 )
 u_R = variable(
     "rollout_busy_share",

@@ -199,6 +199,8 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
     for part, whole in PARTS:
         if {whole, part} <= names:
             point[part] = min(point[part], point[whole])
+    if "mean_response_length" in names and point.get("longest_response"):
+        point["longest_response"] = max(point["longest_response"], point["mean_response_length"])
     if {"fleet_size", "accelerators_per_node"} <= names and point["fleet_size"] > point["accelerators_per_node"]:
         point["fleet_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
     if {"fleet_size", "rollout_tp_size"} <= names:

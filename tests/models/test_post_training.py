@@ -2,6 +2,7 @@
 
 import math
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,10 +10,10 @@ import pytest
 from mlsysim import DistributedModel, IterationModel, PostTrainingModel
 from mlsysim.errors import MlsysimError
 
-JOB = PostTrainingModel.example
-SPLIT = {"rollout_accelerators": 8}
+JOB: dict[str, Any] = dict(PostTrainingModel.example)
+SPLIT: dict[str, Any] = {"rollout_accelerators": 8}
 #: Constants of a stack that change nothing.
-PLAIN = {
+PLAIN: dict[str, Any] = {
     "rollout_stretch": 1, "update_stretch": 1, "refit_time": 0, "refit_bandwidth": "20 GB/s", "rest_stretch": 1
 }  # fmt: skip
 
@@ -107,6 +108,41 @@ def test_further_samples_end_a_rollout_sooner(step):
     assert more.rollout_time < step.rollout_time
 
 
+@pytest.mark.parametrize(("staleness", "slots"), [(0.1, 1024), (1, 1024), (4, 1024), (0.2, 32), (2, 32)])
+def test_further_samples_conserve_tokens(step, staleness, slots):
+    """As many tokens are decoded as the samples of a step have, whatever is started beside."""
+    found = PostTrainingModel().solve(**JOB, staleness=staleness, max_num_seqs=slots)
+    batch, end, scale = (found.canonical(name) for name in ("rollout_batch", "rollout_steps", "response_scale"))
+    decoded = batch * (found.canonical("full_steps") + scale * (1 - math.exp(-end / scale)))
+    assert decoded == pytest.approx(found.canonical("replica_samples") * 1019, rel=0.01)
+    assert found.canonical("rollout_time") <= PostTrainingModel().solve(**JOB, max_num_seqs=slots).canonical(
+        "rollout_time"
+    )
+
+
+def test_further_samples_are_of_no_use_where_the_cap_cuts_as_many():
+    given = {**JOB, "mean_response_length": 3300}
+    alone, more = (PostTrainingModel().solve(**given, staleness=each) for each in (0, 0.5))
+    assert more.cut_share > 1 / 3
+    assert more.rollout_time == alone.rollout_time
+
+
+@pytest.mark.parametrize(
+    ("variant", "given"),
+    [
+        ("disaggregated", {"critic": "policy_size", "max_num_seqs": 64}),
+        ("one_step_off", {"max_num_seqs": 32}),
+        ("one_step_off", {"max_num_seqs": 32, "staleness": 2}),
+        ("fully_asynchronous", {"max_num_seqs": 32}),
+        ("fully_asynchronous", {"staleness": 0.2}),
+    ],
+)
+def test_the_best_split_where_requests_wait_for_slots(variant, given):
+    model, given = PostTrainingModel(variant), {**JOB, "fleet_size": 64, **given}
+    steps = model.sweep(**given, rollout_accelerators=list(range(8, 64, 8)), outputs=["step_time"]).step_time
+    assert model.solve(**given).canonical("step_time") <= 1.03 * float(steps.min())
+
+
 @pytest.mark.parametrize("variant", ["disaggregated", "one_step_off", "fully_asynchronous"])
 def test_the_best_split_is_that_of_a_proven_search(variant):
     model, given = PostTrainingModel(variant), {**JOB, "fleet_size": 64}
@@ -134,10 +170,27 @@ def test_memory_follows_what_is_moved_to_the_host(step):
     assert stays.rollout_memory > step.rollout_memory
     assert stays.host_memory < step.host_memory
     assert not stays.feasible
-    assert stays.phase_bottleneck == "Memory"
+    assert stays.phase_bottleneck == "Rollout memory"
     critic = PostTrainingModel().solve(**JOB, critic="policy_size")
     assert critic.update_time.magnitude == pytest.approx(2 * step.update_time.magnitude)
     assert critic.logprob_time.magnitude == pytest.approx(1.5 * step.logprob_time.magnitude)
+
+
+@pytest.mark.parametrize("staleness", [0, 4])
+def test_caches_hold_the_cap_whatever_the_schedule(staleness):
+    """An engine whose caches are shorter than its cap does not start."""
+    given = {"mean_response_length": 2000, "max_response_length": 100_000, "gpu_memory_utilization": 0.3}
+    found = PostTrainingModel("fully_asynchronous").solve(**{**JOB, **given}, **SPLIT, staleness=staleness)
+    assert found.rollout_cache_tokens.magnitude < 100_000
+    assert not found.feasible
+
+
+def test_what_leaves_a_pool_that_trains_is_on_its_host():
+    model = PostTrainingModel("one_step_off")
+    stays, moved = (model.solve(**JOB, **SPLIT, critic="policy_size", offload=each) for each in ("none", "all"))
+    gone = (stays.trainer_memory - moved.trainer_memory).to("GB").magnitude
+    assert stays.host_memory.magnitude == 0
+    assert moved.host_memory.to("GB").magnitude == pytest.approx(8 * gone)
 
 
 def test_dropped_groups_repeat_the_rollout(step):

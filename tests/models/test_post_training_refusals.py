@@ -23,6 +23,8 @@ REFUSED = [
     ({"longest_response": 9999}, "longest_response=9999: must be at most max_response_length=3969, or 0 for it"),
     ({"response_cv": -1}, "response_cv=-1: must be a finite number >= 0"),
     ({"optimizer_steps": 0}, "optimizer_steps=0: must be"),
+    ({"optimizer_steps": 2049}, "optimizer_steps=2049: must be at most the samples of a step: num_prompts=64 times"),
+    ({"model": "BERT_base"}, "bidirectional=True: must be False here, where tokens are decoded"),
     ({"pack_length": 100}, "pack_length=100: must hold a sample: prompt_len=127 and mean_response_length=1019"),
     ({"logprob_passes": 0.5}, "logprob_passes=0.5: must be a whole number >= 0; nearest: 0, 1"),
     ({"critic": "big"}, "critic='big': must be one of none, policy_size"),
@@ -59,7 +61,16 @@ REFUSED_OF_POOLS = [
         {"rollout_accelerators": 9, "rollout_tp_size": 2},
         "rollout_accelerators=9: must be a multiple of rollout_tp_size=2",
     ),
-    ({"rollout_accelerators": 3}, "less rollout_accelerators=3 must be at most accelerators_per_node=8"),
+    (
+        {"rollout_accelerators": 3},
+        "rollout_accelerators=3: must leave a rest of fleet_size=16 that is at most accelerators_per_node=8",
+    ),
+    ({"rollout_accelerators": 24}, "rollout_accelerators=24: must be less than fleet_size=16"),
+    (
+        {"rollout_accelerators": 6, "tp_size": 4},
+        "rollout_accelerators=6: must leave a rest of fleet_size=16 that is a multiple of tp_size=4",
+    ),
+    ({"fleet_size": 24, "tp_size": 8, "pp_size": 2}, "fleet_size=24: must be at least twice, and a multiple of"),
     ({"fleet_size": 8, "rollout_tp_size": 8}, "fleet_size=8: must be at least twice"),
     ({"sync_bandwidth": 0}, "sync_bandwidth=0: must be"),
     ({"refit_time": "1 s"}, "does not use it; variant=colocated does"),
@@ -86,10 +97,29 @@ def test_an_unknown_schedule_is_refused_and_the_known_ones_named():
         PostTrainingModel("sync")
 
 
-def test_what_does_not_fit_is_an_answer():
-    found = PostTrainingModel().solve(**{**JOB, "model": "Llama3_1_70B"})
+@pytest.mark.parametrize(
+    ("given", "lacks"),
+    [
+        ({"model": "Llama3_1_70B"}, "Update memory"),
+        ({"model": "Llama3_1_70B", "tp_size": 8, "pp_size": 2}, "Rollout memory"),
+        ({"gpu_memory_utilization": 0.9, "offload": "none"}, "Rollout memory"),
+        ({"gpu_memory_utilization": 0.215}, "Rollout memory"),
+    ],
+)
+def test_what_does_not_fit_is_an_answer(given, lacks):
+    found = PostTrainingModel().solve(**{**JOB, "activation_checkpointing": "full", **given})
     assert not found.feasible
-    assert found.phase_bottleneck == "Memory"
+    assert found.phase_bottleneck == lacks
+
+
+def test_a_cap_far_above_the_mean_asks_for_the_longest_response():
+    def notes(**given):
+        return " ".join(PostTrainingModel().solve(**{**JOB, **given}).notes)
+
+    short = {"mean_response_length": 200, "max_response_length": 4000}
+    assert "give longest_response" in notes(**short)
+    assert "give longest_response" not in notes()
+    assert "give longest_response" not in notes(**short, longest_response=1500)
 
 
 def test_refused_points_of_a_grid_are_masked():
