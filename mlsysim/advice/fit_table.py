@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -107,6 +109,8 @@ class Fits(JsonAnswer):
         Sequences for which the longest context was asked.
     stacks : tuple of str
         Software of serving and of training.
+    listed : bool
+        Whether the rows are all there are in the catalog, of which a table shows the most interesting.
     """
 
     rows: tuple[Row, ...]
@@ -114,6 +118,7 @@ class Fits(JsonAnswer):
     context: int
     batch: int
     stacks: tuple[str, ...]
+    listed: bool = False
 
     @property
     def by_device(self) -> bool:
@@ -159,7 +164,7 @@ class Fits(JsonAnswer):
         if by == "size" or by is None:
             return sorted(rows, key=lambda row: row.memory if self.by_device else -row.parameters)
         if by not in names:
-            raise UnknownNameError("sort", by, ["size", "name", *names])
+            raise UnknownNameError("column to sort by", by, ["size", "name", *names])
         place = names.index(by)
         return sorted(rows, key=lambda row: -(row.fits[place].value or 0))
 
@@ -175,31 +180,40 @@ class Fits(JsonAnswer):
         """
         rows = self.sorted(by)
         fitting = [row for row in rows if row.fitting] or rows
-        shown = rows if top is None else fitting[:top]
+        shown = fitting[:top] if self.listed and top is not None else rows
         headers = ["Device" if self.by_device else "Model"]
         headers += [f"{use}\n{HEADS.get(way, way)}" for use, way in self.ways]
         cells = [[row.device if self.by_device else row.model, *(fit.text for fit in row.fits)] for row in shown]
-        return headers, cells, self._notes(rows, fitting, shown)
+        return headers, cells, [*self._legend(shown), *self._left_out(rows, fitting, shown, by)]
 
-    def _notes(self, rows: list[Row], fitting: list[Row], shown: list[Row]) -> list[str]:
-        what = "device" if self.by_device else "model"
-        texts = {text for row in shown for fit in row.fits for text in (fit.text,)}
+    def _legend(self, shown: Sequence[Row]) -> list[str]:
+        """Meaning of the cells, and whose memory counts."""
+        texts = {fit.text for row in shown for fit in row.fits}
+        several = min((fit.devices or 1 for row in shown for fit in row.fits if fit.text.endswith("dev")), default=0)
         notes = []
         if any(text.endswith("*") for text in texts):
-            notes.append("* memory has room for more: the model is made for no longer context.")
-        if any(text.endswith("dev") for text in texts):
-            notes.append("4 dev: does not fit one, and takes 4 devices.")
+            notes.append("* The model is made for no longer context; memory has room for more.")
+        if several:
+            notes.append(f"{several} dev: one device is too small, {several} hold it.")
         if TOO_LARGE in texts:
             notes.append("none: 512 devices do not hold it either.")
         if REFUSED in texts:
-            notes.append("–: the model cannot be asked; the JSON says why.")
-        if more := len(fitting) - len(shown):
-            notes.append(f"{more} more {what}s fit: --all lists them." if more > 0 else "")
-        if len(rows) > len(fitting) and len(shown) <= len(fitting):
-            notes.append(f"{len(rows) - len(fitting)} {what}s fit one device in no way.")
+            notes.append("–: not asked; --json says why.")
+        uses = {use for use, _ in self.ways}
+        whose = zip(("serve", "tune"), self.stacks, strict=True)
+        return [*notes, f"Software: {', '.join(f'{stack} ({use})' for use, stack in whose if use in uses)}."]
+
+    def _left_out(self, rows: Sequence[Row], fitting: Sequence[Row], shown: Sequence[Row], by: str | None) -> list[str]:
+        """How many rows are not shown, and why."""
+        what, notes = ("device" if self.by_device else "model"), []
+        if more := len(fitting) - len(shown) if len(shown) < len(fitting) else 0:
+            order = ("larger " if self.by_device else "smaller ") if by in (None, "size") else ""
+            notes.append(f"{_count(more, f'{order}{what}')} fit too: --all lists them.")
+        if (never := len(rows) - len(fitting)) and len(shown) <= len(fitting):
+            notes.append(f"{_count(never, what)} left out: one device is too small for every use.")
         if uncounted := [row for row in self.rows if not row.counted]:
-            notes.append(f"{len(uncounted)} {what}s of the catalog cannot be asked: {uncounted[0].fits[0].refused}.")
-        return [note for note in notes if note]
+            notes.append(f"{_count(len(uncounted), what)} not asked: {uncounted[0].fits[0].refused}.")
+        return notes
 
     def title(self) -> list[str]:
         """What is asked, in two lines."""
@@ -221,7 +235,8 @@ class Fits(JsonAnswer):
             As of :meth:`cells`.
         """
         headers, rows, notes = self.cells(by, top)
-        return "\n".join([*self.title(), "", show.fitted(headers, rows), "", *notes]).rstrip()
+        above, below = (_wrapped(lines) for lines in (self.title(), notes))
+        return "\n".join([*above, "", show.fitted(headers, rows), "", *below])
 
     def __str__(self) -> str:
         return self.text()
@@ -232,10 +247,17 @@ class Fits(JsonAnswer):
         return show.html_table(heads, rows, "\n".join(self.title()), notes)
 
 
+def _wrapped(lines: Sequence[str]) -> list[str]:
+    return [part for line in lines for part in textwrap.wrap(line, show.width())]
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' if number > 1 else ''}"
+
+
 def short(number: int) -> str:
     """A count in three digits: ``950``, ``12.3k``, ``131k``, ``1.05M``."""
     for size, letter in ((1e6, "M"), (1e3, "k")):
-        if number >= size:
-            scaled = number / size
-            return f"{scaled:.3g}{letter}" if scaled < 999.5 else f"{scaled:,.0f}{letter}"
+        if number >= 0.9995 * size:
+            return f"{number / size:.3g}{letter}"
     return str(number)

@@ -11,7 +11,7 @@ import numpy as np
 
 from mlsysim.advice.fit_table import Fit, Fits, Row
 from mlsysim.catalog import Accelerator, Catalog, Entry, TransformerWorkload, builtin
-from mlsysim.errors import InputError, UnknownNameError
+from mlsysim.errors import InputError, UnitError, UnknownNameError
 from mlsysim.formats import PRESETS
 from mlsysim.inputs import convert
 from mlsysim.inputs.axes import linked
@@ -185,6 +185,11 @@ def what_fits(
     if hardware is None and memory is None and model is None:
         raise InputError("hardware", None, "must be a device", "or give its free memory (memory='21 GB'), or a model")
     shelf = catalog or builtin()
+    served, tuned = _words("formats", formats, PRESETS), _words("finetuning", finetuning, FINETUNING)
+    if not served and not tuned:
+        raise InputError("formats", list(formats), "must name a precision, or finetuning a way")
+    uses = [_serving(served, serving_stack)] if served else []
+    uses = _with_settings([*uses, *([_tuning(tuned, training_stack)] if tuned else [])], settings)
     asked = Asked(
         _entries("model", model, TransformerWorkload, shelf),
         [] if memory is not None else _entries("hardware", hardware, Accelerator, shelf),
@@ -194,13 +199,6 @@ def what_fits(
     )
     if len(asked.devices) > 1 and len(asked.models) > 1:
         raise InputError("hardware", _names(asked.devices), "must be one device where several models are asked")
-    uses = [
-        _serving(_words("formats", formats, PRESETS), serving_stack),
-        _tuning(_words("finetuning", finetuning, FINETUNING), training_stack),
-    ]
-    uses = _with_settings([use for use in uses if use.ways], settings)
-    if not uses:
-        raise InputError("formats", list(formats), "must name a precision, or finetuning a way")
     rows: dict[tuple[int, int], Row] = {}
     for use in uses:
         for (m, d), parameters, fit in _fits(use, asked):
@@ -214,7 +212,14 @@ def what_fits(
             rows[m, d] = replace(row, fits=(*row.fits, fit), parameters=max(row.parameters, parameters))
     ways = tuple((use.name, way) for use in uses for way in use.ways)
     stacks = tuple(_name(each) if isinstance(each, Entry) else str(each) for each in (serving_stack, training_stack))
-    return Fits(tuple(rows.values()), ways, asked.context, asked.batch, stacks)
+    return Fits(
+        tuple(rows.values()),
+        ways,
+        asked.context,
+        asked.batch,
+        stacks,
+        model is None or (hardware is None and not memory),
+    )
 
 
 def _fits(use: Use, asked: Asked) -> Iterator[tuple[tuple[int, int], float, Fit]]:
@@ -354,6 +359,8 @@ def _number(argument: str, variable: str, given: Any) -> float:
         value = convert.scalar(variable_of(variable), given)
     except InputError as error:
         raise InputError(argument, error.value, error.allowed, error.hint) from None
+    except UnitError as error:
+        raise UnitError(str(error).replace(variable, argument, 1)) from None
     if value < (least := 2 if argument == "context" else 1):
         raise InputError(argument, given, f"must be at least {least}")
     return value

@@ -13,7 +13,7 @@ from mlsysim.advice.what_fits import FINETUNING, FORMATS, what_fits
 from mlsysim.catalog import Catalog
 from mlsysim.cli import output
 from mlsysim.cli.words import in_options, shelf_of, typed_text
-from mlsysim.errors import InputError, UnknownNameError
+from mlsysim.errors import InputError, MlsysimError, UnknownNameError
 from mlsysim.models import IterationModel, TrainingMemoryModel
 
 #: Arguments of the function that are options of the command.
@@ -38,6 +38,8 @@ def answer(
     """Print what fits, as a table, CSV or JSON."""
     shelf = shelf_of(catalog)
     entries, settings = _read(names, shelf)
+    if not entries and options["memory"] is None:
+        raise MlsysimError("name a device or a model, or give free memory, as in --memory 21GB")
     with in_options(OPTIONS, ("formats", "finetuning")):
         found = what_fits(
             **entries,
@@ -58,8 +60,9 @@ def answer(
         writer.writeheader()
         writer.writerows(rows)
     else:
-        output.heading(found.title()[0])
-        print(found.text(sort, None if everything else ROWS).partition("\n")[2])
+        title, _, text = found.text(sort, None if everything else ROWS).partition("\n")
+        output.heading(title)
+        print(text)
 
 
 def _read(words: Sequence[str], shelf: Catalog) -> tuple[dict[str, list[Any]], dict[str, Any]]:
