@@ -36,7 +36,9 @@ def test_a_model_lists_devices(run):
 
 
 def test_a_memory_and_a_context_ask_for_batches(run):
-    done = run("what-fits", "--memory", "24GB", "--context", "8k", "Llama3_1_8B,Qwen3_8B", "kv_cache_dtype=fp8", "--json")
+    done = run(
+        "what-fits", "--memory", "24GB", "--context", "8k", "Llama3_1_8B,Qwen3_8B", "kv_cache_dtype=fp8", "--json"
+    )
     found = json.loads(done.stdout)
     assert (found["answer"], found["context"]) == ("batch", 8000)
     by_hand = (21.6e9 - 2 * 8.03e9) // (65_536 * 8000)
