@@ -94,8 +94,8 @@ COLUMNS = {
 }
 BESIDE_WEIGHTS = "about a gigabyte beside weights, of contexts and the allocator, is most of what is left here"
 EARLIER = (
-    "a token takes 2.6 MB by the slope of their table and 2.1 MB by ours: presumably transformers of 2024, which copied "
-    "logits once more than the one of 2025 that the stack describes"
+    "a token takes 2.6 MB by the slope of their table and 2.1 MB by ours: presumably transformers of 2024 copied "
+    "logits once more than that of 2025, which the stack describes"
 )
 NOT_REACHED = {
     ("cut cross-entropy", "8B", 8): BESIDE_WEIGHTS,
