@@ -90,6 +90,11 @@ class Use:
             {"model", "hardware", "stack", "seq_len", "output_tokens", self.axis, self.batch, *self.layout}
         )
 
+    @property
+    def free(self) -> frozenset[str]:
+        """Further arguments, which a call may set."""
+        return frozenset(self.model.arguments) - self.taken
+
 
 def _serving(formats: Sequence[str], stack: Any) -> Use:
     """Inference: weights, and keys and values of the requests in flight."""
@@ -203,23 +208,14 @@ def what_fits(
     for use in uses:
         for (m, d), parameters, fit in _fits(use, asked):
             device = asked.devices[d] if asked.devices else None
-            row = rows.get((m, d)) or Row(
-                _name(asked.models[m]),
-                _name(device) if device else "",
-                parameters,
-                _usable(device) if device else asked.memory,
-            )
+            held = _usable(device) if device else asked.memory
+            named = _name(asked.models[m]), _name(device) if device else ""
+            row = rows.get((m, d)) or Row(*named, parameters, held)
             rows[m, d] = replace(row, fits=(*row.fits, fit), parameters=max(row.parameters, parameters))
     ways = tuple((use.name, way) for use in uses for way in use.ways)
     stacks = tuple(_name(each) if isinstance(each, Entry) else str(each) for each in (serving_stack, training_stack))
-    return Fits(
-        tuple(rows.values()),
-        ways,
-        asked.context,
-        asked.batch,
-        stacks,
-        model is None or (hardware is None and not memory),
-    )
+    listed = model is None or (hardware is None and memory is None)
+    return Fits(tuple(rows.values()), ways, asked.context, asked.batch, stacks, listed)
 
 
 def _fits(use: Use, asked: Asked) -> Iterator[tuple[tuple[int, int], float, Fit]]:
@@ -270,9 +266,8 @@ def _landscape(use: Use, asked: Asked) -> Landscape:
         arguments[use.batch] = asked.batch
     arguments[COUNT] = linked(**layout)
     unknown = use.batch if asked.context else "seq_len"
-    return Landscape(
-        use.model, arguments, variable_of(unknown), read(use.model, use.targets, use.subject_to, unknown), True
-    )
+    targets = read(use.model, use.targets, use.subject_to, unknown)
+    return Landscape(use.model, arguments, variable_of(unknown), targets, True)
 
 
 def _missing(values: Mapping[str, Any]) -> Any:
@@ -293,23 +288,14 @@ def _reason(reasons: Sequence[Reason], values: Mapping[str, Any], place: int) ->
 
 def _with_settings(uses: list[Use], settings: Mapping[str, Any]) -> list[Use]:
     """Give further arguments to the uses whose model takes them."""
-    known = {name for use in uses for name in use.model.arguments if name not in use.taken}
+    known = {name for use in uses for name in use.free}
     for name, value in settings.items():
         if name not in known:
             hint = "what_fits sets it itself" if any(name in use.taken for use in uses) else ""
             raise unknown_argument("what_fits", name, sorted(known), hint)
         if convert.is_axis(value):
             raise InputError(name, value, "must be one value")
-    return [
-        replace(
-            use,
-            fixed=use.fixed
-            | {
-                name: value for name, value in settings.items() if name in use.model.arguments and name not in use.taken
-            },
-        )
-        for use in uses
-    ]
+    return [replace(use, fixed=use.fixed | {n: settings[n] for n in settings if n in use.free}) for use in uses]
 
 
 def _entries(argument: str, given: Any, kind: type[Entry], shelf: Catalog) -> list[Any]:
