@@ -14,6 +14,8 @@ from mlsysim.names import known_as
 
 #: Rows that are printed; all are there.
 ROWS = 30
+#: Rows for which the missing memory is printed.
+FEW = 3
 #: Heads of columns, where they are no names of formats.
 HEADS = {"w4a16": "4 bit", "lora": "LoRA", "qlora": "QLoRA", "full": "full"}
 #: Cells of what the model refuses, and of what takes more devices than were tried.
@@ -184,7 +186,7 @@ class Fits(JsonAnswer):
         headers = ["Device" if self.by_device else "Model"]
         headers += [f"{use}\n{HEADS.get(way, way)}" for use, way in self.ways]
         cells = [[row.device if self.by_device else row.model, *(fit.text for fit in row.fits)] for row in shown]
-        return headers, cells, [*self._legend(shown), *self._left_out(rows, fitting, shown, by)]
+        return headers, cells, [*self._legend(shown), *self._short_of(shown), *self._left_out(rows, fitting, shown, by)]
 
     def _legend(self, shown: Sequence[Row]) -> list[str]:
         """Meaning of the cells, and whose memory counts."""
@@ -202,6 +204,16 @@ class Fits(JsonAnswer):
         uses = {use for use, _ in self.ways}
         whose = zip(("serve", "tune"), self.stacks, strict=True)
         return [*notes, f"Software: {', '.join(f'{stack} ({use})' for use, stack in whose if use in uses)}."]
+
+    def _short_of(self, shown: Sequence[Row]) -> list[str]:
+        """Memory that one device lacks, where a few rows were asked for by name."""
+        notes = []
+        for row in shown if len(shown) <= FEW and not self.listed else ():
+            lacks = [f"{HEADS.get(fit.way, fit.way)} {fit.missing / 1e9:,.1f} GB" for fit in row.fits if fit.missing]
+            notes += (
+                [f"{row.device if self.by_device else row.model} lacks on one: {', '.join(lacks)}."] if lacks else []
+            )
+        return notes
 
     def _left_out(self, rows: Sequence[Row], fitting: Sequence[Row], shown: Sequence[Row], by: str | None) -> list[str]:
         """How many rows are not shown, and why."""

@@ -8,7 +8,7 @@ from mlsysim.study.bisection import bisected
 from mlsysim.study.inverse.landscape import Block
 
 #: Above every answer.
-LIMIT = 2.0**40
+LIMIT = 2.0**31
 
 
 def largest_whole(block: Block, least: np.ndarray, columns: np.ndarray) -> np.ndarray:
