@@ -89,6 +89,8 @@ _HOME = {
     "total": "mlsysim.symbolic",
     "variable": "mlsysim.symbolic",
     "when": "mlsysim.symbolic",
+    "what_fits": "mlsysim.advice.what_fits",
+    "Fits": "mlsysim.advice.fit_table",
     "verify": "mlsysim.models.verify",
     "Verification": "mlsysim.study.proofs.verification",
     "Q_": "mlsysim.units",
@@ -96,6 +98,7 @@ _HOME = {
 }
 _CATALOG = ("Hardware", "Models", "Systems", "Stacks", "Recipes")
 _ROOMS = (
+    "advice",
     "backends",
     "book",
     "bounds",

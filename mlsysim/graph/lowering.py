@@ -10,13 +10,23 @@ from typing import Any
 import sympy
 
 from mlsysim import units
-from mlsysim.errors import FormulaError, UnknownNameError
+from mlsysim.errors import FormulaError
 from mlsysim.graph.builder import Builder
 from mlsysim.graph.facts import ANY, Facts
 from mlsysim.graph.graph import Graph
 from mlsysim.graph.operation import TABLE
 from mlsysim.graph.operations.erlang import erlang_c_partials
-from mlsysim.symbolic import ChunkedPrefill, EvaluatedAt, Label, LeastInteger, Root, System, UnitSymbol, variable_of
+from mlsysim.symbolic import (
+    ChunkedPrefill,
+    EvaluatedAt,
+    Label,
+    LeastInteger,
+    Root,
+    System,
+    UnitSymbol,
+    is_declared,
+    variable_of,
+)
 from mlsysim.symbolic.exchange import exchanged, renamed
 from mlsysim.symbolic.functions import ErlangCSlope
 
@@ -337,10 +347,7 @@ def lowered(part: System, named: Named = (), infinite: Collection[str] = ()) -> 
 
 def _variable(symbol: Any) -> Any:
     """The symbol of the variable that a bound one stands for; itself where there is none."""
-    try:
-        return variable_of(symbol.name).symbol
-    except UnknownNameError:
-        return symbol
+    return variable_of(symbol.name).symbol if is_declared(symbol.name) else symbol
 
 
 @cache
@@ -354,10 +361,9 @@ def _called() -> frozenset[str]:
 @lru_cache(maxsize=1 << 12)
 def declared(name: str) -> Facts:
     """Facts of a variable by its declaration; nothing is known of one that is not declared."""
-    try:
-        variable = variable_of(name)
-    except UnknownNameError:
+    if not is_declared(name):
         return ANY
+    variable = variable_of(name)
     domain = variable.domain
     amount = units.factor(variable.unit) if domain.kind == "real" else 1.0
     low, high = float(domain.lower) * amount, float(domain.upper) * amount

@@ -381,6 +381,11 @@ def variable_of(symbol: sympy.Symbol | str) -> Variable:
     return _DECLARED[name][0]
 
 
+def is_declared(name: str) -> bool:
+    """Tell whether a variable of that name was declared."""
+    return name in _DECLARED
+
+
 def declaration_order() -> dict[str, int]:
     """Position of every declared name; printing follows it."""
     return {name: place for place, name in enumerate(_DECLARED)}

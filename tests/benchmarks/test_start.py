@@ -76,10 +76,13 @@ def test_first_solve(benchmark, against, model):
     against(what, wanted, taken, yardstick=START)
 
 
-def test_a_command(benchmark, against):
-    words, taken = ("memory", "--model", "Llama3_8B", "--hardware", "H100", "--batch-size", "8"), []
-    benchmark.pedantic(lambda: taken.append(command(*words)), rounds=7, warmup_rounds=1)
-    against("`mlsysim memory` in a terminal, everything included", 1.0, taken, yardstick=START)
+@pytest.mark.parametrize(
+    ("words", "wanted"), [("memory --model Llama3_8B --hardware H100 --batch-size 8", 1.0), ("what-fits RTX_4090", 3.0)]
+)
+def test_a_command(benchmark, against, words, wanted):
+    taken = []
+    benchmark.pedantic(lambda: taken.append(command(*words.split())), rounds=7, warmup_rounds=1)
+    against(f"`mlsysim {words.split()[0]}` in a terminal, everything included", wanted, taken, yardstick=START)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ REFUSED = {
     "uncertainty": ("memory", *POINT, "batch_size=8"),
     "simulate": ("serve", *POINT, "request_rate=1", "--requests", "0"),
     "verify": ("no_such_certificate.json",),
+    "what-fits": ("H999",),
     "calibrate": ("train", "no_such_table.csv", "--free", "efficiency"),
     "formula": ("weigths",),
     "catalog": ("H999",),

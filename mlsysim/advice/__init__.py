@@ -1,0 +1,1 @@
+"""Questions that ask several models at once, and answer with a choice."""
