@@ -89,6 +89,9 @@ _HOME = {
     "total": "mlsysim.symbolic",
     "variable": "mlsysim.symbolic",
     "when": "mlsysim.symbolic",
+    "Plans": "mlsysim.advice.plans",
+    "plan": "mlsysim.advice.plan",
+    "plan_training": "mlsysim.advice.plan_training",
     "verify": "mlsysim.models.verify",
     "Verification": "mlsysim.study.proofs.verification",
     "Q_": "mlsysim.units",
@@ -96,6 +99,7 @@ _HOME = {
 }
 _CATALOG = ("Hardware", "Models", "Systems", "Stacks", "Recipes")
 _ROOMS = (
+    "advice",
     "backends",
     "book",
     "bounds",

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mlsysim import units
-from mlsysim.advice.plans import LISTED, Layout, Plans, first_of_each, median_error, powers_of_two, whole
-from mlsysim.catalog import Accelerator, SparseTransformerWorkload, TransformerWorkload, builtin
+from mlsysim.advice.plans import LISTED, Layout, Plans, entry_of, first_of_each, machines_of, median_error, powers_of_two, whole
+from mlsysim.catalog import Accelerator, Fleet, Node, SparseTransformerWorkload, TransformerWorkload
 from mlsysim.catalog.launchers import NotLaunchableError, launcher, launchers, repository, weights_of
 from mlsysim.errors import InputError, MissingInputError, UnknownNameError
 from mlsysim.inputs.spellings import unknown_argument
@@ -45,7 +45,7 @@ FURTHER = 8
 @at_the_call
 def plan(
     model: str | TransformerWorkload,
-    hardware: str | Accelerator,
+    hardware: str | Accelerator | Node | Fleet,
     *,
     accelerators: int = 8,
     engine: str = "",
@@ -60,8 +60,8 @@ def plan(
     ----------
     model : str or TransformerWorkload
         What is served.
-    hardware : str or Accelerator
-        By which accelerator.
+    hardware : str, Accelerator, Node or Fleet
+        On what: accelerators by themselves, in nodes, or in a fleet.
     accelerators : int
         How many there are.
     engine : {"vllm", "sglang", "trtllm"}, optional
@@ -121,10 +121,11 @@ class _Deployment:
         for mode in self.modes:
             if mode not in MODES:
                 raise UnknownNameError("mode of plan", mode, MODES)
-        self.model, self.device = (_entry(*each) for each in (("model", model), ("hardware", hardware)))
+        self.model = entry_of("model", model)
+        argument, machines, self.device = machines_of(hardware)
         self.engine = launcher(engine).key if engine else ""
         stack = {} if "stack" in given else {"engine": engine or ENGINES[0]}
-        self.given = {"model": self.model, "hardware": self.device, **stack, **given}
+        self.given = {"model": self.model, argument: machines, **stack, **given}
         self.quantile = QUANTILES.get(given.get("slo_quantile", 0.9), "mean")
 
     def plans(self) -> Plans:
@@ -270,10 +271,6 @@ class _Deployment:
                 f"{name.upper()} {said}: a request that meets no other has {units.own(result[output]):.3g~} in the "
                 f"fastest layout ({mode}, {_words(mode, settings)}), and the target is {result[f'{name}_slo']:.3g~}."
             )
-
-
-def _entry(what: str, given: Any) -> Any:
-    return builtin().find(what, given) if isinstance(given, str) else given
 
 
 def _rank(result: Result) -> float:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlsysim import show
-from mlsysim.errors import InputError, NotMeasuredError
+from mlsysim.catalog import Accelerator, Fleet, Node, builtin
+from mlsysim.errors import InputError, NotMeasuredError, UnknownNameError
 from mlsysim.jsontext import JsonAnswer
 from mlsysim.study.results.result import Result
 from mlsysim.study.searches.certificate import Certificate
@@ -202,6 +203,31 @@ def median_error(result: Result, outputs: Sequence[str]) -> float | None:
         return max(float(result.expected_error(name)) for name in outputs)
     except NotMeasuredError:
         return None
+
+
+def entry_of(what: str, given: Any) -> Any:
+    """An entry of the catalog by name; an entry as it is."""
+    return builtin().find(what, given) if isinstance(given, str) else given
+
+
+def machines_of(given: Any) -> tuple[str, Accelerator | Node | Fleet, Accelerator]:
+    """The argument of a model that takes some machines, the machines, and what computes in them.
+
+    Raises
+    ------
+    UnknownNameError
+        If nothing has the name.
+    """
+    entry = given
+    if isinstance(given, str):
+        try:
+            entry = builtin().find("fleet", given)
+        except UnknownNameError:
+            entry = builtin().find("hardware", given)
+    node = entry.node if isinstance(entry, Fleet) else entry
+    device = node.accelerator if isinstance(node, Node) else node
+    argument = {Fleet: "fleet", Node: "node"}.get(type(entry), "hardware")
+    return argument, entry, device  # pyright: ignore[reportReturnType]
 
 
 def powers_of_two(most: int) -> list[int]:

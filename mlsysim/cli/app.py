@@ -36,7 +36,7 @@ from mlsysim.cli.options import (
     Words,
     answered_by,
 )
-from mlsysim.cli.verbs import calibrate, compare, sensitivity, simulate, solve_for, uncertainty, verify
+from mlsysim.cli.verbs import calibrate, compare, plan, sensitivity, simulate, solve_for, uncertainty, verify
 from mlsysim.errors import InputError, MlsysimError, legible, printable
 from mlsysim.inputs.spellings import option_name
 from mlsysim.models.registry import Registry
@@ -341,6 +341,7 @@ app.command(cls=Grid, help=simulate.HELP)(simulate.simulate)
 
 app.command(cls=Grid, help=calibrate.HELP)(calibrate.calibrate)
 app.command(help=verify.HELP)(verify.verify)
+app.command(help=plan.HELP)(plan.plan)
 
 
 @app.command()
