@@ -124,9 +124,16 @@ class _Deployment:
         self.model = entry_of("model", model)
         argument, machines, self.device = machines_of(hardware)
         self.engine = launcher(engine).key if engine else ""
+        if self.engine and not any(self.launches(mode) for mode in self.modes):
+            raise InputError("modes", modes, f"{engine} has none of them: {launcher(engine).unmixed}")
+        self.modes = tuple(mode for mode in self.modes if not self.engine or self.launches(mode))
         stack = {} if "stack" in given else {"engine": engine or ENGINES[0]}
         self.given = {"model": self.model, argument: machines, **stack, **given}
         self.quantile = QUANTILES.get(given.get("slo_quantile", 0.9), "mean")
+
+    def launches(self, mode: str) -> bool:
+        """Whether the engine has a way to schedule prompts."""
+        return mode == "pools" or mode in launcher(self.engine).modes
 
     def plans(self) -> Plans:
         """The layouts of all ways to schedule prompts, best first."""

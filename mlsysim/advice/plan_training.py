@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mlsysim import units
 from mlsysim.advice.plans import LISTED, Layout, Plans, entry_of, first_of_each, machines_of, median_error, powers_of_two, whole
 from mlsysim.catalog import Accelerator, Fleet, Recipe, SparseTransformerWorkload, TransformerWorkload, builtin
 from mlsysim.catalog.launchers import Launcher, launcher, shape_of
@@ -47,7 +46,8 @@ def plan_training(
     model : str or TransformerWorkload
         What is trained.
     hardware : str, Accelerator or Fleet
-        On what: an accelerator, with InfiniBand NDR between nodes of eight unless a call says otherwise, or a fleet.
+        On what: an accelerator, in the first node that the catalog has it in and with InfiniBand NDR between nodes; or
+        a fleet.
     accelerators : int
         How many there are; all are used.
     framework : {"Megatron_LM", "torchtitan"}
@@ -107,33 +107,43 @@ class _Training:
         self.model = entry_of("model", model)
         self.argument, self.machines, self.device = machines_of(hardware)
         self.sparse = isinstance(self.model, SparseTransformerWorkload)
-        self.unusual = self.sparse or self.model.kv_lora_rank is not None or not self.model.gated
+        self.cut = {"etp_size": 1} if self.sparse else {}
+        gated = self.model.gated is not None and self.model.gated.value
+        self.unusual = self.sparse or self.model.kv_lora_rank is not None or not gated
         self.paid = {name: given[name] for name in ("rent", "rental_price") if name in given}
         self.of_run = {name: value for name, value in given.items() if name not in DistributedModel.arguments}
         self.given = {**self.where(given), **{name: each for name, each in given.items() if name not in self.of_run}}
 
     def where(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What stands for the machines."""
-        found: dict[str, Any] = {self.argument: self.machines, "fleet_size": self.devices}
-        if self.argument == "fleet":
-            return found
-        fabric = builtin().find("fabric", FABRIC)
-        for name in ("fabric_bandwidth", "fabric_latency"):
-            value = fabric.value_of(name, "")
-            if name not in given and value is not None:
-                found[name] = units.Q_(value.value, value.unit)
-        return found
+        """The machines as arguments: accelerators alone stand in the first node that the catalog has them in."""
+        nodes = (getattr(builtin().Systems.Nodes, name) for name in builtin().Systems.Nodes)
+        node = next((each for each in nodes if each.accelerator == self.device), None)
+        if self.argument != "hardware" or node is None or "fabric_bandwidth" in given:
+            return {self.argument: self.machines, "fleet_size": self.devices}
+        fabric, count = builtin().find("fabric", FABRIC), -(-self.devices // int(node.accelerators_per_node.value))
+        fleet = Fleet(name=f"{count} {node.name}, {fabric.name}", node=node, count=count, fabric=fabric)  # pyright: ignore[reportArgumentType]
+        return {"fleet": fleet, "fleet_size": self.devices}
 
     def plans(self) -> Plans:
         """The layouts, fastest first."""
         designs = self.search("step_time", ["feasible", f"fit_probability >= {self.confidence}"])
         layouts = [
             self.layout(settings, designs.solve(place), designs.certificate.proven)
-            for place, settings in first_of_each(designs, LAYOUT, self.top, lambda _: True)
+            for place, settings in first_of_each(designs, LAYOUT, self.top, self.accepts)
         ]
         title = f"{self.model.name} on {self.devices} {self.device.name} by {self.framework.name}"
         shortfall = () if layouts else tuple(self.shortfall())
         return Plans(title, RANKED, layouts, {"training": designs.certificate}, shortfall)
+
+    def accepts(self, settings: Mapping[str, Any]) -> bool:
+        """Whether stages hold as many layers each as the framework asks for."""
+        return self.framework.key == "torchtitan" or self.ends(settings) is not None
+
+    def ends(self, settings: Mapping[str, Any]) -> bool | None:
+        """Whether embedding and head count as layers, so that stages are even; None where they are not either way."""
+        layers = int(self.model.layers.value)
+        chunks = settings["pp_size"] * settings.get("interleaved_stages", 1)
+        return False if layers % chunks == 0 else True if (layers + 2) % chunks == 0 else None
 
     def search(self, minimize: str, subject_to: Sequence[str], **options: Any) -> Designs:
         """Every design that meets some conditions, in order."""
@@ -151,7 +161,7 @@ class _Training:
             "activation_checkpointing": "none" if self.framework.key == "Megatron_LM" else kept,
         }  # fmt: skip
         run = self.read_back(self.options(plain))
-        return {"recipe": run, "model": self.model, **({"etp_size": 1} if self.sparse else {})}
+        return {"recipe": run, "model": self.model, "sequence_parallel": True, **self.cut}
 
     def axes(self) -> dict[str, Any]:
         """What a plan chooses."""
@@ -178,7 +188,8 @@ class _Training:
         return {
             **shape_of(self.model),
             **values,
-            **({"etp_size": 1} if self.sparse else {}),
+            **self.cut,
+            "even_ends": bool(self.ends(values)),
             "data_parallel_size": data_parallel,
             "micro_batch_size": micro,
             "stage_batch_size": micro if staged else 0,
@@ -255,9 +266,12 @@ def read_back(
     framework: Launcher, options: str, accelerators: int, model: TransformerWorkload, hardware: Accelerator
 ) -> Recipe:
     """Read the run that options of a framework start, as its files are read."""
-    read = {"accelerators": accelerators, "hardware": hardware}
+    read: dict[str, Any] = {
+        "accelerators": accelerators, "hardware": hardware, "stack": framework.stack_for(hardware)
+    }  # fmt: skip
     if framework.key == "torchtitan":
-        return from_torchtitan_toml(command_options(options), model=model, **read)
+        named = {name.lstrip("-"): value for name, value in command_options(options).items()}
+        return from_torchtitan_toml(named, model=model, **read)
     return from_megatron_config(command_options(options), **read)
 
 

@@ -186,10 +186,11 @@ def first_of_each(
         Whether a design counts.
     """
     seen: set[tuple[Any, ...]] = set()
-    for place in range(len(designs)):
+    for place, layout in enumerate(map(tuple, designs.indices(told_by))):
+        if layout in seen:
+            continue
         settings = designs.settings(place)
-        layout = tuple(settings.get(name) for name in told_by)
-        if layout in seen or not accepts(settings):
+        if not accepts(settings):
             continue
         seen.add(layout)
         yield place, settings

@@ -11,7 +11,9 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from mlsysim.catalog.entries import SparseTransformerWorkload, TransformerWorkload
+from mlsysim.catalog.entries import Accelerator, SparseTransformerWorkload, TransformerWorkload
+from mlsysim.catalog.loader import builtin
+from mlsysim.catalog.stacks import Stack
 from mlsysim.catalog.value import Sourced, Value
 from mlsysim.errors import MlsysimError, UnknownNameError
 
@@ -94,6 +96,8 @@ class Launcher:
         What the command begins with.
     note : str
         What a reader must know of its options.
+    unmixed : str
+        Why it has no way to prefill whole prompts by turns.
     flags, shape : tuple of Flag
         Options of a layout, and of the shape of a model.
     fixed : str
@@ -104,6 +108,8 @@ class Launcher:
         Options of engines that prefill and that decode, a line of their files, and what routes between them.
     axes : mapping
         Values that a search may choose.
+    stacks : tuple of str
+        How names of the stacks begin whose times it has, the first that knows a device before others.
     """
 
     key: str
@@ -113,12 +119,20 @@ class Launcher:
     date: str
     command: str
     note: str = ""
+    unmixed: str = ""
     flags: tuple[Flag, ...] = ()
     shape: tuple[Flag, ...] = ()
     fixed: str = ""
     modes: Mapping[str, str] = field(default_factory=dict)
     pools: Mapping[str, str] = field(default_factory=dict)
     axes: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    stacks: tuple[str, ...] = ()
+
+    def stack_for(self, device: Accelerator) -> Stack:
+        """The stack whose times are taken on a device: one that was measured on it, else one of any device."""
+        stacks = [getattr(builtin().Stacks, name) for name in builtin().Stacks]
+        own = [each for start in self.stacks for each in stacks if each.key.startswith(start)]
+        return next((each for each in own if device.name in [known.name for known in each.devices]), own[-1])
 
     def options(self, values: Mapping[str, Any]) -> str:
         """Options of a training run, without what the command begins with."""
@@ -145,7 +159,7 @@ class Launcher:
         """
         if mode != "pools":
             if mode not in self.modes:
-                raise NotLaunchableError(self.note)
+                raise NotLaunchableError(self.unmixed)
             return (self._server(values, self.modes[mode]),)
         own = {name.removeprefix("prefill_"): value for name, value in values.items() if name.startswith("prefill_")}
         prefill = {**values, **{name: value for name, value in own.items() if value}}

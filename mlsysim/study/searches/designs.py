@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -103,6 +103,11 @@ class Designs(JsonAnswer):
     def settings(self, place: int) -> dict[str, Any]:
         """Swept arguments of a design: names and labels as text, numbers in the unit of their variable."""
         return where(self._asked, self.places[place])
+
+    def indices(self, arguments: Iterable[str]) -> np.ndarray:
+        """Index along the axes of some arguments (columns) of each design (rows); of those that are axes."""
+        axes = list(self._asked.binding.axes)
+        return self.places[:, [axes.index(name) for name in arguments if name in axes]]
 
     def solve(self, place: int) -> Result:
         """A design as the result of a model, the only one that is solved."""
