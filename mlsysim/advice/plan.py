@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mlsysim import units
-from mlsysim.advice.plans import LISTED, Layout, Plans, entry_of, first_of_each, machines_of, median_error, powers_of_two, whole
+from mlsysim.advice.plans import LISTED, Layout, Plans, entry_of, first_of_each, machines_of, median_error, powers_of_two, scalars, whole
 from mlsysim.catalog import Accelerator, Fleet, Node, SparseTransformerWorkload, TransformerWorkload
 from mlsysim.catalog.launchers import NotLaunchableError, launcher, launchers, repository, weights_of
 from mlsysim.errors import InputError, MissingInputError, UnknownNameError
@@ -129,6 +129,7 @@ class _Deployment:
         self.modes = tuple(mode for mode in self.modes if not self.engine or self.launches(mode))
         stack = {} if "stack" in given else {"engine": engine or ENGINES[0]}
         self.given = {"model": self.model, argument: machines, **stack, **given}
+        self.held = scalars(self.given, (*LAYOUT, "max_num_seqs", "max_num_batched_tokens"))
         self.quantile = QUANTILES.get(given.get("slo_quantile", 0.9), "mean")
 
     def launches(self, mode: str) -> bool:
@@ -142,7 +143,7 @@ class _Deployment:
         for mode in self.modes:
             designs = self.search(mode, self.at_hand)
             certificates[mode] = designs.certificate
-            for place, settings in first_of_each(designs, LAYOUT, self.top, lambda each, m=mode: self.accepts(m, each)):
+            for place, settings in self.first(mode, designs, self.top):
                 result = designs.solve(place)
                 layout = self.layout(mode, settings, result, designs.certificate.proven)
                 ranked.append((_rank(result), layout))
@@ -165,6 +166,10 @@ class _Deployment:
             further = {"subject_to": ["feasible", f"accelerators <= {most}"]}
             arguments |= further
         return model.search(**arguments, minimize=minimize, top=LISTED, progress=self.progress)
+
+    def first(self, mode: str, designs: Designs, most: int) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The best design of each layout that can be launched."""
+        return first_of_each(designs, LAYOUT, most, lambda each: self.accepts(mode, each), self.held)
 
     def axes(self, mode: str, most: int) -> dict[str, list[int]]:
         """What a plan chooses."""
@@ -247,7 +252,7 @@ class _Deployment:
         enough = [
             (_rank(designs.solve(place)), mode, settings, designs.solve(place))
             for mode, designs in more
-            for place, settings in first_of_each(designs, LAYOUT, 1, lambda each, m=mode: self.accepts(m, each))
+            for place, settings in self.first(mode, designs, 1)
         ]
         if enough:
             _, mode, settings, result = min(enough, key=lambda each: each[0])
@@ -267,7 +272,7 @@ class _Deployment:
             for mode in self.modes:
                 designs = self.search(mode, FURTHER * self.at_hand, minimize=output, **alone)
                 if len(designs):
-                    floors.append((designs.solve(0).canonical(output), mode, designs.solve(0), designs.settings(0)))
+                    floors.append((designs.solve(0).canonical(output), mode, designs.solve(0), {**self.held, **designs.settings(0)}))
             if not floors:
                 yield f"{name.upper()}: no layout holds the model and one request in memory."
                 continue

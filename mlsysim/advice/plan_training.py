@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mlsysim.advice.plans import LISTED, Layout, Plans, entry_of, first_of_each, machines_of, median_error, powers_of_two, whole
+from mlsysim.advice.plans import LISTED, Layout, Plans, entry_of, first_of_each, machines_of, median_error, powers_of_two, scalars, whole
 from mlsysim.catalog import Accelerator, Fleet, Recipe, SparseTransformerWorkload, TransformerWorkload, builtin
 from mlsysim.catalog.launchers import Launcher, launcher, shape_of
 from mlsysim.catalog.run_configs import command_options, from_megatron_config, from_torchtitan_toml
@@ -113,6 +113,7 @@ class _Training:
         self.paid = {name: given[name] for name in ("rent", "rental_price") if name in given}
         self.of_run = {name: value for name, value in given.items() if name not in DistributedModel.arguments}
         self.given = {**self.where(given), **{name: each for name, each in given.items() if name not in self.of_run}}
+        self.held = scalars(self.given, (*LAYOUT, "gradient_accumulation_steps", *self.framework.axes))
 
     def where(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The machines as arguments: accelerators alone stand in the first node that the catalog has them in."""
@@ -129,7 +130,7 @@ class _Training:
         designs = self.search("step_time", ["feasible", f"fit_probability >= {self.confidence}"])
         layouts = [
             self.layout(settings, designs.solve(place), designs.certificate.proven)
-            for place, settings in first_of_each(designs, LAYOUT, self.top, self.accepts)
+            for place, settings in first_of_each(designs, LAYOUT, self.top, self.accepts, self.held)
         ]
         title = f"{self.model.name} on {self.devices} {self.device.name} by {self.framework.name}"
         shortfall = () if layouts else tuple(self.shortfall())
@@ -189,6 +190,7 @@ class _Training:
             **shape_of(self.model),
             **values,
             **self.cut,
+            "bf16_gradients": self.given.get("gradient_dtype") == "bf16",
             "even_ends": bool(self.ends(values)),
             "data_parallel_size": data_parallel,
             "micro_batch_size": micro,
@@ -255,10 +257,11 @@ class _Training:
             yield f"Every layout is refused. {designs.certificate.refusals}"
             return
         result = designs.solve(0)
-        values = self.flag_values(self.chosen(designs.settings(0), result))
+        values = self.flag_values(self.chosen({**self.held, **designs.settings(0)}, result))
         yield (
             f"The least memory is {result['total_memory']:.3g~} of {result['usable_memory']:.3g~}, with {_words(values)}, "
-            f"recomputation {values['activation_checkpointing']} and ZeRO {values['zero_stage']}: give more accelerators."
+            f"recomputation {values['activation_checkpointing']} and ZeRO {values['zero_stage']}, which fits with a "
+            f"probability of {result['fit_probability']:.0%}: give more accelerators."
         )
 
 

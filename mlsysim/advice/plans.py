@@ -170,7 +170,11 @@ class Plans(JsonAnswer):
 
 
 def first_of_each(
-    designs: Designs, told_by: Sequence[str], most: int, accepts: Callable[[Mapping[str, Any]], bool]
+    designs: Designs,
+    told_by: Sequence[str],
+    most: int,
+    accepts: Callable[[Mapping[str, Any]], bool],
+    held: Mapping[str, Any],
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the best design of each layout, best layout first.
 
@@ -184,12 +188,14 @@ def first_of_each(
         How many layouts.
     accepts : callable
         Whether a design counts.
+    held : mapping
+        Arguments with one value each, which belong to the settings of every layout.
     """
     seen: set[tuple[Any, ...]] = set()
     for place, layout in enumerate(map(tuple, designs.indices(told_by))):
         if layout in seen:
             continue
-        settings = designs.settings(place)
+        settings = {**held, **designs.settings(place)}
         if not accepts(settings):
             continue
         seen.add(layout)
@@ -209,6 +215,11 @@ def median_error(result: Result, outputs: Sequence[str]) -> float | None:
 def entry_of(what: str, given: Any) -> Any:
     """An entry of the catalog by name; an entry as it is."""
     return builtin().find(what, given) if isinstance(given, str) else given
+
+
+def scalars(given: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Arguments among some that a call holds to one value."""
+    return {name: given[name] for name in names if isinstance(given.get(name), int | str)}
 
 
 def machines_of(given: Any) -> tuple[str, Accelerator | Node | Fleet, Accelerator]:

@@ -55,7 +55,7 @@ def test_options_are_read_back_as_what_was_planned(model, accelerators, batch, f
             assert ours == (value if isinstance(value, str) else pytest.approx(value)), name
         for name in ("layers", "hidden_dim", "heads", "head_dim", "ffn_dim", "vocab_size", "experts", "moe_layers"):
             theirs, ours = (getattr(each, name, None) for each in (run.model, entry))
-            if theirs is not None and ours is not None:
+            if theirs is not None and ours is not None and ours.value:
                 assert theirs.value == ours.value, name
 
 
@@ -89,13 +89,15 @@ class TestPublished:
     @pytest.mark.parametrize(
         ("model", "accelerators", "batch", "seq_len", "layout", "slower"),
         [
-            ("Llama3_70B", 64, 256, 8192, {"tp_size": 4, "pp_size": 4, "cp_size": 2}, 0.05),
-            ("Llama3_1_405B", 1024, 1536, 8192, {"tp_size": 8, "pp_size": 8, "cp_size": 2}, 0.35),
-            ("GPT3_175B", 512, 2048, 2048, {"tp_size": 4, "pp_size": 8, "cp_size": 1}, 0.05),
+            ("Llama3_70B", 64, 256, 8192, {"tp_size": 4, "pp_size": 4, "cp_size": 2}, 0.07),
+            ("Llama3_1_405B", 1024, 1536, 8192, {"tp_size": 8, "pp_size": 8, "cp_size": 2}, 0.07),
+            ("GPT3_175B", 512, 2048, 2048, {"tp_size": 4, "pp_size": 8, "cp_size": 1}, 0.07),
         ],
     )
     def test_layout_of_its_performance_recipes(self, model, accelerators, batch, seq_len, layout, slower):
-        found = plan_training(model, "H100", accelerators=accelerators, batch_size=batch, seq_len=seq_len, top=40)
+        """They reduce gradients in bf16; in fp32, that of 405B has to recompute its layers and is 40% slower."""
+        asked = {"accelerators": accelerators, "batch_size": batch, "seq_len": seq_len, "gradient_dtype": "bf16"}
+        found = plan_training(model, "H100", **asked, top=40)
         times = [each.result["step_time"].magnitude for each in found]
         place = next(i for i, each in enumerate(found) if layout.items() <= chosen(each).items())
         assert times[place] / times[0] - 1 <= slower

@@ -14,7 +14,7 @@ from mlsysim.cli.question import question_command
 from mlsysim.models.registry import Registry
 
 SOURCE = Path(mlsysim.__file__).parent
-VERBS = ("calibrate", "compare", "sensitivity", "simulate", "solve_for", "uncertainty", "verify")
+VERBS = ("calibrate", "compare", "plan", "sensitivity", "simulate", "solve_for", "uncertainty", "verify")
 
 
 def options(command):
