@@ -12,13 +12,16 @@ from mlsysim.study.function import PureFunction as _PureFunction
 from mlsysim.catalog import Accelerator as Accelerator
 from mlsysim.catalog import Catalog as Catalog
 from mlsysim.catalog import Fabric as Fabric
+from mlsysim.catalog import Failures as Failures
 from mlsysim.catalog import Fleet as Fleet
+from mlsysim.catalog import Grid as Grid
 from mlsysim.catalog import MemoryDesign as MemoryDesign
 from mlsysim.catalog import MemoryKind as MemoryKind
 from mlsysim.catalog import Recipe as Recipe
 from mlsysim.catalog import Rent as Rent
 from mlsysim.catalog import Node as Node
 from mlsysim.catalog import SparseTransformerWorkload as SparseTransformerWorkload
+from mlsysim.catalog import Storage as Storage
 from mlsysim.catalog import Traffic as Traffic
 from mlsysim.catalog import TransformerWorkload as TransformerWorkload
 from mlsysim.catalog.run_configs import from_megatron_config as from_megatron_config
@@ -35,6 +38,8 @@ from mlsysim.models import IterationModel as _IterationModel
 from mlsysim.models import MoERoutingModel as _MoERoutingModel
 from mlsysim.models import ParameterCountModel as _ParameterCountModel
 from mlsysim.models import PerformanceModel as PerformanceModel
+from mlsysim.models import RunModel as _RunModel
+from mlsysim.models import PostTrainingModel as _PostTrainingModel
 from mlsysim.study.results.result import Result as Result
 from mlsysim.simulation.outcome import Simulation as Simulation
 from mlsysim.study.inverse.solution import Solution as Solution
@@ -88,7 +93,7 @@ from mlsysim.study.proofs.verification import Verification as Verification
 from mlsysim.units import Q_ as Q_
 from mlsysim.units import ureg as ureg
 
-__all__ = ['Accelerator', 'Catalog', 'CollectiveModel', 'DistributedModel', 'EconomicsModel', 'Example', 'ExpertParallelModel', 'Fabric', 'Fleet', 'Formula', 'Hardware', 'Index', 'IterationModel', 'KernelModel', 'LeastInteger', 'MemoryDesign', 'MemoryExpansionModel', 'MemoryKind', 'MoERoutingModel', 'Models', 'Node', 'ParameterCountModel', 'PerformanceModel', 'Q_', 'Recipe', 'Recipes', 'Reference', 'Rent', 'Requirement', 'Result', 'Root', 'ServingCapacityModel', 'ServingModel', 'Simulation', 'Slot', 'Solution', 'Source', 'SparseTransformerWorkload', 'Stacks', 'System', 'Systems', 'Traffic', 'TrainingMemoryModel', 'TransformerWorkload', 'UnitSymbol', 'Variant', 'Verification', '__version__', 'add_reference', 'at_least', 'between', 'boolean', 'by_label', 'by_member', 'byte', 'choice', 'compare', 'derived', 'distributions', 'dropped_tokens', 'evaluated_at', 'expert_loads', 'family', 'flag', 'flop', 'from_megatron_config', 'from_torchtitan_toml', 'from_trainer_arguments', 'integer', 'label', 'linked', 'load_catalog', 'nonnegative', 'positive', 'request', 'routing_imbalance', 'sharded', 'swapped', 'token', 'total', 'ureg', 'variable', 'verify', 'when']
+__all__ = ['Accelerator', 'Catalog', 'CollectiveModel', 'DistributedModel', 'EconomicsModel', 'Example', 'ExpertParallelModel', 'Fabric', 'Failures', 'Fleet', 'Formula', 'Grid', 'Hardware', 'Index', 'IterationModel', 'KernelModel', 'LeastInteger', 'MemoryDesign', 'MemoryExpansionModel', 'MemoryKind', 'MoERoutingModel', 'Models', 'Node', 'ParameterCountModel', 'PerformanceModel', 'PostTrainingModel', 'Q_', 'Recipe', 'Recipes', 'Reference', 'Rent', 'Requirement', 'Result', 'Root', 'RunModel', 'ServingCapacityModel', 'ServingModel', 'Simulation', 'Slot', 'Solution', 'Source', 'SparseTransformerWorkload', 'Stacks', 'Storage', 'System', 'Systems', 'Traffic', 'TrainingMemoryModel', 'TransformerWorkload', 'UnitSymbol', 'Variant', 'Verification', '__version__', 'add_reference', 'at_least', 'between', 'boolean', 'by_label', 'by_member', 'byte', 'choice', 'compare', 'derived', 'distributions', 'dropped_tokens', 'evaluated_at', 'expert_loads', 'family', 'flag', 'flop', 'from_megatron_config', 'from_torchtitan_toml', 'from_trainer_arguments', 'integer', 'label', 'linked', 'load_catalog', 'nonnegative', 'positive', 'request', 'routing_imbalance', 'sharded', 'swapped', 'token', 'total', 'ureg', 'variable', 'verify', 'when']
 __version__: str
 
 class _ParameterCountInputs(TypedDict, total=False):
@@ -801,9 +806,11 @@ class _ServingInputs(TypedDict, total=False):
     congestion_factor: float | str | Quantity[Any]
     images: float | str | Quantity[Any]
     duration: float | str | Quantity[Any]
-    idle_power_fraction: float | str | Quantity[Any]
     host_power_fraction: float | str | Quantity[Any]
     pue: float | str | Quantity[Any]
+    lifetime: float | str | Quantity[Any]
+    used_share: float | str | Quantity[Any]
+    site_water: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
     hidden_dim: float | str | Quantity[Any]
@@ -898,6 +905,12 @@ class _ServingInputs(TypedDict, total=False):
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
     torus_axes: float | str | Quantity[Any]
+    power_limit: float | str | Quantity[Any]
+    idle_power_fraction: float | str | Quantity[Any]
+    busy_power: float | str | Quantity[Any]
+    flop_power: float | str | Quantity[Any]
+    embodied_device: float | str | Quantity[Any]
+    embodied_host: float | str | Quantity[Any]
     tdp: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
     accelerators_per_segment: float | str | Quantity[Any]
@@ -944,11 +957,17 @@ class _ServingInputs(TypedDict, total=False):
     sampling_bytes: float | str | Quantity[Any]
     expert_hidden_multiple: float | str | Quantity[Any]
     expert_width_multiple: float | str | Quantity[Any]
+    kernel_gap: float | str | Quantity[Any]
+    cap_exponent: float | str | Quantity[Any]
+    format_energy: float | str | Quantity[Any]
     frontend_time: float | str | Quantity[Any]
     frontend_token_time: float | str | Quantity[Any]
+    grid_carbon: float | str | Quantity[Any]
+    grid_water: float | str | Quantity[Any]
     rental_price: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
+    grid: str | _catalog.Grid
     engine: str | _catalog.Engine
 class _ServingResult(Result):
     accelerators: float
@@ -997,6 +1016,7 @@ class _ServingResult(Result):
     burst_prompts: float
     burst_stall: Quantity[Any]
     burstiness: float
+    busy_power: float
     busy_share: float
     busy_stages: float
     c10_log_rank: float
@@ -1075,6 +1095,8 @@ class _ServingResult(Result):
     cache_width_in_window: float
     cached_prefixes: float
     cached_prompt_share: float
+    cap_exponent: float
+    carbon: Quantity[Any]
     chunk_limit: Quantity[Any]
     chunked_attention: float
     cleared_tokens: Quantity[Any]
@@ -1082,6 +1104,7 @@ class _ServingResult(Result):
     clearing_ratio: float
     clearing_share: float
     clearing_time: Quantity[Any]
+    clock_stretch: float
     closed_batch: Quantity[Any]
     closed_context: Quantity[Any]
     closed_first: Quantity[Any]
@@ -1139,6 +1162,7 @@ class _ServingResult(Result):
     dense_product_time: Quantity[Any]
     dense_weights_per_rank: float
     deployed_replicas: float
+    device_power: Quantity[Any]
     device_time: Quantity[Any]
     direct_mesh: float
     disaggregation_gain: float
@@ -1165,8 +1189,12 @@ class _ServingResult(Result):
     efficiency: float
     embedding_bytes: Quantity[Any]
     embedding_dim: float
+    embodied_carbon: Quantity[Any]
+    embodied_device: Quantity[Any]
+    embodied_host: Quantity[Any]
     empty_share: float
     energy: Quantity[Any]
+    energy_per_request: Quantity[Any]
     energy_per_token: Quantity[Any]
     engine_slots: Quantity[Any]
     entry_key_width: float
@@ -1213,7 +1241,10 @@ class _ServingResult(Result):
     first_token_law: float
     first_token_skewness: float
     first_token_variance: Quantity[Any]
+    flop_power: float
+    flop_share: float
     followed_probability: float
+    format_energy: float
     frontend_time: Quantity[Any]
     frontend_token_time: Quantity[Any]
     frontend_wait: Quantity[Any]
@@ -1232,6 +1263,9 @@ class _ServingResult(Result):
     goodput: Quantity[Any]
     goodput_per_accelerator: Quantity[Any]
     gpu_memory_utilization: float
+    grid_carbon: Quantity[Any]
+    grid_water: Quantity[Any]
+    grid_water_use: Quantity[Any]
     half_prompt_time: Quantity[Any]
     hardware_cost: Quantity[Any]
     head_bytes: Quantity[Any]
@@ -1273,6 +1307,7 @@ class _ServingResult(Result):
     iteration_time: Quantity[Any]
     iteration_tokens: Quantity[Any]
     itl_p99: Quantity[Any]
+    kernel_gap: Quantity[Any]
     kernel_traffic: Quantity[Any]
     kv_bytes_per_token: Quantity[Any]
     kv_bytes_per_token_per_rank: Quantity[Any]
@@ -1299,6 +1334,7 @@ class _ServingResult(Result):
     layers: float
     least_kv_transfer_bandwidth: Quantity[Any]
     left_tokens: Quantity[Any]
+    lifetime: Quantity[Any]
     link_efficiency: float
     logit_weight_bytes: Quantity[Any]
     lone_tpot: Quantity[Any]
@@ -1343,6 +1379,7 @@ class _ServingResult(Result):
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
+    node_power: Quantity[Any]
     nodes_per_token: float
     norm_bias: float
     num_loras: float
@@ -1353,6 +1390,7 @@ class _ServingResult(Result):
     num_speculative_tokens: float
     o_groups: float
     o_lora_rank: float
+    operational_carbon: Quantity[Any]
     osl: Quantity[Any]
     osl_cv: float
     others_kept_share: float
@@ -1368,6 +1406,8 @@ class _ServingResult(Result):
     poisson_wait_scale: Quantity[Any]
     poll_interval: float
     port_bandwidth: Quantity[Any]
+    power_bottleneck: str
+    power_limit: Quantity[Any]
     pp_size: float
     precision: str
     prefill_attention_efficiency: float
@@ -1475,6 +1515,7 @@ class _ServingResult(Result):
     replica_load: float
     replica_rate: Quantity[Any]
     replica_weights: Quantity[Any]
+    request_flops: Quantity[Any]
     request_groups: float
     request_rate: Quantity[Any]
     router_bias: float
@@ -1509,6 +1550,8 @@ class _ServingResult(Result):
     shared_parameters_per_rank: float
     short_answer_excess: Quantity[Any]
     short_answer_variance: Quantity[Any]
+    site_water: Quantity[Any]
+    site_water_use: Quantity[Any]
     sliding_attention_flops: Quantity[Any]
     sliding_decode_flops: Quantity[Any]
     sliding_head_dim: float
@@ -1606,6 +1649,7 @@ class _ServingResult(Result):
     two_batch_overlap: float
     unbounded_attention_layers: float
     uneven_stage_time: Quantity[Any]
+    used_share: float
     v_head_dim: float
     value_dim: float
     value_dim_in_window: float
@@ -1614,6 +1658,7 @@ class _ServingResult(Result):
     vocab_size: float
     wait_decay: float
     waiting_tokens: Quantity[Any]
+    water: Quantity[Any]
     weight_bytes: Quantity[Any]
     weight_dtype: str
     weight_only_expert_efficiency: float
@@ -1649,6 +1694,12 @@ class _ServingCapacityInputs(TypedDict, total=False):
     kv_page_size: float | str | Quantity[Any]
     attention_mask: str
     images: float | str | Quantity[Any]
+    duration: float | str | Quantity[Any]
+    host_power_fraction: float | str | Quantity[Any]
+    pue: float | str | Quantity[Any]
+    lifetime: float | str | Quantity[Any]
+    used_share: float | str | Quantity[Any]
+    site_water: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
     hidden_dim: float | str | Quantity[Any]
@@ -1738,6 +1789,14 @@ class _ServingCapacityInputs(TypedDict, total=False):
     driver_memory: float | str | Quantity[Any]
     memory_bandwidth: float | str | Quantity[Any]
     peak_flops: float | str | Quantity[Any]
+    power_limit: float | str | Quantity[Any]
+    idle_power_fraction: float | str | Quantity[Any]
+    busy_power: float | str | Quantity[Any]
+    flop_power: float | str | Quantity[Any]
+    embodied_device: float | str | Quantity[Any]
+    embodied_host: float | str | Quantity[Any]
+    attention_peak_flops: float | str | Quantity[Any]
+    tdp: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
@@ -1753,8 +1812,14 @@ class _ServingCapacityInputs(TypedDict, total=False):
     sampling_bytes: float | str | Quantity[Any]
     expert_hidden_multiple: float | str | Quantity[Any]
     expert_width_multiple: float | str | Quantity[Any]
+    cap_exponent: float | str | Quantity[Any]
+    format_energy: float | str | Quantity[Any]
+    grid_carbon: float | str | Quantity[Any]
+    grid_water: float | str | Quantity[Any]
     stack: str | _catalog.Stack
+    grid: str | _catalog.Grid
 class _ServingCapacityResult(Result):
+    accelerators: float
     active_batch_size: Quantity[Any]
     active_experts_per_token: float
     arrival_noise: float
@@ -1763,15 +1828,22 @@ class _ServingCapacityResult(Result):
     attention_mask: str
     attention_output_bias: float
     attention_parameters: float
+    attention_peak_flops: Quantity[Any]
     attention_sinks: float
+    average_power: Quantity[Any]
     base_request_latency: Quantity[Any]
     bidirectional: float
     blockless_layers: float
     bottleneck: str
+    busy_power: float
+    busy_share: float
     bytes_per_element: Quantity[Any]
     cache_width: float
     cache_width_in_window: float
+    cap_exponent: float
+    carbon: Quantity[Any]
     chunked_attention: float
+    clock_stretch: float
     compressed_attention_parameters: float
     compressed_layers: float
     compute_dtype: str
@@ -1784,11 +1856,19 @@ class _ServingCapacityResult(Result):
     decode_step_time: Quantity[Any]
     delta_rule: float
     dense_bytes: Quantity[Any]
+    device_power: Quantity[Any]
     dispatch_tax: Quantity[Any]
     driver_memory: Quantity[Any]
+    duration: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
     embedding_dim: float
+    embodied_carbon: Quantity[Any]
+    embodied_device: Quantity[Any]
+    embodied_host: Quantity[Any]
+    energy: Quantity[Any]
+    energy_per_request: Quantity[Any]
+    energy_per_token: Quantity[Any]
     entry_key_width: float
     estimated_p99_latency: Quantity[Any]
     exclusive_work: Quantity[Any]
@@ -1807,11 +1887,17 @@ class _ServingCapacityResult(Result):
     ffn_parameters: float
     first_batch_estimate: float
     fitted_p99: Quantity[Any]
+    flop_power: float
+    flop_share: float
+    format_energy: float
     free_share: float
     further_matrices: float
     gate_width: float
     gated: float
     gpu_memory_utilization: float
+    grid_carbon: Quantity[Any]
+    grid_water: Quantity[Any]
+    grid_water_use: Quantity[Any]
     head_bytes: Quantity[Any]
     head_dim: float
     head_dim_in_window: float
@@ -1822,6 +1908,8 @@ class _ServingCapacityResult(Result):
     hidden_dim: float
     hidden_dim_in_embedding: float
     hidden_dim_in_experts: float
+    host_power_fraction: float
+    idle_power_fraction: float
     image_patches: Quantity[Any]
     images: float
     index_compression: float
@@ -1850,6 +1938,7 @@ class _ServingCapacityResult(Result):
     latency_variance: Quantity[Any]
     layer_tax: Quantity[Any]
     layers: float
+    lifetime: Quantity[Any]
     light_load_p99: Quantity[Any]
     logit_flops: Quantity[Any]
     logit_weight_bytes: Quantity[Any]
@@ -1872,6 +1961,7 @@ class _ServingCapacityResult(Result):
     o_groups: float
     o_lora_rank: float
     offered_load: float
+    operational_carbon: Quantity[Any]
     output_tokens: Quantity[Any]
     own_share: float
     padded_seq_len: Quantity[Any]
@@ -1881,6 +1971,8 @@ class _ServingCapacityResult(Result):
     peak_seq_len: Quantity[Any]
     per_replica_qps_capacity: float
     picked_entry_width: float
+    power_bottleneck: str
+    power_limit: Quantity[Any]
     precision: str
     prefill_flops: Quantity[Any]
     prefill_load: float
@@ -1889,6 +1981,7 @@ class _ServingCapacityResult(Result):
     prefill_wait_probability: float
     product_bytes: Quantity[Any]
     product_flops: Quantity[Any]
+    pue: float
     q_lora_rank: float
     qk_nope_head_dim: float
     qk_norm: float
@@ -1902,12 +1995,15 @@ class _ServingCapacityResult(Result):
     read_width_in_window: float
     replica_arrival_rate: Quantity[Any]
     replicas: float
+    request_flops: Quantity[Any]
     required_replicas: float
     residence_time: Quantity[Any]
     residence_variance: Quantity[Any]
     routed_flops: Quantity[Any]
     router_bias: float
     router_parameters: float
+    run_requests: Quantity[Any]
+    run_tokens: Quantity[Any]
     runtime_memory: Quantity[Any]
     sampled_requests: float
     sampling_bytes: Quantity[Any]
@@ -1927,6 +2023,8 @@ class _ServingCapacityResult(Result):
     shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
     shared_ffn_dim: float
+    site_water: Quantity[Any]
+    site_water_use: Quantity[Any]
     size_quantile: float
     sliding_attention_flops: Quantity[Any]
     sliding_decode_flops: Quantity[Any]
@@ -1969,11 +2067,13 @@ class _ServingCapacityResult(Result):
     step_weights_time: Quantity[Any]
     step_weights_time_at_load: Quantity[Any]
     target_p99_latency_ms: float
+    tdp: Quantity[Any]
     tied_embeddings: float
     touched_experts: float
     ttft: Quantity[Any]
     unbounded_attention_layers: float
     undisturbed_time: Quantity[Any]
+    used_share: float
     utilization: float
     v_head_dim: float
     value_dim: float
@@ -1981,6 +2081,7 @@ class _ServingCapacityResult(Result):
     value_projections: float
     vocab_size: float
     wait_probability: float
+    water: Quantity[Any]
     weight_bytes: Quantity[Any]
     weight_dtype: str
     window_reach: Quantity[Any]
@@ -2027,6 +2128,14 @@ class _IterationInputs(TypedDict, total=False):
     attention_mask: str
     congestion_factor: float | str | Quantity[Any]
     images: float | str | Quantity[Any]
+    measured_iteration_time: float | str | Quantity[Any]
+    measured_busy_share: float | str | Quantity[Any]
+    duration: float | str | Quantity[Any]
+    host_power_fraction: float | str | Quantity[Any]
+    pue: float | str | Quantity[Any]
+    lifetime: float | str | Quantity[Any]
+    used_share: float | str | Quantity[Any]
+    site_water: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
     hidden_dim: float | str | Quantity[Any]
@@ -2121,6 +2230,13 @@ class _IterationInputs(TypedDict, total=False):
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
     torus_axes: float | str | Quantity[Any]
+    power_limit: float | str | Quantity[Any]
+    idle_power_fraction: float | str | Quantity[Any]
+    busy_power: float | str | Quantity[Any]
+    flop_power: float | str | Quantity[Any]
+    embodied_device: float | str | Quantity[Any]
+    embodied_host: float | str | Quantity[Any]
+    tdp: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
     accelerators_per_segment: float | str | Quantity[Any]
     fabric_bandwidth: float | str | Quantity[Any]
@@ -2166,9 +2282,16 @@ class _IterationInputs(TypedDict, total=False):
     sampling_bytes: float | str | Quantity[Any]
     expert_hidden_multiple: float | str | Quantity[Any]
     expert_width_multiple: float | str | Quantity[Any]
+    kernel_gap: float | str | Quantity[Any]
+    cap_exponent: float | str | Quantity[Any]
+    format_energy: float | str | Quantity[Any]
+    grid_carbon: float | str | Quantity[Any]
+    grid_water: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
+    grid: str | _catalog.Grid
 class _IterationResult(Result):
+    accelerators: float
     accelerators_per_node: float
     accelerators_per_pod: float
     accelerators_per_segment: float
@@ -2186,9 +2309,12 @@ class _IterationResult(Result):
     attention_parameters_per_rank: float
     attention_peak_flops: Quantity[Any]
     attention_sinks: float
+    average_power: Quantity[Any]
     bidirectional: float
     blockless_layers: float
     bulk_start: Quantity[Any]
+    busy_power: float
+    busy_share: float
     busy_stages: float
     c10_lora_log_rank: float
     c10_loras: float
@@ -2236,7 +2362,12 @@ class _IterationResult(Result):
     cache_width: float
     cache_width_in_window: float
     cached_prompt_share: float
+    cap_exponent: float
+    capped_iteration_time: Quantity[Any]
+    carbon: Quantity[Any]
     chunked_attention: float
+    clock_stretch: float
+    clock_time: Quantity[Any]
     collective_latency: Quantity[Any]
     collective_link_bandwidth: Quantity[Any]
     combine_dtype: str
@@ -2264,6 +2395,7 @@ class _IterationResult(Result):
     dense_bytes: Quantity[Any]
     dense_product_time: Quantity[Any]
     dense_weights_per_rank: float
+    device_power: Quantity[Any]
     device_time: Quantity[Any]
     direct_mesh: float
     dispatch_dtype: str
@@ -2273,10 +2405,16 @@ class _IterationResult(Result):
     dispatch_time: Quantity[Any]
     dp_attention_size: float
     driver_memory: Quantity[Any]
+    duration: Quantity[Any]
     e2e_mean: Quantity[Any]
     efficiency: float
     embedding_bytes: Quantity[Any]
     embedding_dim: float
+    embodied_carbon: Quantity[Any]
+    embodied_device: Quantity[Any]
+    embodied_host: Quantity[Any]
+    energy: Quantity[Any]
+    energy_per_token: Quantity[Any]
     entry_key_width: float
     ep_ranks_per_node: float
     ep_size: float
@@ -2309,11 +2447,17 @@ class _IterationResult(Result):
     ffn_parameters: float
     ffn_parameters_per_rank: float
     first_prompt_time: Quantity[Any]
+    flop_power: float
+    flop_share: float
+    format_energy: float
     further_layer_time: Quantity[Any]
     further_matrices: float
     gate_width: float
     gated: float
     gpu_memory_utilization: float
+    grid_carbon: Quantity[Any]
+    grid_water: Quantity[Any]
+    grid_water_use: Quantity[Any]
     head_bytes: Quantity[Any]
     head_dim: float
     head_dim_in_window: float
@@ -2327,8 +2471,10 @@ class _IterationResult(Result):
     hidden_dim_in_embedding: float
     hidden_dim_in_experts: float
     host_layer_time: Quantity[Any]
+    host_power_fraction: float
     host_time: Quantity[Any]
     hot_rank_factor: float
+    idle_power_fraction: float
     image_patches: Quantity[Any]
     images: float
     index_compression: float
@@ -2340,11 +2486,14 @@ class _IterationResult(Result):
     indexer_flops: Quantity[Any]
     indexer_parameters: float
     iteration_bottleneck: str
+    iteration_bytes: Quantity[Any]
+    iteration_flops: Quantity[Any]
     iteration_loras: float
     iteration_overhead: Quantity[Any]
     iteration_requests: float
     iteration_time: Quantity[Any]
     iteration_tokens: Quantity[Any]
+    kernel_gap: Quantity[Any]
     kernel_traffic: Quantity[Any]
     kv_bytes_per_token: Quantity[Any]
     kv_bytes_per_token_per_rank: Quantity[Any]
@@ -2362,6 +2511,7 @@ class _IterationResult(Result):
     last_prefill_batch: Quantity[Any]
     layer_tax: Quantity[Any]
     layers: float
+    lifetime: Quantity[Any]
     link_efficiency: float
     logit_weight_bytes: Quantity[Any]
     longest_iteration_part: Quantity[Any]
@@ -2382,6 +2532,8 @@ class _IterationResult(Result):
     max_batch_size: Quantity[Any]
     max_loras: float
     max_num_batched_tokens: Quantity[Any]
+    measured_busy_share: float
+    measured_iteration_time: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
     memory_efficiency: float
@@ -2398,6 +2550,7 @@ class _IterationResult(Result):
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
+    node_power: Quantity[Any]
     nodes_per_token: float
     norm_bias: float
     num_loras: float
@@ -2405,6 +2558,7 @@ class _IterationResult(Result):
     num_speculative_tokens: float
     o_groups: float
     o_lora_rank: float
+    operational_carbon: Quantity[Any]
     output_tokens: Quantity[Any]
     output_tokens_per_second: Quantity[Any]
     oversubscription: float
@@ -2414,6 +2568,8 @@ class _IterationResult(Result):
     peak_flops: Quantity[Any]
     picked_entry_width: float
     port_bandwidth: Quantity[Any]
+    power_bottleneck: str
+    power_limit: Quantity[Any]
     pp_size: float
     precision: str
     prefill_attention_efficiency: float
@@ -2427,6 +2583,7 @@ class _IterationResult(Result):
     prompt_host_mla_time: Quantity[Any]
     prompt_host_moe_time: Quantity[Any]
     prompts: Quantity[Any]
+    pue: float
     q_lora_rank: float
     qk_nope_head_dim: float
     qk_norm: float
@@ -2444,10 +2601,12 @@ class _IterationResult(Result):
     read_width: float
     read_width_in_window: float
     replica_weights: Quantity[Any]
+    request_flops: Quantity[Any]
     request_groups: float
     router_bias: float
     router_parameters: float
     routing_imbalance_factor: float
+    run_tokens: Quantity[Any]
     runtime_memory: Quantity[Any]
     sampled_requests: float
     sampled_tokens: Quantity[Any]
@@ -2472,6 +2631,8 @@ class _IterationResult(Result):
     shared_expert_parameters: float
     shared_ffn_dim: float
     shared_parameters_per_rank: float
+    site_water: Quantity[Any]
+    site_water_use: Quantity[Any]
     sliding_attention_flops: Quantity[Any]
     sliding_decode_flops: Quantity[Any]
     sliding_head_dim: float
@@ -2509,6 +2670,7 @@ class _IterationResult(Result):
     state_vectors: float
     switch_latency: Quantity[Any]
     switch_reduces: float
+    tdp: Quantity[Any]
     tied_embeddings: float
     tokens_per_rank: Quantity[Any]
     torus_axes: float
@@ -2532,11 +2694,13 @@ class _IterationResult(Result):
     two_batch_overlap: float
     unbounded_attention_layers: float
     uneven_stage_time: Quantity[Any]
+    used_share: float
     v_head_dim: float
     value_dim: float
     value_dim_in_window: float
     value_projections: float
     vocab_size: float
+    water: Quantity[Any]
     weight_bytes: Quantity[Any]
     weight_dtype: str
     weight_only_expert_efficiency: float
@@ -2746,10 +2910,11 @@ class _DistributedInputs(TypedDict, total=False):
     congestion_factor: float | str | Quantity[Any]
     straggler_factor: float | str | Quantity[Any]
     training_tokens: float | str | Quantity[Any]
-    idle_power_fraction: float | str | Quantity[Any]
     host_power_fraction: float | str | Quantity[Any]
     pue: float | str | Quantity[Any]
-    grid_carbon: float | str | Quantity[Any]
+    lifetime: float | str | Quantity[Any]
+    used_share: float | str | Quantity[Any]
+    site_water: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     active_parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
@@ -2840,12 +3005,19 @@ class _DistributedInputs(TypedDict, total=False):
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
     power_limit: float | str | Quantity[Any]
-    exponential_rate: float | str | Quantity[Any]
+    clock: float | str | Quantity[Any]
+    multiprocessors: float | str | Quantity[Any]
+    exponentials_per_clock: float | str | Quantity[Any]
     compute_capability: float | str | Quantity[Any]
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
     torus_axes: float | str | Quantity[Any]
+    idle_power_fraction: float | str | Quantity[Any]
+    busy_power: float | str | Quantity[Any]
+    flop_power: float | str | Quantity[Any]
+    embodied_device: float | str | Quantity[Any]
+    embodied_host: float | str | Quantity[Any]
     tdp: float | str | Quantity[Any]
     fleet_size: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
@@ -2890,7 +3062,12 @@ class _DistributedInputs(TypedDict, total=False):
     expert_operations: float | str | Quantity[Any]
     grouped_experts: bool | str
     captured_share: float | str | Quantity[Any]
+    cap_exponent: float | str | Quantity[Any]
+    format_energy: float | str | Quantity[Any]
+    grid_carbon: float | str | Quantity[Any]
+    grid_water: float | str | Quantity[Any]
     stack: str | _catalog.Stack
+    grid: str | _catalog.Grid
     recipe: str | _catalog.Recipe
 class _DistributedResult(Result):
     accelerators: float
@@ -2949,13 +3126,17 @@ class _DistributedResult(Result):
     bubble_fraction: float
     bubble_time: Quantity[Any]
     bulk_start: Quantity[Any]
+    busy_power: float
     busy_share: float
+    cap_exponent: float
     capacity_factor: float
     captured_share: float
     carbon: Quantity[Any]
     cast_traffic: Quantity[Any]
     cast_weights: Quantity[Any]
     chunked_attention: float
+    clock: Quantity[Any]
+    clock_stretch: float
     collective_latency: Quantity[Any]
     collective_link_bandwidth: Quantity[Any]
     combine_dtype: str
@@ -2996,6 +3177,7 @@ class _DistributedResult(Result):
     delta_rule: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
+    device_power: Quantity[Any]
     direct_mesh: float
     dispatch_dtype: str
     dispatch_element_bytes: Quantity[Any]
@@ -3055,6 +3237,9 @@ class _DistributedResult(Result):
     embedding_bytes: Quantity[Any]
     embedding_dim: float
     embedding_parameters: float
+    embodied_carbon: Quantity[Any]
+    embodied_device: Quantity[Any]
+    embodied_host: Quantity[Any]
     end_activations: Quantity[Any]
     end_edge_parameters: float
     end_expert_parameters: float
@@ -3062,6 +3247,7 @@ class _DistributedResult(Result):
     end_memory: Quantity[Any]
     end_parameters: float
     energy: Quantity[Any]
+    energy_per_step: Quantity[Any]
     energy_per_token: Quantity[Any]
     ep_exposed_time: Quantity[Any]
     ep_overlap: float
@@ -3103,6 +3289,7 @@ class _DistributedResult(Result):
     expert_vectors_per_rank: float
     experts: float
     exponential_rate: Quantity[Any]
+    exponentials_per_clock: float
     exposed_backward_traffic: Quantity[Any]
     exposed_edge_traffic: Quantity[Any]
     exposed_gather_time: Quantity[Any]
@@ -3126,6 +3313,9 @@ class _DistributedResult(Result):
     flash_kernel: str
     fleet_size: float
     flop_convention: str
+    flop_power: float
+    flop_share: float
+    format_energy: float
     forward_core_share: float
     forward_core_time: Quantity[Any]
     forward_exponentials: float
@@ -3154,6 +3344,8 @@ class _DistributedResult(Result):
     gradients_at_loss: float
     gradients_at_loss_bytes: Quantity[Any]
     grid_carbon: Quantity[Any]
+    grid_water: Quantity[Any]
+    grid_water_use: Quantity[Any]
     grouped_attention_activation: Quantity[Any]
     grouped_experts: float
     hardware_flops: Quantity[Any]
@@ -3227,6 +3419,7 @@ class _DistributedResult(Result):
     layers_per_stage: float
     learned_positions: float
     least_dropped_share: float
+    lifetime: Quantity[Any]
     link_efficiency: float
     loaded_mask: float
     local_micro_batch: float
@@ -3280,10 +3473,12 @@ class _DistributedResult(Result):
     moment_bytes: Quantity[Any]
     mtp_layers: float
     mtp_layers_of_rank: float
+    multiprocessors: float
     near_core_activation: Quantity[Any]
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
+    node_power: Quantity[Any]
     nodes_per_token: float
     norm_activation: Quantity[Any]
     norm_bias: float
@@ -3293,6 +3488,7 @@ class _DistributedResult(Result):
     norms_per_layer: float
     o_groups: float
     o_lora_rank: float
+    operational_carbon: Quantity[Any]
     optimizer: str
     optimizer_bytes: Quantity[Any]
     optimizer_device: str
@@ -3315,6 +3511,7 @@ class _DistributedResult(Result):
     plain_layers_of_rank: float
     pool_share: float
     port_bandwidth: Quantity[Any]
+    power_bottleneck: str
     power_limit: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -3409,6 +3606,8 @@ class _DistributedResult(Result):
     shared_parameters_per_rank: float
     short_sequence_factor: float
     single_expert_edges_per_rank: float
+    site_water: Quantity[Any]
+    site_water_use: Quantity[Any]
     slice_cost: float
     sliding_attention_flops: Quantity[Any]
     sliding_head_dim: float
@@ -3499,6 +3698,7 @@ class _DistributedResult(Result):
     update_memory: Quantity[Any]
     updated_parameters_per_rank: float
     usable_memory: Quantity[Any]
+    used_share: float
     v_head_dim: float
     value_dim: float
     value_dim_in_window: float
@@ -3507,6 +3707,7 @@ class _DistributedResult(Result):
     vocab_multiple: float
     vocab_size: float
     vocabulary_rows: float
+    water: Quantity[Any]
     weight_bytes: Quantity[Any]
     weight_dtype: str
     weight_gather_time: Quantity[Any]
@@ -3526,6 +3727,1759 @@ class DistributedModel(_DistributedModel):
     def search(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., fleet: str | _catalog.Fleet = ..., **axes: Any) -> _Designs: ...  # type: ignore[override]
     @classmethod
     def solve_example(cls, **changed: Any) -> _DistributedResult: ...
+
+class _PostTrainingInputs(TypedDict, total=False):
+    fleet_size: float | str | Quantity[Any]
+    num_prompts: float | str | Quantity[Any]
+    num_generations: float | str | Quantity[Any]
+    prompt_len: float | str | Quantity[Any]
+    mean_response_length: float | str | Quantity[Any]
+    max_response_length: float | str | Quantity[Any]
+    longest_response: float | str | Quantity[Any]
+    response_cv: float | str | Quantity[Any]
+    optimizer_steps: float | str | Quantity[Any]
+    pack_length: float | str | Quantity[Any]
+    logprob_passes: float | str | Quantity[Any]
+    critic: str
+    kept_group_share: float | str | Quantity[Any]
+    staleness: float | str | Quantity[Any]
+    rollout_accelerators: float | str | Quantity[Any]
+    rollout_tp_size: float | str | Quantity[Any]
+    rollout_ep_size: float | str | Quantity[Any]
+    rollout_precision: str
+    kv_cache_dtype: str
+    max_num_seqs: float | str | Quantity[Any]
+    max_num_batched_tokens: float | str | Quantity[Any]
+    offload: str
+    precision: str
+    weight_dtype: str
+    compute_dtype: str
+    activation_dtype: str
+    saved_dtype: str
+    gradient_dtype: str
+    optimizer: str
+    master_weights: bool | str
+    finetuning: str
+    lora_rank: float | str | Quantity[Any]
+    lora_target_modules: str
+    adapter_dtype: str
+    activation_checkpointing: str
+    zero_stage: float | str | Quantity[Any]
+    tp_size: float | str | Quantity[Any]
+    pp_size: float | str | Quantity[Any]
+    cp_size: float | str | Quantity[Any]
+    ep_size: float | str | Quantity[Any]
+    etp_size: float | str | Quantity[Any]
+    dp_replicate_size: float | str | Quantity[Any]
+    trainable_fraction: float | str | Quantity[Any]
+    sequence_parallel: bool | str
+    interleaved_stages: float | str | Quantity[Any]
+    pipeline_schedule: str
+    two_batch_overlap: bool | str
+    attention_kernel: str
+    elementwise_kernels: str
+    selective_policy: str
+    recompute_layernorm: bool | str
+    recompute_mla_up_proj: bool | str
+    recompute_activation_func: bool | str
+    dropout_mask_bytes: float | str | Quantity[Any]
+    routing_imbalance_factor: float | str | Quantity[Any]
+    capacity_factor: float | str | Quantity[Any]
+    pad_to_capacity: bool | str
+    routing_weights: str
+    expert_row_padding: float | str | Quantity[Any]
+    gathered_layers: float | str | Quantity[Any]
+    reserved_memory: float | str | Quantity[Any]
+    peak_rank: str
+    loss_kernel: str
+    loss_chunks: float | str | Quantity[Any]
+    vocab_multiple: float | str | Quantity[Any]
+    gradients_at_loss: bool | str
+    update_buffer: str
+    optimizer_in_backward: bool | str
+    optimizer_device: str
+    activation_offload: bool | str
+    residual_dtype: str
+    workspace: float | str | Quantity[Any]
+    token_dispatcher: str
+    loaded_mask: bool | str
+    deferred_head_gradients: float | str | Quantity[Any]
+    layers_first_stage: float | str | Quantity[Any]
+    layers_last_stage: float | str | Quantity[Any]
+    microbatch_group: float | str | Quantity[Any]
+    context_memory: float | str | Quantity[Any]
+    pipeline_split: str
+    reduce_dtype: str
+    dispatch_dtype: str
+    combine_dtype: str
+    attention_mask: str
+    node_limit: float | str | Quantity[Any]
+    congestion_factor: float | str | Quantity[Any]
+    straggler_factor: float | str | Quantity[Any]
+    lifetime: float | str | Quantity[Any]
+    used_share: float | str | Quantity[Any]
+    site_water: float | str | Quantity[Any]
+    parameters: float | str | Quantity[Any]
+    layers: float | str | Quantity[Any]
+    hidden_dim: float | str | Quantity[Any]
+    heads: float | str | Quantity[Any]
+    kv_heads: float | str | Quantity[Any]
+    head_dim: float | str | Quantity[Any]
+    vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
+    ffn_dim: float | str | Quantity[Any]
+    gated: bool | str
+    experts: float | str | Quantity[Any]
+    active_experts_per_token: float | str | Quantity[Any]
+    moe_layers: float | str | Quantity[Any]
+    expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
+    shared_ffn_dim: float | str | Quantity[Any]
+    router_bias: bool | str
+    tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
+    learned_positions: float | str | Quantity[Any]
+    qkv_bias: bool | str
+    attention_output_bias: bool | str
+    mlp_bias: bool | str
+    norm_bias: bool | str
+    norm_scale: bool | str
+    qk_norm: bool | str
+    q_lora_rank: float | str | Quantity[Any]
+    kv_lora_rank: float | str | Quantity[Any]
+    qk_nope_head_dim: float | str | Quantity[Any]
+    qk_rope_head_dim: float | str | Quantity[Any]
+    v_head_dim: float | str | Quantity[Any]
+    attention_sinks: bool | str
+    gate_width: float | str | Quantity[Any]
+    block_norms: float | str | Quantity[Any]
+    sandwich_norm: bool | str
+    expert_bias: bool | str
+    mtp_layers: float | str | Quantity[Any]
+    sliding_layers: float | str | Quantity[Any]
+    sliding_heads: float | str | Quantity[Any]
+    sliding_kv_heads: float | str | Quantity[Any]
+    sliding_head_dim: float | str | Quantity[Any]
+    sliding_v_head_dim: float | str | Quantity[Any]
+    value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
+    mixerless_layers: float | str | Quantity[Any]
+    blockless_layers: float | str | Quantity[Any]
+    state_layers: float | str | Quantity[Any]
+    parallel_layers: float | str | Quantity[Any]
+    state_key_heads: float | str | Quantity[Any]
+    state_key_dim: float | str | Quantity[Any]
+    state_heads: float | str | Quantity[Any]
+    state_value_dim: float | str | Quantity[Any]
+    state_gates: float | str | Quantity[Any]
+    state_scalars: float | str | Quantity[Any]
+    conv_channels: float | str | Quantity[Any]
+    conv_kernel: float | str | Quantity[Any]
+    state_matrices: float | str | Quantity[Any]
+    state_vectors: float | str | Quantity[Any]
+    index_layers: float | str | Quantity[Any]
+    index_heads: float | str | Quantity[Any]
+    index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
+    further_matrices: float | str | Quantity[Any]
+    further_vectors: float | str | Quantity[Any]
+    reused_parameters: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
+    sliding_window: float | str | Quantity[Any]
+    chunked_attention: bool | str
+    index_topk: float | str | Quantity[Any]
+    state_operations: float | str | Quantity[Any]
+    state_chunk: float | str | Quantity[Any]
+    delta_rule: bool | str
+    bidirectional: bool | str
+    state_matrix_width: float | str | Quantity[Any]
+    moe_layer_interval: float | str | Quantity[Any]
+    state_element_bytes: float | str | Quantity[Any]
+    memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
+    memory_bandwidth: float | str | Quantity[Any]
+    peak_flops: float | str | Quantity[Any]
+    attention_peak_flops: float | str | Quantity[Any]
+    power_limit: float | str | Quantity[Any]
+    clock: float | str | Quantity[Any]
+    multiprocessors: float | str | Quantity[Any]
+    exponentials_per_clock: float | str | Quantity[Any]
+    compute_capability: float | str | Quantity[Any]
+    node_bandwidth: float | str | Quantity[Any]
+    switch_reduces: float | str | Quantity[Any]
+    direct_mesh: float | str | Quantity[Any]
+    torus_axes: float | str | Quantity[Any]
+    busy_power: float | str | Quantity[Any]
+    flop_power: float | str | Quantity[Any]
+    embodied_device: float | str | Quantity[Any]
+    embodied_host: float | str | Quantity[Any]
+    rollout_peak_flops: float | str | Quantity[Any]
+    rollout_attention_peak_flops: float | str | Quantity[Any]
+    accelerators_per_node: float | str | Quantity[Any]
+    accelerators_per_segment: float | str | Quantity[Any]
+    fabric_bandwidth: float | str | Quantity[Any]
+    fabric_latency: float | str | Quantity[Any]
+    oversubscription: float | str | Quantity[Any]
+    accelerators_per_pod: float | str | Quantity[Any]
+    low_latency_bandwidth: float | str | Quantity[Any]
+    bulk_start: float | str | Quantity[Any]
+    efficiency: float | str | Quantity[Any]
+    step_flop_energy: float | str | Quantity[Any]
+    expert_product_ratio: float | str | Quantity[Any]
+    attention_efficiency: float | str | Quantity[Any]
+    attention_kernel_share: float | str | Quantity[Any]
+    flash_kernel: str
+    memory_efficiency: float | str | Quantity[Any]
+    elementwise_efficiency: float | str | Quantity[Any]
+    scan_efficiency: float | str | Quantity[Any]
+    scan_chunk_time: float | str | Quantity[Any]
+    link_efficiency: float | str | Quantity[Any]
+    fabric_efficiency: float | str | Quantity[Any]
+    exchange_link_efficiency: float | str | Quantity[Any]
+    collective_latency: float | str | Quantity[Any]
+    node_latency: float | str | Quantity[Any]
+    switch_latency: float | str | Quantity[Any]
+    exchange_latency: float | str | Quantity[Any]
+    dp_overlap: float | str | Quantity[Any]
+    tp_overlap: float | str | Quantity[Any]
+    cp_overlap: float | str | Quantity[Any]
+    ep_overlap: float | str | Quantity[Any]
+    two_batch_hidden_share: float | str | Quantity[Any]
+    hidden_traffic_cost: float | str | Quantity[Any]
+    slice_cost: float | str | Quantity[Any]
+    exchange_multiprocessor_share: float | str | Quantity[Any]
+    eight_bit_efficiency: float | str | Quantity[Any]
+    host_operation_time: float | str | Quantity[Any]
+    layer_operations: float | str | Quantity[Any]
+    moe_layer_operations: float | str | Quantity[Any]
+    all_to_all_operations: float | str | Quantity[Any]
+    dispatcher: str
+    expert_operations: float | str | Quantity[Any]
+    grouped_experts: bool | str
+    captured_share: float | str | Quantity[Any]
+    cap_exponent: float | str | Quantity[Any]
+    format_energy: float | str | Quantity[Any]
+    rollout_stretch: float | str | Quantity[Any]
+    update_stretch: float | str | Quantity[Any]
+    refit_time: float | str | Quantity[Any]
+    refit_bandwidth: float | str | Quantity[Any]
+    sync_bandwidth: float | str | Quantity[Any]
+    rest_stretch: float | str | Quantity[Any]
+    rollout_efficiency: float | str | Quantity[Any]
+    expert_efficiency: float | str | Quantity[Any]
+    weight_only_expert_efficiency: float | str | Quantity[Any]
+    rollout_memory_efficiency: float | str | Quantity[Any]
+    expert_popularity: float | str | Quantity[Any]
+    weight_read_efficiency: float | str | Quantity[Any]
+    prefill_attention_efficiency: float | str | Quantity[Any]
+    kv_read_efficiency: float | str | Quantity[Any]
+    rollout_scan_efficiency: float | str | Quantity[Any]
+    rollout_scan_chunk_time: float | str | Quantity[Any]
+    rollout_link_efficiency: float | str | Quantity[Any]
+    rollout_fabric_efficiency: float | str | Quantity[Any]
+    rollout_exchange_link_efficiency: float | str | Quantity[Any]
+    rollout_exchange_latency: float | str | Quantity[Any]
+    rollout_collective_latency: float | str | Quantity[Any]
+    rollout_node_latency: float | str | Quantity[Any]
+    rollout_switch_latency: float | str | Quantity[Any]
+    layer_tax: float | str | Quantity[Any]
+    moe_layer_tax: float | str | Quantity[Any]
+    mla_layer_tax: float | str | Quantity[Any]
+    index_layer_tax: float | str | Quantity[Any]
+    host_layer_time: float | str | Quantity[Any]
+    prompt_host_layer_time: float | str | Quantity[Any]
+    prompt_host_mla_time: float | str | Quantity[Any]
+    prompt_host_moe_time: float | str | Quantity[Any]
+    iteration_overhead: float | str | Quantity[Any]
+    worker_overhead: float | str | Quantity[Any]
+    sequence_overhead: float | str | Quantity[Any]
+    gpu_memory_utilization: float | str | Quantity[Any]
+    kv_memory_fraction: float | str | Quantity[Any]
+    workspace_memory: float | str | Quantity[Any]
+    runtime_memory: float | str | Quantity[Any]
+    communication_memory: float | str | Quantity[Any]
+    sampled_requests: float | str | Quantity[Any]
+    sampling_bytes: float | str | Quantity[Any]
+    expert_hidden_multiple: float | str | Quantity[Any]
+    expert_width_multiple: float | str | Quantity[Any]
+    kernel_gap: float | str | Quantity[Any]
+    idle_power_fraction: float | str | Quantity[Any]
+    fabric: str | _catalog.Fabric
+    stack: str | _catalog.Stack
+    rollout_stack: str | _catalog.Stack
+    recipe: str | _catalog.Recipe
+class _PostTrainingResult(Result):
+    accelerators_per_node: float
+    accelerators_per_pod: float
+    accelerators_per_segment: float
+    activation_checkpointing: str
+    activation_dtype: str
+    activation_offload: float
+    active_experts_per_token: float
+    adapter_dtype: str
+    all_to_all_operations: float
+    attention_efficiency: float
+    attention_kernel: str
+    attention_kernel_share: float
+    attention_mask: str
+    attention_output_bias: float
+    attention_peak_flops: Quantity[Any]
+    attention_sinks: float
+    best_rollout_accelerators: float
+    bidirectional: float
+    block_norms: float
+    blockless_layers: float
+    bulk_start: Quantity[Any]
+    busy_power: float
+    cap_exponent: float
+    cap_over_scale: float
+    capacity_factor: float
+    captured_share: float
+    chunked_attention: float
+    clock: Quantity[Any]
+    collective_latency: Quantity[Any]
+    combine_dtype: str
+    communication_memory: Quantity[Any]
+    compressed_layers: float
+    compute_capability: float
+    compute_dtype: str
+    congestion_factor: float
+    context_memory: Quantity[Any]
+    conv_channels: float
+    conv_kernel: float
+    cp_overlap: float
+    cp_size: float
+    critic: str
+    cross_layers: float
+    cut_share: float
+    deferred_head_gradients: float
+    delta_rule: float
+    direct_mesh: float
+    dispatch_dtype: str
+    dispatcher: str
+    dp_overlap: float
+    dp_replicate_size: float
+    driver_memory: Quantity[Any]
+    dropout_mask_bytes: Quantity[Any]
+    efficiency: float
+    eight_bit_efficiency: float
+    elementwise_efficiency: float
+    elementwise_kernels: str
+    embedding_dim: float
+    embodied_device: Quantity[Any]
+    embodied_host: Quantity[Any]
+    engine_weights: Quantity[Any]
+    ep_overlap: float
+    ep_size: float
+    etp_size: float
+    exchange_latency: Quantity[Any]
+    exchange_link_efficiency: float
+    exchange_multiprocessor_share: float
+    expert_bias: float
+    expert_efficiency: float
+    expert_ffn_dim: float
+    expert_hidden_multiple: float
+    expert_input_dim: float
+    expert_operations: float
+    expert_popularity: float
+    expert_product_ratio: float
+    expert_row_padding: Quantity[Any]
+    expert_width_multiple: float
+    experts: float
+    exponentials_per_clock: float
+    fabric_bandwidth: Quantity[Any]
+    fabric_efficiency: float
+    fabric_latency: Quantity[Any]
+    feasible: bool
+    ffn_dim: float
+    finetuning: str
+    flash_kernel: str
+    fleet_size: float
+    flop_power: float
+    format_energy: float
+    full_steps: Quantity[Any]
+    full_time: Quantity[Any]
+    further_matrices: float
+    further_vectors: float
+    gate_width: float
+    gated: float
+    gathered_layers: float
+    gpu_memory_utilization: float
+    gradient_dtype: str
+    gradients_at_loss: float
+    grouped_experts: float
+    half_split: float
+    half_split_rollout_work: Quantity[Any]
+    half_split_update_work: Quantity[Any]
+    head_dim: float
+    heads: float
+    heavily_compressed_layers: float
+    heavy_compression: float
+    hidden_dim: float
+    hidden_traffic_cost: float
+    host_layer_time: Quantity[Any]
+    host_memory: Quantity[Any]
+    host_operation_time: Quantity[Any]
+    idle_power_fraction: float
+    index_compression: float
+    index_head_dim: float
+    index_heads: float
+    index_layer_tax: Quantity[Any]
+    index_layers: float
+    index_topk: Quantity[Any]
+    interleaved_stages: float
+    iteration_overhead: Quantity[Any]
+    kept_group_share: float
+    kept_trainer_memory: Quantity[Any]
+    kernel_gap: Quantity[Any]
+    kv_cache_dtype: str
+    kv_heads: float
+    kv_lora_rank: float
+    kv_memory_fraction: float
+    kv_read_efficiency: float
+    layer_operations: float
+    layer_tax: Quantity[Any]
+    layers: float
+    layers_first_stage: float
+    layers_last_stage: float
+    learned_positions: float
+    lifetime: Quantity[Any]
+    link_efficiency: float
+    loaded_mask: float
+    logprob_passes: float
+    logprob_time: Quantity[Any]
+    lone_empty_step: Quantity[Any]
+    lone_position: Quantity[Any]
+    lone_requests: Quantity[Any]
+    lone_squares: Quantity[Any]
+    lone_time: Quantity[Any]
+    lone_token_cost: Quantity[Any]
+    lone_tokens: Quantity[Any]
+    longest_response: Quantity[Any]
+    longest_response_high: Quantity[Any]
+    longest_response_low: Quantity[Any]
+    lookup_parameters: float
+    lora_rank: float
+    lora_target_modules: str
+    loss_chunks: float
+    loss_kernel: str
+    low_latency_bandwidth: Quantity[Any]
+    master_weights: float
+    max_num_batched_tokens: Quantity[Any]
+    max_num_seqs: Quantity[Any]
+    max_response_length: Quantity[Any]
+    mean_response_length: Quantity[Any]
+    mean_staleness: float
+    memory_bandwidth: Quantity[Any]
+    memory_capacity: Quantity[Any]
+    memory_efficiency: float
+    microbatch_group: float
+    mixerless_layers: float
+    mla_layer_tax: Quantity[Any]
+    mlp_bias: float
+    moe_layer_interval: float
+    moe_layer_operations: float
+    moe_layer_tax: Quantity[Any]
+    moe_layers: float
+    mtp_layers: float
+    multiprocessors: float
+    node_bandwidth: Quantity[Any]
+    node_latency: Quantity[Any]
+    node_limit: float
+    norm_bias: float
+    norm_scale: float
+    num_generations: float
+    num_prompts: Quantity[Any]
+    o_groups: float
+    o_lora_rank: float
+    offload: str
+    optimizer: str
+    optimizer_device: str
+    optimizer_in_backward: float
+    optimizer_steps: float
+    oversubscription: float
+    pack_fill: float
+    pack_length: Quantity[Any]
+    packed_length: Quantity[Any]
+    packs: float
+    pad_to_capacity: float
+    parallel_layers: float
+    parameters: float
+    peak_flops: Quantity[Any]
+    peak_rank: str
+    phase_bottleneck: str
+    pipeline_schedule: str
+    pipeline_split: str
+    power_limit: Quantity[Any]
+    pp_size: float
+    precision: str
+    prefill_attention_efficiency: float
+    prompt_host_layer_time: Quantity[Any]
+    prompt_host_mla_time: Quantity[Any]
+    prompt_host_moe_time: Quantity[Any]
+    prompt_len: Quantity[Any]
+    prompts_time: Quantity[Any]
+    q_lora_rank: float
+    qk_nope_head_dim: float
+    qk_norm: float
+    qk_rope_head_dim: float
+    qkv_bias: float
+    quarter_drain_time: Quantity[Any]
+    quarter_empty_step: Quantity[Any]
+    quarter_position: Quantity[Any]
+    quarter_request_cost: Quantity[Any]
+    quarter_requests: Quantity[Any]
+    quarter_squares: Quantity[Any]
+    quarter_token_cost: Quantity[Any]
+    quarter_tokens: Quantity[Any]
+    recompute_activation_func: float
+    recompute_layernorm: float
+    recompute_mla_up_proj: float
+    reduce_dtype: str
+    refit_bandwidth: Quantity[Any]
+    refit_time: Quantity[Any]
+    replica_samples: Quantity[Any]
+    reserved_memory: Quantity[Any]
+    residual_dtype: str
+    response_cv: float
+    response_scale: Quantity[Any]
+    response_square: Quantity[Any]
+    rest_drain_time: Quantity[Any]
+    rest_empty_step: Quantity[Any]
+    rest_position: Quantity[Any]
+    rest_request_cost: Quantity[Any]
+    rest_requests: Quantity[Any]
+    rest_squares: Quantity[Any]
+    rest_stretch: float
+    rest_token_cost: Quantity[Any]
+    rest_tokens: Quantity[Any]
+    reused_parameters: float
+    rollout_accelerators: float
+    rollout_attention_peak_flops: Quantity[Any]
+    rollout_batch: Quantity[Any]
+    rollout_collective_latency: Quantity[Any]
+    rollout_context: Quantity[Any]
+    rollout_efficiency: float
+    rollout_ep_size: float
+    rollout_exchange_latency: Quantity[Any]
+    rollout_exchange_link_efficiency: float
+    rollout_fabric_efficiency: float
+    rollout_floor: Quantity[Any]
+    rollout_idle_share: float
+    rollout_link_efficiency: float
+    rollout_memory: Quantity[Any]
+    rollout_memory_efficiency: float
+    rollout_node_latency: Quantity[Any]
+    rollout_peak_flops: Quantity[Any]
+    rollout_pool: float
+    rollout_precision: str
+    rollout_rounds: float
+    rollout_scan_chunk_time: Quantity[Any]
+    rollout_scan_efficiency: float
+    rollout_slots: Quantity[Any]
+    rollout_steps: Quantity[Any]
+    rollout_stretch: float
+    rollout_switch_latency: Quantity[Any]
+    rollout_tail_time: Quantity[Any]
+    rollout_time: Quantity[Any]
+    rollout_time_low: Quantity[Any]
+    rollout_tp_size: float
+    rollout_work: Quantity[Any]
+    router_bias: float
+    routing_imbalance_factor: float
+    routing_weights: str
+    runtime_memory: Quantity[Any]
+    sampled_requests: float
+    samples_per_second: Quantity[Any]
+    sampling_bytes: Quantity[Any]
+    sandwich_norm: float
+    saved_dtype: str
+    scan_chunk_time: Quantity[Any]
+    scan_efficiency: float
+    selective_policy: str
+    sequence_overhead: Quantity[Any]
+    sequence_parallel: float
+    shared_cache_layers: float
+    shared_ffn_dim: float
+    site_water: Quantity[Any]
+    sixteenth_drain_time: Quantity[Any]
+    sixteenth_empty_step: Quantity[Any]
+    sixteenth_position: Quantity[Any]
+    sixteenth_request_cost: Quantity[Any]
+    sixteenth_requests: Quantity[Any]
+    sixteenth_squares: Quantity[Any]
+    sixteenth_token_cost: Quantity[Any]
+    sixteenth_tokens: Quantity[Any]
+    sixtyfourth_drain_time: Quantity[Any]
+    sixtyfourth_empty_step: Quantity[Any]
+    sixtyfourth_position: Quantity[Any]
+    sixtyfourth_request_cost: Quantity[Any]
+    sixtyfourth_requests: Quantity[Any]
+    sixtyfourth_squares: Quantity[Any]
+    sixtyfourth_token_cost: Quantity[Any]
+    sixtyfourth_tokens: Quantity[Any]
+    slice_cost: float
+    sliding_head_dim: float
+    sliding_heads: float
+    sliding_kv_heads: float
+    sliding_layers: float
+    sliding_shared_layers: float
+    sliding_v_head_dim: float
+    sliding_window: Quantity[Any]
+    source_hidden_dim: float
+    source_parameters: float
+    split_above: float
+    split_below: float
+    split_optimum: float
+    split_unit: float
+    staleness: float
+    state_chunk: Quantity[Any]
+    state_element_bytes: Quantity[Any]
+    state_gates: float
+    state_heads: float
+    state_key_dim: float
+    state_key_heads: float
+    state_layers: float
+    state_matrices: float
+    state_matrix_width: float
+    state_operations: Quantity[Any]
+    state_scalars: float
+    state_value_dim: float
+    state_vectors: float
+    step_flop_energy: Quantity[Any]
+    step_samples: Quantity[Any]
+    step_time: Quantity[Any]
+    straggler_factor: float
+    switch_latency: Quantity[Any]
+    switch_reduces: float
+    sync_bandwidth: Quantity[Any]
+    sync_time: Quantity[Any]
+    synced_weights: Quantity[Any]
+    tied_embeddings: float
+    token_dispatcher: str
+    tokens_per_second_per_accelerator: Quantity[Any]
+    torus_axes: float
+    tp_overlap: float
+    tp_size: float
+    trainable_fraction: float
+    trainer_gradients: Quantity[Any]
+    trainer_memory: Quantity[Any]
+    trainer_optimizer_state: Quantity[Any]
+    trainer_unit: float
+    trainer_weights: Quantity[Any]
+    two_batch_hidden_share: float
+    two_batch_overlap: float
+    update_buffer: str
+    update_dp_size: float
+    update_idle_share: float
+    update_pass_time: Quantity[Any]
+    update_pool: float
+    update_sequences: float
+    update_step_time: Quantity[Any]
+    update_stretch: float
+    update_time: Quantity[Any]
+    update_work: Quantity[Any]
+    used_share: float
+    v_head_dim: float
+    value_projections: float
+    vocab_multiple: float
+    vocab_size: float
+    weight_dtype: str
+    weight_only_expert_efficiency: float
+    weight_read_efficiency: float
+    whole_drain_time: Quantity[Any]
+    whole_empty_step: Quantity[Any]
+    whole_position: Quantity[Any]
+    whole_request_cost: Quantity[Any]
+    whole_requests: Quantity[Any]
+    whole_squares: Quantity[Any]
+    whole_token_cost: Quantity[Any]
+    whole_tokens: Quantity[Any]
+    worker_overhead: Quantity[Any]
+    workspace: Quantity[Any]
+    workspace_memory: Quantity[Any]
+    zero_stage: float
+class PostTrainingModel(_PostTrainingModel):
+    def solve(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., fleet: str | _catalog.Fleet = ..., **inputs: Unpack[_PostTrainingInputs]) -> _PostTrainingResult: ...  # type: ignore[override]
+    def function(self, outputs: Any, *entries: Any, check: bool = ..., **inputs: Any) -> _PureFunction: ...  # type: ignore[override]
+    def sweep(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., fleet: str | _catalog.Fleet = ..., **axes: Any) -> xarray.Dataset: ...  # type: ignore[override]
+    def search(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., fleet: str | _catalog.Fleet = ..., **axes: Any) -> _Designs: ...  # type: ignore[override]
+    @classmethod
+    def solve_example(cls, **changed: Any) -> _PostTrainingResult: ...
+
+class _RunInputs(TypedDict, total=False):
+    training_time: float | str | Quantity[Any]
+    save_interval: float | str | Quantity[Any]
+    interval_rule: str
+    memory_save_interval: float | str | Quantity[Any]
+    spare_nodes: float | str | Quantity[Any]
+    spare_coverage: float | str | Quantity[Any]
+    scheduled_share: float | str | Quantity[Any]
+    restarts_fail: bool | str
+    corruption_rate: float | str | Quantity[Any]
+    corruption_lost_time: float | str | Quantity[Any]
+    save_bytes: float | str | Quantity[Any]
+    save_stall: float | str | Quantity[Any]
+    save_latency: float | str | Quantity[Any]
+    memory_save_stall: float | str | Quantity[Any]
+    load_time: float | str | Quantity[Any]
+    memory_load_time: float | str | Quantity[Any]
+    save_barrier: float | str | Quantity[Any]
+    save_writers: float | str | Quantity[Any]
+    writer_bandwidth: float | str | Quantity[Any]
+    storage_share: float | str | Quantity[Any]
+    other_save_pressure: float | str | Quantity[Any]
+    storage_multiplier: float | str | Quantity[Any]
+    host_buffers: float | str | Quantity[Any]
+    memory_copies: float | str | Quantity[Any]
+    host_memory_capacity: float | str | Quantity[Any]
+    lost_nodes: float | str | Quantity[Any]
+    elastic_replicas: float | str | Quantity[Any]
+    shrunk_replicas: float | str | Quantity[Any]
+    recovery_deviation: float | str | Quantity[Any]
+    batch_size: float | str | Quantity[Any]
+    seq_len: float | str | Quantity[Any]
+    precision: str
+    weight_dtype: str
+    compute_dtype: str
+    activation_dtype: str
+    saved_dtype: str
+    gradient_dtype: str
+    optimizer: str
+    master_weights: bool | str
+    finetuning: str
+    lora_rank: float | str | Quantity[Any]
+    lora_target_modules: str
+    adapter_dtype: str
+    activation_checkpointing: str
+    zero_stage: float | str | Quantity[Any]
+    tp_size: float | str | Quantity[Any]
+    pp_size: float | str | Quantity[Any]
+    cp_size: float | str | Quantity[Any]
+    ep_size: float | str | Quantity[Any]
+    etp_size: float | str | Quantity[Any]
+    dp_replicate_size: float | str | Quantity[Any]
+    gradient_accumulation_steps: float | str | Quantity[Any]
+    trainable_fraction: float | str | Quantity[Any]
+    communication_buffer_fraction: float | str | Quantity[Any]
+    sequence_parallel: bool | str
+    interleaved_stages: float | str | Quantity[Any]
+    pipeline_schedule: str
+    two_batch_overlap: bool | str
+    attention_kernel: str
+    elementwise_kernels: str
+    selective_policy: str
+    recompute_layernorm: bool | str
+    recompute_mla_up_proj: bool | str
+    recompute_activation_func: bool | str
+    dropout_mask_bytes: float | str | Quantity[Any]
+    routing_imbalance_factor: float | str | Quantity[Any]
+    capacity_factor: float | str | Quantity[Any]
+    pad_to_capacity: bool | str
+    routing_weights: str
+    expert_row_padding: float | str | Quantity[Any]
+    gathered_layers: float | str | Quantity[Any]
+    reserved_memory: float | str | Quantity[Any]
+    peak_rank: str
+    loss_kernel: str
+    loss_chunks: float | str | Quantity[Any]
+    vocab_multiple: float | str | Quantity[Any]
+    gradients_at_loss: bool | str
+    update_buffer: str
+    optimizer_in_backward: bool | str
+    optimizer_device: str
+    activation_offload: bool | str
+    residual_dtype: str
+    workspace: float | str | Quantity[Any]
+    token_dispatcher: str
+    loaded_mask: bool | str
+    deferred_head_gradients: float | str | Quantity[Any]
+    layers_first_stage: float | str | Quantity[Any]
+    layers_last_stage: float | str | Quantity[Any]
+    microbatch_group: float | str | Quantity[Any]
+    memory_spread: float | str | Quantity[Any]
+    memory_reading: str
+    context_memory: float | str | Quantity[Any]
+    pool_share: float | str | Quantity[Any]
+    pipeline_split: str
+    reduce_dtype: str
+    dispatch_dtype: str
+    combine_dtype: str
+    attention_mask: str
+    document_len: float | str | Quantity[Any]
+    flop_convention: str
+    node_limit: float | str | Quantity[Any]
+    congestion_factor: float | str | Quantity[Any]
+    straggler_factor: float | str | Quantity[Any]
+    training_tokens: float | str | Quantity[Any]
+    host_power_fraction: float | str | Quantity[Any]
+    pue: float | str | Quantity[Any]
+    lifetime: float | str | Quantity[Any]
+    used_share: float | str | Quantity[Any]
+    site_water: float | str | Quantity[Any]
+    parameters: float | str | Quantity[Any]
+    active_parameters: float | str | Quantity[Any]
+    layers: float | str | Quantity[Any]
+    hidden_dim: float | str | Quantity[Any]
+    heads: float | str | Quantity[Any]
+    kv_heads: float | str | Quantity[Any]
+    head_dim: float | str | Quantity[Any]
+    vocab_size: float | str | Quantity[Any]
+    embedding_dim: float | str | Quantity[Any]
+    ffn_dim: float | str | Quantity[Any]
+    gated: bool | str
+    experts: float | str | Quantity[Any]
+    active_experts_per_token: float | str | Quantity[Any]
+    moe_layers: float | str | Quantity[Any]
+    expert_ffn_dim: float | str | Quantity[Any]
+    expert_input_dim: float | str | Quantity[Any]
+    shared_ffn_dim: float | str | Quantity[Any]
+    router_bias: bool | str
+    tied_embeddings: bool | str
+    lookup_parameters: float | str | Quantity[Any]
+    learned_positions: float | str | Quantity[Any]
+    qkv_bias: bool | str
+    attention_output_bias: bool | str
+    mlp_bias: bool | str
+    norm_bias: bool | str
+    norm_scale: bool | str
+    qk_norm: bool | str
+    q_lora_rank: float | str | Quantity[Any]
+    kv_lora_rank: float | str | Quantity[Any]
+    qk_nope_head_dim: float | str | Quantity[Any]
+    qk_rope_head_dim: float | str | Quantity[Any]
+    v_head_dim: float | str | Quantity[Any]
+    attention_sinks: bool | str
+    gate_width: float | str | Quantity[Any]
+    block_norms: float | str | Quantity[Any]
+    sandwich_norm: bool | str
+    expert_bias: bool | str
+    mtp_layers: float | str | Quantity[Any]
+    sliding_layers: float | str | Quantity[Any]
+    sliding_heads: float | str | Quantity[Any]
+    sliding_kv_heads: float | str | Quantity[Any]
+    sliding_head_dim: float | str | Quantity[Any]
+    sliding_v_head_dim: float | str | Quantity[Any]
+    value_projections: bool | str
+    shared_cache_layers: float | str | Quantity[Any]
+    sliding_shared_layers: float | str | Quantity[Any]
+    mixerless_layers: float | str | Quantity[Any]
+    blockless_layers: float | str | Quantity[Any]
+    state_layers: float | str | Quantity[Any]
+    parallel_layers: float | str | Quantity[Any]
+    state_key_heads: float | str | Quantity[Any]
+    state_key_dim: float | str | Quantity[Any]
+    state_heads: float | str | Quantity[Any]
+    state_value_dim: float | str | Quantity[Any]
+    state_gates: float | str | Quantity[Any]
+    state_scalars: float | str | Quantity[Any]
+    conv_channels: float | str | Quantity[Any]
+    conv_kernel: float | str | Quantity[Any]
+    state_matrices: float | str | Quantity[Any]
+    state_vectors: float | str | Quantity[Any]
+    index_layers: float | str | Quantity[Any]
+    index_heads: float | str | Quantity[Any]
+    index_head_dim: float | str | Quantity[Any]
+    compressed_layers: float | str | Quantity[Any]
+    heavily_compressed_layers: float | str | Quantity[Any]
+    index_compression: float | str | Quantity[Any]
+    heavy_compression: float | str | Quantity[Any]
+    o_lora_rank: float | str | Quantity[Any]
+    o_groups: float | str | Quantity[Any]
+    further_matrices: float | str | Quantity[Any]
+    further_vectors: float | str | Quantity[Any]
+    reused_parameters: float | str | Quantity[Any]
+    cross_layers: float | str | Quantity[Any]
+    source_hidden_dim: float | str | Quantity[Any]
+    source_parameters: float | str | Quantity[Any]
+    sliding_window: float | str | Quantity[Any]
+    chunked_attention: bool | str
+    index_topk: float | str | Quantity[Any]
+    state_operations: float | str | Quantity[Any]
+    state_chunk: float | str | Quantity[Any]
+    delta_rule: bool | str
+    bidirectional: bool | str
+    state_matrix_width: float | str | Quantity[Any]
+    moe_layer_interval: float | str | Quantity[Any]
+    memory_capacity: float | str | Quantity[Any]
+    driver_memory: float | str | Quantity[Any]
+    memory_bandwidth: float | str | Quantity[Any]
+    peak_flops: float | str | Quantity[Any]
+    attention_peak_flops: float | str | Quantity[Any]
+    power_limit: float | str | Quantity[Any]
+    clock: float | str | Quantity[Any]
+    multiprocessors: float | str | Quantity[Any]
+    exponentials_per_clock: float | str | Quantity[Any]
+    compute_capability: float | str | Quantity[Any]
+    node_bandwidth: float | str | Quantity[Any]
+    switch_reduces: float | str | Quantity[Any]
+    direct_mesh: float | str | Quantity[Any]
+    torus_axes: float | str | Quantity[Any]
+    idle_power_fraction: float | str | Quantity[Any]
+    busy_power: float | str | Quantity[Any]
+    flop_power: float | str | Quantity[Any]
+    embodied_device: float | str | Quantity[Any]
+    embodied_host: float | str | Quantity[Any]
+    host_copy_bandwidth: float | str | Quantity[Any]
+    tdp: float | str | Quantity[Any]
+    fleet_size: float | str | Quantity[Any]
+    accelerators_per_node: float | str | Quantity[Any]
+    accelerators_per_segment: float | str | Quantity[Any]
+    fabric_bandwidth: float | str | Quantity[Any]
+    fabric_latency: float | str | Quantity[Any]
+    oversubscription: float | str | Quantity[Any]
+    accelerators_per_pod: float | str | Quantity[Any]
+    low_latency_bandwidth: float | str | Quantity[Any]
+    bulk_start: float | str | Quantity[Any]
+    node_failure_rate: float | str | Quantity[Any]
+    failure_clock: str
+    measured_nodes: float | str | Quantity[Any]
+    failures_observed: float | str | Quantity[Any]
+    failure_size_exponent: float | str | Quantity[Any]
+    planned_rate: float | str | Quantity[Any]
+    restart_share: float | str | Quantity[Any]
+    detection_time: float | str | Quantity[Any]
+    placement_time: float | str | Quantity[Any]
+    initialization_time: float | str | Quantity[Any]
+    warmup_time: float | str | Quantity[Any]
+    memory_survival: float | str | Quantity[Any]
+    repair_time: float | str | Quantity[Any]
+    elastic_stall: float | str | Quantity[Any]
+    away_time: float | str | Quantity[Any]
+    storage_bandwidth: float | str | Quantity[Any]
+    storage_read_bandwidth: float | str | Quantity[Any]
+    node_storage_bandwidth: float | str | Quantity[Any]
+    metadata_time: float | str | Quantity[Any]
+    rental_price: float | str | Quantity[Any]
+    efficiency: float | str | Quantity[Any]
+    step_flop_energy: float | str | Quantity[Any]
+    expert_product_ratio: float | str | Quantity[Any]
+    attention_efficiency: float | str | Quantity[Any]
+    attention_kernel_share: float | str | Quantity[Any]
+    flash_kernel: str
+    memory_efficiency: float | str | Quantity[Any]
+    elementwise_efficiency: float | str | Quantity[Any]
+    scan_efficiency: float | str | Quantity[Any]
+    scan_chunk_time: float | str | Quantity[Any]
+    link_efficiency: float | str | Quantity[Any]
+    fabric_efficiency: float | str | Quantity[Any]
+    exchange_link_efficiency: float | str | Quantity[Any]
+    collective_latency: float | str | Quantity[Any]
+    node_latency: float | str | Quantity[Any]
+    switch_latency: float | str | Quantity[Any]
+    exchange_latency: float | str | Quantity[Any]
+    dp_overlap: float | str | Quantity[Any]
+    tp_overlap: float | str | Quantity[Any]
+    cp_overlap: float | str | Quantity[Any]
+    ep_overlap: float | str | Quantity[Any]
+    two_batch_hidden_share: float | str | Quantity[Any]
+    hidden_traffic_cost: float | str | Quantity[Any]
+    slice_cost: float | str | Quantity[Any]
+    exchange_multiprocessor_share: float | str | Quantity[Any]
+    eight_bit_efficiency: float | str | Quantity[Any]
+    host_operation_time: float | str | Quantity[Any]
+    layer_operations: float | str | Quantity[Any]
+    moe_layer_operations: float | str | Quantity[Any]
+    all_to_all_operations: float | str | Quantity[Any]
+    dispatcher: str
+    expert_operations: float | str | Quantity[Any]
+    grouped_experts: bool | str
+    captured_share: float | str | Quantity[Any]
+    cap_exponent: float | str | Quantity[Any]
+    format_energy: float | str | Quantity[Any]
+    step_spread: float | str | Quantity[Any]
+    grid_carbon: float | str | Quantity[Any]
+    grid_water: float | str | Quantity[Any]
+    failures: str | _catalog.Failures
+    stack: str | _catalog.Stack
+    grid: str | _catalog.Grid
+    recipe: str | _catalog.Recipe
+class _RunResult(Result):
+    absent_share: float
+    accelerators: float
+    accelerators_per_node: float
+    accelerators_per_pod: float
+    accelerators_per_segment: float
+    activation_checkpointing: str
+    activation_dtype: str
+    activation_offload: float
+    activations: Quantity[Any]
+    active_experts_per_token: float
+    active_parameters: float
+    adapted_attention_edges: float
+    adapted_attention_products: float
+    adapted_edges: float
+    adapted_expert_products_per_rank: float
+    adapted_products_per_rank: float
+    adapter_dtype: str
+    adapter_flops: Quantity[Any]
+    adapter_parameters_per_rank: float
+    adapter_traffic: Quantity[Any]
+    adapter_weights: Quantity[Any]
+    all_to_all_operations: float
+    alternate_matmul_activation: Quantity[Any]
+    attended_len: Quantity[Any]
+    attention_activation: Quantity[Any]
+    attention_core_activation: Quantity[Any]
+    attention_edges_per_rank: float
+    attention_efficiency: float
+    attention_flops: Quantity[Any]
+    attention_kernel: str
+    attention_kernel_share: float
+    attention_layers: float
+    attention_mask: str
+    attention_output_bias: float
+    attention_output_bytes: Quantity[Any]
+    attention_parameters: float
+    attention_parameters_per_rank: float
+    attention_peak_flops: Quantity[Any]
+    attention_sinks: float
+    attention_vectors_per_rank: float
+    availability_interval: Quantity[Any]
+    average_power: Quantity[Any]
+    away_time: Quantity[Any]
+    backward_buffer: Quantity[Any]
+    backward_core_share: float
+    backward_core_time: Quantity[Any]
+    backward_exponentials: float
+    backward_exposed_exchange: Quantity[Any]
+    backward_free_time: Quantity[Any]
+    backward_share: float
+    batch_size: float
+    besides_launch_time: Quantity[Any]
+    best_memory_interval: Quantity[Any]
+    best_save_interval: Quantity[Any]
+    bidirectional: float
+    binding_rank: str
+    block_norms: float
+    blockless_layers: float
+    bubble_fraction: float
+    bubble_time: Quantity[Any]
+    bulk_start: Quantity[Any]
+    busy_power: float
+    busy_share: float
+    cap_exponent: float
+    capacity_factor: float
+    captured_share: float
+    carbon: Quantity[Any]
+    cast_traffic: Quantity[Any]
+    cast_weights: Quantity[Any]
+    chunked_attention: float
+    clock: Quantity[Any]
+    clock_stretch: float
+    collective_latency: Quantity[Any]
+    collective_link_bandwidth: Quantity[Any]
+    combine_dtype: str
+    combine_element_bytes: Quantity[Any]
+    combine_fabric_bytes: Quantity[Any]
+    combine_link_bytes: Quantity[Any]
+    combine_time: Quantity[Any]
+    communication_buffer_fraction: float
+    communication_buffers: Quantity[Any]
+    compressed_attention_activation: Quantity[Any]
+    compressed_attention_parameters: float
+    compressed_attention_parameters_per_rank: float
+    compressed_layers: float
+    compute_capability: float
+    compute_dtype: str
+    compute_time: Quantity[Any]
+    computing_share: float
+    congestion_factor: float
+    context_memory: Quantity[Any]
+    conv_channels: float
+    conv_kernel: float
+    copy_deviation: Quantity[Any]
+    copy_load: float
+    copy_survival: float
+    copy_wall_time: Quantity[Any]
+    core_width_per_rank: float
+    corruption_lost_time: Quantity[Any]
+    corruption_rate: Quantity[Any]
+    corruption_share: float
+    cp_bandwidth: Quantity[Any]
+    cp_chunk_latency: Quantity[Any]
+    cp_exposed_time: Quantity[Any]
+    cp_gather_time: Quantity[Any]
+    cp_latency: Quantity[Any]
+    cp_link_bandwidth: Quantity[Any]
+    cp_message_bytes: Quantity[Any]
+    cp_overlap: float
+    cp_ranks_per_node: float
+    cp_size: float
+    cp_stride: float
+    cp_time: Quantity[Any]
+    cp_traffic_time: Quantity[Any]
+    cross_layers: float
+    daly_interval: Quantity[Any]
+    deferred_head_gradients: float
+    delta_rule: float
+    dense_layer_activation: Quantity[Any]
+    dense_parameters_per_rank: float
+    detection_time: Quantity[Any]
+    device_power: Quantity[Any]
+    direct_mesh: float
+    dispatch_dtype: str
+    dispatch_element_bytes: Quantity[Any]
+    dispatch_fabric_bytes: Quantity[Any]
+    dispatch_link_bytes: Quantity[Any]
+    dispatch_time: Quantity[Any]
+    dispatcher: str
+    document_len: Quantity[Any]
+    dp_all_reduce_time: Quantity[Any]
+    dp_bandwidth: Quantity[Any]
+    dp_chunk_latency: Quantity[Any]
+    dp_gather_time: Quantity[Any]
+    dp_latency: Quantity[Any]
+    dp_link_bandwidth: Quantity[Any]
+    dp_message_bytes: Quantity[Any]
+    dp_overlap: float
+    dp_ranks_per_node: float
+    dp_reduction_time: Quantity[Any]
+    dp_replicate_size: float
+    dp_ring_time: Quantity[Any]
+    dp_size: float
+    dp_stride: float
+    dp_summed_bytes: Quantity[Any]
+    dp_switch_time: Quantity[Any]
+    dp_time: Quantity[Any]
+    dp_traffic_bytes: Quantity[Any]
+    dp_traffic_time: Quantity[Any]
+    dp_tree_time: Quantity[Any]
+    dp_tree_wire_time: Quantity[Any]
+    driver_memory: Quantity[Any]
+    dropout_activation: Quantity[Any]
+    dropout_mask_bytes: Quantity[Any]
+    duration: Quantity[Any]
+    edge_parameters_per_rank: float
+    edp_all_reduce_time: Quantity[Any]
+    edp_bandwidth: Quantity[Any]
+    edp_chunk_latency: Quantity[Any]
+    edp_gather_time: Quantity[Any]
+    edp_latency: Quantity[Any]
+    edp_link_bandwidth: Quantity[Any]
+    edp_message_bytes: Quantity[Any]
+    edp_ranks: float
+    edp_ranks_per_node: float
+    edp_reduction_time: Quantity[Any]
+    edp_ring_time: Quantity[Any]
+    edp_stride: float
+    edp_summed_bytes: Quantity[Any]
+    edp_switch_time: Quantity[Any]
+    edp_tree_time: Quantity[Any]
+    edp_tree_wire_time: Quantity[Any]
+    efficiency: float
+    eight_bit_efficiency: float
+    elastic_capacity: float
+    elastic_replicas: float
+    elastic_stall: Quantity[Any]
+    elementwise_efficiency: float
+    elementwise_kernels: str
+    elementwise_time: Quantity[Any]
+    elementwise_traffic: Quantity[Any]
+    embedding_bytes: Quantity[Any]
+    embedding_dim: float
+    embedding_parameters: float
+    embodied_carbon: Quantity[Any]
+    embodied_device: Quantity[Any]
+    embodied_host: Quantity[Any]
+    end_activations: Quantity[Any]
+    end_edge_parameters: float
+    end_expert_parameters: float
+    end_layers: float
+    end_memory: Quantity[Any]
+    end_parameters: float
+    energy: Quantity[Any]
+    energy_per_step: Quantity[Any]
+    energy_per_token: Quantity[Any]
+    ep_exposed_time: Quantity[Any]
+    ep_overlap: float
+    ep_ranks_per_node: float
+    ep_size: float
+    ep_stride: float
+    ep_time: Quantity[Any]
+    etp_bandwidth: Quantity[Any]
+    etp_chunk_latency: Quantity[Any]
+    etp_gather_time: Quantity[Any]
+    etp_latency: Quantity[Any]
+    etp_link_bandwidth: Quantity[Any]
+    etp_message_bytes: Quantity[Any]
+    etp_ranks: float
+    etp_ranks_per_node: float
+    etp_size: float
+    etp_stride: float
+    ettr: float
+    exchange_fill_time: Quantity[Any]
+    exchange_latency: Quantity[Any]
+    exchange_link_efficiency: float
+    exchange_multiprocessor_share: float
+    exchange_node_bandwidth: Quantity[Any]
+    exchanges_per_layer: float
+    expected_failures: float
+    expert_adapter_parameters_per_rank: float
+    expert_bias: float
+    expert_edges_per_rank: float
+    expert_ffn_dim: float
+    expert_input_dim: float
+    expert_launch_time: Quantity[Any]
+    expert_operations: float
+    expert_parameters: float
+    expert_parameters_per_rank: float
+    expert_product_factor: float
+    expert_product_ratio: float
+    expert_row_padding: Quantity[Any]
+    expert_rows_per_token: float
+    expert_sequence_shards: float
+    expert_time: Quantity[Any]
+    expert_vectors_per_rank: float
+    experts: float
+    exponential_rate: Quantity[Any]
+    exponentials_per_clock: float
+    exposed_backward_traffic: Quantity[Any]
+    exposed_edge_traffic: Quantity[Any]
+    exposed_gather_time: Quantity[Any]
+    exposed_reduction_time: Quantity[Any]
+    fabric_bandwidth: Quantity[Any]
+    fabric_efficiency: float
+    fabric_latency: Quantity[Any]
+    failure_clock: str
+    failure_cost: Quantity[Any]
+    failure_cost_deviation: Quantity[Any]
+    failure_deviation: Quantity[Any]
+    failure_elasticity: float
+    failure_size_exponent: float
+    failures_observed: float
+    feasible: bool
+    fewest_last_layers: float
+    ffn_activation: Quantity[Any]
+    ffn_dim: float
+    ffn_edges_per_rank: float
+    ffn_parameters: float
+    ffn_parameters_per_rank: float
+    ffn_tensors: float
+    fill_share: float
+    finetuning: str
+    first_order_ettr: float
+    first_rank_memory: Quantity[Any]
+    fit: str
+    fit_probability: float
+    flash_kernel: str
+    fleet_size: float
+    flop_convention: str
+    flop_power: float
+    flop_share: float
+    format_energy: float
+    forward_core_share: float
+    forward_core_time: Quantity[Any]
+    forward_exponentials: float
+    forward_exposed_exchange: Quantity[Any]
+    forward_free_time: Quantity[Any]
+    forward_share: float
+    free_link_time: Quantity[Any]
+    full_stage_layers: float
+    full_weight_bytes: Quantity[Any]
+    further_expert_state_numbers: float
+    further_inputs: Quantity[Any]
+    further_matrices: float
+    further_state_numbers: float
+    further_vectors: float
+    gate_width: float
+    gated: float
+    gathered_layers: float
+    gathered_weight_bytes: Quantity[Any]
+    gathered_weights: Quantity[Any]
+    gradient_accumulation_steps: float
+    gradient_all_reduce_time: Quantity[Any]
+    gradient_bytes: Quantity[Any]
+    gradient_dtype: str
+    gradient_reduction_time: Quantity[Any]
+    gradients: Quantity[Any]
+    gradients_at_loss: float
+    gradients_at_loss_bytes: Quantity[Any]
+    grid_carbon: Quantity[Any]
+    grid_water: Quantity[Any]
+    grid_water_use: Quantity[Any]
+    grouped_attention_activation: Quantity[Any]
+    grouped_experts: float
+    hardware_flops: Quantity[Any]
+    head_dim: float
+    head_dim_in_window: float
+    head_layers: float
+    head_memory: Quantity[Any]
+    head_parameters: float
+    heads: float
+    heads_in_window: float
+    heads_per_rank: float
+    heavily_compressed_layers: float
+    heavy_compression: float
+    hfu: float
+    hidden_bytes: Quantity[Any]
+    hidden_dim: float
+    hidden_dim_in_embedding: float
+    hidden_dim_in_experts: float
+    hidden_traffic_cost: float
+    holds_first_stage: float
+    holds_last_stage: float
+    host_buffers: float
+    host_copy_bandwidth: Quantity[Any]
+    host_memory_capacity: Quantity[Any]
+    host_memory_per_node: Quantity[Any]
+    host_operation_time: Quantity[Any]
+    host_power_fraction: float
+    host_wait_time: Quantity[Any]
+    hot_product_flops: Quantity[Any]
+    hot_rank_factor: float
+    idle_power_fraction: float
+    in_flight_micro_batches: float
+    index_compression: float
+    index_head_dim: float
+    index_heads: float
+    index_layers: float
+    index_topk: Quantity[Any]
+    indexer_flops: Quantity[Any]
+    indexer_parameters: float
+    initialization_time: Quantity[Any]
+    inner_bytes: Quantity[Any]
+    inner_vectors: float
+    inner_width: float
+    interleaved_stages: float
+    interval_deviation: Quantity[Any]
+    interval_rule: str
+    job_failure_rate: Quantity[Any]
+    kept_beside_ffn: Quantity[Any]
+    kept_share: float
+    kv_heads: float
+    kv_heads_in_window: float
+    kv_heads_per_rank: float
+    kv_lora_rank: float
+    kv_width_per_rank: float
+    largest_dense_parameters: float
+    largest_edge_parameters: float
+    largest_expert_parameters: float
+    largest_layer_activation: Quantity[Any]
+    largest_layer_adapter_parameters: float
+    largest_layer_parameters: float
+    largest_layer_trained_parameters: float
+    largest_optimizer_state: Quantity[Any]
+    largest_trained_dense_parameters: float
+    largest_trained_expert_parameters: float
+    last_rank_memory: Quantity[Any]
+    last_stage_is_slowest: float
+    last_stage_layers: float
+    latent_activation: Quantity[Any]
+    layer_experts_per_rank: float
+    layer_hiding_time: Quantity[Any]
+    layer_input: Quantity[Any]
+    layer_launch_time: Quantity[Any]
+    layer_memory: Quantity[Any]
+    layer_operations: float
+    layer_time: Quantity[Any]
+    layers: float
+    layers_first_stage: float
+    layers_last_stage: float
+    layers_of_rank: float
+    layers_per_stage: float
+    learned_positions: float
+    least_dropped_share: float
+    lifetime: Quantity[Any]
+    link_efficiency: float
+    load_time: Quantity[Any]
+    loaded_mask: float
+    local_micro_batch: float
+    logit_bytes: Quantity[Any]
+    logit_flops: Quantity[Any]
+    longest_part_time: Quantity[Any]
+    lookup_parameters: float
+    lora_rank: float
+    lora_target_modules: str
+    loss_buffer: Quantity[Any]
+    loss_chunks: float
+    loss_kernel: str
+    loss_memory: Quantity[Any]
+    loss_time: Quantity[Any]
+    lost_nodes: float
+    low_latency_bandwidth: Quantity[Any]
+    master_bytes: Quantity[Any]
+    master_weights: float
+    matrix_edges_per_rank: float
+    mean_adapted_products: float
+    mean_compute_time: Quantity[Any]
+    mean_layer_parameters: float
+    mean_rank_factor: float
+    mean_time_between_interruptions: Quantity[Any]
+    measured_nodes: float
+    memory_after_step: Quantity[Any]
+    memory_bandwidth: Quantity[Any]
+    memory_capacity: Quantity[Any]
+    memory_copies: float
+    memory_efficiency: float
+    memory_load_time: Quantity[Any]
+    memory_margin: Quantity[Any]
+    memory_reading: str
+    memory_recovery_time: Quantity[Any]
+    memory_save_interval: Quantity[Any]
+    memory_save_period: Quantity[Any]
+    memory_save_stall: Quantity[Any]
+    memory_segment_load: float
+    memory_segment_loss: float
+    memory_spread: float
+    memory_survival: float
+    memory_utilization: float
+    metadata_time: Quantity[Any]
+    mfu: float
+    micro_batch_compute_time: Quantity[Any]
+    micro_batch_launch_time: Quantity[Any]
+    micro_batch_time: Quantity[Any]
+    micro_batch_tokens: Quantity[Any]
+    micro_batch_wait_time: Quantity[Any]
+    micro_batches: float
+    microbatch_group: float
+    mixer_parameters: float
+    mixer_parameters_per_rank: float
+    mixer_product_widths: float
+    mixerless_layers: float
+    mlp_bias: float
+    model_flops: Quantity[Any]
+    moe_activation: Quantity[Any]
+    moe_layer_activation: Quantity[Any]
+    moe_layer_interval: float
+    moe_layer_operations: float
+    moe_layers: float
+    moe_layers_per_stage: float
+    moment_bytes: Quantity[Any]
+    mtp_layers: float
+    mtp_layers_of_rank: float
+    mttf: Quantity[Any]
+    multiprocessors: float
+    near_core_activation: Quantity[Any]
+    node_bandwidth: Quantity[Any]
+    node_failure_rate: Quantity[Any]
+    node_latency: Quantity[Any]
+    node_limit: float
+    node_power: Quantity[Any]
+    node_storage_bandwidth: Quantity[Any]
+    nodes: float
+    nodes_away: float
+    nodes_per_token: float
+    norm_activation: Quantity[Any]
+    norm_bias: float
+    norm_copy_bytes: Quantity[Any]
+    norm_parameters: float
+    norm_scale: float
+    norms_per_layer: float
+    o_groups: float
+    o_lora_rank: float
+    operational_carbon: Quantity[Any]
+    optimizer: str
+    optimizer_bytes: Quantity[Any]
+    optimizer_device: str
+    optimizer_in_backward: float
+    optimizer_state: Quantity[Any]
+    optimizer_time: Quantity[Any]
+    other_save_pressure: float
+    other_stage_layers: float
+    oversubscription: float
+    pad_to_capacity: float
+    pair_survival: float
+    parallel_layers: float
+    parameters: float
+    parameters_per_rank: float
+    peak_activations: Quantity[Any]
+    peak_flops: Quantity[Any]
+    peak_moment: str
+    peak_rank: str
+    picked_entry_width: float
+    pipeline_schedule: str
+    pipeline_split: str
+    placement_time: Quantity[Any]
+    plain_layers_of_rank: float
+    planned_rate: Quantity[Any]
+    planned_share: float
+    planned_stop_time: Quantity[Any]
+    pool_share: float
+    port_bandwidth: Quantity[Any]
+    power_bottleneck: str
+    power_limit: Quantity[Any]
+    pp_size: float
+    pp_time: Quantity[Any]
+    precision: str
+    product_bytes: Quantity[Any]
+    product_efficiency: float
+    product_flops: Quantity[Any]
+    product_input_bytes: Quantity[Any]
+    product_rate: Quantity[Any]
+    product_time: Quantity[Any]
+    product_widths: float
+    published_failure_rate: Quantity[Any]
+    pue: float
+    q_lora_rank: float
+    qk_nope_head_dim: float
+    qk_norm: float
+    qk_rope_head_dim: float
+    qkv_bias: float
+    query_value_width_per_rank: float
+    query_width_per_rank: float
+    rank_memory: Quantity[Any]
+    rank_save_bytes: Quantity[Any]
+    ranks_per_token: float
+    reachable_nodes: float
+    reached_fabric_bandwidth: Quantity[Any]
+    reached_node_bandwidth: Quantity[Any]
+    read_entry_width: float
+    recompute_activation_func: float
+    recompute_layernorm: float
+    recompute_mla_up_proj: float
+    recomputed_activation: Quantity[Any]
+    recomputed_attention: float
+    recomputed_elementwise: float
+    recomputed_flops: Quantity[Any]
+    recomputed_products: float
+    recomputed_traffic: Quantity[Any]
+    recovery_deviation: Quantity[Any]
+    recovery_share: float
+    recovery_time: Quantity[Any]
+    reduce_dtype: str
+    reduced_bytes: Quantity[Any]
+    rental_price: Quantity[Any]
+    rep_all_reduce_time: Quantity[Any]
+    rep_bandwidth: Quantity[Any]
+    rep_chunk_latency: Quantity[Any]
+    rep_latency: Quantity[Any]
+    rep_link_bandwidth: Quantity[Any]
+    rep_ranks_per_node: float
+    rep_ring_time: Quantity[Any]
+    rep_stride: float
+    rep_summed_bytes: Quantity[Any]
+    rep_switch_time: Quantity[Any]
+    rep_tree_time: Quantity[Any]
+    rep_tree_wire_time: Quantity[Any]
+    repair_time: Quantity[Any]
+    repeated_matrix_elements: float
+    reported_memory: Quantity[Any]
+    reserved_memory: Quantity[Any]
+    resident_memory: Quantity[Any]
+    residual_bytes: Quantity[Any]
+    residual_dtype: str
+    rest_time: Quantity[Any]
+    restart_share: float
+    restarts_fail: float
+    reused_parameters: float
+    rework_share: float
+    routed_buffer: Quantity[Any]
+    routed_flops: Quantity[Any]
+    router_bias: float
+    router_parameters: float
+    routing_imbalance_factor: float
+    routing_weight_bytes: Quantity[Any]
+    routing_weights: str
+    rows_per_expert: Quantity[Any]
+    run_cost: Quantity[Any]
+    run_cost_deviation: Quantity[Any]
+    run_cost_p90: Quantity[Any]
+    run_goodput: float
+    run_time: Quantity[Any]
+    run_time_deviation: Quantity[Any]
+    run_time_p90: Quantity[Any]
+    run_tokens: Quantity[Any]
+    running_share: float
+    sandwich_norm: float
+    save_barrier: Quantity[Any]
+    save_bytes: Quantity[Any]
+    save_bytes_per_parameter: Quantity[Any]
+    save_interval: Quantity[Any]
+    save_latency: Quantity[Any]
+    save_period: Quantity[Any]
+    save_price: Quantity[Any]
+    save_stall: Quantity[Any]
+    save_write_time: Quantity[Any]
+    save_writers: float
+    saved_bytes: Quantity[Any]
+    saved_dtype: str
+    saves_per_failure: float
+    scaling_efficiency: float
+    scan_chunk_time: Quantity[Any]
+    scan_efficiency: float
+    scan_flops: Quantity[Any]
+    scan_time_per_token: Quantity[Any]
+    scan_traffic: Quantity[Any]
+    scheduled_share: float
+    score_activation: Quantity[Any]
+    score_flops: Quantity[Any]
+    score_time: Quantity[Any]
+    scored_pair_flops: Quantity[Any]
+    scores_per_token: Quantity[Any]
+    scores_share: float
+    second_output_bytes: Quantity[Any]
+    second_rank_memory: Quantity[Any]
+    segment_load: float
+    selective_policy: str
+    send_time: Quantity[Any]
+    seq_len: Quantity[Any]
+    sequence_parallel: float
+    sequence_shards: float
+    shared_cache_layers: float
+    shared_edges_per_rank: float
+    shared_expert_parameters: float
+    shared_ffn_dim: float
+    shared_interval: Quantity[Any]
+    shared_parameters_per_rank: float
+    short_sequence_factor: float
+    shrunk_replicas: float
+    shrunk_throughput: float
+    single_expert_edges_per_rank: float
+    site_water: Quantity[Any]
+    site_water_use: Quantity[Any]
+    slice_cost: float
+    sliding_attention_flops: Quantity[Any]
+    sliding_head_dim: float
+    sliding_heads: float
+    sliding_kv_heads: float
+    sliding_layers: float
+    sliding_shared_layers: float
+    sliding_v_head_dim: float
+    sliding_window: Quantity[Any]
+    slowest_factor: float
+    slowest_stage_layers: float
+    slowest_stage_moe_layers: float
+    slowest_stage_summing_layers: float
+    source_hidden_dim: float
+    source_parameters: float
+    source_projections: float
+    spare_coverage: float
+    spare_nodes: float
+    spare_nodes_needed: float
+    spare_wait_share: float
+    stage_activations: Quantity[Any]
+    stage_time: Quantity[Any]
+    stage_wait_time: Quantity[Any]
+    stages_per_rank: float
+    stall_factor: float
+    stall_share: float
+    state_chunk: Quantity[Any]
+    state_gates: float
+    state_heads: float
+    state_key_dim: float
+    state_key_heads: float
+    state_layers: float
+    state_matrices: float
+    state_matrix_width: float
+    state_operations: Quantity[Any]
+    state_parameters: float
+    state_parameters_per_rank: float
+    state_scalars: float
+    state_value_dim: float
+    state_vectors: float
+    step_bottleneck: str
+    step_elementwise_time: Quantity[Any]
+    step_flop_energy: Quantity[Any]
+    step_loss_time: Quantity[Any]
+    step_product_time: Quantity[Any]
+    step_score_time: Quantity[Any]
+    step_spread: float
+    step_time: Quantity[Any]
+    storage_bandwidth: Quantity[Any]
+    storage_mttf: Quantity[Any]
+    storage_multiplier: Quantity[Any]
+    storage_read_bandwidth: Quantity[Any]
+    storage_recovery_time: Quantity[Any]
+    storage_share: float
+    storage_use: float
+    storage_wall_load: float
+    straggler_factor: float
+    straggler_time: Quantity[Any]
+    switch_latency: Quantity[Any]
+    switch_reduces: float
+    tdp: Quantity[Any]
+    tied_embeddings: float
+    time_down: Quantity[Any]
+    time_in_absence: Quantity[Any]
+    time_in_recovery: Quantity[Any]
+    time_in_rework: Quantity[Any]
+    time_in_stalls: Quantity[Any]
+    time_in_work: Quantity[Any]
+    token_dispatcher: str
+    tokens_per_rank: Quantity[Any]
+    tokens_per_second: Quantity[Any]
+    tokens_per_second_per_accelerator: Quantity[Any]
+    torus_axes: float
+    total_memory: Quantity[Any]
+    tp_all_reduce_time: Quantity[Any]
+    tp_bandwidth: Quantity[Any]
+    tp_chunk_latency: Quantity[Any]
+    tp_exchange_time: Quantity[Any]
+    tp_exposed_time: Quantity[Any]
+    tp_gather_time: Quantity[Any]
+    tp_latency: Quantity[Any]
+    tp_link_bandwidth: Quantity[Any]
+    tp_message_bytes: Quantity[Any]
+    tp_overlap: float
+    tp_ranks_per_node: float
+    tp_ring_time: Quantity[Any]
+    tp_size: float
+    tp_stride: float
+    tp_summed_bytes: Quantity[Any]
+    tp_switch_time: Quantity[Any]
+    tp_time: Quantity[Any]
+    tp_tree_time: Quantity[Any]
+    tp_tree_wire_time: Quantity[Any]
+    trainable_fraction: float
+    trained_bytes: Quantity[Any]
+    trained_dense_parameters_per_rank: float
+    trained_expert_parameters_per_rank: float
+    trained_parameters_per_rank: float
+    training_steps: float
+    training_time: Quantity[Any]
+    training_tokens: Quantity[Any]
+    two_batch_hidden_share: float
+    two_batch_overlap: float
+    unbound_core_activation: Quantity[Any]
+    unbounded_attention_layers: float
+    up_projection_activation: Quantity[Any]
+    up_projection_elements: float
+    up_share: float
+    update_buffer: str
+    update_memory: Quantity[Any]
+    updated_parameters_per_rank: float
+    usable_memory: Quantity[Any]
+    used_share: float
+    v_head_dim: float
+    value_dim: float
+    value_dim_in_window: float
+    value_projections: float
+    vector_parameters_per_rank: float
+    vocab_multiple: float
+    vocab_size: float
+    vocabulary_rows: float
+    warmup_time: Quantity[Any]
+    water: Quantity[Any]
+    weight_bytes: Quantity[Any]
+    weight_dtype: str
+    weight_gather_time: Quantity[Any]
+    weight_gradient_share: float
+    weights: Quantity[Any]
+    wide_rate: Quantity[Any]
+    widening_traffic: Quantity[Any]
+    width_vectors: float
+    window_reach: Quantity[Any]
+    workspace: Quantity[Any]
+    writer_bandwidth: Quantity[Any]
+    young_interval: Quantity[Any]
+    zero_ranks: float
+    zero_stage: float
+class RunModel(_RunModel):
+    def solve(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., fleet: str | _catalog.Fleet = ..., storage: str | _catalog.Storage = ..., rent: str | _catalog.Rent = ..., **inputs: Unpack[_RunInputs]) -> _RunResult: ...  # type: ignore[override]
+    def function(self, outputs: Any, *entries: Any, check: bool = ..., **inputs: Any) -> _PureFunction: ...  # type: ignore[override]
+    def sweep(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., fleet: str | _catalog.Fleet = ..., storage: str | _catalog.Storage = ..., rent: str | _catalog.Rent = ..., **axes: Any) -> xarray.Dataset: ...  # type: ignore[override]
+    def search(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., fleet: str | _catalog.Fleet = ..., storage: str | _catalog.Storage = ..., rent: str | _catalog.Rent = ..., **axes: Any) -> _Designs: ...  # type: ignore[override]
+    @classmethod
+    def solve_example(cls, **changed: Any) -> _RunResult: ...
 
 class _ExpertParallelInputs(TypedDict, total=False):
     batch_size: float | str | Quantity[Any]
@@ -3603,10 +5557,11 @@ class _ExpertParallelInputs(TypedDict, total=False):
     congestion_factor: float | str | Quantity[Any]
     straggler_factor: float | str | Quantity[Any]
     training_tokens: float | str | Quantity[Any]
-    idle_power_fraction: float | str | Quantity[Any]
     host_power_fraction: float | str | Quantity[Any]
     pue: float | str | Quantity[Any]
-    grid_carbon: float | str | Quantity[Any]
+    lifetime: float | str | Quantity[Any]
+    used_share: float | str | Quantity[Any]
+    site_water: float | str | Quantity[Any]
     fsdp_prefetch: str
     parameters: float | str | Quantity[Any]
     active_parameters: float | str | Quantity[Any]
@@ -3698,12 +5653,19 @@ class _ExpertParallelInputs(TypedDict, total=False):
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
     power_limit: float | str | Quantity[Any]
-    exponential_rate: float | str | Quantity[Any]
+    clock: float | str | Quantity[Any]
+    multiprocessors: float | str | Quantity[Any]
+    exponentials_per_clock: float | str | Quantity[Any]
     compute_capability: float | str | Quantity[Any]
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
     torus_axes: float | str | Quantity[Any]
+    idle_power_fraction: float | str | Quantity[Any]
+    busy_power: float | str | Quantity[Any]
+    flop_power: float | str | Quantity[Any]
+    embodied_device: float | str | Quantity[Any]
+    embodied_host: float | str | Quantity[Any]
     tdp: float | str | Quantity[Any]
     fleet_size: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
@@ -3748,9 +5710,14 @@ class _ExpertParallelInputs(TypedDict, total=False):
     expert_operations: float | str | Quantity[Any]
     grouped_experts: bool | str
     captured_share: float | str | Quantity[Any]
+    cap_exponent: float | str | Quantity[Any]
+    format_energy: float | str | Quantity[Any]
     count_sync_time: float | str | Quantity[Any]
     remap_bandwidth: float | str | Quantity[Any]
+    grid_carbon: float | str | Quantity[Any]
+    grid_water: float | str | Quantity[Any]
     stack: str | _catalog.Stack
+    grid: str | _catalog.Grid
     recipe: str | _catalog.Recipe
 class _ExpertParallelResult(Result):
     accelerators: float
@@ -3823,13 +5790,17 @@ class _ExpertParallelResult(Result):
     bubble_fraction: float
     bubble_time: Quantity[Any]
     bulk_start: Quantity[Any]
+    busy_power: float
     busy_share: float
+    cap_exponent: float
     capacity_factor: float
     captured_share: float
     carbon: Quantity[Any]
     cast_traffic: Quantity[Any]
     cast_weights: Quantity[Any]
     chunked_attention: float
+    clock: Quantity[Any]
+    clock_stretch: float
     collective_latency: Quantity[Any]
     collective_link_bandwidth: Quantity[Any]
     combine_dtype: str
@@ -3873,6 +5844,7 @@ class _ExpertParallelResult(Result):
     delta_rule: float
     dense_layer_activation: Quantity[Any]
     dense_parameters_per_rank: float
+    device_power: Quantity[Any]
     direct_mesh: float
     dispatch_dtype: str
     dispatch_element_bytes: Quantity[Any]
@@ -3934,6 +5906,9 @@ class _ExpertParallelResult(Result):
     embedding_bytes: Quantity[Any]
     embedding_dim: float
     embedding_parameters: float
+    embodied_carbon: Quantity[Any]
+    embodied_device: Quantity[Any]
+    embodied_host: Quantity[Any]
     end_activations: Quantity[Any]
     end_edge_parameters: float
     end_expert_parameters: float
@@ -3941,6 +5916,7 @@ class _ExpertParallelResult(Result):
     end_memory: Quantity[Any]
     end_parameters: float
     energy: Quantity[Any]
+    energy_per_step: Quantity[Any]
     energy_per_token: Quantity[Any]
     ep_exposed_time: Quantity[Any]
     ep_overlap: float
@@ -3985,6 +5961,7 @@ class _ExpertParallelResult(Result):
     expert_vectors_per_rank: float
     experts: float
     exponential_rate: Quantity[Any]
+    exponentials_per_clock: float
     exposed_backward_traffic: Quantity[Any]
     exposed_edge_traffic: Quantity[Any]
     exposed_gather_time: Quantity[Any]
@@ -4010,6 +5987,9 @@ class _ExpertParallelResult(Result):
     flash_kernel: str
     fleet_size: float
     flop_convention: str
+    flop_power: float
+    flop_share: float
+    format_energy: float
     forward_core_share: float
     forward_core_time: Quantity[Any]
     forward_exponentials: float
@@ -4046,6 +6026,8 @@ class _ExpertParallelResult(Result):
     gradients_at_loss: float
     gradients_at_loss_bytes: Quantity[Any]
     grid_carbon: Quantity[Any]
+    grid_water: Quantity[Any]
+    grid_water_use: Quantity[Any]
     grouped_attention_activation: Quantity[Any]
     grouped_experts: float
     growing_traffic_time: Quantity[Any]
@@ -4122,6 +6104,7 @@ class _ExpertParallelResult(Result):
     layers_per_stage: float
     learned_positions: float
     least_dropped_share: float
+    lifetime: Quantity[Any]
     link_efficiency: float
     live_memory: Quantity[Any]
     loaded_mask: float
@@ -4177,10 +6160,12 @@ class _ExpertParallelResult(Result):
     moment_bytes: Quantity[Any]
     mtp_layers: float
     mtp_layers_of_rank: float
+    multiprocessors: float
     near_core_activation: Quantity[Any]
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
+    node_power: Quantity[Any]
     nodes_per_token: float
     norm_activation: Quantity[Any]
     norm_bias: float
@@ -4190,6 +6175,7 @@ class _ExpertParallelResult(Result):
     norms_per_layer: float
     o_groups: float
     o_lora_rank: float
+    operational_carbon: Quantity[Any]
     optimizer: str
     optimizer_bytes: Quantity[Any]
     optimizer_device: str
@@ -4213,6 +6199,7 @@ class _ExpertParallelResult(Result):
     plain_layers_of_rank: float
     pool_share: float
     port_bandwidth: Quantity[Any]
+    power_bottleneck: str
     power_limit: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -4317,6 +6304,8 @@ class _ExpertParallelResult(Result):
     sharing_time: Quantity[Any]
     short_sequence_factor: float
     single_expert_edges_per_rank: float
+    site_water: Quantity[Any]
+    site_water_use: Quantity[Any]
     slice_cost: float
     sliding_attention_flops: Quantity[Any]
     sliding_head_dim: float
@@ -4428,6 +6417,7 @@ class _ExpertParallelResult(Result):
     update_memory: Quantity[Any]
     updated_parameters_per_rank: float
     usable_memory: Quantity[Any]
+    used_share: float
     v_head_dim: float
     value_dim: float
     value_dim_in_window: float
@@ -4436,6 +6426,7 @@ class _ExpertParallelResult(Result):
     vocab_multiple: float
     vocab_size: float
     vocabulary_rows: float
+    water: Quantity[Any]
     weight_bytes: Quantity[Any]
     weight_dtype: str
     weight_gather_time: Quantity[Any]
@@ -4532,10 +6523,11 @@ class _EconomicsInputs(TypedDict, total=False):
     congestion_factor: float | str | Quantity[Any]
     straggler_factor: float | str | Quantity[Any]
     training_tokens: float | str | Quantity[Any]
-    idle_power_fraction: float | str | Quantity[Any]
     host_power_fraction: float | str | Quantity[Any]
     pue: float | str | Quantity[Any]
-    grid_carbon: float | str | Quantity[Any]
+    lifetime: float | str | Quantity[Any]
+    used_share: float | str | Quantity[Any]
+    site_water: float | str | Quantity[Any]
     qps: float | str | Quantity[Any]
     target_p99_latency_ms: float | str | Quantity[Any]
     output_tokens: float | str | Quantity[Any]
@@ -4545,6 +6537,7 @@ class _EconomicsInputs(TypedDict, total=False):
     service_time_cv: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
     images: float | str | Quantity[Any]
+    duration: float | str | Quantity[Any]
     request_rate: float | str | Quantity[Any]
     concurrency: float | str | Quantity[Any]
     num_rounds: float | str | Quantity[Any]
@@ -4584,9 +6577,38 @@ class _EconomicsInputs(TypedDict, total=False):
     burstiness: float | str | Quantity[Any]
     poll_interval: float | str | Quantity[Any]
     batch_wait: float | str | Quantity[Any]
-    duration: float | str | Quantity[Any]
+    training_time: float | str | Quantity[Any]
+    save_interval: float | str | Quantity[Any]
+    interval_rule: str
+    memory_save_interval: float | str | Quantity[Any]
+    spare_nodes: float | str | Quantity[Any]
+    spare_coverage: float | str | Quantity[Any]
+    scheduled_share: float | str | Quantity[Any]
+    restarts_fail: bool | str
+    corruption_rate: float | str | Quantity[Any]
+    corruption_lost_time: float | str | Quantity[Any]
+    save_bytes: float | str | Quantity[Any]
+    save_stall: float | str | Quantity[Any]
+    save_latency: float | str | Quantity[Any]
+    memory_save_stall: float | str | Quantity[Any]
+    load_time: float | str | Quantity[Any]
+    memory_load_time: float | str | Quantity[Any]
+    save_barrier: float | str | Quantity[Any]
+    save_writers: float | str | Quantity[Any]
+    writer_bandwidth: float | str | Quantity[Any]
+    storage_share: float | str | Quantity[Any]
+    other_save_pressure: float | str | Quantity[Any]
+    storage_multiplier: float | str | Quantity[Any]
+    host_buffers: float | str | Quantity[Any]
+    memory_copies: float | str | Quantity[Any]
+    host_memory_capacity: float | str | Quantity[Any]
+    lost_nodes: float | str | Quantity[Any]
+    elastic_replicas: float | str | Quantity[Any]
+    shrunk_replicas: float | str | Quantity[Any]
+    recovery_deviation: float | str | Quantity[Any]
     accelerators: float | str | Quantity[Any]
     busy_share: float | str | Quantity[Any]
+    flop_share: float | str | Quantity[Any]
     run_tokens: float | str | Quantity[Any]
     rental_price: float | str | Quantity[Any]
     electricity_price: float | str | Quantity[Any]
@@ -4693,12 +6715,20 @@ class _EconomicsInputs(TypedDict, total=False):
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
     power_limit: float | str | Quantity[Any]
-    exponential_rate: float | str | Quantity[Any]
+    clock: float | str | Quantity[Any]
+    multiprocessors: float | str | Quantity[Any]
+    exponentials_per_clock: float | str | Quantity[Any]
     compute_capability: float | str | Quantity[Any]
     node_bandwidth: float | str | Quantity[Any]
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
     torus_axes: float | str | Quantity[Any]
+    idle_power_fraction: float | str | Quantity[Any]
+    busy_power: float | str | Quantity[Any]
+    flop_power: float | str | Quantity[Any]
+    embodied_device: float | str | Quantity[Any]
+    embodied_host: float | str | Quantity[Any]
+    host_copy_bandwidth: float | str | Quantity[Any]
     tdp: float | str | Quantity[Any]
     price: float | str | Quantity[Any]
     fleet_size: float | str | Quantity[Any]
@@ -4710,6 +6740,25 @@ class _EconomicsInputs(TypedDict, total=False):
     accelerators_per_pod: float | str | Quantity[Any]
     low_latency_bandwidth: float | str | Quantity[Any]
     bulk_start: float | str | Quantity[Any]
+    node_failure_rate: float | str | Quantity[Any]
+    failure_clock: str
+    measured_nodes: float | str | Quantity[Any]
+    failures_observed: float | str | Quantity[Any]
+    failure_size_exponent: float | str | Quantity[Any]
+    planned_rate: float | str | Quantity[Any]
+    restart_share: float | str | Quantity[Any]
+    detection_time: float | str | Quantity[Any]
+    placement_time: float | str | Quantity[Any]
+    initialization_time: float | str | Quantity[Any]
+    warmup_time: float | str | Quantity[Any]
+    memory_survival: float | str | Quantity[Any]
+    repair_time: float | str | Quantity[Any]
+    elastic_stall: float | str | Quantity[Any]
+    away_time: float | str | Quantity[Any]
+    storage_bandwidth: float | str | Quantity[Any]
+    storage_read_bandwidth: float | str | Quantity[Any]
+    node_storage_bandwidth: float | str | Quantity[Any]
+    metadata_time: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
     step_flop_energy: float | str | Quantity[Any]
     expert_product_ratio: float | str | Quantity[Any]
@@ -4744,6 +6793,8 @@ class _EconomicsInputs(TypedDict, total=False):
     expert_operations: float | str | Quantity[Any]
     grouped_experts: bool | str
     captured_share: float | str | Quantity[Any]
+    cap_exponent: float | str | Quantity[Any]
+    format_energy: float | str | Quantity[Any]
     kv_read_efficiency: float | str | Quantity[Any]
     dispatch_tax: float | str | Quantity[Any]
     layer_tax: float | str | Quantity[Any]
@@ -4771,10 +6822,16 @@ class _EconomicsInputs(TypedDict, total=False):
     worker_overhead: float | str | Quantity[Any]
     sequence_overhead: float | str | Quantity[Any]
     communication_memory: float | str | Quantity[Any]
+    kernel_gap: float | str | Quantity[Any]
     frontend_time: float | str | Quantity[Any]
     frontend_token_time: float | str | Quantity[Any]
+    step_spread: float | str | Quantity[Any]
+    grid_carbon: float | str | Quantity[Any]
+    grid_water: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
+    failures: str | _catalog.Failures
     stack: str | _catalog.Stack
+    grid: str | _catalog.Grid
     recipe: str | _catalog.Recipe
 class _EconomicsResult(Result):
     accelerators: float
@@ -4830,7 +6887,9 @@ class _EconomicsResult(Result):
     attention_peak_flops: Quantity[Any]
     attention_sinks: float
     attention_vectors_per_rank: float
+    availability_interval: Quantity[Any]
     average_power: Quantity[Any]
+    away_time: Quantity[Any]
     backward_buffer: Quantity[Any]
     backward_core_share: float
     backward_core_time: Quantity[Any]
@@ -4846,6 +6905,7 @@ class _EconomicsResult(Result):
     batch_wait: float
     besides_launch_time: Quantity[Any]
     best_num_speculative_tokens: float
+    best_save_interval: Quantity[Any]
     between_further_prompts: float
     between_gap_prompts: float
     between_gap_time: Quantity[Any]
@@ -4865,6 +6925,7 @@ class _EconomicsResult(Result):
     burst_prompts: float
     burst_stall: Quantity[Any]
     burstiness: float
+    busy_power: float
     busy_share: float
     busy_stages: float
     c10_log_rank: float
@@ -4943,6 +7004,7 @@ class _EconomicsResult(Result):
     cache_width_in_window: float
     cached_prefixes: float
     cached_prompt_share: float
+    cap_exponent: float
     capacity_factor: float
     captured_share: float
     carbon: Quantity[Any]
@@ -4955,6 +7017,8 @@ class _EconomicsResult(Result):
     clearing_ratio: float
     clearing_share: float
     clearing_time: Quantity[Any]
+    clock: Quantity[Any]
+    clock_stretch: float
     closed_batch: Quantity[Any]
     closed_context: Quantity[Any]
     closed_first: Quantity[Any]
@@ -4998,6 +7062,9 @@ class _EconomicsResult(Result):
     conv_channels: float
     conv_kernel: float
     core_width_per_rank: float
+    corruption_lost_time: Quantity[Any]
+    corruption_rate: Quantity[Any]
+    corruption_share: float
     cost_per_hour: Quantity[Any]
     cost_per_input_token: Quantity[Any]
     cost_per_output_token: Quantity[Any]
@@ -5019,6 +7086,7 @@ class _EconomicsResult(Result):
     cp_traffic_time: Quantity[Any]
     cross_attention_flops: Quantity[Any]
     cross_layers: float
+    daly_interval: Quantity[Any]
     decode_attention_flops: Quantity[Any]
     decode_attention_time: Quantity[Any]
     decode_batch: Quantity[Any]
@@ -5038,6 +7106,8 @@ class _EconomicsResult(Result):
     dense_product_time: Quantity[Any]
     dense_weights_per_rank: float
     deployed_replicas: float
+    detection_time: Quantity[Any]
+    device_power: Quantity[Any]
     device_time: Quantity[Any]
     direct_mesh: float
     disaggregation_gain: float
@@ -5106,6 +7176,8 @@ class _EconomicsResult(Result):
     edp_tree_wire_time: Quantity[Any]
     efficiency: float
     eight_bit_efficiency: float
+    elastic_replicas: float
+    elastic_stall: Quantity[Any]
     electricity_price: Quantity[Any]
     elementwise_efficiency: float
     elementwise_kernels: str
@@ -5114,6 +7186,9 @@ class _EconomicsResult(Result):
     embedding_bytes: Quantity[Any]
     embedding_dim: float
     embedding_parameters: float
+    embodied_carbon: Quantity[Any]
+    embodied_device: Quantity[Any]
+    embodied_host: Quantity[Any]
     empty_share: float
     end_activations: Quantity[Any]
     end_edge_parameters: float
@@ -5123,6 +7198,8 @@ class _EconomicsResult(Result):
     end_parameters: float
     energy: Quantity[Any]
     energy_cost: Quantity[Any]
+    energy_per_request: Quantity[Any]
+    energy_per_step: Quantity[Any]
     energy_per_token: Quantity[Any]
     engine_slots: Quantity[Any]
     entry_key_width: float
@@ -5143,6 +7220,7 @@ class _EconomicsResult(Result):
     etp_ranks_per_node: float
     etp_size: float
     etp_stride: float
+    ettr: float
     exchange_fill_time: Quantity[Any]
     exchange_latency: Quantity[Any]
     exchange_link_efficiency: float
@@ -5150,6 +7228,7 @@ class _EconomicsResult(Result):
     exchange_node_bandwidth: Quantity[Any]
     exchanges_per_layer: float
     exclusive_work: Quantity[Any]
+    expected_failures: float
     expert_adapter_parameters_per_rank: float
     expert_bias: float
     expert_bytes: Quantity[Any]
@@ -5180,6 +7259,7 @@ class _EconomicsResult(Result):
     expert_width_multiple: float
     experts: float
     exponential_rate: Quantity[Any]
+    exponentials_per_clock: float
     exposed_backward_traffic: Quantity[Any]
     exposed_edge_traffic: Quantity[Any]
     exposed_gather_time: Quantity[Any]
@@ -5187,6 +7267,13 @@ class _EconomicsResult(Result):
     fabric_bandwidth: Quantity[Any]
     fabric_efficiency: float
     fabric_latency: Quantity[Any]
+    failure_clock: str
+    failure_cost: Quantity[Any]
+    failure_cost_deviation: Quantity[Any]
+    failure_deviation: Quantity[Any]
+    failure_elasticity: float
+    failure_size_exponent: float
+    failures_observed: float
     feasible: bool
     fewest_last_layers: float
     ffn_activation: Quantity[Any]
@@ -5202,6 +7289,7 @@ class _EconomicsResult(Result):
     first_gap_prompts: float
     first_gap_time: Quantity[Any]
     first_long_share: float
+    first_order_ettr: float
     first_prompts_cv: float
     first_rank_memory: Quantity[Any]
     first_stall: Quantity[Any]
@@ -5217,7 +7305,10 @@ class _EconomicsResult(Result):
     flash_kernel: str
     fleet_size: float
     flop_convention: str
+    flop_power: float
+    flop_share: float
     followed_probability: float
+    format_energy: float
     forward_core_share: float
     forward_core_time: Quantity[Any]
     forward_exponentials: float
@@ -5262,6 +7353,8 @@ class _EconomicsResult(Result):
     gradients_at_loss: float
     gradients_at_loss_bytes: Quantity[Any]
     grid_carbon: Quantity[Any]
+    grid_water: Quantity[Any]
+    grid_water_use: Quantity[Any]
     grouped_attention_activation: Quantity[Any]
     grouped_experts: float
     half_prompt_time: Quantity[Any]
@@ -5287,7 +7380,11 @@ class _EconomicsResult(Result):
     hidden_traffic_cost: float
     holds_first_stage: float
     holds_last_stage: float
+    host_buffers: float
+    host_copy_bandwidth: Quantity[Any]
     host_layer_time: Quantity[Any]
+    host_memory_capacity: Quantity[Any]
+    host_memory_per_node: Quantity[Any]
     host_operation_time: Quantity[Any]
     host_power_fraction: float
     host_time: Quantity[Any]
@@ -5307,10 +7404,12 @@ class _EconomicsResult(Result):
     indexer_flops: Quantity[Any]
     indexer_parameters: float
     infrastructure_fraction: float
+    initialization_time: Quantity[Any]
     inner_bytes: Quantity[Any]
     inner_vectors: float
     inner_width: float
     interleaved_stages: float
+    interval_rule: str
     isl: Quantity[Any]
     isl_cv: float
     iteration_bottleneck: str
@@ -5324,7 +7423,10 @@ class _EconomicsResult(Result):
     iteration_tokens: Quantity[Any]
     itl: Quantity[Any]
     itl_p99: Quantity[Any]
+    job_failure_rate: Quantity[Any]
     kept_beside_ffn: Quantity[Any]
+    kept_share: float
+    kernel_gap: Quantity[Any]
     kernel_traffic: Quantity[Any]
     kv_bytes_per_request: Quantity[Any]
     kv_bytes_per_token: Quantity[Any]
@@ -5381,8 +7483,10 @@ class _EconomicsResult(Result):
     least_dropped_share: float
     least_kv_transfer_bandwidth: Quantity[Any]
     left_tokens: Quantity[Any]
+    lifetime: Quantity[Any]
     light_load_p99: Quantity[Any]
     link_efficiency: float
+    load_time: Quantity[Any]
     loaded_mask: float
     local_micro_batch: float
     logit_bytes: Quantity[Any]
@@ -5413,6 +7517,7 @@ class _EconomicsResult(Result):
     loss_memory: Quantity[Any]
     loss_time: Quantity[Any]
     lost_bunch_share: float
+    lost_nodes: float
     low_latency_bandwidth: Quantity[Any]
     maintenance_cost: Quantity[Any]
     maintenance_rate: Quantity[Any]
@@ -5432,14 +7537,22 @@ class _EconomicsResult(Result):
     mean_layer_parameters: float
     mean_prompt_time: Quantity[Any]
     mean_rank_factor: float
+    mean_time_between_interruptions: Quantity[Any]
+    measured_nodes: float
     memory_after_step: Quantity[Any]
     memory_bandwidth: Quantity[Any]
     memory_capacity: Quantity[Any]
+    memory_copies: float
     memory_efficiency: float
+    memory_load_time: Quantity[Any]
     memory_margin: Quantity[Any]
     memory_reading: str
+    memory_save_interval: Quantity[Any]
+    memory_save_stall: Quantity[Any]
     memory_spread: float
+    memory_survival: float
     memory_utilization: float
+    metadata_time: Quantity[Any]
     mfu: float
     micro_batch_compute_time: Quantity[Any]
     micro_batch_launch_time: Quantity[Any]
@@ -5468,10 +7581,17 @@ class _EconomicsResult(Result):
     moment_bytes: Quantity[Any]
     mtp_layers: float
     mtp_layers_of_rank: float
+    mttf: Quantity[Any]
+    multiprocessors: float
     near_core_activation: Quantity[Any]
     node_bandwidth: Quantity[Any]
+    node_failure_rate: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
+    node_power: Quantity[Any]
+    node_storage_bandwidth: Quantity[Any]
+    nodes: float
+    nodes_away: float
     nodes_per_token: float
     norm_activation: Quantity[Any]
     norm_bias: float
@@ -5488,6 +7608,7 @@ class _EconomicsResult(Result):
     o_groups: float
     o_lora_rank: float
     offered_load: float
+    operational_carbon: Quantity[Any]
     optimizer: str
     optimizer_bytes: Quantity[Any]
     optimizer_device: str
@@ -5496,6 +7617,7 @@ class _EconomicsResult(Result):
     optimizer_time: Quantity[Any]
     osl: Quantity[Any]
     osl_cv: float
+    other_save_pressure: float
     other_stage_layers: float
     others_kept_share: float
     output_tokens: Quantity[Any]
@@ -5515,12 +7637,17 @@ class _EconomicsResult(Result):
     picked_entry_width: float
     pipeline_schedule: str
     pipeline_split: str
+    placement_time: Quantity[Any]
     plain_layers_of_rank: float
+    planned_rate: Quantity[Any]
+    planned_share: float
+    planned_stop_time: Quantity[Any]
     poisson_wait: Quantity[Any]
     poisson_wait_scale: Quantity[Any]
     poll_interval: float
     pool_share: float
     port_bandwidth: Quantity[Any]
+    power_bottleneck: str
     power_limit: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -5594,6 +7721,7 @@ class _EconomicsResult(Result):
     prompts: Quantity[Any]
     prompts_gathered: float
     prompts_together: Quantity[Any]
+    published_failure_rate: Quantity[Any]
     pue: float
     q_lora_rank: float
     qk_nope_head_dim: float
@@ -5632,6 +7760,7 @@ class _EconomicsResult(Result):
     rank_decode_requests: Quantity[Any]
     rank_memory: Quantity[Any]
     rank_prompts: Quantity[Any]
+    rank_save_bytes: Quantity[Any]
     ranks_per_token: float
     reachable_nodes: float
     reached_fabric_bandwidth: Quantity[Any]
@@ -5648,6 +7777,9 @@ class _EconomicsResult(Result):
     recomputed_flops: Quantity[Any]
     recomputed_products: float
     recomputed_traffic: Quantity[Any]
+    recovery_deviation: Quantity[Any]
+    recovery_share: float
+    recovery_time: Quantity[Any]
     reduce_dtype: str
     reduced_bytes: Quantity[Any]
     rental_price: Quantity[Any]
@@ -5663,6 +7795,7 @@ class _EconomicsResult(Result):
     rep_switch_time: Quantity[Any]
     rep_tree_time: Quantity[Any]
     rep_tree_wire_time: Quantity[Any]
+    repair_time: Quantity[Any]
     repeated_matrix_elements: float
     replica_arrival_rate: Quantity[Any]
     replica_capacity: Quantity[Any]
@@ -5673,6 +7806,7 @@ class _EconomicsResult(Result):
     replica_weights: Quantity[Any]
     replicas: float
     reported_memory: Quantity[Any]
+    request_flops: Quantity[Any]
     request_groups: float
     request_rate: Quantity[Any]
     required_replicas: float
@@ -5683,7 +7817,10 @@ class _EconomicsResult(Result):
     residual_bytes: Quantity[Any]
     residual_dtype: str
     rest_time: Quantity[Any]
+    restart_share: float
+    restarts_fail: float
     reused_parameters: float
+    rework_share: float
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
     router_bias: float
@@ -5692,16 +7829,35 @@ class _EconomicsResult(Result):
     routing_weight_bytes: Quantity[Any]
     routing_weights: str
     rows_per_expert: Quantity[Any]
+    run_cost: Quantity[Any]
+    run_cost_deviation: Quantity[Any]
+    run_cost_p90: Quantity[Any]
+    run_goodput: float
     run_requests: Quantity[Any]
+    run_time: Quantity[Any]
+    run_time_deviation: Quantity[Any]
+    run_time_p90: Quantity[Any]
     run_tokens: Quantity[Any]
+    running_share: float
     runtime_memory: Quantity[Any]
     sampled_requests: float
     sampled_tokens: Quantity[Any]
     sampling_bytes: Quantity[Any]
     sandwich_norm: float
     saturated_iteration_time: Quantity[Any]
+    save_barrier: Quantity[Any]
+    save_bytes: Quantity[Any]
+    save_bytes_per_parameter: Quantity[Any]
+    save_interval: Quantity[Any]
+    save_latency: Quantity[Any]
+    save_period: Quantity[Any]
+    save_price: Quantity[Any]
+    save_stall: Quantity[Any]
+    save_write_time: Quantity[Any]
+    save_writers: float
     saved_bytes: Quantity[Any]
     saved_dtype: str
+    saves_per_failure: float
     scaling_efficiency: float
     scan_chunk_time: Quantity[Any]
     scan_efficiency: float
@@ -5709,6 +7865,7 @@ class _EconomicsResult(Result):
     scan_time: Quantity[Any]
     scan_time_per_token: Quantity[Any]
     scan_traffic: Quantity[Any]
+    scheduled_share: float
     score_activation: Quantity[Any]
     score_flops: Quantity[Any]
     score_time: Quantity[Any]
@@ -5718,6 +7875,7 @@ class _EconomicsResult(Result):
     second_batch_estimate: float
     second_output_bytes: Quantity[Any]
     second_rank_memory: Quantity[Any]
+    segment_load: float
     selective_policy: str
     send_time: Quantity[Any]
     seq_len: Quantity[Any]
@@ -5732,11 +7890,15 @@ class _EconomicsResult(Result):
     shared_expert_bytes: Quantity[Any]
     shared_expert_parameters: float
     shared_ffn_dim: float
+    shared_interval: Quantity[Any]
     shared_parameters_per_rank: float
     short_answer_excess: Quantity[Any]
     short_answer_variance: Quantity[Any]
     short_sequence_factor: float
+    shrunk_replicas: float
     single_expert_edges_per_rank: float
+    site_water: Quantity[Any]
+    site_water_use: Quantity[Any]
     size_quantile: float
     slice_cost: float
     sliding_attention_flops: Quantity[Any]
@@ -5775,11 +7937,17 @@ class _EconomicsResult(Result):
     source_token_flops: Quantity[Any]
     source_tokens: Quantity[Any]
     source_tokens_per_request: Quantity[Any]
+    spare_coverage: float
+    spare_nodes: float
+    spare_nodes_needed: float
+    spare_wait_share: float
     stage_activations: Quantity[Any]
     stage_send_time: Quantity[Any]
     stage_time: Quantity[Any]
     stage_wait_time: Quantity[Any]
     stages_per_rank: float
+    stall_factor: float
+    stall_share: float
     state_bytes_per_request: Quantity[Any]
     state_chunk: Quantity[Any]
     state_element_bytes: Quantity[Any]
@@ -5808,12 +7976,18 @@ class _EconomicsResult(Result):
     step_product_time: Quantity[Any]
     step_score_time: Quantity[Any]
     step_slope: Quantity[Any]
+    step_spread: float
     step_time: Quantity[Any]
     step_time_at_load: Quantity[Any]
     step_time_per_token: Quantity[Any]
     step_wait_probability: float
     step_weights_time: Quantity[Any]
     step_weights_time_at_load: Quantity[Any]
+    storage_bandwidth: Quantity[Any]
+    storage_multiplier: Quantity[Any]
+    storage_read_bandwidth: Quantity[Any]
+    storage_share: float
+    storage_use: float
     straggler_factor: float
     straggler_time: Quantity[Any]
     switch_latency: Quantity[Any]
@@ -5821,6 +7995,11 @@ class _EconomicsResult(Result):
     target_p99_latency_ms: float
     tdp: Quantity[Any]
     tied_embeddings: float
+    time_down: Quantity[Any]
+    time_in_recovery: Quantity[Any]
+    time_in_rework: Quantity[Any]
+    time_in_stalls: Quantity[Any]
+    time_in_work: Quantity[Any]
     token_dispatcher: str
     tokens_per_decode_step: float
     tokens_per_rank: Quantity[Any]
@@ -5886,10 +8065,12 @@ class _EconomicsResult(Result):
     uneven_stage_time: Quantity[Any]
     up_projection_activation: Quantity[Any]
     up_projection_elements: float
+    up_share: float
     update_buffer: str
     update_memory: Quantity[Any]
     updated_parameters_per_rank: float
     usable_memory: Quantity[Any]
+    used_share: float
     utilization: float
     v_head_dim: float
     value_dim: float
@@ -5903,6 +8084,8 @@ class _EconomicsResult(Result):
     wait_decay: float
     wait_probability: float
     waiting_tokens: Quantity[Any]
+    warmup_time: Quantity[Any]
+    water: Quantity[Any]
     weight_bytes: Quantity[Any]
     weight_dtype: str
     weight_gather_time: Quantity[Any]
@@ -5921,13 +8104,15 @@ class _EconomicsResult(Result):
     worker_overhead: Quantity[Any]
     workspace: Quantity[Any]
     workspace_memory: Quantity[Any]
+    writer_bandwidth: Quantity[Any]
+    young_interval: Quantity[Any]
     zero_ranks: float
     zero_stage: float
 class EconomicsModel(_EconomicsModel):
-    def solve(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., fleet: str | _catalog.Fleet = ..., rent: str | _catalog.Rent = ..., traffic: str | _catalog.Traffic = ..., **inputs: Unpack[_EconomicsInputs]) -> _EconomicsResult: ...  # type: ignore[override]
+    def solve(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., fleet: str | _catalog.Fleet = ..., rent: str | _catalog.Rent = ..., storage: str | _catalog.Storage = ..., traffic: str | _catalog.Traffic = ..., **inputs: Unpack[_EconomicsInputs]) -> _EconomicsResult: ...  # type: ignore[override]
     def function(self, outputs: Any, *entries: Any, check: bool = ..., **inputs: Any) -> _PureFunction: ...  # type: ignore[override]
-    def sweep(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., fleet: str | _catalog.Fleet = ..., rent: str | _catalog.Rent = ..., traffic: str | _catalog.Traffic = ..., **axes: Any) -> xarray.Dataset: ...  # type: ignore[override]
-    def search(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., fleet: str | _catalog.Fleet = ..., rent: str | _catalog.Rent = ..., traffic: str | _catalog.Traffic = ..., **axes: Any) -> _Designs: ...  # type: ignore[override]
+    def sweep(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., fleet: str | _catalog.Fleet = ..., rent: str | _catalog.Rent = ..., storage: str | _catalog.Storage = ..., traffic: str | _catalog.Traffic = ..., **axes: Any) -> xarray.Dataset: ...  # type: ignore[override]
+    def search(self, model: str | _catalog.TransformerWorkload = ..., hardware: str | _catalog.Accelerator = ..., fleet: str | _catalog.Fleet = ..., rent: str | _catalog.Rent = ..., storage: str | _catalog.Storage = ..., traffic: str | _catalog.Traffic = ..., **axes: Any) -> _Designs: ...  # type: ignore[override]
     @classmethod
     def solve_example(cls, **changed: Any) -> _EconomicsResult: ...
 
@@ -6022,6 +8207,11 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     congestion_factor: float | str | Quantity[Any]
     straggler_factor: float | str | Quantity[Any]
     training_tokens: float | str | Quantity[Any]
+    host_power_fraction: float | str | Quantity[Any]
+    pue: float | str | Quantity[Any]
+    lifetime: float | str | Quantity[Any]
+    used_share: float | str | Quantity[Any]
+    site_water: float | str | Quantity[Any]
     request_rate: float | str | Quantity[Any]
     concurrency: float | str | Quantity[Any]
     num_rounds: float | str | Quantity[Any]
@@ -6064,6 +8254,7 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     batch_wait: float | str | Quantity[Any]
     kv_page_size: float | str | Quantity[Any]
     images: float | str | Quantity[Any]
+    duration: float | str | Quantity[Any]
     parameters: float | str | Quantity[Any]
     active_parameters: float | str | Quantity[Any]
     layers: float | str | Quantity[Any]
@@ -6162,7 +8353,9 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     peak_flops: float | str | Quantity[Any]
     attention_peak_flops: float | str | Quantity[Any]
     power_limit: float | str | Quantity[Any]
-    exponential_rate: float | str | Quantity[Any]
+    clock: float | str | Quantity[Any]
+    multiprocessors: float | str | Quantity[Any]
+    exponentials_per_clock: float | str | Quantity[Any]
     compute_capability: float | str | Quantity[Any]
     remote_bandwidth: float | str | Quantity[Any]
     remote_sharers: float | str | Quantity[Any]
@@ -6172,6 +8365,12 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     direct_mesh: float | str | Quantity[Any]
     torus_axes: float | str | Quantity[Any]
     unified: bool | str
+    idle_power_fraction: float | str | Quantity[Any]
+    busy_power: float | str | Quantity[Any]
+    flop_power: float | str | Quantity[Any]
+    embodied_device: float | str | Quantity[Any]
+    embodied_host: float | str | Quantity[Any]
+    tdp: float | str | Quantity[Any]
     memory_capacity: float | str | Quantity[Any]
     driver_memory: float | str | Quantity[Any]
     remote_capacity: float | str | Quantity[Any]
@@ -6220,6 +8419,8 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     expert_operations: float | str | Quantity[Any]
     grouped_experts: bool | str
     captured_share: float | str | Quantity[Any]
+    cap_exponent: float | str | Quantity[Any]
+    format_energy: float | str | Quantity[Any]
     expert_efficiency: float | str | Quantity[Any]
     weight_only_expert_efficiency: float | str | Quantity[Any]
     expert_popularity: float | str | Quantity[Any]
@@ -6246,11 +8447,16 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     sampling_bytes: float | str | Quantity[Any]
     expert_hidden_multiple: float | str | Quantity[Any]
     expert_width_multiple: float | str | Quantity[Any]
+    kernel_gap: float | str | Quantity[Any]
     frontend_time: float | str | Quantity[Any]
     frontend_token_time: float | str | Quantity[Any]
+    grid_carbon: float | str | Quantity[Any]
+    grid_water: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
+    grid: str | _catalog.Grid
 class _MemoryExpansionResult(Result):
+    accelerators: float
     accelerators_per_decode_worker: float
     accelerators_per_node: float
     accelerators_per_pod: float
@@ -6301,6 +8507,7 @@ class _MemoryExpansionResult(Result):
     attention_peak_flops: Quantity[Any]
     attention_sinks: float
     attention_vectors_per_rank: float
+    average_power: Quantity[Any]
     backward_buffer: Quantity[Any]
     backward_core_share: float
     backward_core_time: Quantity[Any]
@@ -6333,6 +8540,8 @@ class _MemoryExpansionResult(Result):
     burst_prompts: float
     burst_stall: Quantity[Any]
     burstiness: float
+    busy_power: float
+    busy_share: float
     c10_log_rank: float
     c10_lora_log_rank: float
     c10_loras: float
@@ -6408,8 +8617,10 @@ class _MemoryExpansionResult(Result):
     cache_width_in_window: float
     cached_prefixes: float
     cached_prompt_share: float
+    cap_exponent: float
     capacity_factor: float
     captured_share: float
+    carbon: Quantity[Any]
     cast_traffic: Quantity[Any]
     checkpoint_bytes: Quantity[Any]
     checkpoint_passes: float
@@ -6420,6 +8631,8 @@ class _MemoryExpansionResult(Result):
     clearing_ratio: float
     clearing_share: float
     clearing_time: Quantity[Any]
+    clock: Quantity[Any]
+    clock_stretch: float
     closed_batch: Quantity[Any]
     closed_context: Quantity[Any]
     closed_first: Quantity[Any]
@@ -6492,6 +8705,7 @@ class _MemoryExpansionResult(Result):
     dense_parameters_per_rank: float
     dense_weights_per_rank: float
     deployed_replicas: float
+    device_power: Quantity[Any]
     direct_mesh: float
     dispatch_dtype: str
     dispatch_element_bytes: Quantity[Any]
@@ -6526,6 +8740,7 @@ class _MemoryExpansionResult(Result):
     driver_memory: Quantity[Any]
     dropout_activation: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
+    duration: Quantity[Any]
     e2e_attainment: float
     e2e_mean: Quantity[Any]
     e2e_p50: Quantity[Any]
@@ -6561,9 +8776,14 @@ class _MemoryExpansionResult(Result):
     embedding_bytes: Quantity[Any]
     embedding_dim: float
     embedding_parameters: float
+    embodied_carbon: Quantity[Any]
+    embodied_device: Quantity[Any]
+    embodied_host: Quantity[Any]
     empty_share: float
     end_edge_parameters: float
     end_layers: float
+    energy: Quantity[Any]
+    energy_per_token: Quantity[Any]
     engine_slots: Quantity[Any]
     entry_key_width: float
     ep_exposed_time: Quantity[Any]
@@ -6615,6 +8835,7 @@ class _MemoryExpansionResult(Result):
     expert_width_multiple: float
     experts: float
     exponential_rate: Quantity[Any]
+    exponentials_per_clock: float
     exposed_backward_traffic: Quantity[Any]
     exposed_edge_traffic: Quantity[Any]
     exposed_gather_time: Quantity[Any]
@@ -6651,7 +8872,10 @@ class _MemoryExpansionResult(Result):
     flash_kernel: str
     fleet_size: float
     flop_convention: str
+    flop_power: float
+    flop_share: float
     followed_probability: float
+    format_energy: float
     forward_core_share: float
     forward_core_time: Quantity[Any]
     forward_exponentials: float
@@ -6695,9 +8919,13 @@ class _MemoryExpansionResult(Result):
     gradients: Quantity[Any]
     gradients_at_loss: float
     gradients_offload: float
+    grid_carbon: Quantity[Any]
+    grid_water: Quantity[Any]
+    grid_water_use: Quantity[Any]
     grouped_attention_activation: Quantity[Any]
     grouped_experts: float
     half_prompt_time: Quantity[Any]
+    hardware_flops: Quantity[Any]
     head_bytes: Quantity[Any]
     head_dim: float
     head_dim_in_window: float
@@ -6717,9 +8945,11 @@ class _MemoryExpansionResult(Result):
     holds_last_stage: float
     host_layer_time: Quantity[Any]
     host_operation_time: Quantity[Any]
+    host_power_fraction: float
     host_wait_time: Quantity[Any]
     hot_product_flops: Quantity[Any]
     hot_rank_factor: float
+    idle_power_fraction: float
     image_patches: Quantity[Any]
     images: float
     in_flight_micro_batches: float
@@ -6743,6 +8973,7 @@ class _MemoryExpansionResult(Result):
     iteration_second_moment: Quantity[Any]
     itl_p99: Quantity[Any]
     kept_beside_ffn: Quantity[Any]
+    kernel_gap: Quantity[Any]
     kernel_traffic: Quantity[Any]
     kv_bytes_per_token: Quantity[Any]
     kv_bytes_per_token_per_rank: Quantity[Any]
@@ -6795,6 +9026,7 @@ class _MemoryExpansionResult(Result):
     layers_per_stage: float
     learned_positions: float
     left_tokens: Quantity[Any]
+    lifetime: Quantity[Any]
     link_bandwidth: Quantity[Any]
     link_efficiency: float
     loaded_mask: float
@@ -6832,6 +9064,7 @@ class _MemoryExpansionResult(Result):
     max_num_batched_tokens: Quantity[Any]
     max_num_seqs: Quantity[Any]
     mean_adapted_products: float
+    mean_compute_time: Quantity[Any]
     mean_layer_parameters: float
     mean_prompt_time: Quantity[Any]
     mean_rank_factor: float
@@ -6872,10 +9105,12 @@ class _MemoryExpansionResult(Result):
     moment_bytes: Quantity[Any]
     mtp_layers: float
     mtp_layers_of_rank: float
+    multiprocessors: float
     near_core_activation: Quantity[Any]
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
+    node_power: Quantity[Any]
     nodes_per_token: float
     norm_activation: Quantity[Any]
     norm_bias: float
@@ -6891,6 +9126,7 @@ class _MemoryExpansionResult(Result):
     num_speculative_tokens: float
     o_groups: float
     o_lora_rank: float
+    operational_carbon: Quantity[Any]
     optimizer: str
     optimizer_bytes: Quantity[Any]
     optimizer_device: str
@@ -6923,6 +9159,7 @@ class _MemoryExpansionResult(Result):
     poll_interval: float
     pool_share: float
     port_bandwidth: Quantity[Any]
+    power_bottleneck: str
     power_limit: Quantity[Any]
     pp_size: float
     pp_time: Quantity[Any]
@@ -6985,6 +9222,7 @@ class _MemoryExpansionResult(Result):
     prompt_wait_scale: Quantity[Any]
     prompts_gathered: float
     prompts_together: Quantity[Any]
+    pue: float
     q_lora_rank: float
     qk_nope_head_dim: float
     qk_norm: float
@@ -7063,6 +9301,7 @@ class _MemoryExpansionResult(Result):
     replica_load: float
     replica_rate: Quantity[Any]
     replica_weights: Quantity[Any]
+    request_flops: Quantity[Any]
     request_groups: float
     request_rate: Quantity[Any]
     reserved_memory: Quantity[Any]
@@ -7078,6 +9317,8 @@ class _MemoryExpansionResult(Result):
     routing_weight_bytes: Quantity[Any]
     routing_weights: str
     rows_per_expert: Quantity[Any]
+    run_requests: Quantity[Any]
+    run_tokens: Quantity[Any]
     runtime_memory: Quantity[Any]
     sampled_requests: float
     sampling_bytes: Quantity[Any]
@@ -7116,6 +9357,8 @@ class _MemoryExpansionResult(Result):
     short_answer_variance: Quantity[Any]
     short_sequence_factor: float
     single_expert_edges_per_rank: float
+    site_water: Quantity[Any]
+    site_water_use: Quantity[Any]
     slice_cost: float
     sliding_attention_flops: Quantity[Any]
     sliding_decode_flops: Quantity[Any]
@@ -7182,6 +9425,7 @@ class _MemoryExpansionResult(Result):
     straggler_time: Quantity[Any]
     switch_latency: Quantity[Any]
     switch_reduces: float
+    tdp: Quantity[Any]
     tied_embeddings: float
     token_dispatcher: str
     tokens_per_decode_step: float
@@ -7246,6 +9490,7 @@ class _MemoryExpansionResult(Result):
     update_slowdown: float
     update_traffic: Quantity[Any]
     updated_parameters_per_rank: float
+    used_share: float
     v_head_dim: float
     value_dim: float
     value_dim_in_window: float
@@ -7257,6 +9502,7 @@ class _MemoryExpansionResult(Result):
     vocabulary_rows: float
     wait_decay: float
     waiting_tokens: Quantity[Any]
+    water: Quantity[Any]
     weight_bytes: Quantity[Any]
     weight_dtype: str
     weight_gather_time: Quantity[Any]
@@ -7315,7 +9561,8 @@ class _KernelInputs(TypedDict, total=False):
     attention_peak_flops: float | str | Quantity[Any]
     multiprocessors: float | str | Quantity[Any]
     tdp: float | str | Quantity[Any]
-    exponential_rate: float | str | Quantity[Any]
+    clock: float | str | Quantity[Any]
+    exponentials_per_clock: float | str | Quantity[Any]
     compute_capability: float | str | Quantity[Any]
     memory_efficiency: float | str | Quantity[Any]
     flop_energy: float | str | Quantity[Any]
@@ -7339,12 +9586,14 @@ class _KernelResult(Result):
     batch_size: float
     bidirectional: float
     ceiling_efficiency: float
+    clock: Quantity[Any]
     compute_capability: float
     compute_dtype: str
     computed_outputs: float
     dynamic_quantization: float
     efficiency: float
     exponential_rate: Quantity[Any]
+    exponentials_per_clock: float
     flash_kernel: str
     flop_energy: Quantity[Any]
     forward_core_share: float
@@ -7730,6 +9979,42 @@ class _SystemsEngines(_catalog.Group):
     sglang: _catalog.Engine
     trtllm: _catalog.Engine
     lmdeploy: _catalog.Engine
+class _SystemsFailures(_catalog.Group):
+    Llama3_405B: _catalog.Failures
+    Meta_RSC1_A100: _catalog.Failures
+    Meta_RSC1_A100_Jobs: _catalog.Failures
+    Meta_RSC2_A100: _catalog.Failures
+    FT_HSDP_32K: _catalog.Failures
+    FT_HSDP_98K: _catalog.Failures
+    ByteRobust_Dense: _catalog.Failures
+    ByteRobust_MoE: _catalog.Failures
+    MegaScale: _catalog.Failures
+    OPT_175B_Cloud: _catalog.Failures
+    GLM_65B: _catalog.Failures
+class _SystemsGrids(_catalog.Group):
+    World: _catalog.Grid
+    US: _catalog.Grid
+    China: _catalog.Grid
+    India: _catalog.Grid
+    Germany: _catalog.Grid
+    France: _catalog.Grid
+    Sweden: _catalog.Grid
+    Norway: _catalog.Grid
+    Finland: _catalog.Grid
+    Ireland: _catalog.Grid
+    UK: _catalog.Grid
+    Netherlands: _catalog.Grid
+    Spain: _catalog.Grid
+    Poland: _catalog.Grid
+    Japan: _catalog.Grid
+    Korea: _catalog.Grid
+    Singapore: _catalog.Grid
+    Taiwan: _catalog.Grid
+    Australia: _catalog.Grid
+    Canada: _catalog.Grid
+    Brazil: _catalog.Grid
+    EU: _catalog.Grid
+    US_stack: _catalog.Grid
 class _SystemsMemories(_catalog.Group):
     HBM: _catalog.MemoryKind
     DDR5: _catalog.MemoryKind
@@ -7760,6 +10045,11 @@ class _SystemsRents(_catalog.Group):
     Vultr_MI325X: _catalog.Rent
     Google_TPU_v5e: _catalog.Rent
     Google_TPU_v5p: _catalog.Rent
+class _SystemsStorages(_catalog.Group):
+    Tectonic: _catalog.Storage
+    ByteCheckpoint_HDFS: _catalog.Storage
+    Jean_Zay_GPFS: _catalog.Storage
+    Remote_20Gbps: _catalog.Storage
 class _SystemsNodes(_catalog.Group):
     DGX_H100: _catalog.Node
     DGX_H200: _catalog.Node
@@ -7810,9 +10100,12 @@ class _SystemsTraffic(_catalog.Group):
     TraceLab_Codex: _catalog.Traffic
 class _Systems(_catalog.Group):
     Engines: _SystemsEngines
+    Failures: _SystemsFailures
+    Grids: _SystemsGrids
     Memories: _SystemsMemories
     Designs: _SystemsDesigns
     Rents: _SystemsRents
+    Storages: _SystemsStorages
     Nodes: _SystemsNodes
     Fabrics: _SystemsFabrics
     Clusters: _SystemsClusters
@@ -7852,6 +10145,9 @@ class _Stacks(_catalog.Group):
     MPT_A100: _catalog.Stack
     MPT_H100: _catalog.Stack
     Megatron_Bridge_H100: _catalog.Stack
+    NeMo_RL_H100: _catalog.Stack
+    NeMo_RL_GB200: _catalog.Stack
+    NeMo_RL_DTensor_H100: _catalog.Stack
     Megatron_Bridge_B200: _catalog.Stack
     Megatron_Bridge_GB200: _catalog.Stack
     Megatron_Bridge_GB300: _catalog.Stack

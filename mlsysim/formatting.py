@@ -10,7 +10,7 @@ from mlsysim import units
 
 
 def number(value: Any) -> str:
-    """A number to read: 1 decimal from 100 up, 2 from 1 up, 3 below; whole numbers stay whole.
+    """A number to read: 1 decimal from 100 up, 2 from 1 up, 3 below, 3 digits below 0.01; whole numbers stay whole.
 
     Parameters
     ----------
@@ -32,6 +32,8 @@ def number(value: Any) -> str:
     if size >= 1e6 or 0 < size < 5e-4:
         mantissa, _, exponent = f"{value:.4g}".partition("e")
         return f"{mantissa}e{int(exponent)}" if exponent else mantissa
+    if 0 < size < 0.00995:
+        return f"{value:.3g}"
     decimals = 1 if size >= 100 else 2 if size >= 1 else 3
     return f"{value:.{decimals}f}"
 

@@ -22,9 +22,8 @@ BELOW = {
     "docs/how_to.md": ("docs/how_to/*",),
     "docs/further.md": (
         "docs/grids", "docs/inverse", "docs/sensitivity", "docs/uncertainty", "docs/calibration", "docs/function",
-        "docs/serving", "docs/step_time", "docs/expert_parallel", "docs/memory_expansion", "docs/energy",
-        "docs/shapes",
-        "docs/formats", "docs/rates", "docs/catalog", "docs/your_own_model",
+        "docs/serving", "docs/post_training", "docs/step_time", "docs/expert_parallel", "docs/memory_expansion",
+        "docs/energy", "docs/runs", "docs/shapes", "docs/formats", "docs/rates", "docs/catalog", "docs/your_own_model",
     ),
     "docs/serving.md": ("docs/serving_laws", "docs/serving_accuracy"),
     "notebooks/index.md": ("notebooks/*",),

@@ -184,6 +184,8 @@ class Stack(Entry):
         Chunks of a loss in chunks, what a rank pads its rows of the vocabulary to, and what libraries keep allocated.
     memory_spread : Value, optional
         Standard deviation of the logarithm of measured over computed memory of training.
+    step_spread : Value, optional
+        The same of the time of training steps.
     memory_reading : Choice, optional
         Number that its users read: ``allocated``, ``reserved`` or ``device``.
     context_memory, pool_share : Value, optional
@@ -316,6 +318,7 @@ class Stack(Entry):
     loaded_mask: Flag | None = None
     vocab_multiple: Count | None = None
     memory_spread: Count | None = None
+    step_spread: Count | None = None
     adapter_dtype: Choice | None = None
     memory_reading: Choice | None = None
     context_memory: Bytes | None = None

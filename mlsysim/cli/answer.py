@@ -133,6 +133,9 @@ def _print_inputs(result: Result, names: Sequence[str]) -> None:
         counted = [f"{rest} more that are 0, off or follow from others"] if rest else []
         if shown or counted:
             output.paragraph(", ".join([*shown, *counted]), f"{said:<9}")
+    for (argument, entry), names in result.by_default_entry(needed).items():
+        texts = ", ".join(f"{name}={as_text(needed[name], result.canonical(name))}" for name in names)
+        output.paragraph(f"{entry} (default): {texts}", f"{argument.capitalize():<8} ")
 
 
 def _is_nothing(result: Result, name: str, text: str) -> bool:

@@ -12,11 +12,11 @@ from typing import Any
 from sympy import And, Not, Or, Piecewise, Rational, exp, oo
 
 from mlsysim.formulas import static_batches
-from mlsysim.formulas.iteration import PASSED
+from mlsysim.formulas.iteration import PASS, PASSED
 from mlsysim.formulas.mixers import read, scored
 from mlsysim.formulas.replica_layout import ACCELERATORS, tokens
 from mlsysim.formulas.serving_engines import FURTHER
-from mlsysim.symbolic import Example, Formula, Max, Min, Source, flop, label, request, token, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, evaluated_at, flop, label, request, token, when
 from mlsysim.symbols.batching import phi
 from mlsysim.symbols.chunked import cv_in
 from mlsysim.symbols.costs import (
@@ -59,6 +59,7 @@ from mlsysim.symbols.energy import (
     m_op,
     phi_op,
     sigma_P,
+    t_cap,
     t_clk,
     t_meas,
     tau_k,
@@ -76,6 +77,9 @@ from mlsysim.symbols.iteration import (
     W_dense,
     W_hit,
     d_a,
+    eta_gr,
+    eta_pre,
+    eta_wo,
     gamma_s,
     h_c,
     kv_rank,
@@ -89,7 +93,7 @@ from mlsysim.symbols.layers import two
 from mlsysim.symbols.mixers import sigma_st, w_pair
 from mlsysim.symbols.parameters import P_exp
 from mlsysim.symbols.serving import flops_prefill, n_out
-from mlsysim.symbols.step import Phi_hw, T_step, n_steps
+from mlsysim.symbols.step import Phi_hw, T_mean, n_steps
 from mlsysim.symbols.training import e, p, t
 from mlsysim.symbols.workload import L, L_moe, P, V, h, h_V, k, s
 
@@ -103,13 +107,16 @@ CALIBRATED = "Watts of 361 rows of 15 models that were held out within a median 
 
 training_flop_share = Formula(
     x_F,
-    phi_op * Phi_hw / (n_fleet * F_16 * T_step),
-    title="Share of the arithmetic of a training step",
+    phi_op * Phi_hw * u_busy / (n_fleet * F_16 * T_mean),
+    title="Share of the arithmetic of training",
     source=ROOFLINE,
     variant="training",
+    assumes="Operations are carried out while ranks compute, and at no other time: of a step, or of a run that fails.",
     convention="Operations that are carried out, over the dense peak at 16 bit whatever they are computed in.",
     example=Example(
-        {phi_op: 1, Phi_hw: 70.86, n_fleet: 64, F_16: 989, T_step: 3}, "0.37317", derived="70860 / (64 * 989 * 3)"
+        {phi_op: 1, Phi_hw: 70.86, u_busy: 0.75, n_fleet: 64, F_16: 989, T_mean: 2250},
+        "0.37317",
+        derived="70860 * 0.75 / (64 * 989 * 2.25)",
     ),
 )
 
@@ -264,7 +271,7 @@ batch_flop_share = Formula(
     assumes="That of all requests, prompts included, over the time of the batch.",
     example=Example(
         {phi_op: 1, n_dec: 20, W_req: 16.5, t: 2, p: 1, d_a: 1, T_all: 260, n_out: 101, t_clk: 10, F_16: 989},
-        "0.13242",
+        "0.13241",
         derived="20 * 16.5 / (2 * 1.26 * 989)",
     ),
 )
@@ -501,6 +508,29 @@ evaporated = Formula(
     example=Example({V_site: 54000, V_grid: 405648}, "459648 L", derived="54000 + 405648"),
 )
 
+_clocked = {share: share / sigma_P for share in (eta, eta_pre, eta_gr, eta_wo)}
+
+capped_time = Formula(
+    t_cap,
+    when(Or(Not(_held), P_lim > f_idle * tdp), evaluated_at(t_it, _clocked, PASS), oo),
+    title="One iteration under a limit of power",
+    source=ROOFLINE,
+    assumes="Products and attention take as much longer as the clock is lower; memory, links and hosts keep their "
+    "times. The stretch is that of the iteration without the limit, so nothing goes in a circle.",
+    no_example=PASSED,
+)
+
+capped_tokens = Formula(
+    n_out_run,
+    (n_dec + n_pro) * token / request * T_run / when(t_meas > 0, t_meas, t_cap),
+    title="Tokens that iterations give under a limit of power",
+    source=ROOFLINE,
+    variant="capped",
+    example=Example(
+        {n_dec: 64, n_pro: 0, T_run: 1, t_meas: 0, t_cap: 20}, "276480000 token", derived="64 * 24 * 3600 / 0.02"
+    ),
+)
+
 FORMULAS = (
     training_flop_share,
     clock_time,
@@ -534,6 +564,8 @@ FORMULAS = (
     site_water_use,
     grid_water_use,
     evaporated,
+    capped_time,
+    capped_tokens,
 )
 #: Power of accelerators, from their shares of time.
 POWER = (device_power, clock_stretch, binding_power, power)

@@ -93,6 +93,35 @@ failure_rate = Formula(
     example=Example({M_f: 2.9264}, "8.2012 1/day", derived="24 / 2.9264"),
 )
 
+interruptions = Formula(
+    T_cyc,
+    M_f + when(restarts_fail, 0, R_f),
+    title="Wall time between interruptions",
+    source=OWN,
+    assumes="What publications print; interrupted recoveries count where they may fail.",
+    example=Example({M_f: 2.9264, restarts_fail: 0, R_f: 600}, "3.0931 hour", derived="2.9264 + 600 / 3600"),
+)
+
+planned = Formula(
+    s_pl,
+    Min(1, r_p * R_pl),
+    title="Share of the time in planned stops",
+    source=LLAMA,
+    example=Example({r_p: 0.87, R_pl: 224.5}, "0.0022606", derived="0.87 * 224.5 / 86400"),
+)
+
+corruption = Formula(
+    s_cor,
+    Min(1, N_nd * r_c * (T_c + R_f)),
+    title="Share of the time that silent corruptions cost",
+    source=LLAMA,
+    assumes="Work is done again from the last save before the corruption, and not from the last one: it reaches over "
+    "many saves. Llama 3 had 6 in 54 days.",
+    example=Example(
+        {N_nd: 2048, r_c: 5.425e-5, T_c: 10, R_f: 600}, "0.047065", derived="2048 * 5.425e-5 * (10 / 24 + 600 / 86400)"
+    ),
+)
+
 running = Formula(
     s_run,
     when(restarts_fail, exp(-R_f / M_f), 1 / (1 + R_f / M_f)),
@@ -101,15 +130,6 @@ running = Formula(
     variant="periodic",
     assumes="A recovery that fails begins anew.",
     example=Example({restarts_fail: 0, R_f: 600, M_f: 3.093}, "0.94887", derived="1 / (1 + 600 / (3.093 * 3600))"),
-)
-
-interruptions = Formula(
-    T_cyc,
-    M_f + when(restarts_fail, 0, R_f),
-    title="Wall time between interruptions",
-    source=OWN,
-    assumes="What publications print; interrupted recoveries count where they may fail.",
-    example=Example({M_f: 2.9264, restarts_fail: 0, R_f: 600}, "3.0931 hour", derived="2.9264 + 600 / 3600"),
 )
 
 #: Of the failures that a restart cures none waits for another node.
@@ -179,26 +199,6 @@ elastic_planned_stop = Formula(
     source=Source("salpekar2026"),
     variant="elastic",
     example=Example({t_el: 180}, "180 s", Source("salpekar2026", "abstract: 3 minutes")),
-)
-
-planned = Formula(
-    s_pl,
-    Min(1, r_p * R_pl),
-    title="Share of the time in planned stops",
-    source=LLAMA,
-    example=Example({r_p: 0.87, R_pl: 224.5}, "0.0022606", derived="0.87 * 224.5 / 86400"),
-)
-
-corruption = Formula(
-    s_cor,
-    Min(1, N_nd * r_c * (T_c + R_f)),
-    title="Share of the time that silent corruptions cost",
-    source=LLAMA,
-    assumes="Work is done again from the last save before the corruption, and not from the last one: it reaches over "
-    "many saves. Llama 3 had 6 in 54 days.",
-    example=Example(
-        {N_nd: 2048, r_c: 5.425e-5, T_c: 10, R_f: 600}, "0.047065", derived="2048 * 5.425e-5 * (10 / 24 + 600 / 86400)"
-    ),
 )
 
 RUN = (nodes, published_rate, mean_time_to_failure, failure_rate, interruptions, planned, corruption)

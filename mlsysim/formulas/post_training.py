@@ -11,7 +11,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from sympy import And, Dummy, Eq, Integer, Or, Piecewise, Rational, ceiling, exp, floor, log, sqrt
+from sympy import And, Dummy, Eq, Integer, Piecewise, Rational, ceiling, exp, floor, log, sqrt
 
 from mlsysim.formulas import continuous_batching, iteration, mixers, rank_parameters, replica_layout, step_time
 from mlsysim.formulas.training_memory import DRIVER_MEMORY
@@ -128,11 +128,14 @@ from mlsysim.symbols.post_training import (
     t_R,
     tau_k,
     x_best,
+    x_dn,
     x_giv,
     x_gr,
     x_half,
     x_opt,
+    x_pip,
     x_R,
+    x_up,
     y_U,
 )
 from mlsysim.symbols.serving import n_out
@@ -273,7 +276,7 @@ cut_responses = Formula(
 
 #: Steps of the limit law of Gumbel that are added up.
 _STEP = Rational(4, 5)
-_level = by_member(**{name: _STEP * place - 2 for place, name in enumerate(draw.members)})
+_level = _STEP * by_member(**{name: place for place, name in enumerate(draw.members)}) - 2
 
 longest_expected = Formula(
     L_low,
@@ -878,7 +881,7 @@ overlapped_step = _step(
 def _idle(share: Any, own: Any, title: str, variant: str, whole: Any, answer: str, derived: str) -> Formula:
     return Formula(
         share,
-        when(whole > 0, Min(1, Max(0, 1 - own / whole)), 0),
+        Min(1, Max(0, 1 - own / whole)),
         title=title,
         source=AREAL,
         variant=variant,
@@ -998,20 +1001,27 @@ update_work = Formula(
     example=Example({T_up: 60, T_lp: 20, y_U: 64}, "5120 s", derived="80 * 64"),
 )
 
-#: Accelerators over which the trainer is laid out once.
-_PIPELINE = Max(t * p * c_cp * r_dp, when(e > 1, rank_parameters.expert_tensor_ranks.expression * p * e * r_dp, 1))
+trainer_unit = Formula(
+    x_pip,
+    Max(t * p * c_cp * r_dp, when(e > 1, rank_parameters.expert_tensor_ranks.expression * p * e * r_dp, 1)),
+    title="Accelerators over which the trainer is laid out once",
+    source=Source("narayanan2021", "section 3"),
+    variant=POOLS,
+    example=Example({t: 4, p: 4, c_cp: 1, r_dp: 1, e: 1, t_e: 0}, "16", derived="4 * 4"),
+)
 
 split_unit = Formula(
     x_gr,
-    Piecewise(
-        (Max(t_R, _PIPELINE), Or(Eq(Mod(t_R, _PIPELINE), 0), Eq(Mod(_PIPELINE, t_R), 0))),
-        (t_R * _PIPELINE, True),
+    Max(
+        when(n_fleet > n_node, n_node, 1),
+        when(Eq(Mod(t_R, x_pip) * Mod(x_pip, t_R), 0), Max(t_R, x_pip), t_R * x_pip),
     ),
     title="Accelerators that may change pools",
     source=OWN,
     variant=POOLS,
-    assumes="A whole replica on the one side, a whole copy of the trainer's layout on the other.",
-    example=Example({t_R: 4, t: 4, p: 4, c_cp: 1, r_dp: 1, e: 1, t_e: 0}, "16", derived="max(4, 4 * 4)"),
+    assumes="A whole replica on the one side, a whole copy of the trainer's layout on the other, and whole nodes where "
+    "there are several; one of these is a multiple of the others.",
+    example=Example({t_R: 4, x_pip: 16, n_fleet: 64, n_node: 8}, "16", derived="max(8, 4, 16)"),
 )
 
 half_split = Formula(
@@ -1072,20 +1082,36 @@ synchronous_optimum = Formula(
     ),
 )
 
-_top = Max(x_gr, n_fleet - x_gr)
-_lower = Min(_top, Max(x_gr, floor(x_opt / x_gr) * x_gr))
-_upper = Min(_top, Max(x_gr, floor(x_opt / x_gr) * x_gr + x_gr))
+_most = Max(x_gr, n_fleet - x_gr)
+
+below = Formula(
+    x_dn,
+    Min(_most, Max(x_gr, floor(x_opt / x_gr) * x_gr)),
+    title="Split that layouts allow, below the best one",
+    source=OWN,
+    variant=POOLS,
+    example=Example({x_opt: 28.4, x_gr: 8, n_fleet: 64}, "24", derived="8 * floor(28.4 / 8)"),
+)
+
+above = Formula(
+    x_up,
+    Min(_most, x_dn + x_gr),
+    title="Split that layouts allow, above the best one",
+    source=OWN,
+    variant=POOLS,
+    example=Example({x_dn: 24, x_gr: 8, n_fleet: 64}, "32", derived="24 + 8"),
+)
 
 
-def _whole(phases: Any, variant: str) -> Formula:
+def _whole(phases: Any, variant: str, answer: str) -> Formula:
     return Formula(
         x_best,
-        when(phases(_lower) <= phases(_upper), _lower, _upper),
+        when(phases(x_dn) <= phases(x_up), x_dn, x_up),
         title="Best split that layouts allow",
         source=OWN,
         variant=variant,
         assumes="The better neighbour of the best split of any share.",
-        example=Example({**_PAGE_SPLIT, x_opt: 28.4, x_gr: 4}, "28", derived="4 * floor(28.4 / 4)"),
+        example=Example({**_PAGE_SPLIT, x_dn: 24, x_up: 32}, answer, derived=answer),
     )
 
 
@@ -1094,8 +1120,8 @@ def _alone(rolling: Any) -> tuple[Any, Any]:
     return h_ro + A_half / rolling, U_half / Max(1, n_fleet - rolling)
 
 
-best_overlapped = _whole(lambda rolling: Max(*_alone(rolling)), AT_ONCE)
-best_synchronous = _whole(lambda rolling: sum(_alone(rolling)), DISAGGREGATED)
+best_overlapped = _whole(lambda rolling: Max(*_alone(rolling)), AT_ONCE, "32")
+best_synchronous = _whole(lambda rolling: sum(_alone(rolling)), DISAGGREGATED, "24")
 
 # --- memory ---------------------------------------------------------------------------------------
 
@@ -1287,6 +1313,7 @@ FORMULAS = (
     rollout_work,
     steady_work,
     update_work,
+    trainer_unit,
     split_unit,
     half_split,
     half_rollout_work,
@@ -1294,6 +1321,8 @@ FORMULAS = (
     half_update_work,
     overlapped_optimum,
     synchronous_optimum,
+    below,
+    above,
     best_overlapped,
     best_synchronous,
     weights_of_trainer,

@@ -6,6 +6,8 @@ a job waits where they do not. The two are different questions.
 
 from __future__ import annotations
 
+from typing import Any
+
 from sympy import Dummy, Rational, sqrt
 
 from mlsysim.symbolic import Example, Formula, LeastInteger, NormalCDF, SlotsBusy, Source
@@ -50,9 +52,11 @@ spares_needed = Formula(
     example=Example({a_rep: 6, p_cov: 0.99}, "12", derived="12"),
 )  # fmt: skip
 
+_lost: Any = SlotsBusy(S_sp + 1, a_rep, 0, 1, 1)
+
 waiting = Formula(
     s_wait,
-    SlotsBusy(S_sp + 1, a_rep, 0, 1, 1),
+    _lost,
     title="Share of the time in which a job waits for a node",
     source=Source("erlang1917"),
     assumes="Erlang B: a repair starts at the failure, and a job that waits does not fail, so that nodes which are away"

@@ -26,8 +26,10 @@ from mlsysim.symbols.runs import (
     C_s,
     D_s,
     M_f,
+    M_sto,
     R_f,
     R_m,
+    R_sto,
     S_sp,
     T_cyc,
     T_m,
@@ -49,13 +51,13 @@ from mlsysim.symbols.runs import (
     gput,
     k_obs,
     k_shr,
-    kappa_f,
     lam,
     n_el,
     n_f,
     phi_s,
     restarts_fail,
     s_ab,
+    s_C,
     s_cor,
     s_fail,
     s_pl,
@@ -72,6 +74,8 @@ from mlsysim.symbols.runs import (
     t_ld,
     t_mld,
     v_mem,
+    v_sto,
+    x_cp,
     x_seg,
     x_wall,
     y_s,
@@ -210,65 +214,96 @@ elastic_failures = Formula(
 )
 
 _cycle = M_f / s_run
-#: Intervals from a failure to the next.
-_fewer = kept_of(x_seg) / x_seg
-_segment = T_s + C_s
-#: Below so few failures in an interval the difference of large numbers is none; the two agree to 1e-5 there.
-_RARE = Rational(1, 10**5)
 _redone = exp(R_f / M_f)
 #: Square of the deviation of a recovery, which failures may begin anew.
 _recovery = s_R**2 + when(restarts_fail, Max(0, M_f**2 * (_redone**2 - 1 - 2 * R_f / M_f * _redone)), 0)
+#: Below so few failures in a segment series are exact to 1e-9, where differences of exponentials are not.
+_SOME = Rational(1, 100)
+
+
+def _spread(mean: Any, load: Any, recovery: Any) -> Any:
+    """Variance of the wall time of a segment over the failures in it, by its load and their recovery (Daly's law)."""
+    u, work = exp(load), 1 + load / 2 + load**2 / 6 + load**3 / 24
+    square = load**2 / 3 * (1 + load + 11 * load**2 / 20 + 13 * load**3 / 60) / work
+    mixed = u * load / 2 * (1 + load / 3 + load**2 / 12 + load**3 / 60) / work
+    begun = load / (1 - exp(-load))
+    few = mean**2 * square + 2 * recovery * mean * mixed
+    many = mean**2 * Max(0, u + 1 - 2 * begun) + 2 * recovery * mean * Max(0, u - begun)
+    return when(load < _SOME, few, many) + recovery**2 * u
+
+
+_late = exp(D_s / M_f) - 1
 
 cost_deviation = Formula(
     c_dev,
     Piecewise(
         (0, lam <= 0),
-        (oo, M_f <= 0),
-        (sqrt(_recovery + (R_f + D_s + _segment / 2) ** 2 + _segment**2 / 12), x_seg < _RARE),
         (
             sqrt(
                 _recovery
-                + Max(
-                    0,
-                    M_f**2
-                    + _cycle**2 * ((1 + 2 * _fewer) / kappa_f - 1)
-                    - 2 * _cycle * (D_s + _segment * (1 + _fewer)),
-                )
+                + _spread(M_f, x_seg, _cycle - M_f)
+                + when(D_s > 0, _cycle * Max(0, _cycle * (exp(x_seg) + 1) * _late - 2 * D_s), 0)
             ),
-            True,
+            M_f > 0,
         ),
+        (oo, True),
     ),
     title="Deviation of the wall time of a failure",
     source=RENEWAL,
     variant="periodic",
-    assumes="Exact for runs of many failures. Where an interval has hardly any, a failure costs its recovery, the "
-    "latency and a part of the interval, every part being as likely.",
+    assumes="Exact for runs of many failures; without a latency that of Daly's segments.",
+    convention="Below 0.01 failures in an interval a series, which has nine digits there.",
     example=Example(
-        {lam: 7.7593, s_R: 0, restarts_fail: 0, R_f: 600, M_f: 3.093, D_s: 0, T_s: 1116.28, C_s: 60, x_seg: 0.10564,
-         s_run: 0.94887, kappa_f: 8.97492},
+        {lam: 7.7593, s_R: 0, restarts_fail: 0, R_f: 600, M_f: 3.093, D_s: 0, x_seg: 0.10564, s_run: 0.94887},
         "1287 s",
-        derived="(11134.8**2 + 11734.8**2 * ((1 + 2 * 8.97492) / 8.97492 - 1)"
-        " - 2 * 11734.8 * 1176.28 * 9.97492) ** 0.5",
+        derived="(11134.8**2 * (exp(0.10564) + 1 - 2*0.10564/(1 - exp(-0.10564)))"
+        " + 2*600*11134.8*(exp(0.10564) - 0.10564/(1 - exp(-0.10564))) + 600**2*exp(0.10564)) ** 0.5",
     ),
 )  # fmt: skip
 
 
-#: Failures that memory restores, in a copy, and the recovery of the others.
-_x = phi_s * (T_m + C_m) / M_f
-_R_storage = R_m - t_mld + t_ld
+storage_recovery = Formula(
+    R_sto,
+    Max(0, R_m - t_mld) + t_ld,
+    title="Time to recover from storage",
+    source=Source("wan2025", "tables 3 and 7"),
+    example=Example({R_m: 664.5, t_mld: 2, t_ld: 129.5}, "792 s", derived="664.5 - 2 + 129.5"),
+)
+
+storage_failures = Formula(
+    M_sto,
+    when(phi_s < 1, (M_f + phi_s * R_m) / (1 - phi_s), oo),
+    title="Wall time to a failure that storage restores, in which a job works or is restored from memory",
+    source=RENEWAL,
+    example=Example(
+        {phi_s: 0.75, M_f: 3.093, R_m: 664.5}, "12.926 hour", derived="(3.093 + 0.75 * 664.5 / 3600) / 0.25"
+    ),
+)
+
+copy_load = Formula(
+    x_cp,
+    Piecewise((0, lam <= 0), (phi_s * (T_m + C_m) / M_f, M_f > 0), (oo, True)),
+    title="Failures that memory restores, in the running time of a copy in memory",
+    source=DALY,
+    example=Example(
+        {lam: 7.7593, phi_s: 0.75, T_m: 135.68, C_m: 0.62, M_f: 3.093}, "0.0091807", derived="0.75 * 136.3 / 11134.8"
+    ),
+)
 
 copy_wall_time = Formula(
     a_mem,
     Piecewise(
         (T_m + C_m, lam <= 0),
         (oo, M_f <= 0),
-        ((exp(_x) - 1) * (M_f / phi_s + R_m) * (1 + C_s * T_m / (T_s * (T_m + C_m))), phi_s > 0),
+        (x_cp / kept_of(x_cp) * (M_f / phi_s + R_m) * (1 + C_s * T_m / (T_s * (T_m + C_m))), phi_s > 0),
         (0, True),
     ),
     title="Wall time of a copy in memory",
     source=DALY,
     example=Example(
-        {lam: 7.7593, phi_s: 0.75, R_m: 664.5, T_m: 135.68, C_m: 0.62, T_s: 2311.86, C_s: 60, M_f: 3.093}, "146.8 s",
+        {lam: 7.7593, phi_s: 0.75, x_cp: 0.0091807, R_m: 664.5, T_m: 135.68, C_m: 0.62, T_s: 2311.86, C_s: 60,
+         M_f: 3.093},
+        "146.8 s",
         derived="(exp(0.75*136.3/11134.8) - 1) * (11134.8/0.75 + 664.5) * (1 + 60*135.68/(2311.86*136.3))",
     ),
 )  # fmt: skip
@@ -276,19 +311,17 @@ copy_wall_time = Formula(
 
 def _variance(mean: Any, load: Any, recovery: Any) -> Any:
     """Variance of the wall time of a segment by the time to a failure, the failures in it and their recovery."""
-    u = exp(load)
-    found = mean**2 * (u**2 - 1 - 2 * load * u) + 2 * recovery * mean * u * (u - 1 - load) + recovery**2 * u * (u - 1)
-    return Max(0, found) + (u - 1) * s_R**2
+    return (exp(load) - 1) * (_spread(mean, load, recovery) + s_R**2)
 
 
 copy_deviation = Formula(
     v_mem,
-    Piecewise((0, Or(lam <= 0, phi_s <= 0)), (sqrt(_variance(M_f / phi_s, _x, R_m)), M_f > 0), (oo, True)),
+    Piecewise((0, Or(lam <= 0, phi_s <= 0)), (sqrt(_variance(M_f / phi_s, x_cp, R_m)), M_f > 0), (oo, True)),
     title="Deviation of the wall time of a copy in memory",
     source=RENEWAL,
     assumes="The square of it is that of a segment by Daly's law.",
     example=Example(
-        {lam: 7.7593, s_R: 0, phi_s: 0.75, R_m: 664.5, T_m: 135.68, C_m: 0.62, M_f: 3.093}, "70.78 s",
+        {lam: 7.7593, s_R: 0, phi_s: 0.75, x_cp: 0.0091807, R_m: 664.5, M_f: 3.093}, "70.78 s",
         derived="(14846.4**2 * (exp(2*0.00918067) - 1 - 2*0.00918067*exp(0.00918067))"
         " + 2*664.5*14846.4*exp(0.00918067)*(exp(0.00918067) - 1.00918067)"
         " + 664.5**2*exp(0.00918067)*(exp(0.00918067) - 1)) ** 0.5",
@@ -312,17 +345,29 @@ wall_load = Formula(
     ),
 )
 
-_outer = when(
-    And(x_wall > 0, phi_s < 1),
-    _variance((M_f + phi_s * R_m) / (1 - phi_s), x_wall, _R_storage) / T_s,
-    0,
-)
+interval_deviation = Formula(
+    v_sto,
+    Piecewise(
+        (0, Or(lam <= 0, phi_s >= 1)),
+        (sqrt(_variance(M_sto, x_wall, R_sto)), M_f > 0),
+        (oo, True),
+    ),
+    title="Deviation of the wall time between saves to storage",
+    source=RENEWAL,
+    assumes="By failures that storage restores; the square of it is that of a segment by Daly's law.",
+    example=Example(
+        {lam: 7.7593, x_wall: 0.053681, phi_s: 0.75, M_f: 3.093, M_sto: 12.92575, R_sto: 792, s_R: 0}, "518.1 s",
+        derived="(46532.7**2 * (exp(2*0.053681) - 1 - 2*0.053681*exp(0.053681))"
+        " + 2*792*46532.7*exp(0.053681)*(exp(0.053681) - 1.053681)"
+        " + 792**2*exp(0.053681)*(exp(0.053681) - 1)) ** 0.5",
+    ),
+)  # fmt: skip
 
 two_chance = Formula(
     s_fail,
     Piecewise(
         (0, lam <= 0),
-        (sqrt(T_train * (_outer + v_mem**2 / T_m * when(x_wall > 0, (exp(x_wall) - 1) / x_wall, 1))), M_f > 0),
+        (sqrt(T_train * (v_sto**2 / T_s + v_mem**2 / (T_m * kept_of(x_wall)))), M_f > 0),
         (oo, True),
     ),
     title="Deviation of the wall time by when failures come, with saves at two levels",
@@ -330,15 +375,21 @@ two_chance = Formula(
     variant="two_level",
     assumes="A segment of copies in memory within one of saves to storage, within 1.3% of events; nodes are there.",
     example=Example(
-        {lam: 7.7593, T_train: 48.6, T_s: 2311.86, T_m: 135.68, v_mem: 71.11, x_wall: 0.053687, phi_s: 0.75,
-         M_f: 3.093, R_m: 664.5, t_mld: 2, t_ld: 129.5, s_R: 0},
-        "0.2947 day",
-        derived="(48.6 * 86400 * ((46532.7**2 * (exp(2*0.053687) - 1 - 2*0.053687*exp(0.053687))"
-        " + 2*792*46532.7*exp(0.053687)*(exp(0.053687) - 1.053687)"
-        " + 792**2*exp(0.053687)*(exp(0.053687) - 1)) / 2311.86"
-        " + 71.11**2 / 135.68 * (exp(0.053687) - 1) / 0.053687)) ** 0.5 / 86400",
+        {
+            lam: 7.7593,
+            T_train: 48.6,
+            T_s: 2311.86,
+            T_m: 135.68,
+            v_sto: 518.1,
+            v_mem: 70.78,
+            x_wall: 0.053681,
+            M_f: 3.093,
+        },
+        "0.2944 day",
+        derived="(48.6 * 86400 * (518.1**2 / 2311.86 + 70.78**2 / 135.68 * (exp(0.053681) - 1) / 0.053681)) ** 0.5"
+        " / 86400",
     ),
-)  # fmt: skip
+)
 
 chance = Formula(
     s_fail,
@@ -390,7 +441,7 @@ elasticity = Formula(
 
 def _rise(load: Any) -> Any:
     """Rise of the failures in a running time, with what is done again, by the failures in it."""
-    return load * exp(load) / (1 + (1 - phi_s) * (exp(load) - 1))
+    return load / (1 - phi_s + phi_s * exp(-load))
 
 
 #: Change of what is lost in a copy by the failures, both relative.
@@ -434,18 +485,39 @@ elastic_elasticity = Formula(
     ),
 )
 
+
+def _days(symbol: Any, share: Any, of: str, variant: str = "") -> Formula:
+    return Formula(
+        symbol,
+        W_run * A_up * share,
+        title=f"Days of a run {of}",
+        source=ETTR,
+        variant=variant,
+        example=Example({W_run: 56.925, A_up: 1, share: 0.05}, "2.84625 day", derived="56.925 * 0.05"),
+    )
+
+
+stall_days = _days(d_st, s_st, "in stalls of saves")
+rework_days = _days(d_re, s_re, "in work that is done again")
+absent_days = _days(d_ab, s_ab, "that replicas which are away cost")
+
 #: Change of the failures per running time by those per wall time, both relative.
 _clocks = when(Eq(clock, label(clock, "wall")), T_cyc / M_f, 1)
 
 deviation = Formula(
     s_W,
-    sqrt(s_fail**2 + when(k_obs > 0, (_clocks * eps_f * W_run) ** 2 / Max(1, k_obs), 0) + (sig_step * W_run) ** 2),
+    sqrt(
+        s_fail**2
+        + when(And(lam > 0, k_obs > 0), (_clocks * eps_f * W_run) ** 2 / Max(1, k_obs), 0)
+        + (sig_step * W_run) ** 2
+    ),
     title="Deviation of the wall time",
     source=JCGM,
     assumes="A rate counted from k failures is off by one over the root of k; the step, failures and rate are off "
     "independently.",
     example=Example(
         {
+            lam: 7.7593,
             s_fail: 0.3052,
             k_obs: 419,
             clock: "running",
@@ -470,22 +542,8 @@ p90 = Formula(
 )
 
 
-def _days(symbol: Any, share: Any, of: str, variant: str = "") -> Formula:
-    return Formula(
-        symbol,
-        W_run * A_up * share,
-        title=f"Days of a run {of}",
-        source=ETTR,
-        variant=variant,
-        example=Example({W_run: 56.925, A_up: 1, share: 0.05}, "2.84625 day", derived="56.925 * 0.05"),
-    )
-
-
 work_days = _days(d_work, ettr, "in work that is kept")
-stall_days = _days(d_st, s_st, "in stalls of saves")
-rework_days = _days(d_re, s_re, "in work that is done again")
 recovery_days = _days(d_rec, s_rec, "in recoveries")
-absent_days = _days(d_ab, s_ab, "that replicas which are away cost")
 
 down_days = Formula(
     d_dn,
@@ -510,6 +568,14 @@ cost = Formula(
     title="Rent of a run",
     source=RENT,
     example=Example({n_acc: 16384, rate: 2, W_run: 56.925}, "44767642 USD", derived="16384 * 2 * 56.925 * 24"),
+)
+
+cost_spread = Formula(
+    s_C,
+    n_acc * rate * s_W,
+    title="Deviation of the rent of a run",
+    source=RENT,
+    example=Example({n_acc: 16384, rate: 2, s_W: 0.3052}, "240019 USD", derived="16384 * 2 * 0.3052 * 24"),
 )
 
 cost_p90 = Formula(
@@ -537,7 +603,7 @@ run_duration = Formula(
     example=Example({W_run: 56.925}, "56.925 day", derived="56.925"),
 )
 
-_working = Min(1, T_mean / T_step)
+_working = when(T_mean > 0, Min(1, T_mean / T_step), 0)
 
 run_load = Formula(
     u_busy,
@@ -562,9 +628,8 @@ elastic_load = Formula(
     example=Example({T_mean: 6000, T_step: 8, A_up: 1, ettr: 0.82147}, "0.61610", derived="0.75 * 0.82147"),
 )
 
+_GOODPUT = (goodput, wall_time)
 _DAYS = (
-    goodput,
-    wall_time,
     deviation,
     p90,
     work_days,
@@ -572,21 +637,27 @@ _DAYS = (
     down_days,
     paid_accelerators,
     cost,
+    cost_spread,
     cost_p90,
     cost_of_failures,
 )
-PERIODIC = (up, *_DAYS, failures, cost_deviation, chance, elasticity, stall_days, rework_days)
+PERIODIC = (up, *_GOODPUT, failures, cost_deviation, chance, elasticity, stall_days, rework_days, *_DAYS)
 TWO_LEVEL = (
     up,
-    *_DAYS,
+    *_GOODPUT,
     failures,
+    storage_recovery,
+    storage_failures,
+    copy_load,
     copy_wall_time,
     copy_deviation,
     wall_load,
+    interval_deviation,
     two_chance,
     two_elasticity,
     stall_days,
     rework_days,
+    *_DAYS,
 )
 ELASTIC_REPLICAS = (
     shrunk,
@@ -595,11 +666,12 @@ ELASTIC_REPLICAS = (
     elastic_recovering,
     absent,
     elastic_up,
-    *_DAYS,
+    *_GOODPUT,
     elastic_failures,
     elastic_chance,
     elastic_elasticity,
     absent_days,
+    *_DAYS,
 )
 TRAINING = (run_duration, run_load)
 ELASTIC_TRAINING = (elastic_replicas, run_duration, elastic_load)

@@ -129,9 +129,9 @@ _USES = tuple(dict.fromkeys(type(paid.use) for paid in PAID.values() if isinstan
 _COSTS = ("total_cost", "hardware_cost", "cost_per_hour", "cost_per_token", "cost_per_input_token",
           "cost_per_output_token", "cost_per_request")  # fmt: skip
 _HEADLINE = ("total_cost", "hardware_cost", "energy_cost", "maintenance_cost", "cost_per_hour", "cost_per_token",
-             "cost_per_input_token", "cost_per_output_token", "cost_per_request", "run_cost_p90", "failure_cost",
-             "accelerators", "duration", "run_time_p90", "run_goodput", "ettr", "average_power", "energy",
-             "energy_per_token", "carbon", "step_time", "mfu", "total_memory", "required_replicas",
+             "cost_per_input_token", "cost_per_output_token", "cost_per_request", "run_cost_deviation", "run_cost_p90",
+             "failure_cost", "accelerators", "duration", "run_time_p90", "run_goodput", "ettr", "average_power",
+             "energy", "energy_per_token", "carbon", "step_time", "mfu", "total_memory", "required_replicas",
              "estimated_p99_latency", "deployed_replicas", "ttft_p99", "tpot_p99", "slo_attainment",
              "feasible")  # fmt: skip
 

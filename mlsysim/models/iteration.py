@@ -187,6 +187,19 @@ class IterationModel(PerformanceModel):
             about="One pass. Decode steps of OPT-66B on two to eight A100 within a median of 3%, calibrated on OPT-13B "
             "alone (docs/validation.md).",
         ),
+        "capped": Variant(
+            (
+                *iteration.operators(),
+                prefix_cache.given_share,
+                *iteration.ITERATION,
+                *energy.ITERATION,
+                energy.capped_time,
+                energy.capped_tokens,
+            ),
+            headline=("capped_iteration_time", "clock_stretch", "iteration_time", *_POWER),
+            about="The same under a power_limit below that of the device, which stretches arithmetic; energy per token "
+            "is that of the longer time.",
+        ),
         "saturated": Variant(
             (
                 *iteration.operators(),

@@ -9,7 +9,14 @@ from sympy import And, Eq
 
 from mlsysim.catalog import Fabric
 from mlsysim.formulas import post_training
-from mlsysim.formulas.post_training import ASYNCHRONOUS, COLOCATED, DISAGGREGATED, ONE_STEP_OFF, split_unit
+from mlsysim.formulas.post_training import (
+    ASYNCHRONOUS,
+    COLOCATED,
+    DISAGGREGATED,
+    ONE_STEP_OFF,
+    split_unit,
+    trainer_unit,
+)
 from mlsysim.inputs.declaration import Caveat
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
@@ -21,9 +28,9 @@ from mlsysim.models.stack import stack_slot
 from mlsysim.symbolic import Mod, Requirement, token, variable_of
 from mlsysim.symbolic.exchange import exchanged
 from mlsysim.symbols.hardware import n_fleet
-from mlsysim.symbols.post_training import OF_ENGINE, C_re, L_re, S_giv, cv_re, e_R, m_re, s_pr, t_R, x_giv
+from mlsysim.symbols.post_training import OF_ENGINE, C_re, L_re, S_giv, cv_re, e_R, m_re, s_pr, t_R, x_giv, x_pip
 from mlsysim.symbols.step import s_doc
-from mlsysim.symbols.training import b, e, g, t
+from mlsysim.symbols.training import b, e, g, optimizer_in_backward, t
 from mlsysim.symbols.workload import E, L_moe, d_e, d_ff, d_sh, s
 
 #: Inputs of the engine that the trainer has as well, by name.
@@ -76,7 +83,7 @@ _OF_TRAINER = tuple(
     each for each in DistributedModel.requirements if not each.condition.free_symbols.intersection(_FOLLOWING)
 )
 _OF_FLEET = tuple(each for each in _OF_TRAINER if n_fleet in each.condition.free_symbols)
-_UNIT = split_unit.expression
+_UNIT = exchanged(split_unit.expression, {x_pip: trainer_unit.expression})
 _WORDS = "(a replica of {rollout_tp_size}, and a copy of the trainer's layout)"
 _SPLIT = (
     *map(_of_pool, _OF_FLEET),
@@ -232,9 +239,13 @@ class PostTrainingModel(PerformanceModel):
         Requirement(e_R, Eq(e_R, 1) | (L_moe > 0), "must be 1 where {moe_layers}"),
         Requirement(e_R, Eq(Mod(E, e_R), 0), "must divide {experts}"),
         *fills_nodes(t_R, t_R),
+        Requirement(
+            optimizer_in_backward, Eq(optimizer_in_backward, 0), "must be False: gradients of several packs are summed"
+        ),
         Requirement(m_re, m_re <= C_re, "must be at most {max_response_length}"),
         Requirement(C_re, C_re >= 1 * token, "must be at least 1"),
         Requirement(L_re, (L_re <= 0) | (L_re >= m_re), "must be at least {mean_response_length}, or 0 for the cap"),
+        Requirement(L_re, L_re <= C_re, "must be at most {max_response_length}, or 0 for it"),
         Requirement(
             S_giv, (S_giv <= 0) | (S_giv >= s_pr + m_re), "must hold a sample: {prompt_len} and {mean_response_length}"
         ),

@@ -13,6 +13,8 @@ from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.distributed import MEMORY, TIMED, DistributedModel
+from mlsysim.models.energy import GRID
+from mlsysim.models.recipe import RECIPE
 from mlsysim.symbolic import Formula, Requirement, swapped
 from mlsysim.symbols.runs import N_0, k_shr, n_el, x_f
 
@@ -27,8 +29,6 @@ _ELASTIC = (*failure_rates.ELASTIC, *run_spares.COVERED, *runs.ELASTIC_REPLICAS)
 _OVERLAPPED = (*run_saves.TIERS, *run_saves.OVERLAPPED, *_SHARED, *_PERIODIC)
 _BLOCKING = (*run_saves.TIERS, *run_saves.BLOCKING, *_PRICED, *_PERIODIC)
 
-#: Median error of steps by library defaults, 9.2% of 417 rows, as a standard deviation (docs/validation).
-STEP_SPREAD = 0.14
 #: Days of a run, by what they go to.
 DAYS = ("time_in_work", "time_in_stalls", "time_in_rework", "time_in_recovery", "time_in_absence", "time_down")
 _HEADLINE = (
@@ -57,6 +57,7 @@ _HEADLINE = (
     "spare_wait_share",
     "accelerators",
     "run_cost",
+    "run_cost_deviation",
     "run_cost_p90",
     "failure_cost",
     "feasible",
@@ -76,6 +77,7 @@ def _variant(formulas: tuple[Formula, ...], about: str, **example: object) -> Va
     return Variant(
         formulas,
         headline=tuple(name for name in _HEADLINE if name in known),
+        defaults={"step_spread": 0},
         example={**_TYPED, **example},
         about=about,
     )
@@ -88,7 +90,7 @@ def _trained(formulas: tuple[Formula, ...], about: str, **example: object) -> Va
     return replace(
         made,
         requirements=_STEP.requirements,
-        defaults={**_STEP.defaults, "step_spread": STEP_SPREAD},
+        defaults=_STEP.defaults,
         example={**DistributedModel.example, **example},
     )
 
@@ -219,7 +221,12 @@ class RunModel(PerformanceModel):
             strict=True,
         ),
         "rent": Slot(Rent, ("rental_price",), optional=True),
-        **{name: slot for name, slot in DistributedModel.slots.items() if name not in ("model", "hardware", "fleet")},
+        "stack": replace(
+            DistributedModel.slots["stack"],
+            provides=(*DistributedModel.slots["stack"].provides, "step_spread"),
+            asks=("efficiency",),
+        ),
+        **{name: DistributedModel.slots[name] for name in (*GRID, *RECIPE)},
     }
     keywords = {
         "training_time": ...,
@@ -251,7 +258,6 @@ class RunModel(PerformanceModel):
         "elastic_replicas": ...,
         "shrunk_replicas": 0,
         "recovery_deviation": 0.0,
-        "step_spread": 0.0,
         **dict.fromkeys(DistributedModel.keywords, ...),
     }
     defaults = {

@@ -118,6 +118,13 @@ sigma_P = variable(
     "Time of arithmetic under the limit of power, over that without it.",
     at_least(1.0),
 )
+t_cap = variable(
+    "capped_iteration_time",
+    r"t_{\mathrm{cap}}",
+    "ms",
+    "One iteration whose arithmetic the limit of power stretches.",
+    nonnegative(),
+)
 P_node = variable("node_power", r"P_{\mathrm{node}}", "kW", "Mean power of one full node, its host included.",
                   nonnegative())  # fmt: skip
 binds_P = variable(
@@ -142,4 +149,4 @@ m_emb = variable(
 )
 V_site = variable("site_water_use", r"V_{\mathrm{site}}", "L", "Water evaporated on site.", nonnegative())
 V_grid = variable("grid_water_use", r"V_{\mathrm{grid}}", "L", "Water evaporated by power plants.", nonnegative())
-V_all = variable("water", r"V_{\mathrm{water}}", "L", "Water evaporated on site and by power plants.", nonnegative())
+V_all = variable("water", r"V_{\mathrm{H_2O}}", "L", "Water evaporated on site and by power plants.", nonnegative())

@@ -233,19 +233,19 @@ L_x = variable(
 )
 x_R = variable("rollout_pool", r"x_{\mathrm{R}}", "count", "Accelerators that roll out.", integer(1))
 y_U = variable("update_pool", r"y_{\mathrm{U}}", "count", "Accelerators that train.", integer(1))
-n_0 = variable("replica_samples", r"n_0", "request", "Samples of a step that a replica answers.", nonnegative())
+n_0 = variable("replica_samples", r"n_0", "request", "Samples of a step that a replica answers.", positive())
 K_1 = variable(
-    "rollout_context", r"K_1", "token/request", "Mean context of a request over the steps it takes.", nonnegative()
+    "rollout_context", r"K_1", "token/request", "Mean context of a request over the steps it takes.", positive()
 )
 M_sl = variable(
     "rollout_slots",
     r"M_{\mathrm{slot}}",
     "request",
     "Requests that a replica decodes together at most.",
-    nonnegative(),
+    positive(),
 )
 n_1 = variable(
-    "rollout_batch", r"n_1", "request", "Requests that a replica decodes together when a rollout begins.", nonnegative()
+    "rollout_batch", r"n_1", "request", "Requests that a replica decodes together when a rollout begins.", positive()
 )
 I_fu = variable(
     "full_steps", r"I_{\mathrm{full}}", "token", "Steps of a rollout in which requests wait for a slot.", nonnegative()
@@ -264,7 +264,7 @@ n_k = family(
     "request",
     "Requests left of a replica: {} of those that start.",
     knot,
-    nonnegative(),
+    positive(),
     label="Requests left of a replica: {}",
 )
 l_k = family(
@@ -424,6 +424,9 @@ U_up = variable(
     "Updates and log-probabilities, times the accelerators that train.",
     nonnegative(),
 )
+x_pip = variable(
+    "trainer_unit", r"x_{\mathrm{pipe}}", "count", "Accelerators over which the trainer is laid out once.", integer(1)
+)
 x_gr = variable(
     "split_unit",
     r"x_{\mathrm{unit}}",
@@ -454,6 +457,12 @@ U_half = variable(
 )
 x_opt = variable(
     "split_optimum", r"x_*", "count", "Accelerators that would roll out in the best split of any share.", nonnegative()
+)
+x_dn = variable(
+    "split_below", r"x_{-}", "count", "Accelerators that roll out in the next split below the best one.", integer(1)
+)
+x_up = variable(
+    "split_above", r"x_{+}", "count", "Accelerators that roll out in the next split above the best one.", integer(1)
 )
 x_best = variable(
     "best_rollout_accelerators",

@@ -15,13 +15,17 @@ r_f = variable(
     nonnegative(),
 )
 N_0 = variable(
-    "measured_nodes", r"N_0", N_COUNT, "Nodes at which that rate was measured; 0 where it holds of any.", integer(0)
+    "measured_nodes",
+    r"N_0",
+    N_COUNT,
+    "Nodes of the job that node_failure_rate was measured on; 0 where it holds of any.",
+    integer(0),
 )
 x_f = variable(
     "failure_size_exponent",
     r"x_{\mathrm{size}}",
     N_COUNT,
-    "Power by which the rate of a node grows with the size of a job beyond that; 0 for none.",
+    "Power by which the rate of a node grows with the size of a job beyond measured_nodes; 0 for none.",
     nonnegative(),
 )
 clock = variable(
@@ -53,7 +57,7 @@ T_c = variable(
     "corruption_lost_time",
     r"T_{\mathrm{corr}}",
     "hour",
-    "Work that is done again after one: back to the last save from before it.",
+    "Work that is done again after a silent corruption: back to the last save from before it.",
     nonnegative(),
 )
 lam_w = variable(
@@ -151,7 +155,7 @@ beta_wr = variable(
     "writer_bandwidth",
     r"\beta_{\mathrm{wr}}",
     "GB/s",
-    "Bandwidth of one of them; 0 where it is no limit.",
+    "Bandwidth of one process that writes a save; 0 where it is no limit.",
     nonnegative(),
 )
 t_meta = variable(
@@ -166,7 +170,7 @@ D_s = variable(
     "save_latency",
     r"D_{\mathrm{s}}",
     S,
-    "From the end of that stall until the save can be restored from; 0 where training waits for all of it.",
+    "From the end of the stall of a save until it can be restored from; 0 where training waits for all of it.",
     nonnegative(),
 )
 k_h = variable("host_buffers", r"k_{\mathrm{h}}", N_COUNT, "Saves that a host keeps room for.", integer(1))
@@ -266,7 +270,7 @@ g_mem = variable(
     "memory_segment_loss",
     r"g_{\mathrm{m}}",
     N_COUNT,
-    "The same with the running time that failures restored from memory cost.",
+    "Failures in that running time and in what failures restored from memory cost, on average.",
     nonnegative(),
 )
 kept = variable(
@@ -293,26 +297,50 @@ T_m = variable(
     "Useful work between two copies in memory, as the job runs.",
     nonnegative(),
 )
-R_m = variable("memory_recovery_time", r"R_{\mathrm{m}}", S, "The same from a copy in memory.", nonnegative())
+R_m = variable(
+    "memory_recovery_time",
+    r"R_{\mathrm{m}}",
+    S,
+    "From a failure until the first step, restored from a copy in memory.",
+    nonnegative(),
+)
 t_mld = variable("memory_load_time", r"t_{\mathrm{m,ld}}", S, "Reading of a copy in memory.", nonnegative())
 y_s = variable("stall_factor", r"y_{\mathrm{s}}", N_COUNT, "Running time over useful work, by saves.", at_least(1.0))
 ettr = variable(
-    "ettr", r"\mathrm{ETTR}", N_COUNT, "Useful work over the time in which a job has its nodes.", between(0, 1),
+    "ettr", r"\mathrm{ETTR}", N_COUNT, "Useful work over the time in which a job has all its nodes.", between(0, 1),
     label="ETTR",
 )  # fmt: skip
 ettr_1 = variable(
-    "first_order_ettr", r"\mathrm{ETTR}_1", N_COUNT, "The same to first order in failures.", between(0, 1),
+    "first_order_ettr", r"\mathrm{ETTR}_1", N_COUNT, "ettr to first order in failures.", between(0, 1),
     label="ETTR to first order",
 )  # fmt: skip
 s_run = variable(
-    "running_share", r"s_{\mathrm{run}}", N_COUNT, "Share of that time in which a job is not recovering.", between(0, 1)
+    "running_share",
+    r"s_{\mathrm{run}}",
+    N_COUNT,
+    "Share of the time with all nodes in which a job is not recovering.",
+    between(0, 1),
 )
 s_st = variable(
-    "stall_share", r"s_{\mathrm{st}}", N_COUNT, "Share of it in which training waits for saves.", nonnegative()
+    "stall_share",
+    r"s_{\mathrm{st}}",
+    N_COUNT,
+    "Share of the time with all nodes in which training waits for saves.",
+    nonnegative(),
 )
-s_rec = variable("recovery_share", r"s_{\mathrm{rec}}", N_COUNT, "Share of it in which a job recovers.", between(0, 1))
+s_rec = variable(
+    "recovery_share",
+    r"s_{\mathrm{rec}}",
+    N_COUNT,
+    "Share of the time with all nodes in which a job recovers.",
+    between(0, 1),
+)
 s_re = variable(
-    "rework_share", r"s_{\mathrm{re}}", N_COUNT, "Share of it in which lost work is done again.", between(0, 1)
+    "rework_share",
+    r"s_{\mathrm{re}}",
+    N_COUNT,
+    "Share of the time with all nodes in which lost work is done again.",
+    between(0, 1),
 )
 
 n_el = variable(
@@ -326,7 +354,11 @@ k_shr = variable(
     "shrunk_replicas", r"k_{\mathrm{shr}}", N_COUNT, "Replicas that a job goes without all the time.", integer(0)
 )
 f_shr = variable(
-    "shrunk_throughput", r"f_{\mathrm{shr}}", N_COUNT, "Throughput without them over that with all.", between(0, 1)
+    "shrunk_throughput",
+    r"f_{\mathrm{shr}}",
+    N_COUNT,
+    "Throughput without shrunk_replicas over that with all.",
+    between(0, 1),
 )
 A_el = variable(
     "elastic_capacity", r"A_{\mathrm{el}}", N_COUNT, "Replicas that work over all, outside of stalls.", between(0, 1)
@@ -350,7 +382,11 @@ p_cov = variable(
     between(0, 1, open_lower=True),
 )
 S_need = variable(
-    "spare_nodes_needed", r"S_{\mathrm{need}}", N_COUNT, "Fewest spares that cover them.", nonnegative()
+    "spare_nodes_needed",
+    r"S_{\mathrm{need}}",
+    N_COUNT,
+    "Fewest spares that cover the failures of one repair with that probability.",
+    nonnegative(),
 )  # fmt: skip
 s_wait = variable(
     "spare_wait_share",
@@ -402,6 +438,28 @@ c_dev = variable(
     "Standard deviation of the wall time from a failure to the next, less that of the work it saves.",
     nonnegative(),
 )
+R_sto = variable(
+    "storage_recovery_time",
+    r"R_{\mathrm{sto}}",
+    S,
+    "Time to recover from storage beside copies in memory.",
+    nonnegative(),
+)
+M_sto = variable(
+    "storage_mttf",
+    r"M_{\mathrm{sto}}",
+    "hour",
+    "Mean time, with recoveries from memory, to a failure that storage restores.",
+    nonnegative(),
+    label="MTTF of storage restores",
+)
+x_cp = variable(
+    "copy_load",
+    r"x_{\mathrm{cp}}",
+    N_COUNT,
+    "Failures that memory restores in the running time of a copy in memory, on average.",
+    nonnegative(),
+)
 a_mem = variable(
     "copy_wall_time",
     r"a_{\mathrm{m}}",
@@ -409,12 +467,19 @@ a_mem = variable(
     "Wall time from a copy in memory to the next, with the failures that memory restores.",
     nonnegative(),
 )
-v_mem = variable("copy_deviation", r"v_{\mathrm{m}}", S, "Standard deviation of that time.", nonnegative())
+v_mem = variable("copy_deviation", r"v_{\mathrm{m}}", S, "Standard deviation of copy_wall_time.", nonnegative())
 x_wall = variable(
     "storage_wall_load",
     r"x_{\mathrm{wall}}",
     N_COUNT,
     "Failures that storage restores in the wall time between two saves to it, on average.",
+    nonnegative(),
+)
+v_sto = variable(
+    "interval_deviation",
+    r"v_{\mathrm{sto}}",
+    S,
+    "Standard deviation of the wall time between saves to storage, by failures that these restore.",
     nonnegative(),
 )
 s_fail = variable(
@@ -477,6 +542,9 @@ d_dn = variable(
 C_run = variable(
     "run_cost", r"C_{\mathrm{run}}", USD, "Rent, or total cost, of a run, spares included, on average.", nonnegative()
 )
+s_C = variable(
+    "run_cost_deviation", r"\sigma_{\mathrm{cost}}", USD, "Standard deviation of the cost of a run.", nonnegative()
+)
 C_90 = variable(
     "run_cost_p90",
     r"C_{\mathrm{run},90}",
@@ -485,7 +553,9 @@ C_90 = variable(
     nonnegative(),
     label="P90 of the cost of the run",
 )
-C_fail = variable("failure_cost", r"C_{\mathrm{fail}}", USD, "What of it is not useful work.", nonnegative())
+C_fail = variable(
+    "failure_cost", r"C_{\mathrm{fail}}", USD, "Share of the cost of a run that pays for no useful work.", nonnegative()
+)
 u_st = variable(
     "storage_use", r"u_{\mathrm{st}}", N_COUNT, "Share of the storage that saves of a job keep busy.", nonnegative()
 )

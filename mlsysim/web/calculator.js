@@ -31,7 +31,11 @@ function bound(data, variant, typed) {
       refusals.push(error);
     }
   };
-  const takers = chosen.arguments.filter(isSlot), format = rateFormat(data, chosen, typed);
+  const takers = chosen.arguments.filter(isSlot);
+  const format = (slot, name) => {
+    const { prefix } = data.slots[slot];
+    return rateFormat(data, chosen, typed, prefix && name.startsWith(prefix) ? prefix : "");
+  };
   const missing = [];
   for (const name of takers) {
     const { what, entries } = data.slots[name];
@@ -55,7 +59,7 @@ function bound(data, variant, typed) {
       for (const slot of takers) {
         if (givesWay(slot)) continue;
         const entry = data.slots[slot].entries[typed[slot]];
-        const value = entry && valueOf(entry, name, format);
+        const value = entry && valueOf(entry, name, format(slot, name));
         if (value === undefined) continue;
         const amount = fromCanonical(value, variable.factor);
         check(name, variable, amount, quoted(`${general(amount, 6)} ${variable.unit || ""}`.trim()), data.limits, `given by ${entry.name}`);
@@ -82,7 +86,7 @@ function bound(data, variant, typed) {
           origins[name] = "default";
           return;
         }
-        const value = key ? valueOf(entries[key], name, format) : undefined;
+        const value = key ? valueOf(entries[key], name, format(slot, name)) : undefined;
         if (value === undefined) continue;
         values[name] = value;
         origins[name] = entries[key].name;
@@ -126,11 +130,11 @@ function valueOf(entry, name, format) {
   return found ?? undefined;
 }
 
-/** The number format that chooses the peak rate. */
-function rateFormat({ formats, variables }, { defaults, arguments: taken }, typed) {
+/** The number format that chooses the peak rate, of the arguments with a prefix. */
+function rateFormat({ formats, variables }, { defaults, arguments: taken }, typed, prefix) {
   const label = (name, absent) =>
     typed[name] ?? (taken.includes(name) && name in defaults ? variables[name].labels[defaults[name]] : absent);
-  const precision = label("precision", ""), compute = label("compute_dtype", "as_precision");
+  const precision = label(`${prefix}precision`, ""), compute = label(`${prefix}compute_dtype`, "as_precision");
   const named = compute === "as_precision" && formats.presets[precision] ? formats.presets[precision] : compute;
   return named === "as_precision" ? precision : formats.rates[named] ?? named;
 }

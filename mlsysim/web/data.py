@@ -169,6 +169,7 @@ def _slot(model: type[DeclaredModel], slot: Slot, arguments: set[str]) -> dict[s
         "optional": slot.optional,
         "extras": list(slot.extras),
         "default": slot.default,
+        "prefix": slot.prefix,
         "way": _gives_way(slot, names),
         "entries": {
             entry.key: _entry(slot, entry, names) | _beside(model, entry, arguments) for entry in _fitting(slot)
@@ -209,7 +210,7 @@ def _entry(slot: Slot, entry: Entry, names: Iterable[str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     rates: dict[str, Any] = {}
     for name in names:
-        if name not in slot.entry.by_precision or isinstance(getattr(entry, name, None), Value):
+        if not slot.by_format(name) or isinstance(getattr(entry, slot.field(name), None), Value):
             if (value := slot.value(entry, name, "")) is not None:
                 values[name] = value.canonical
             continue

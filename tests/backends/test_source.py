@@ -70,14 +70,15 @@ def test_source_is_what_runs(small):
 @pytest.mark.parametrize("backend", ["numpy", "vector"])
 @pytest.mark.parametrize("model", MODELS)
 def test_one_line_per_formula_in_order(model, backend):
-    """And one for what several share, which has no name."""
+    """And one for what several share, which has no name; none for what is another quantity by another name."""
     system = model().system
     function = compiled(system, None, backend)
     head, *lines, last = function.source.strip().splitlines()
     assert head == f"def compiled({', '.join(v.name for v in system.inputs)}):"
     named = [line.split(" = ")[0].strip() for line in lines if re.match(r"    [a-z]\w* = ", line)]
-    assert named == [formula.name for formula in system]
-    assert last == f"    return [{', '.join(function.outputs)}]"
+    alias = {formula.name: formula.expression.name for formula in system if formula.expression.is_Symbol}
+    assert named == [formula.name for formula in system if formula.name not in alias]
+    assert last == f"    return [{', '.join(alias.get(name, name) for name in function.outputs)}]"
 
 
 def test_compiled_once_per_system_outputs_and_backend(small):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from formulas.every import GOODPUTS, POSITIVE, WRITTEN
 from on_jax import evaluate
+from sympy.core.relational import Relational
 
 from mlsysim import units
 from mlsysim.backends import compiled
@@ -58,9 +59,10 @@ def draw_one(variable: Variable, rng: random.Random) -> float:
 
 #: Zero is in the domain, where a memory or an expert holds nothing; what follows from it has tests of its own.
 DIVISORS = {
-    "per_replica_qps_capacity", "tokens_per_second", "mean_rank_factor", "mttf", "save_period", "memory_save_period",
-    "save_price", "memory_save_stall", "saves_per_failure", "running_share", "elastic_capacity", "kept_share",
-    "expected_failures", "published_failure_rate", "mean_time_between_interruptions", "memory_segment_loss",
+    "all_prompts_time", "per_replica_qps_capacity", "tokens_per_second", "mean_rank_factor", "mttf", "save_period",
+    "memory_save_period", "save_price", "memory_save_stall", "saves_per_failure", "running_share", "elastic_capacity",
+    "kept_share", "expected_failures", "published_failure_rate", "mean_time_between_interruptions",
+    "memory_segment_loss", "copy_deviation",
 }  # fmt: skip
 
 #: What a deployment is often asked without, and loads, of which most lie below one.
@@ -83,7 +85,7 @@ BUSY = (
     "latency_variance", "lora_parameters_per_rank", "lora_parameters_per_token", "prompt_interval",
 )  # fmt: skip
 #: What ``deployed`` draws, after all points: their number decides what it draws.
-DRAWN_AGAIN = {*WITHOUT, *FREE, *BUSY, *LAWS, *LOADS, "slot_load", "slot_growth"}
+DRAWN_AGAIN = {*WITHOUT, *FREE, *BUSY, *LAWS, *LOADS, "slot_load", "slot_growth", "save_price"}
 
 
 def deployed(point: dict[str, float], rng: random.Random) -> dict[str, float]:
@@ -117,6 +119,8 @@ def deployed(point: dict[str, float], rng: random.Random) -> dict[str, float]:
             least = math.exp(rank * point["prefix_zipf"])
             found |= {"c1_log_rank": rank, "c1_prefixes": max(least, point["c1_prefixes"])}
         found["prefix_popularity_sum"] = popularity(point | found)
+    if {"save_price", "mttf"} <= set(point) and rng.random() < 0.2:  # as long as the time between failures
+        found["save_price"] = 3 * 3600 * point["mttf"]
     if "lost_bunch_share" in point:  # of others that began with a request some are always left
         found["lost_bunch_share"] = 0.9 * point["lost_bunch_share"]
     if {"replica_capacity", "prompt_interval"} <= set(point):  # what all slots complete is divided by
@@ -138,6 +142,8 @@ def deployed(point: dict[str, float], rng: random.Random) -> dict[str, float]:
 SPREADS = {"service_time_cv", "isl_cv", "osl_cv", "prompt_time_cv"}
 #: A closed loop where memory holds no request.
 ENDLESS = {"tpot_mean", "ttft_mean", "ttft_burst", "e2e_p50_beyond"}
+#: Runs without an end: formulas with a case for one of these have a point for it.
+STOPPED = {"mttf", "run_goodput", "expected_failures", "memory_save_stall", "published_failure_rate"}
 #: Formulas with a case for a replica that completes nothing.
 IDLE = {"offered_load", "utilization"}
 
@@ -171,6 +177,8 @@ PARTS = (
     ("num_redundant_experts", "experts"),
     ("product_groups", "product_rows"),
     ("group_imbalance", "product_groups"),
+    ("mean_response_length", "max_response_length"),
+    ("longest_response", "max_response_length"),
 )
 
 
@@ -193,10 +201,15 @@ def fit(point: dict[str, float], rng: random.Random) -> dict[str, float]:
             point[part] = min(point[part], point[whole])
     if {"fleet_size", "accelerators_per_node"} <= names and point["fleet_size"] > point["accelerators_per_node"]:
         point["fleet_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
+    if {"fleet_size", "rollout_tp_size"} <= names:
+        point["rollout_tp_size"] = rng.choice([1.0, point["fleet_size"]])
     if {"ep_size", "accelerators_per_node"} <= names and point["ep_size"] > point["accelerators_per_node"]:
         point["ep_size"] = point["accelerators_per_node"] * rng.choice([2, 3, 4, 32])
     if {"device_power", "tdp"} <= names:  # a board draws no more than it may, and idles at a part of that
         point["device_power"], point["idle_power_fraction"] = rng.random() * point["tdp"], rng.uniform(0, 0.4)
+    loads = {"segment_load", "memory_segment_load", "storage_wall_load", "copy_load"} & names  # exponents
+    point |= {name: min(point[name], 30.0) for name in loads}
+    point |= {name: point[name] or 1e-4 for name in loads & {"storage_wall_load", "copy_load"}}
     if "failure_size_exponent" in point:
         point["failure_size_exponent"] = min(point["failure_size_exponent"], 2.0)
     if point.get("measured_nodes") == 0:
@@ -573,6 +586,12 @@ def draw_points():
             own = [one for _, one in WRITTEN if one.variant == formula.variant and one.name in points[0]]
             fixed = {one.name: float(one.expression) for one in own if one.expression.is_number}
             points = [point | fixed for point in points]
+        cases = (case for case in formula.expression.atoms(Relational) if case.rhs == 0)
+        if stopped := {case.lhs.name for case in cases if case.lhs.is_Symbol} & STOPPED:
+            running = {"job_failure_rate": 1.0, "copy_survival": 0.5}
+            running = {name: running[name] for name in running if name in points[0]}
+            ended = [{**point, **running, name: 0.0} for point, name in zip(points, sorted(stopped), strict=False)]
+            points[: len(ended)] = ended
         if formula.name in IDLE:
             points[:2] = [{**point, "per_replica_qps_capacity": 0.0} for point in points[:2]]
         unguarded = {"replica_rate", "replica_capacity"} & set(points[0]) == {"replica_rate"}  # divides by no rate

@@ -15,10 +15,10 @@ from sympy.functions.elementary.piecewise import Piecewise
 
 from mlsysim import units
 from mlsysim.backends import compiled, compiled_expression
-from mlsysim.formulas import every_formula
+from mlsysim.formulas import every_formula, post_training
 from mlsysim.models import every_model
 from mlsysim.references import bibliography
-from mlsysim.symbolic import EvaluatedAt, Root, System, lower, variable_of
+from mlsysim.symbolic import Assignment, EvaluatedAt, Root, System, lower, variable_of
 
 
 @written
@@ -40,8 +40,9 @@ def branching(node):
 
 @pytest.fixture(scope="module")
 def known():
-    """Symbol and expression of every formula."""
-    return {(known.symbol, known.expression) for _, known in WRITTEN}
+    """Symbol and expression of every formula, and of every input of a model within another one."""
+    assigned = (each for each in (*post_training.ENGINE, *post_training.TRAINER) if isinstance(each, Assignment))
+    return {(known.symbol, known.expression) for known in (*(known for _, known in WRITTEN), *assigned)}
 
 
 @pytest.fixture(scope="module")

@@ -159,7 +159,7 @@ def test_derivatives_are_finite_where_an_untaken_branch_divides_by_zero(name, si
 #: Inputs that are drawn as zero more often than not.
 RARE = {
     "concurrency", "prefill_cost_share", "ttft_slo", "isl_cv", "osl_cv", "prompt_time_cv", "slot_growth",
-    "remote_kv_share", "batch_wait", "frontend_wait",
+    "remote_kv_share", "batch_wait", "frontend_wait", "copy_survival",
 }  # fmt: skip
 SMOOTH = [f for f in SLOPED if f.variable.domain.kind == "real" and not f.expression.has(sympy.ceiling, sympy.floor)]
 

@@ -274,7 +274,7 @@ def test_a_run_has_its_price():
 
 def test_a_variant_that_trains_nothing_takes_no_recipe():
     with pytest.raises(
-        InputError, match="owned_serving does not use it; variant=owned_training or rented_training does"
+        InputError, match="owned_serving does not use it; variant=owned_training or rented_training or owned_run or "
     ):
         EconomicsModel("owned_serving").solve(**V3)
 

@@ -80,6 +80,11 @@ def test_a_run_that_fails_is_paid_for_with_its_spares():
     assert owned.canonical("run_cost") == owned.canonical("total_cost") == pytest.approx(parts, rel=1e-12)
     late = owned.canonical("run_time_p90") / owned.canonical("run_time")
     assert owned.canonical("run_cost_p90") == pytest.approx(parts * late, rel=1e-12)
+    assert owned.canonical("run_cost_deviation") / owned.canonical("run_cost") == pytest.approx(
+        run.canonical("run_cost_deviation") / run.canonical("run_cost"), rel=1e-12
+    )
+    never = EconomicsModel("owned_run").solve(**{**asked, "failures": "Llama3_405B"}, node_failure_rate=1e4, price=1)
+    assert {never.canonical(name) for name in ("run_cost", "run_cost_deviation", "run_cost_p90")} == {math.inf}
 
 
 def test_a_run_without_failures_costs_what_its_training_does():

@@ -184,6 +184,25 @@ def test_a_measured_clock_gives_its_own_power_and_energy():
     assert same.canonical("energy") == pytest.approx(ours.canonical("energy"), rel=1e-12)
 
 
+def test_a_limit_stretches_an_iteration_of_arithmetic_and_saves_energy():
+    """As if efficiencies were lower by the stretch; an iteration that reads is hardly longer."""
+    run = {**DECODE, "tp_size": 2, "prompts": 4, "seq_len": 4096}
+    capped = IterationModel("capped").solve(**run, power_limit=400)
+    stretch = capped.clock_stretch
+    assert stretch > 1.1
+    efficiencies = {name: capped[name] / stretch for name in ("efficiency", "prefill_attention_efficiency")}
+    slower = IterationModel().solve(**run, **efficiencies).canonical("iteration_time")
+    assert capped.canonical("capped_iteration_time") == pytest.approx(slower, rel=1e-12)
+    free = IterationModel("capped").solve(**run)
+    assert free.clock_stretch == 1
+    assert free.canonical("capped_iteration_time") == pytest.approx(free.canonical("iteration_time"), rel=1e-12)
+    assert capped.canonical("energy_per_token") < free.canonical("energy_per_token")
+    reading = IterationModel("capped").solve(**DECODE, tp_size=2, power_limit=400)
+    assert reading.canonical("capped_iteration_time") < 1.02 * reading.canonical("iteration_time")
+    never = IterationModel("capped").solve(**run, power_limit=80)
+    assert never.canonical("capped_iteration_time") == never.canonical("energy_per_token") == math.inf
+
+
 def test_one_device_waits_between_iterations_and_a_busy_share_may_be_given():
     found = IterationModel().solve(**DECODE, measured_iteration_time="100 ms")
     bytes_read, arithmetic = found.canonical("iteration_bytes"), found.flop_share

@@ -58,6 +58,22 @@ class TestTheLaw:
         assert (np.diff(found.clock_stretch.values) < 0).all()
 
 
+@pytest.mark.parametrize(
+    ("hardware", "busy", "flops", "watts"),
+    [("H100", 1, 0.10, 565.4), ("H100", 1, 0.35, 663.4), ("H100", 0, 0, 84.0), ("B200", 0.3, 0.02, 412.6)],
+)
+def test_worked_examples(hardware, busy, flops, watts):
+    found = FLEET.solve(**{**LOAD, "hardware": hardware}, busy_share=busy, flop_share=flops)
+    assert found.canonical("device_power") == pytest.approx(watts, abs=0.05)
+
+
+def test_a_worked_example_of_energy_per_token():
+    """Eight devices of 565.4 W that give 40,000 tokens a second."""
+    day = {**LOAD, "run_tokens": 40_000 * 86_400, "duration": "1 day"}
+    found = FLEET.solve(**day, flop_share=0.10, host_power_fraction=0.45, pue=1.2)
+    assert found.canonical("energy_per_token") == pytest.approx(0.19676, rel=1e-4)
+
+
 @pytest.mark.parametrize("device", POWERED)
 def test_every_device_draws_between_idling_and_its_limit(device):
     entry = Hardware.Cloud[device]

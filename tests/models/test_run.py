@@ -306,8 +306,43 @@ def test_the_error_of_the_step_widens_the_interval():
     found = overlapped.solve(**STEP, **SAVED)
     assert found.expected_error("run_time").median == found.expected_error("step_time").median
     assert found.canonical("run_time_deviation") / found.canonical("run_time") == pytest.approx(0.14, rel=0.01)
+    known = overlapped.solve(**STEP, **SAVED, stack="Megatron_Bridge_H100")
+    assert known.canonical("run_time_deviation") / known.canonical("run_time") == pytest.approx(0.083, rel=0.01)
     measured = overlapped.solve(**STEP, **SAVED, step_spread=0)
     assert measured.canonical("run_time_deviation") == measured.canonical("failure_deviation")
+
+
+def test_the_spread_of_a_step_is_that_of_its_stack():
+    known, generic = (overlapped.solve(**STEP, **SAVED, stack=name) for name in ("Megatron_Bridge_H100", "DeepSpeed"))
+    assert known["step_spread"] == 0.083
+    assert generic["step_spread"] == overlapped.solve(**STEP, **SAVED)["step_spread"] == 0.14
+    assert known.canonical("run_time_deviation") < 0.085 * known.canonical("run_time")
+    assert given.solve(**RUN)["step_spread"] == 0
+
+
+def test_no_failures_of_a_rate_that_was_counted_spread_nothing():
+    calm = given.solve(**{**RUN, "failure_clock": "wall", "node_failure_rate": 0}, failures_observed=419)
+    assert calm.canonical("run_time") == calm.canonical("training_time")
+    assert calm.canonical("run_time_deviation") == calm.canonical("run_cost_deviation") == 0
+
+
+def test_an_interval_beyond_the_run_is_the_run():
+    small = {**RUN, "fleet_size": 8, "training_time": 1}
+    once, longer = given.solve(**small, save_interval="1 day"), given.solve(**small, save_interval="100 day")
+    assert longer.canonical("run_time") == once.canonical("run_time") < 1.003 * 86400
+
+
+def test_days_and_dollars_spread_alike():
+    found = given.solve(**RUN)
+    relative = found.canonical("run_time_deviation") / found.canonical("run_time")
+    assert found.canonical("run_cost_deviation") == pytest.approx(found.canonical("run_cost") * relative, rel=1e-12)
+
+
+def test_a_rate_that_leaves_no_time_says_so():
+    found = given.solve(**{**RUN, "failure_clock": "wall", "node_failure_rate": 5})
+    assert math.isinf(found.canonical("run_cost_deviation"))
+    assert not found.feasible
+    assert found.notes == ("mttf, 0.000 h, must be above 0.000 h",)
 
 
 def test_corruption_costs_the_time_back_to_it():

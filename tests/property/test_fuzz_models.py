@@ -60,6 +60,18 @@ MAY_BE_INFINITE = {
     "utilization",
     "queue_wait_p99",
     "estimated_p99_latency",
+    # What a fleet draws of which no number is enough.
+    "accelerators",
+    "average_power",
+    "energy",
+    "energy_per_token",
+    "energy_per_request",
+    "operational_carbon",
+    "embodied_carbon",
+    "carbon",
+    "site_water_use",
+    "grid_water_use",
+    "water",
 }
 FOREIGN = pint.UnitRegistry()
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import gamma
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +41,7 @@ class Saves:
     Parameters
     ----------
     mttf : float
-        Mean of the exponential running time to a failure.
+        Mean running time to a failure.
     interval, stall : float
         Useful work between saves, and the pause of training at each.
     latency : float
@@ -50,6 +51,8 @@ class Saves:
         From the failure to the first useful step; a callable draws as many as are asked for.
     restarts_fail : bool
         Whether failures come during recovery too, which then starts again.
+    shape : float
+        Of the Weibull law of running times to a failure: exponential at 1, and with more early failures below.
     """
 
     mttf: float
@@ -58,6 +61,13 @@ class Saves:
     recovery: float | Draw
     latency: float = 0.0
     restarts_fail: bool = False
+    shape: float = 1.0
+
+    def failures(self, count: int, rng: np.random.Generator) -> Array:
+        """Running time to each of so many failures, from the last recovery."""
+        if self.shape == 1:
+            return rng.exponential(self.mttf, count)
+        return self.mttf / gamma(1 + 1 / self.shape) * rng.weibull(self.shape, count)
 
     def recoveries(self, count: int, rng: np.random.Generator) -> Array:
         """Time away after each of so many failures."""
@@ -66,7 +76,7 @@ class Saves:
             return drawn
         passed, left = np.zeros(count), np.arange(count)
         while len(left):
-            failure = rng.exponential(self.mttf, len(left))
+            failure = self.failures(len(left), rng)
             passed[left] += np.minimum(failure, drawn[left])
             left = left[failure < drawn[left]]
         return passed
@@ -91,18 +101,23 @@ class Saves:
     def share(self, cycles: int, seed: int) -> Estimate:
         """Useful share of time, from cycles of failure to failure."""
         rng = np.random.default_rng(seed)
-        failure = rng.exponential(self.mttf, cycles)
+        failure = self.failures(cycles, rng)
         done, ended = self.until_failure(failure, np.full(cycles, np.iinfo(np.int64).max))
         return ratio(done * self.interval, ended + self.recoveries(cycles, rng))
 
-    def durations(self, segments: int, runs: int, seed: int, spares: Spares | None = None) -> Array:
-        """Wall time of runs of so many segments, until the last can be restored; without spares nodes are there."""
+    def durations(
+        self, segments: int, runs: int, seed: int, spares: Spares | None = None, rates: Array | None = None
+    ) -> Array:
+        """Wall time of runs of so many segments, until the last can be restored.
+
+        Without ``spares`` nodes are there at once; ``rates`` are those of the failures of each run, over the mean.
+        """
         rng = np.random.default_rng(seed)
         wall, left = np.zeros(runs), np.full(runs, segments)
         back = np.zeros((runs, spares.count + 1 if spares else 0))
         running = np.arange(runs)
         while len(running):
-            failure = rng.exponential(self.mttf, len(running))
+            failure = self.failures(len(running), rng) / (1.0 if rates is None else rates[running])
             done, ended = self.until_failure(failure, left[running])
             left[running] -= done
             failed = left[running] > 0

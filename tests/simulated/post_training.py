@@ -12,6 +12,7 @@ import math
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,22 +26,24 @@ def exponential_scale(mean: float, cap: float) -> float:
     from scipy.optimize import brentq
 
     share = mean / cap
-    return cap / brentq(lambda x: -math.expm1(-x) / x - share, 1e-9, 1e6)
+    reach: Any = brentq(lambda x: -math.expm1(-x) / x - share, 1e-9, 1e6)
+    return cap / reach
 
 
 def log_normal_location(mean: float, cap: float, cv: float) -> tuple[float, float]:
     """Mean and deviation of the logarithm of a log-normal whose mean after a cut at the cap is given."""
     from scipy.optimize import brentq
-    from scipy.stats import norm
+    from scipy.special import ndtr
 
     deviation = math.sqrt(math.log1p(cv**2))
 
     def cut_mean(location: float) -> float:
         reach = (math.log(cap) - location) / deviation
-        below = math.exp(location + deviation**2 / 2) * norm.cdf(reach - deviation)
-        return below + cap * norm.sf(reach) - mean
+        below = math.exp(location + deviation**2 / 2) * ndtr(reach - deviation)
+        return float(below + cap * ndtr(-reach) - mean)
 
-    return brentq(cut_mean, math.log(mean) - 10, math.log(cap) + 10), deviation
+    location: Any = brentq(cut_mean, math.log(mean) - 10, math.log(cap) + 10)
+    return location, deviation
 
 
 def draw_lengths(mean: float, cap: float, count: int, rng: np.random.Generator, cv: float | None = None) -> Tokens:
@@ -173,11 +176,6 @@ class Rollout:
             clock = len(part) * self.prompt_seconds + np.cumsum(self.times(requests, cached))
             done.append(clock[part - 1])
         return float(np.partition(np.concatenate(done), needed - 1)[needed - 1])
-
-
-def colocated_steps(rollout: Floats, train: Floats, sync: float) -> Floats:
-    """Steps whose phases take turns on all devices."""
-    return rollout + train + sync
 
 
 def one_step_off_steps(rollout: Floats, train: Floats, sync: float) -> Floats:

@@ -43,8 +43,8 @@ def test_a_batch_one_step_off_by_hand():
 def test_drawn_lengths_have_the_mean_that_was_asked_for():
     rng = np.random.default_rng(1)
     for cv in (None, 0.5, 1.5):
-        assert draw_lengths(1000, 4000, 200_000, rng, cv).mean() == pytest.approx(1000, rel=0.01)
-    assert draw_lengths(3500, 4000, 200_000, rng).max() == 4000
+        assert draw_lengths(1000, 4000, 50_000, rng, cv).mean() == pytest.approx(1000, rel=0.02)
+    assert draw_lengths(3500, 4000, 50_000, rng).max() == 4000
 
 
 # ------------------------------------------------------------------------------------------------- the model
@@ -79,8 +79,9 @@ def engines():
                 **given, decode_requests=POINTS.tolist(), context_tokens=CONTEXT.tolist(), outputs=["iteration_time"]
             )
             seconds = table.iteration_time.values * (1e-3 if table.iteration_time.attrs["units"] == "ms" else 1)
-            prefill = IterationModel().solve(**given, prompts=16, seq_len=PROMPT).canonical("iteration_time") / 16
-            known[model, ranks] = StepTimes(POINTS, CONTEXT, seconds), prefill
+            together = 8192 / PROMPT
+            prefill = IterationModel().solve(**given, prompts=together, seq_len=PROMPT)
+            known[model, ranks] = StepTimes(POINTS, CONTEXT, seconds), prefill.canonical("iteration_time") / together
         return Rollout(*known[model, ranks], PROMPT, replicas, slots)
 
     return of
@@ -212,10 +213,14 @@ def endless(mean, cap, rng):
         yield from draw_lengths(mean, cap, 1024, rng).tolist()
 
 
+#: Most by which a step in the best split in closed form is above that in the best of all. An engine that never drains
+#: runs fewer requests where it has more accelerators, so that its work is not the same in every split.
+SPLITS = {"one_step_off": 0.03, "disaggregated": 0.03, "fully_asynchronous": 0.08}
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("variant", ["one_step_off", "disaggregated", "fully_asynchronous"])
-def test_the_best_split_in_closed_form_is_that_of_all_splits(variant):
-    """Of every split that layouts allow, or one next to it within a hundredth of the step."""
+@pytest.mark.parametrize("variant", SPLITS)
+def test_the_best_split_in_closed_form_is_near_the_best_of_all(variant):
     model = PostTrainingModel(variant)
     job = {
         "model": "Qwen3_32B", "fleet": "SuperPOD_H100", "fleet_size": 128, "rollout_stack": ENGINE["stack"],
@@ -226,4 +231,4 @@ def test_the_best_split_in_closed_form_is_that_of_all_splits(variant):
     best = model.solve(**job)
     grid = model.sweep(**job, rollout_accelerators=list(range(16, 128, 16)), outputs=["step_time"]).step_time
     assert best.canonical("best_rollout_accelerators") in grid.rollout_accelerators
-    assert best.canonical("step_time") <= 1.05 * float(grid.min())
+    assert best.canonical("step_time") <= (1 + SPLITS[variant]) * float(grid.min())

@@ -25,6 +25,25 @@ del SERVED["hardware"]
 PRODUCT = {"hardware": "H100", "product_rows": 1000, "product_columns": 8192, "product_inner": 4096, "precision": "fp8"}
 GROUP = {"fleet": "SuperPOD_H100", "collective_ranks": 16}
 TOKENS = {"tokens_per_rank": 512, "hidden_dim": 7168, "active_experts_per_token": 8}
+SAVED = {"placement_time": 60, "storage_bandwidth": "100 GB/s", "rental_price": 2}
+RUN = {"training_time": 48.6, "fleet_size": 16384, "accelerators_per_node": 8}
+STALLED = {"placement_time": 60, "save_stall": 60, "load_time": 130}
+REPLICAS = {"elastic_stall": 180, "away_time": 900}
+SAMPLES = {
+    **{name: TRAINING[name] for name in ("model", "hardware", "precision")},
+    "fleet_size": 64,
+    "num_prompts": 64,
+    "num_generations": 16,
+    "prompt_len": 200,
+    "mean_response_length": 1500,
+    "max_response_length": 4000,
+    "optimizer_steps": 2,
+    "rollout_tp_size": 4,
+    "tp_size": 2,
+    "pp_size": 2,
+    "ep_size": 2,
+    "zero_stage": 1,
+}
 POINTS = {
     ("ParameterCountModel", "counted"): {"model": "DeepSeek_V3"},
     ("TrainingMemoryModel", "first_order"): {**TRAINING, "tp_size": 2, "dp_size": 4, "ep_size": 1},
@@ -41,6 +60,7 @@ POINTS = {
         "prompts": 8,
     },
     ("IterationModel", "saturated"): {**ENGINE, "output_tokens": 512},
+    ("IterationModel", "capped"): {**ENGINE, "decode_requests": 20, "prompts": 1, "power_limit": 400},
     ("IterationModel", "static"): {**ENGINE, "output_tokens": 512, "decode_requests": 20, "sent_one_by_one": True},
     ("ServingModel", "colocated"): {**DEPLOYED, **PROMISED, **RENTAL, **ADAPTERS},
     ("ServingModel", "disaggregated"): {
@@ -57,8 +77,22 @@ POINTS = {
     ("MoERoutingModel", "first_order"): ROUTING,
     ("MoERoutingModel", "per_layer"): ROUTING,
     ("DistributedModel", "per_operator"): {**TRAINING, **LAYOUT, **NETWORK},
+    **{
+        ("PostTrainingModel", kind): SAMPLES
+        for kind in ("colocated", "disaggregated", "one_step_off", "fully_asynchronous")
+    },
+    ("DistributedModel", "load_line"): {**TRAINING, **LAYOUT, **NETWORK},
     ("ExpertParallelModel", "fsdp"): {**TRAINING, **LAYOUT, **NETWORK, "zero_stage": 3, "ep_size": 2},
     ("ExpertParallelModel", "per_operator"): {**TRAINING, **LAYOUT, **NETWORK, "ep_size": 2},
+    ("RunModel", "overlapped"): {**TRAINING, **LAYOUT, **NETWORK, **SAVED},
+    ("RunModel", "blocking"): {**TRAINING, **LAYOUT, **NETWORK, **SAVED},
+    ("RunModel", "two_level"): {**TRAINING, **LAYOUT, **NETWORK, **SAVED},
+    ("RunModel", "elastic"): {**TRAINING, **LAYOUT, **NETWORK, **REPLICAS, "rental_price": 2},
+    ("RunModel", "given"): {**RUN, **STALLED},
+    ("RunModel", "given_overlapped"): {**RUN, **SAVED, "save_bytes": "5.67 TB"},
+    ("RunModel", "given_blocking"): {**RUN, **SAVED, "save_bytes": "5.67 TB"},
+    ("RunModel", "given_two_level"): {**RUN, **STALLED, "memory_save_stall": 0.6},
+    ("RunModel", "given_elastic"): {**RUN, **REPLICAS, "elastic_replicas": 48},
     ("EconomicsModel", "owned_training"): {**TRAINING, **LAYOUT, **NETWORK, **PRICE},
     ("EconomicsModel", "rented_training"): {**TRAINING, **LAYOUT, **NETWORK, **RENTAL},
     ("EconomicsModel", "owned_serving"): {**SERVING, **PRICE},

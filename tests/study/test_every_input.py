@@ -30,6 +30,8 @@ ENTRIES = {
     ],
     "recipe": ["Megatron_DeepSeek_V3_GB200_bf16", "Megatron_DeepSeek_V3_GB200_fp8"],
     "design": ["GH200", "DGX_H100_PCIe", "MI300A"],
+    "failures": ["Llama3_405B", "Meta_RSC1_A100"],
+    "storage": ["Tectonic", "Jean_Zay_GPFS"],
 }
 
 

@@ -16,6 +16,7 @@ from mlsysim import (
     Systems,
     TrainingMemoryModel,
 )
+from mlsysim.catalog import builtin
 from mlsysim.errors import NotMeasuredError, UnknownNameError
 from mlsysim.models import every_model
 from mlsysim.study.results.expected_error import ExpectedError, areas
@@ -243,3 +244,19 @@ def test_foundations_name_what_there_is():
             assert {*each.outputs.values()} <= below
             for variant in each.variants or model.variants:
                 assert variant in model.variants
+
+
+def test_a_price_that_is_typed_leaves_the_error_of_the_time():
+    step = {**DistributedModel.example, "training_tokens": 1e12, "price": 30000}
+    owned, bare = EconomicsModel("owned_training").solve(**step), DistributedModel().solve(**DistributedModel.example)
+    assert float(owned.expected_error("total_cost")) == float(bare.expected_error("training_time"))
+
+
+def test_the_spread_of_steps_in_the_catalog_is_their_median_error():
+    """A median error as a standard deviation; library defaults are those of GPUs, which are held against the most."""
+    timed = [each for each in areas() if each["model"] == "DistributedModel" and "training_time" in each["outputs"]]
+    dense = sorted((each for each in timed if each["where"]["experts"] == [1, 1]), key=lambda each: each["rows"])
+    medians = {stack: each["median"] for each in dense for stack in each["stacks"]}
+    assert "Generic" in medians
+    for stack, median in medians.items():
+        assert builtin().entry(f"Stacks.{stack}").step_spread.value == pytest.approx(1.4826 * median, rel=0.05)

@@ -21,8 +21,8 @@ WORDS = {
     "near", "node", "norm", "of", "one", "only", "own", "pack", "pad", "page", "pair", "part", "pass", "peak",
     "per", "pod", "poll", "pool", "port", "rank", "rate", "read", "rest", "ring", "room", "row", "rows", "rule",
     "run", "save", "scan", "send", "sent", "site", "size", "slot", "step", "stop", "swap", "tail", "tax",
-    "tied", "tile", "time", "to", "tree", "two", "unit", "up", "use", "used", "wait", "wide", "wire", "with",
-    "work", "zipf",
+    "tied", "tile", "time", "to", "tree", "two", "unit", "up", "use", "used", "wait", "wall", "wide", "wire",
+    "with", "work", "zipf",
 }  # fmt: skip
 
 

@@ -150,6 +150,7 @@ def main() -> None:
         asked = {f"{row.model} by {row.stack}" for row in post_training_rows.rows(True)}
         post_training_rows.write(
             rows=post_training_rows.drawn(),
+            phases=post_training_rows.drawn_phases(),
             syncs=post_training_rows.syncs(True),
             lengths=post_training_rows.lengths(True),
             without={key: each for key, each in without.items() if key in asked},

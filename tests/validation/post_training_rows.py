@@ -33,6 +33,8 @@ STACKS = {
 }
 #: Share of the memory that recipes leave to the engine (examples/configs of NeMo-RL).
 UTILIZATION = {"colocated": 0.6, "1off": 0.8, "8off": 0.8}
+#: Variants by schedules whose printed rollout is the whole of it, and not what a trainer waits.
+PHASED = {"colocated": "colocated", "disaggregated": "disaggregated", "1off": "one_step_off"}
 PHASES = {"gen": "rollout_time", "train": "update_time", "logprob": "logprob_time", "refit": "sync_time"}
 #: Responses to a prompt; only the samples of a step count.
 GROUP = 32
@@ -173,6 +175,19 @@ def syncs(whole: bool = False) -> list[dict[str, Any]]:
     return _table()["weight_sync"] if whole else SAMPLE["syncs"]
 
 
+def phased(whole: bool = False) -> list[dict[str, Any]]:
+    """Steps with seconds of their phases, also where lengths or layouts are not printed."""
+    rows = _table()["rows"] if whole else [*SAMPLE["phases"], *SAMPLE["rows"]]
+    return [row for row in rows if row.get("gen") and row.get("train") and row["schedule"] in PHASED]
+
+
+def drawn_phases() -> list[dict[str, Any]]:
+    """What the sample keeps of steps with phases that cannot be asked."""
+    own = [row for row in phased(True) if not row.get("usable")]
+    kept = ("source", "key", "schedule", "step", "gen", "logprob", "ref", "train", "refit", "wait")
+    return [{key: row[key] for key in kept if row.get(key)} for row in own]
+
+
 def lengths(whole: bool = False) -> list[dict[str, Any]]:
     """Logged lengths of responses whose cap cut a known share."""
     return [row for row in (_table()["lengths"] if whole else SAMPLE["lengths"]) if row["cap"] and row.get("cut")]
@@ -201,10 +216,14 @@ def drawn() -> list[dict[str, Any]]:
     return [{key: row[key] for key in KEPT} for row in picked]
 
 
+#: Parts of the sample that are lists of rows.
+LISTS = ("rows", "phases", "syncs", "lengths")
+
+
 def write(**found: Any) -> None:
     """Write the sample with other parts, a line a row."""
     parts = {**SAMPLE, **found}
-    lines = {name: ",\n".join(f"  {json.dumps(row)}" for row in parts[name]) for name in ("rows", "syncs", "lengths")}
+    lines = {name: ",\n".join(f"  {json.dumps(row)}" for row in parts[name]) for name in LISTS}
     without = ",\n".join(f"  {json.dumps(key)}: {json.dumps(each)}" for key, each in parts["without"].items())
     text = ",\n".join([*(f' "{name}": [\n{part}]' for name, part in lines.items()), f' "without": {{\n{without}}}'])
     Path(__file__).with_name("post_training.json").write_text(f"{{\n{text}\n}}\n", encoding="utf-8")

@@ -6,9 +6,10 @@ from functools import cache, partial
 from typing import Any
 
 from validation.checks import Check, Group, Spread, spread
-from validation.post_training_rows import PHASES, Row, lengths, rows, sent_model, syncs
+from validation.post_training_rows import PHASED, PHASES, Row, lengths, phased, rows, sent_model, syncs
 
 from mlsysim import PostTrainingModel
+from mlsysim.symbolic import variable_of
 
 #: Largest medians: of all steps, of colocated ones, of phases, and of steps with their model left out of the fit.
 STEPS, COLOCATED, PHASE, LEFT_OUT = 0.11, 0.06, 0.2, 0.15
@@ -95,7 +96,8 @@ REFIT, WEIGHTS = 0.5, 0.02
 
 
 def _weights(model: str) -> Any:
-    ranks = {"tp_size": 4, "rollout_tp_size": 4} if model.startswith(("Qwen2_5_7B", "Qwen3_30B")) else {}
+    few = model.startswith(("Qwen2_5_7B", "Qwen3_30B"))
+    ranks: dict[str, Any] = {"tp_size": 4, "rollout_tp_size": 4} if few else {}
     return PostTrainingModel("colocated").solve(**{**JOB, **ranks}, model=model)
 
 
@@ -146,9 +148,30 @@ def ended() -> list[Check]:
     """Share of responses that end before the cap, which mean and cap give by the law of lengths."""
     found = []
     for row in lengths():
-        given = {"mean_response_length": row["mean"], "max_response_length": row["cap"]}
+        given: dict[str, Any] = {"mean_response_length": row["mean"], "max_response_length": row["cap"]}
         ours = PostTrainingModel("colocated").solve(**{**JOB, **given}, model="Llama3_1_8B").canonical("cut_share")
         found.append(Check(f"{row['source']}: mean {row['mean']:.0f}, cap {row['cap']}", 1 - row["cut"], 1 - ours, 0.1))
+    return found
+
+
+#: A step may be so much longer than its phases: rewards, advantages and data.
+BESIDE = 0.1
+REWARDS = "rewards are computed beside rollout and training, and count in the step alone"
+
+
+def schedules(whole: bool) -> list[Check]:
+    """Steps from their printed phases, by the formula of their schedule."""
+    found = []
+    for row in phased(whole):
+        law: Any = PostTrainingModel(PHASED[row["schedule"]]).system["step_time"].expression
+        theirs = {
+            "rollout_time": row["gen"], "update_time": row["train"], "sync_time": row.get("refit") or 0,
+            "logprob_time": (row.get("logprob") or 0) + (row.get("ref") or 0), "rest_stretch": 1,
+        }  # fmt: skip
+        ours = float(law.subs({symbol: theirs[variable_of(symbol).name] for symbol in law.free_symbols}))
+        missed = REWARDS if abs(ours / row["step"] - 1) > BESIDE else ""
+        case = f"{row['key'].replace('|', ' ')}, {row['schedule']}"
+        found.append(Check(case, row["step"], ours, BESIDE, "s", missed=missed))
     return found
 
 
@@ -170,6 +193,13 @@ GROUPS: tuple[Group, ...] = (
             long=whole, beside_project=whole,
         )
         for whole in (False, True)
+    ),
+    Group(
+        "post_training_schedules", "Post-training: steps from their printed phases",
+        "`step_time` by the formula of each schedule with the phases that are printed, without `rest_stretch`; 10%. "
+        "Rows whose rollout is the time that a trainer waits for it are not asked.",
+        "verl-project/verl docs/advance/fully_async.md and one_step_off.md, vllm-project/vime issue 358, "
+        "marin-community/marin issue 8653, NVIDIA-NeMo/RL as above", partial(schedules, False), summary=True,
     ),
     Group(
         "post_training_weights", "Post-training: exchanges of weights", partial(bandwidths, False),

@@ -162,7 +162,7 @@ def _of_areas(result: Any, output: str, model: type[DeclaredModel], variant: str
     if not of_variant:
         known = sorted({variant for area in of_output for variant in area["variants"]})
         raise NotMeasuredError(output, f"none was measured by {variant}", f"but by {', '.join(known)}")
-    reasons = [(area, _unlike(result, area)) for area in of_variant]
+    reasons = [(area, _unlike(result, area, output)) for area in of_variant]
     fitting = [area for area, why in reasons if not why]
     if not fitting:
         told: dict[str, str] = {}
@@ -185,20 +185,20 @@ def error_of(area: dict[str, Any], output: str, follows: str = "") -> ExpectedEr
     return ExpectedError(output, **fields, follows=follows)
 
 
-def _unlike(result: Any, area: dict[str, Any]) -> str:
+def _unlike(result: Any, area: dict[str, Any], output: str) -> str:
     """Difference between a result and those of an area in words; empty where there is none."""
     entry = next((entry for entry in result.entries.values() if isinstance(entry, Stack)), None)
     stack, known = (NO_STACK, []) if entry is None else (entry.key or entry.name, list(map(device_of, entry.devices)))
     if area["stacks"]:
         if stack not in area["stacks"]:
             return f"by the stack {' or '.join(area['stacks'])}, not {stack}"
-        if typed := _typed(result, Stack):
+        if typed := _typed(result, output, Stack):
             return f"by the values of the stack, not one that was given ({', '.join(typed)})"
     if area["devices"]:
         found = _devices(result)
         if not found or not {*found} <= {*area["devices"]}:
             return f"on {', '.join(area['devices'])}, not {' and '.join(found) or 'a device without a name'}"
-        if typed := _typed(result, Accelerator, Node, Fleet):
+        if typed := _typed(result, output, Accelerator, Node, Fleet):
             return f"on devices as the catalog has them, not with a value that was given ({', '.join(typed)})"
     if known and area["stacks"] != [stack] and not {*_devices(result)} <= {*known}:
         return f"on {' and '.join(known)}, of which {stack} is a stack, not {' and '.join(_devices(result))}"
@@ -208,11 +208,15 @@ def _unlike(result: Any, area: dict[str, Any]) -> str:
     return ""
 
 
-def _typed(result: Any, *kinds: type[Entry]) -> list[str]:
-    """Inputs that entries of a kind give, and that were typed instead; not how many devices there are."""
+def _typed(result: Any, output: str, *kinds: type[Entry]) -> list[str]:
+    """Inputs of an output that entries of a kind give, and that were typed; not how many devices there are."""
+    model, needed = result.model, {*result.input_names}
+    if output in model.system:
+        needed = {variable.name for variable in model.system.closure([output]).inputs}
+        needed |= {model.follows[name] for name in needed if name in model.follows}
     names = [name for slot in result.model.slots.values() if issubclass(slot.entry, kinds) for name in slot.gives]
     typed = [name for name in dict.fromkeys(names) if name in result.input_names and result.origin(name) == GIVEN]
-    return [name for name in typed if name not in COUNTS]
+    return [name for name in typed if name not in COUNTS and name in needed]
 
 
 def _devices(result: Any) -> list[str]:

@@ -165,11 +165,14 @@ def _said(result: Any, condition: Any) -> str:
     if not _compared(one):
         one, other, below = other, one, not below
     variable = max(_compared(condition), key=lambda each: len(each.dimension))
-    value, limit = (as_text(variable, _value(result, side)) for side in (one, other))
+    numbers = [_value(result, side) for side in (one, other)]
+    value, limit = (as_text(variable, number) for number in numbers)
     limit = f"{other.name}, {limit}" if isinstance(other, sympy.Symbol) and _compared(other) else limit
-    if math.isinf(_value(result, one)):
+    if math.isinf(numbers[0]):
         return f"{one}: no number up to {limit}, is enough"
     name = one.name if isinstance(one, sympy.Symbol) else one  # sympy prints a symbol as slowly as an expression
+    if numbers[0] == numbers[1]:
+        return f"{name}, {value}, must be {'above' if below else 'below'} {limit}"
     return f"{name}, {value}, {'is below' if below else 'exceeds'} {limit}"
 
 

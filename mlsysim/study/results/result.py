@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from mlsysim.catalog import Entry, Sourced
+from mlsysim.catalog import Entry, Sourced, Stack
 from mlsysim.errors import UnknownNameError
 from mlsysim.figures import drawn
 from mlsysim.inputs.axes import Typed
@@ -177,6 +177,18 @@ class Result(JsonAnswer):
         """The inputs that came from there (``"given"`` or ``"default"``), as text with their units."""
         found = (name for name in self._binding.values if self._binding.origins[name] == origin)
         return {name: self._text(variable_of(name)) for name in found}
+
+    def by_default_entry(self, names: Iterable[str]) -> dict[tuple[str, str], list[str]]:
+        """Inputs that entries gave which nobody named, by argument and entry; those of a stack stand in its basis."""
+        found: dict[tuple[str, str], list[str]] = {}
+        slots = {argument: slot for argument, slot in self.model.slots.items() if slot.default}
+        for argument, slot in slots.items():
+            if issubclass(slot.entry, Stack) or getattr(self.entries.get(argument), "key", "") == slot.default:
+                continue
+            for name in filter({*names}.__contains__, slot.gives):
+                if name in self.input_names and self.origin(name) == slot.fallback(name, ""):
+                    found.setdefault((argument, slot.default), []).append(name)
+        return found
 
     @property
     def entries(self) -> dict[str, Entry]:
