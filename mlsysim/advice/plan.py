@@ -6,7 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mlsysim import units
-from mlsysim.advice.plans import LISTED, Layout, Plans, entry_of, first_of_each, machines_of, median_error, powers_of_two, scalars, whole
+from mlsysim.advice.plans import (
+    LISTED,
+    Layout,
+    Plans,
+    entry_of,
+    first_of_each,
+    machines_of,
+    median_error,
+    powers_of_two,
+    scalars,
+    whole,
+)
 from mlsysim.catalog import Accelerator, Fleet, Node, SparseTransformerWorkload, TransformerWorkload
 from mlsysim.catalog.launchers import NotLaunchableError, launcher, launchers, repository, weights_of
 from mlsysim.errors import InputError, MissingInputError, UnknownNameError
@@ -23,7 +34,7 @@ MODES = {"chunked": "chunked_estimate", "colocated": "colocated", "pools": "disa
 OBJECTIVE = "accelerators + request_rate / goodput / 2"
 RANKED = (
     "In order of accelerators, then of requests per second that meet the targets. Latencies are those of the share "
-    "slo_quantile of requests."
+    "slo_quantile of requests; errors are medians of mean TTFT and TPOT, with the batch and chunk of the stack."
 )
 #: Requests and tokens that an engine may take at once.
 SEQS, TOKENS = [32, 64, 128, 256, 512], [1024, 2048, 4096, 8192, 16384]
@@ -34,6 +45,8 @@ LAYOUT = (
     "tp_size", "pp_size", "ep_size", "dp_attention_size", "prefill_tp_size", "prefill_pp_size", "prefill_ep_size",
     "prefill_dp_attention_size", "prefill_workers", "decode_workers",
 )  # fmt: skip
+#: Settings that a stack has defaults of.
+FLAGS = ("max_num_seqs", "max_num_batched_tokens")
 #: Quantiles that a model gives of latencies.
 QUANTILES = {0.5: "p50", 0.9: "p90", 0.99: "p99"}
 #: Engines whose commands are written.
@@ -129,7 +142,7 @@ class _Deployment:
         self.modes = tuple(mode for mode in self.modes if not self.engine or self.launches(mode))
         stack = {} if "stack" in given else {"engine": engine or ENGINES[0]}
         self.given = {"model": self.model, argument: machines, **stack, **given}
-        self.held = scalars(self.given, (*LAYOUT, "max_num_seqs", "max_num_batched_tokens"))
+        self.held = scalars(self.given, (*LAYOUT, *FLAGS))
         self.quantile = QUANTILES.get(given.get("slo_quantile", 0.9), "mean")
 
     def launches(self, mode: str) -> bool:
@@ -148,7 +161,7 @@ class _Deployment:
                 layout = self.layout(mode, settings, result, designs.certificate.proven)
                 ranked.append((_rank(result), layout))
         best = [layout for _, layout in sorted(ranked, key=lambda each: each[0])[: self.top]]
-        return Plans(self.title, RANKED, best, certificates, () if best else self.shortfall())
+        return Plans(self.title, RANKED, best, certificates, () if best else tuple(self.shortfall()))
 
     @property
     def title(self) -> str:
@@ -189,8 +202,10 @@ class _Deployment:
     def accepts(self, mode: str, settings: Mapping[str, Any]) -> bool:
         """Whether the engine that was asked for, or any, launches a layout."""
         said = self.commands(mode, settings)
-        return isinstance(said[self.engine], tuple) if self.engine else any(
-            isinstance(each, tuple) for each in said.values()
+        return (
+            isinstance(said[self.engine], tuple)
+            if self.engine
+            else any(isinstance(each, tuple) for each in said.values())
         )
 
     def commands(self, mode: str, settings: Mapping[str, Any]) -> dict[str, tuple[str, ...] | str]:
@@ -215,7 +230,7 @@ class _Deployment:
     def layout(self, mode: str, settings: Mapping[str, Any], result: Result, proven: bool) -> Layout:
         """A layout with its row of the table."""
         ttft, tpot = result[f"ttft_{self.quantile}"], result[f"tpot_{self.quantile}"]
-        error, binds = median_error(result, ("ttft_mean", "tpot_mean")), self.binds(result)
+        error, binds = median_error(self.by_flags(mode, settings), ("ttft_mean", "tpot_mean")), self.binds(result)
         priced = {}
         if "rental_price" in result.input_names and result.canonical("rental_price") > 0:
             priced = {"per hour": result["cost_per_hour"], "per Mtoken": result["cost_per_token"]}
@@ -234,6 +249,12 @@ class _Deployment:
             "error": "not known" if error is None else f"{error:.0%}",
         }
         return Layout(mode, dict(settings), result, row, binds, error, self.commands(mode, settings), proven)
+
+    def by_flags(self, mode: str, settings: Mapping[str, Any]) -> Result:
+        """The layout with the batch and chunk that its stack has, at which errors were measured."""
+        model = ServingModel(MODES[mode])
+        arguments = {**self.given, **settings}
+        return model.solve(**{n: each for n, each in arguments.items() if n in model.arguments and n not in FLAGS})
 
     def binds(self, result: Result) -> str:
         """The limit that is nearest to being reached, with the share of it that is used."""
@@ -272,7 +293,14 @@ class _Deployment:
             for mode in self.modes:
                 designs = self.search(mode, FURTHER * self.at_hand, minimize=output, **alone)
                 if len(designs):
-                    floors.append((designs.solve(0).canonical(output), mode, designs.solve(0), {**self.held, **designs.settings(0)}))
+                    floors.append(
+                        (
+                            designs.solve(0).canonical(output),
+                            mode,
+                            designs.solve(0),
+                            {**self.held, **designs.settings(0)},
+                        )
+                    )
             if not floors:
                 yield f"{name.upper()}: no layout holds the model and one request in memory."
                 continue
@@ -302,4 +330,3 @@ def _words(mode: str, settings: Mapping[str, Any]) -> str:
         return engine("")
     workers = settings["prefill_workers"], settings["decode_workers"]
     return f"{workers[0]} x {engine('prefill_')} + {workers[1]} x {engine('')}"
-

@@ -1,11 +1,22 @@
-"""The best layouts of a training run: ranks, micro-batch, sharding and recomputation, with the options that set them."""
+"""The fastest layouts of a training run: ranks, micro-batch, sharding, recomputation, and the options that set them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mlsysim.advice.plans import LISTED, Layout, Plans, entry_of, first_of_each, machines_of, median_error, powers_of_two, scalars, whole
+from mlsysim.advice.plans import (
+    LISTED,
+    Layout,
+    Plans,
+    entry_of,
+    first_of_each,
+    machines_of,
+    median_error,
+    powers_of_two,
+    scalars,
+    whole,
+)
 from mlsysim.catalog import Accelerator, Fleet, Recipe, SparseTransformerWorkload, TransformerWorkload, builtin
 from mlsysim.catalog.launchers import Launcher, launcher, shape_of
 from mlsysim.catalog.run_configs import command_options, from_megatron_config, from_torchtitan_toml
@@ -156,7 +167,7 @@ class _Training:
     def run_arguments(self) -> dict[str, Any]:
         """The run as the framework has it where nothing of its layout is said, read as its files are."""
         kept = "full" if self.unusual else "selective"
-        plain = {name: 1 for name in LAYOUT} | {
+        plain = dict.fromkeys(LAYOUT, 1) | {
             "batch_size": self.devices, "fleet_size": self.devices, "gradient_accumulation_steps": 1,
             "seq_len": self.given["seq_len"], "zero_stage": max(self.framework.axes["zero_stage"]),
             "activation_checkpointing": "none" if self.framework.key == "Megatron_LM" else kept,
@@ -199,6 +210,73 @@ class _Training:
         }
 
     def read_back(self, options: str) -> Recipe:
+        """The run that some options start."""
+        return read_back(self.framework, options, self.devices, self.model, self.device)
+
+    def chosen(self, settings: Mapping[str, Any], result: Result) -> dict[str, Any]:
+        """Arguments that options are written for."""
+        fixed = {"batch_size": self.given["batch_size"], "seq_len": self.given["seq_len"], "fleet_size": self.devices}
+        names = (*LAYOUT, "gradient_accumulation_steps", *self.framework.axes)
+        known = {name: result[name] for name in names if name in result}
+        return {**fixed, **known, **settings, "ep_size": settings.get("ep_size", 1)}
+
+    def layout(self, settings: Mapping[str, Any], result: Result, proven: bool) -> Layout:
+        """A layout with its row of the table."""
+        chosen = self.chosen(settings, result)
+        values = self.flag_values(chosen)
+        per_node = int(result["accelerators_per_node"])
+        values |= {"accelerators_per_node": min(per_node, self.devices), "nodes": -(-self.devices // per_node)}
+        error, used = median_error(result, ("step_time",)), result["memory_utilization"]
+        row = {
+            "layout": _words(values),
+            "micro-batch": f"{values['micro_batch_size']} x {chosen['gradient_accumulation_steps']}",
+            "ZeRO": chosen["zero_stage"],
+            "recompute": chosen["activation_checkpointing"],
+            "memory left": result["memory_margin"],
+            "step": result["step_time"],
+            "MFU": f"{result['mfu']:.1%}",
+            **self.bill(settings, result),
+            "most time": str(result["step_bottleneck"]),
+            "error": "not known" if error is None else f"{error:.0%}",
+        }
+        commands = {self.framework.key: (self.framework.training(values),)}
+        binds = f"{result['step_bottleneck']}, memory {used:.0%}"
+        return Layout("training", chosen, result, row, binds, error, commands, proven)
+
+    def bill(self, settings: Mapping[str, Any], result: Result) -> dict[str, Any]:
+        """Days and dollars, of a run that fails where its storage is known."""
+        arguments = {**self.run_arguments(), **self.given, **settings}
+        if any(name in self.of_run for name in SAVED):
+            run = RunModel("overlapped").solve(**{**arguments, **self.of_run})
+            found = {"days": run["run_time"], "days, P90": run["run_time_p90"]}
+            bill = {"cost": run["run_cost"], "cost, P90": run["run_cost_p90"]}
+        else:
+            found, bill = {"days": result["training_time"]}, {}
+            if self.paid:
+                paid = EconomicsModel("rented_training").solve(**{**arguments, **self.of_run})
+                bill = {"cost": paid["total_cost"]}
+        cells = {name: f"{time.to('day').magnitude:,.1f}" for name, time in found.items()}
+        if self.paid:
+            cells |= {f"{name} (USD)": f"{cost.magnitude:,.0f}" for name, cost in bill.items()}
+        return cells
+
+    def shortfall(self) -> Iterator[str]:
+        """Why no layout fits, and which comes nearest."""
+        yield f"No layout on {self.devices} {self.device.name} holds the run."
+        designs = self.search("total_memory", (), allow_infeasible=True)
+        if not len(designs):
+            yield f"Every layout is refused. {designs.certificate.refusals}"
+            return
+        result = designs.solve(0)
+        values = self.flag_values(self.chosen({**self.held, **designs.settings(0)}, result))
+        yield (
+            f"The least memory is {result['total_memory']:.3g~} of {result['usable_memory']:.3g~}, with "
+            f"{_words(values)}, recomputation {values['activation_checkpointing']} and ZeRO {values['zero_stage']}, "
+            f"which fits with a probability of {result['fit_probability']:.0%}: give more accelerators."
+        )
+
+
+def read_back(self, options: str) -> Recipe:
         """The run that some options start."""
         return read_back(self.framework, options, self.devices, self.model, self.device)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Any
 
 from mlsysim import show
 from mlsysim.catalog import Accelerator, Fleet, Node, builtin
+from mlsysim.catalog.launchers import launchers
 from mlsysim.errors import InputError, NotMeasuredError, UnknownNameError
 from mlsysim.jsontext import JsonAnswer
 from mlsysim.study.results.result import Result
@@ -16,6 +18,8 @@ from mlsysim.study.searches.certificate import Certificate
 from mlsysim.study.searches.designs import Designs
 from mlsysim.tracebacks import at_the_call
 
+#: What the commands of two pools are of.
+ROLES = ("prefill", "decode", "router")
 #: Most designs of a search among which layouts are told apart.
 LISTED = 10_000
 
@@ -124,13 +128,14 @@ class Plans(JsonAnswer):
         """
         if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= len(self):
             raise InputError("number", number, f"must be a layout of the table, from 1 to {len(self)}")
-        layout, lines = self.layouts[number - 1], [f"Layout {number}"]
-        for name, said in layout.commands.items():
+        lines = [f"Layout {number}"]
+        for name, said in self.layouts[number - 1].commands.items():
+            lines += ["", f"# {launchers()[name].name}"]
             if isinstance(said, str):
-                lines += [f"  {name}", f"    none: {said}"]
+                lines.append(textwrap.fill(f"none: {said}", show.width(), initial_indent="# ", subsequent_indent="# "))
                 continue
-            roles = ("prefill: ", "decode:  ", "router:  ") if len(said) == 3 else ("",)
-            lines += [f"  {name}", *(f"    {role}{command}" for role, command in zip(roles, said, strict=True))]
+            for role, command in zip(ROLES if len(said) == len(ROLES) else ("",), said, strict=True):
+                lines += [*[f"# {role}"] * bool(role), _on_lines(command, show.width())]
         return "\n".join(lines)
 
     def text(self, width: int | None = None) -> str:
@@ -167,6 +172,19 @@ class Plans(JsonAnswer):
 
     def __repr__(self) -> str:
         return "\n\n".join([self.text(), *([self.show()] if self.layouts else [])])
+
+
+def _on_lines(command: str, width: int) -> str:
+    """A command that continues on further lines, as a shell reads them."""
+    first, *options = re.split(r" (?=--)", command)
+    lines = [first]
+    for option in options:
+        if len(lines[-1]) + len(option) + 3 > width:
+            lines[-1] += " \\"
+            lines.append(f"    {option}")
+        else:
+            lines[-1] += f" {option}"
+    return "\n".join(lines)
 
 
 def first_of_each(

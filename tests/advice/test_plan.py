@@ -110,7 +110,9 @@ class TestPublished:
 
     def test_vllm_recipe_of_deepseek_on_eight_h200(self):
         found = plan(**SPARSE, hardware="H200", accelerators=8, engine="vllm", top=20)
-        layouts = [(s.get("tp_size"), s.get("dp_attention_size"), s.get("ep_size")) for s in (e.settings for e in found)]
+        layouts = [
+            (s.get("tp_size"), s.get("dp_attention_size"), s.get("ep_size")) for s in (e.settings for e in found)
+        ]
         assert (8, 1, 8) in layouts
         assert (1, 8, 8) in layouts
         commands = {command for each in found for command in each.commands["vllm"]}

@@ -40,7 +40,10 @@ def test_a_training_run_in_json(run):
         ((*SERVE, "--modes", "chunky"), "unknown mode of plan 'chunky': did you mean chunked?"),
         ((*SERVE, "--framework", "torchtitan"), "--framework: an option of `mlsysim plan train`"),
         ((*TRAIN, "--engine", "vllm"), "--engine: an option of `mlsysim plan serve`"),
-        (("train", "model=Llama3_8B", "hardware=H100", "batch_size=64", "seq_len=8192"), "plan needs --accelerators: give --accelerators"),
+        (
+            ("train", "model=Llama3_8B", "hardware=H100", "batch_size=64", "seq_len=8192"),
+            "plan needs --accelerators: give how many",
+        ),
         (SERVE[:1], "plan needs hardware"),
         ((*SERVE, "--accelerators", "0"), "--accelerators 0: must be a whole number of at least 1"),
         (("model=Llama3_1_9B", *SERVE[1:]), "Llama3_1_8B"),

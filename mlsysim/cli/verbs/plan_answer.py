@@ -10,12 +10,12 @@ import typer
 
 from mlsysim.advice.plan import plan
 from mlsysim.advice.plan_training import plan_training
-from mlsysim.cli import axes, output
+from mlsysim.cli import axes
 from mlsysim.cli.exits import Exit
 from mlsysim.cli.foot import print_basis
 from mlsysim.cli.verbs.plan import QUESTIONS
 from mlsysim.cli.words import in_options, shelf_of
-from mlsysim.errors import MissingInputError, MlsysimError, UnknownNameError
+from mlsysim.errors import InputError, MissingInputError, MlsysimError, UnknownNameError, printable
 from mlsysim.jsontext import json_text
 from mlsysim.models import RunModel, ServingModel
 from mlsysim.study.results.basis import of_result
@@ -24,8 +24,7 @@ from mlsysim.study.results.basis import of_result
 OWN = {"serve": ("engine", "modes"), "train": ("framework", "confidence")}
 
 
-@in_options(("accelerators", "engine", "modes", "framework", "confidence", "top", "number"),
-            said={r"^--number": "--show", r"^plan(_training)? needs (accelerators)": r"plan needs --\2"})  # fmt: skip
+@in_options(("accelerators", "engine", "modes", "framework", "confidence", "top", "show"))
 def answer(
     words: Sequence[str],
     accelerators: int | None,
@@ -55,10 +54,12 @@ def answer(
     if accelerators is not None:
         chosen["accelerators"] = accelerators
     elif question == "train":
-        raise MissingInputError("plan", "accelerators", "give --accelerators")
+        raise MissingInputError("plan", "--accelerators", "give how many there are")
     if "modes" in chosen:
         chosen["modes"] = [each.strip() for each in chosen["modes"].split(",")]
     found = (plan if question == "serve" else plan_training)(**chosen, top=top, **given)
+    if found.layouts and not 1 <= show <= len(found):
+        raise InputError("show", show, f"must be a layout of the table, from 1 to {len(found)}")
     basis = of_result(found[0].result, ["ttft_mean", "tpot_mean", "step_time"]) if found.layouts else None
     if as_json:
         print(json_text({**found.to_dict(), "basis": basis and basis.to_dict()}, 2))
@@ -66,7 +67,7 @@ def answer(
         print(found.text())
         if found.layouts:
             print()
-            output.block(found.show(show))
+            print(printable(found.show(show)))
             print()
             print_basis(basis)
     if strict and not found.layouts:
