@@ -10,6 +10,7 @@ from mlsysim.advice.plans import (
     LISTED,
     Layout,
     Plans,
+    check_lists,
     entry_of,
     first_of_each,
     machines_of,
@@ -128,8 +129,12 @@ class _Deployment:
                              ("num_replicas", "a plan finds the fewest")):  # fmt: skip
             if name in given:
                 raise InputError(name, given[name], f"must be left out: {closed}")
-        if "request_rate" not in given and "traffic" not in given:
-            raise MissingInputError("plan", "request_rate", "give request_rate=... or traffic=...")
+        check_lists(given, (*LAYOUT, *FLAGS))
+        rate, traffic = given.get("request_rate"), entry_of("traffic", given["traffic"]) if "traffic" in given else None
+        if isinstance(rate, int | float) and rate <= 0:
+            raise InputError("request_rate", rate, "must be above 0")
+        if rate is None and (traffic is None or traffic.request_rate is None):
+            raise MissingInputError("plan", "request_rate", "give request_rate=..., or traffic=... that has one")
         self.modes = (modes,) if isinstance(modes, str) else tuple(modes)
         for mode in self.modes:
             if mode not in MODES:

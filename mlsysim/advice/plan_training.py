@@ -9,6 +9,7 @@ from mlsysim.advice.plans import (
     LISTED,
     Layout,
     Plans,
+    check_lists,
     entry_of,
     first_of_each,
     machines_of,
@@ -110,6 +111,7 @@ class _Training:
         for name in given:
             if name not in known:
                 raise unknown_argument("plan_training", name, (*known, "accelerators", "framework", "confidence"))
+        check_lists(given, (*LAYOUT, "gradient_accumulation_steps", *launcher(framework, "framework").axes))
         for name in ("batch_size", "seq_len"):
             if name not in given:
                 raise MissingInputError("plan_training", name, f"give {name}=...")

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlsysim import show
-from mlsysim.catalog import Accelerator, Fleet, Node, builtin
+from mlsysim.catalog import Accelerator, Entry, Fleet, Node, builtin
 from mlsysim.catalog.launchers import launchers
 from mlsysim.errors import InputError, NotMeasuredError, UnknownNameError
+from mlsysim.inputs.convert import is_axis
 from mlsysim.jsontext import JsonAnswer
 from mlsysim.study.results.result import Result
 from mlsysim.study.searches.certificate import Certificate
@@ -231,8 +232,30 @@ def median_error(result: Result, outputs: Sequence[str]) -> float | None:
 
 
 def entry_of(what: str, given: Any) -> Any:
-    """An entry of the catalog by name; an entry as it is."""
-    return builtin().find(what, given) if isinstance(given, str) else given
+    """An entry of the catalog by name; an entry as it is.
+
+    Raises
+    ------
+    InputError
+        If it is neither.
+    """
+    entry = builtin().find(what, given) if isinstance(given, str) else given
+    if not isinstance(entry, Entry):
+        raise InputError(what, given, "must be an entry of the catalog, or the name of one")
+    return entry
+
+
+def check_lists(given: Mapping[str, Any], chosen: Sequence[str]) -> None:
+    """Refuse several values of what a plan does not choose.
+
+    Raises
+    ------
+    InputError
+        If there are.
+    """
+    for name, value in given.items():
+        if is_axis(value) and name not in chosen:
+            raise InputError(name, value, f"has one value in a plan, which chooses {', '.join(chosen)}")
 
 
 def scalars(given: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -245,15 +268,17 @@ def machines_of(given: Any) -> tuple[str, Accelerator | Node | Fleet, Accelerato
 
     Raises
     ------
-    UnknownNameError
-        If nothing has the name.
+    InputError
+        If it is none.
     """
-    entry = given
+    entry: Any = given
     if isinstance(given, str):
         try:
             entry = builtin().find("fleet", given)
         except UnknownNameError:
             entry = builtin().find("hardware", given)
+    if not isinstance(entry, Accelerator | Node | Fleet):
+        raise InputError("hardware", given, "must be an accelerator, a node or a fleet, or the name of one")
     node = entry.node if isinstance(entry, Fleet) else entry
     device = node.accelerator if isinstance(node, Node) else node
     argument = {Fleet: "fleet", Node: "node"}.get(type(entry), "hardware")

@@ -153,8 +153,12 @@ class TestBadInput:
             ({"engine": "vllm", "modes": "colocated"}, InputError, "modes='colocated': vllm has none of them"),
             ({"tpot_slow": 3}, UnknownNameError, "unknown argument of plan 'tpot_slow'.*tpot_slo"),
             ({"concurrency": 3}, InputError, "concurrency=3: must be left out"),
+            ({"request_rate": 0}, InputError, "request_rate=0: must be above 0"),
+            ({"request_rate": [1, 2]}, InputError, "request_rate=.*: has one value in a plan, which chooses tp_size"),
+            ({"hardware": ["H100", "H200"]}, InputError, "hardware=.*: must be an accelerator, a node or a fleet"),
+            ({"model": 7}, InputError, "model=7: must be an entry of the catalog"),
             ({"num_replicas": 3}, InputError, "num_replicas=3: must be left out"),
-            ({"precision": "fp9"}, UnknownNameError, "'fp9'"),
+            ({"precision": "fp9"}, InputError, "precision='fp9': must be one of"),
         ],
     )
     def test_refused(self, given, error, said):
@@ -164,3 +168,5 @@ class TestBadInput:
     def test_no_traffic(self):
         with pytest.raises(MissingInputError, match="plan needs request_rate"):
             plan("Llama3_3_70B", "H100", isl=1024, osl=256)
+        with pytest.raises(MissingInputError, match="plan needs request_rate"):
+            plan("Llama3_3_70B", "H100", traffic="ShareGPT")

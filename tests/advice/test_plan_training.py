@@ -139,6 +139,7 @@ class TestRun:
         ({"confidence": 1}, InputError, "confidence=1: must be a probability"),
         ({"framework": "Megatron"}, UnknownNameError, "unknown framework 'Megatron'.*Megatron_LM"),
         ({"hardware": "H999"}, UnknownNameError, "unknown hardware 'H999'.*H100"),
+        ({"precision": ["bf16", "fp8"]}, InputError, "precision=.*: has one value in a plan"),
         ({"tp_sizes": 4}, UnknownNameError, "unknown argument of plan_training 'tp_sizes'.*tp_size"),
     ],
 )

@@ -12,7 +12,7 @@ HELP = """The best layouts of a deployment or of a training run, with the comman
 
 \b
 mlsysim plan model=Llama3_3_70B hardware=H100 precision=fp8 --accelerators 8 \\
-    request_rate=10 isl=1024 osl=256 ttft_slo="1 s" tpot_slo="50 ms" rental_price=2
+    request_rate=10 isl=1024 osl=256 ttft_slo="1 s" tpot_slo="50 ms"
 
 \b
 mlsysim plan train model=Llama3_70B hardware=H100 --accelerators 64 \\
