@@ -1,1 +1,1 @@
-"""Questions that ask several models at once: what fits, and which layout to launch."""
+"""Questions that ask several models at once, and answer with a choice."""
