@@ -162,7 +162,7 @@ def _loaded(config: Config, parse: Mapping[str, Callable[[str], Any]], what: str
     return dict(found), file.name
 
 
-def _arguments(text: str) -> dict[str, Any]:
+def command_options(text: str) -> dict[str, Any]:
     """Options of a command line, or of YAML whose keys are spelled as on one; and variables set before them."""
     found: dict[str, Any] = {}
     for line in text.splitlines():
@@ -359,7 +359,7 @@ def from_megatron_config(
     CatalogError
         If an option that a run needs is missing, or a value is not of its option.
     """
-    given, source = _loaded(config, {".json": json.loads, "": _arguments}, "Megatron-LM")
+    given, source = _loaded(config, {".json": json.loads, "": command_options}, "Megatron-LM")
     for name in ("MODEL_ARGS", "model_args"):
         given = {**given, **given.pop(name)} if isinstance(given.get(name), Mapping) else given
     environment = given.pop("ENV_VARS", None)
@@ -543,6 +543,11 @@ def from_torchtitan_toml(
     batch = local * data_parallel if batch < 0 else batch
     if batch % (local * data_parallel):
         raise CatalogError(f"{source}: training.global_batch_size {batch} is no multiple of {local * data_parallel}")
+    if degrees["pipeline"] > 1:  # a pipeline cuts the local batch into its own micro-batches
+        staged = number("parallelism.pipeline_parallel_microbatch_size", 1)
+        if local % staged:
+            raise CatalogError(f"{source}: training.local_batch_size {local} is no multiple of {staged}")
+        local = staged
     compiled = options.flag("compile.enable", options.flag("training.compile"))
     components = options.raw("compile.components", ["model", "loss"])
     mode = word("activation_checkpoint.mode", "selective", {"none": "none", "selective": "selective", "full": "full"})
@@ -645,7 +650,7 @@ def from_trainer_arguments(
         If no sequence length is said, or a value is not of its argument.
     """
     readers = {".json": json.loads, ".yaml": _one_level, ".yml": _one_level}
-    given, source = _loaded(config, readers | {"": lambda text: _arguments(text) or _one_level(text)}, "Trainer")
+    given, source = _loaded(config, readers | {"": lambda text: command_options(text) or _one_level(text)}, "Trainer")
     shards = given.pop("deepspeed", None)
     fsdp_config = given.pop("fsdp_config", None) or {}
     options, not_read = _Options(given, source, _of_trainer), []

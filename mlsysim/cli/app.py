@@ -36,7 +36,17 @@ from mlsysim.cli.options import (
     Words,
     answered_by,
 )
-from mlsysim.cli.verbs import calibrate, compare, sensitivity, simulate, solve_for, uncertainty, verify, what_fits
+from mlsysim.cli.verbs import (
+    calibrate,
+    compare,
+    plan,
+    sensitivity,
+    simulate,
+    solve_for,
+    uncertainty,
+    verify,
+    what_fits,
+)
 from mlsysim.errors import InputError, MlsysimError, legible, printable
 from mlsysim.inputs.spellings import option_name
 from mlsysim.models.registry import Registry
@@ -342,6 +352,7 @@ app.command(cls=Grid, help=simulate.HELP)(simulate.simulate)
 app.command(cls=Grid, help=calibrate.HELP)(calibrate.calibrate)
 app.command(help=verify.HELP)(verify.verify)
 app.command(help=what_fits.HELP)(what_fits.what_fits)
+app.command(help=plan.HELP)(plan.plan)
 
 
 @app.command()

@@ -449,3 +449,17 @@ class TestFiles:
         file.write_text("per_device_train_batch_size: 2\nmax_seq_length: 2048\nbf16: true\n")
         found = TrainingMemoryModel("per_operator").solve(recipe=str(file), model="Llama3_8B", hardware="A100")
         assert (found.seq_len.magnitude, found.batch_size, found.gradients_at_loss) == (2048, 2, False)
+
+
+@pytest.mark.parametrize(("staged", "steps"), [({}, 8), ({"pipeline_parallel_microbatch_size": 2}, 4)])
+def test_a_pipeline_of_torchtitan_cuts_the_local_batch_into_micro_batches(staged, steps):
+    job = {
+        "training": {"local_batch_size": 8, "seq_len": 4096},
+        "parallelism": {"pipeline_parallel_degree": 2, "data_parallel_shard_degree": 4, **staged},
+    }
+    run = from_torchtitan_toml(job, model="Llama3_8B")
+    assert run.arguments["batch_size"].value == 32
+    assert run.arguments["gradient_accumulation_steps"].value == steps
+    with pytest.raises(CatalogError, match="local_batch_size 8 is no multiple of 3"):
+        from_torchtitan_toml({**job, "parallelism": {**job["parallelism"], "pipeline_parallel_microbatch_size": 3}},
+                             model="Llama3_8B")  # fmt: skip

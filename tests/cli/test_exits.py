@@ -24,6 +24,7 @@ REFUSED = {
     "simulate": ("serve", *POINT, "request_rate=1", "--requests", "0"),
     "verify": ("no_such_certificate.json",),
     "what-fits": ("H999",),
+    "plan": (*POINT, "request_rate=1", "tpot_slow=3"),
     "calibrate": ("train", "no_such_table.csv", "--free", "efficiency"),
     "formula": ("weigths",),
     "catalog": ("H999",),
@@ -38,6 +39,8 @@ INFEASIBLE = {
     "pareto": ("memory", *POINT, "batch_size=8,16", "--minimize", "weights", "--minimize", "activations",
                "--subject-to", "weights <= 1 B"),
     "solve-for": ("memory", "batch_size", *POINT, "total_memory<=1 B"),
+    "plan": ("model=Llama3_70B", "hardware=H100", "request_rate=1", "tpot_slo=2 ms", "tp_size=1", "--accelerators", "1",
+             "--modes", "chunked"),
 }  # fmt: skip
 
 

@@ -14,7 +14,9 @@ from mlsysim.cli.question import question_command
 from mlsysim.models.registry import Registry
 
 SOURCE = Path(mlsysim.__file__).parent
-VERBS = ("calibrate", "compare", "sensitivity", "simulate", "solve_for", "uncertainty", "verify", "what_fits")
+VERBS = (
+    "calibrate", "compare", "plan", "sensitivity", "simulate", "solve_for", "uncertainty", "verify", "what_fits",
+)  # fmt: skip
 
 
 def options(command):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,7 @@ from mlsysim.study.searches.columns import (
 )
 from mlsysim.study.searches.constraints import FEASIBLE, Comparison
 from mlsysim.study.searches.edges import Edge, edges
-from mlsysim.study.searches.misses import Answer, Miss, misses, sides
+from mlsysim.study.searches.misses import Answer, Miss, misses, sides, where
 from mlsysim.study.searches.problem import Problem
 from mlsysim.study.searches.refused import infeasible
 from mlsysim.study.solve import solve
@@ -99,6 +99,19 @@ class Designs(JsonAnswer):
     def __getitem__(self, place: int) -> Result:
         """A design as the result of a model."""
         return self._results[place]
+
+    def settings(self, place: int) -> dict[str, Any]:
+        """Swept arguments of a design: names and labels as text, numbers in the unit of their variable."""
+        return where(self._asked, self.places[place])
+
+    def indices(self, arguments: Iterable[str]) -> np.ndarray:
+        """Index along the axes of some arguments (columns) of each design (rows); of those that are axes."""
+        axes = list(self._asked.binding.axes)
+        return self.places[:, [axes.index(name) for name in arguments if name in axes]]
+
+    def solve(self, place: int) -> Result:
+        """A design as the result of a model, the only one that is solved."""
+        return solve(self._asked.model, **self._asked.at(self.places[place]))
 
     def __iter__(self) -> Iterator[Result]:
         return iter(self._results)
@@ -171,7 +184,7 @@ class Designs(JsonAnswer):
 
     @cached_property
     def _results(self) -> list[Result]:
-        return [solve(self._asked.model, **self._asked.at(place)) for place in self.places]
+        return [self.solve(place) for place in range(len(self))]
 
     @cached_property
     def objectives(self) -> tuple[tuple[float, ...], ...]:

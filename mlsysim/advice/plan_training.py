@@ -1,0 +1,299 @@
+"""The fastest layouts of a training run: ranks, micro-batch, sharding, recomputation, and the options that set them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from mlsysim.advice.plans import (
+    LISTED,
+    Layout,
+    Plans,
+    check_lists,
+    entry_of,
+    first_of_each,
+    machines_of,
+    median_error,
+    powers_of_two,
+    scalars,
+    whole,
+)
+from mlsysim.catalog import Accelerator, Fleet, Recipe, SparseTransformerWorkload, TransformerWorkload, builtin
+from mlsysim.catalog.launchers import Launcher, launcher, shape_of
+from mlsysim.catalog.run_configs import command_options, from_megatron_config, from_torchtitan_toml
+from mlsysim.errors import InputError, MissingInputError
+from mlsysim.inputs.spellings import unknown_argument
+from mlsysim.models import DistributedModel, EconomicsModel, RunModel
+from mlsysim.study.results.result import Result
+from mlsysim.study.searches.designs import Designs
+from mlsysim.tracebacks import at_the_call
+
+#: Arguments that make a layout; the others are its settings.
+LAYOUT = ("tp_size", "pp_size", "cp_size", "ep_size")
+RANKED = "In order of the time of a step."
+#: Most ranks of each kind.
+RANKS = {"tp_size": 8, "pp_size": 16, "cp_size": 8}
+#: Between nodes where a call names no fabric.
+FABRIC = "InfiniBand_NDR"
+#: What says that a run is written down and fails.
+SAVED = ("storage", "storage_bandwidth")
+
+
+@at_the_call
+def plan_training(
+    model: str | TransformerWorkload,
+    hardware: str | Accelerator | Fleet,
+    *,
+    accelerators: int,
+    framework: str = "Megatron_LM",
+    confidence: float = 0.9,
+    top: int = 5,
+    progress: bool | None = None,
+    **given: Any,
+) -> Plans:
+    """Find the fastest layouts that train a model on some accelerators.
+
+    Parameters
+    ----------
+    model : str or TransformerWorkload
+        What is trained.
+    hardware : str, Accelerator or Fleet
+        On what: an accelerator, in the first node that the catalog has it in and with InfiniBand NDR between nodes; or
+        a fleet.
+    accelerators : int
+        How many there are; all are used.
+    framework : {"Megatron_LM", "torchtitan"}
+        Framework that launches it, with the formats, kernels and sharding that it has.
+    confidence : float
+        Least probability that a layout fits in memory, by the error of its memory.
+    top : int
+        How many layouts.
+    progress : bool, optional
+        Whether to show progress; by default on a terminal.
+    **given
+        Arguments of ``DistributedModel``: ``batch_size`` (sequences of a step) and ``seq_len`` (tokens), which are
+        needed, ``training_tokens``, and any other. One that a plan chooses, such as ``tp_size``, holds it to that value
+        or list. With those of ``RunModel`` (``storage`` and ``placement_time`` or ``failures``) days and dollars are
+        those of a run that fails, and that nine runs of ten keep. ``rental_price`` (USD/hour) or ``rent`` is the rent
+        of one accelerator.
+
+    Returns
+    -------
+    Plans
+        Fastest first. Every layout stands once, with its best micro-batch, sharding and recomputation.
+
+    Raises
+    ------
+    InputError
+        If an argument is refused or missing.
+    """
+    return _Training(model, hardware, accelerators, framework, confidence, top, progress, given).plans()
+
+
+class _Training:
+    """The question, and the search that answers it."""
+
+    def __init__(
+        self,
+        model: Any,
+        hardware: Any,
+        accelerators: Any,
+        framework: str,
+        confidence: Any,
+        top: Any,
+        progress: bool | None,
+        given: Mapping[str, Any],
+    ) -> None:
+        self.devices, self.top, self.progress = whole("accelerators", accelerators), whole("top", top), progress
+        if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 <= confidence < 1:
+            raise InputError("confidence", confidence, "must be a probability of at least 0 and below 1")
+        known = (*DistributedModel.arguments, *RunModel.arguments)
+        for name in given:
+            if name not in known:
+                raise unknown_argument("plan_training", name, (*known, "accelerators", "framework", "confidence"))
+        check_lists(given, (*LAYOUT, "gradient_accumulation_steps", *launcher(framework, "framework").axes))
+        for name in ("batch_size", "seq_len"):
+            if name not in given:
+                raise MissingInputError("plan_training", name, f"give {name}=...")
+            whole(name, given[name])
+        self.confidence, self.framework = confidence, launcher(framework, "framework")
+        self.model = entry_of("model", model)
+        self.argument, self.machines, self.device = machines_of(hardware)
+        self.sparse = isinstance(self.model, SparseTransformerWorkload)
+        self.cut = {"etp_size": 1} if self.sparse else {}
+        gated = self.model.gated is not None and self.model.gated.value
+        self.unusual = self.sparse or self.model.kv_lora_rank is not None or not gated
+        self.paid = {name: given[name] for name in ("rent", "rental_price") if name in given}
+        self.of_run = {name: value for name, value in given.items() if name not in DistributedModel.arguments}
+        self.given = {**self.where(given), **{name: each for name, each in given.items() if name not in self.of_run}}
+        self.held = scalars(self.given, (*LAYOUT, "gradient_accumulation_steps", *self.framework.axes))
+
+    def where(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The machines as arguments: accelerators alone stand in the first node that the catalog has them in."""
+        nodes = (getattr(builtin().Systems.Nodes, name) for name in builtin().Systems.Nodes)
+        node = next((each for each in nodes if each.accelerator == self.device), None)
+        if self.argument != "hardware" or node is None or "fabric_bandwidth" in given:
+            return {self.argument: self.machines, "fleet_size": self.devices}
+        fabric, count = builtin().find("fabric", FABRIC), -(-self.devices // int(node.accelerators_per_node.value))
+        fleet = Fleet(name=f"{count} {node.name}, {fabric.name}", node=node, count=count, fabric=fabric)  # pyright: ignore[reportArgumentType]
+        return {"fleet": fleet, "fleet_size": self.devices}
+
+    def plans(self) -> Plans:
+        """The layouts, fastest first."""
+        designs = self.search("step_time", ["feasible", f"fit_probability >= {self.confidence}"])
+        layouts = [
+            self.layout(settings, designs.solve(place), designs.certificate.proven)
+            for place, settings in first_of_each(designs, LAYOUT, self.top, self.accepts, self.held)
+        ]
+        title = f"{self.model.name} on {self.devices} {self.device.name} by {self.framework.name}"
+        shortfall = () if layouts else tuple(self.shortfall())
+        return Plans(title, RANKED, layouts, {"training": designs.certificate}, shortfall)
+
+    def accepts(self, settings: Mapping[str, Any]) -> bool:
+        """Whether stages hold as many layers each as the framework asks for."""
+        return self.framework.key == "torchtitan" or self.ends(settings) is not None
+
+    def ends(self, settings: Mapping[str, Any]) -> bool | None:
+        """Whether embedding and head count as layers, so that stages are even; None where they are not either way."""
+        layers = int(self.model.layers.value)
+        chunks = settings["pp_size"] * settings.get("interleaved_stages", 1)
+        return False if layers % chunks == 0 else True if (layers + 2) % chunks == 0 else None
+
+    def search(self, minimize: str, subject_to: Sequence[str], **options: Any) -> Designs:
+        """Every design that meets some conditions, in order."""
+        arguments = {**self.axes(), **self.run_arguments(), **self.given}
+        return DistributedModel().search(
+            **arguments, minimize=minimize, subject_to=list(subject_to), top=LISTED, progress=self.progress, **options
+        )
+
+    def run_arguments(self) -> dict[str, Any]:
+        """The run as the framework has it where nothing of its layout is said, read as its files are."""
+        kept = "full" if self.unusual else "selective"
+        plain = dict.fromkeys(LAYOUT, 1) | {
+            "batch_size": self.devices, "fleet_size": self.devices, "gradient_accumulation_steps": 1,
+            "seq_len": self.given["seq_len"], "zero_stage": max(self.framework.axes["zero_stage"]),
+            "activation_checkpointing": "none" if self.framework.key == "Megatron_LM" else kept,
+        }  # fmt: skip
+        run = self.read_back(self.options(plain))
+        return {"recipe": run, "model": self.model, "sequence_parallel": True, **self.cut}
+
+    def axes(self) -> dict[str, Any]:
+        """What a plan chooses."""
+        batch = self.given["batch_size"]
+        found: dict[str, Any] = {name: powers_of_two(min(most, self.devices)) for name, most in RANKS.items()}
+        if self.sparse:
+            found["ep_size"] = powers_of_two(self.devices)
+        found["gradient_accumulation_steps"] = [each for each in range(1, batch + 1) if batch % each == 0]
+        for name, values in self.framework.axes.items():
+            found[name] = list(values)
+        if self.framework.key == "torchtitan" and self.unusual:  # whose selective policy is counted of dense layers
+            found["activation_checkpointing"].remove("selective")
+        return found
+
+    def options(self, values: Mapping[str, Any]) -> str:
+        """Options of a layout by the framework."""
+        return self.framework.options(self.flag_values(values))
+
+    def flag_values(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """What options of the framework count."""
+        ranks = values["tp_size"] * values["pp_size"] * values["cp_size"]
+        steps, data_parallel = values["gradient_accumulation_steps"], values["fleet_size"] // ranks
+        micro, staged = values["batch_size"] // (data_parallel * steps), values["pp_size"] > 1
+        return {
+            **shape_of(self.model),
+            **values,
+            **self.cut,
+            "bf16_gradients": self.given.get("gradient_dtype") == "bf16",
+            "even_ends": bool(self.ends(values)),
+            "data_parallel_size": data_parallel,
+            "micro_batch_size": micro,
+            "stage_batch_size": micro if staged else 0,
+            "local_batch_size": micro * steps if staged else micro,
+        }
+
+    def read_back(self, options: str) -> Recipe:
+        """The run that some options start."""
+        return read_back(self.framework, options, self.devices, self.model, self.device)
+
+    def chosen(self, settings: Mapping[str, Any], result: Result) -> dict[str, Any]:
+        """Arguments that options are written for."""
+        fixed = {"batch_size": self.given["batch_size"], "seq_len": self.given["seq_len"], "fleet_size": self.devices}
+        names = (*LAYOUT, "gradient_accumulation_steps", *self.framework.axes)
+        known = {name: result[name] for name in names if name in result}
+        return {**fixed, **known, **settings, "ep_size": settings.get("ep_size", 1)}
+
+    def layout(self, settings: Mapping[str, Any], result: Result, proven: bool) -> Layout:
+        """A layout with its row of the table."""
+        chosen = self.chosen(settings, result)
+        values = self.flag_values(chosen)
+        per_node = int(result["accelerators_per_node"])
+        values |= {"accelerators_per_node": min(per_node, self.devices), "nodes": -(-self.devices // per_node)}
+        error, used = median_error(result, ("step_time",)), result["memory_utilization"]
+        row = {
+            "layout": _words(values),
+            "micro-batch": f"{values['micro_batch_size']} x {chosen['gradient_accumulation_steps']}",
+            "ZeRO": chosen["zero_stage"],
+            "recompute": chosen["activation_checkpointing"],
+            "memory left": result["memory_margin"],
+            "step": result["step_time"],
+            "MFU": f"{result['mfu']:.1%}",
+            **self.bill(settings, result),
+            "most time": str(result["step_bottleneck"]),
+            "error": "not known" if error is None else f"{error:.0%}",
+        }
+        commands = {self.framework.key: (self.framework.training(values),)}
+        binds = f"{result['step_bottleneck']}, memory {used:.0%}"
+        return Layout("training", chosen, result, row, binds, error, commands, proven)
+
+    def bill(self, settings: Mapping[str, Any], result: Result) -> dict[str, Any]:
+        """Days and dollars, of a run that fails where its storage is known."""
+        arguments = {**self.run_arguments(), **self.given, **settings}
+        if any(name in self.of_run for name in SAVED):
+            run = RunModel("overlapped").solve(**{**arguments, **self.of_run})
+            found = {"days": run["run_time"], "days, P90": run["run_time_p90"]}
+            bill = {"cost": run["run_cost"], "cost, P90": run["run_cost_p90"]}
+        else:
+            found, bill = {"days": result["training_time"]}, {}
+            if self.paid:
+                paid = EconomicsModel("rented_training").solve(**{**arguments, **self.of_run})
+                bill = {"cost": paid["total_cost"]}
+        cells = {name: f"{time.to('day').magnitude:,.1f}" for name, time in found.items()}
+        if self.paid:
+            cells |= {f"{name} (USD)": f"{cost.magnitude:,.0f}" for name, cost in bill.items()}
+        return cells
+
+    def shortfall(self) -> Iterator[str]:
+        """Why no layout fits, and which comes nearest."""
+        yield f"No layout on {self.devices} {self.device.name} holds the run."
+        designs = self.search("total_memory", (), allow_infeasible=True)
+        if not len(designs):
+            yield f"Every layout is refused. {designs.certificate.refusals}"
+            return
+        result = designs.solve(0)
+        values = self.flag_values(self.chosen({**self.held, **designs.settings(0)}, result))
+        yield (
+            f"The least memory is {result['total_memory']:.3g~} of {result['usable_memory']:.3g~}, with "
+            f"{_words(values)}, recomputation {values['activation_checkpointing']} and ZeRO {values['zero_stage']}, "
+            f"which fits with a probability of {result['fit_probability']:.0%}: give more accelerators."
+        )
+
+
+def read_back(
+    framework: Launcher, options: str, accelerators: int, model: TransformerWorkload, hardware: Accelerator
+) -> Recipe:
+    """Read the run that options of a framework start, as its files are read."""
+    read: dict[str, Any] = {
+        "accelerators": accelerators, "hardware": hardware, "stack": framework.stack_for(hardware)
+    }  # fmt: skip
+    if framework.key == "torchtitan":
+        named = {name.lstrip("-"): value for name, value in command_options(options).items()}
+        return from_torchtitan_toml(named, model=model, **read)
+    return from_megatron_config(command_options(options), **read)
+
+
+def _words(values: Mapping[str, Any]) -> str:
+    """A layout in words."""
+    sizes = {short: values[f"{short}_size"] for short in ("tp", "pp", "cp", "ep")}
+    chunks = values.get("interleaved_stages", 1)
+    said = [f"{short}{size}" for short, size in sizes.items() if size > 1]
+    return " ".join([*said, f"dp{values['data_parallel_size']}", *[f"v{chunks}"] * (chunks > 1)])
