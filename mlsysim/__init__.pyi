@@ -2363,6 +2363,7 @@ class _IterationResult(Result):
     cache_width_in_window: float
     cached_prompt_share: float
     cap_exponent: float
+    capped_iteration_time: Quantity[Any]
     carbon: Quantity[Any]
     chunked_attention: float
     clock_stretch: float
@@ -4335,6 +4336,8 @@ class _PostTrainingResult(Result):
     sliding_window: Quantity[Any]
     source_hidden_dim: float
     source_parameters: float
+    split_above: float
+    split_below: float
     split_optimum: float
     split_unit: float
     staleness: float
@@ -4370,6 +4373,7 @@ class _PostTrainingResult(Result):
     trainer_gradients: Quantity[Any]
     trainer_memory: Quantity[Any]
     trainer_optimizer_state: Quantity[Any]
+    trainer_unit: float
     trainer_weights: Quantity[Any]
     two_batch_hidden_share: float
     two_batch_overlap: float
@@ -4441,7 +4445,6 @@ class _RunInputs(TypedDict, total=False):
     elastic_replicas: float | str | Quantity[Any]
     shrunk_replicas: float | str | Quantity[Any]
     recovery_deviation: float | str | Quantity[Any]
-    step_spread: float | str | Quantity[Any]
     batch_size: float | str | Quantity[Any]
     seq_len: float | str | Quantity[Any]
     precision: str
@@ -4692,6 +4695,7 @@ class _RunInputs(TypedDict, total=False):
     captured_share: float | str | Quantity[Any]
     cap_exponent: float | str | Quantity[Any]
     format_energy: float | str | Quantity[Any]
+    step_spread: float | str | Quantity[Any]
     grid_carbon: float | str | Quantity[Any]
     grid_water: float | str | Quantity[Any]
     failures: str | _catalog.Failures
@@ -4793,6 +4797,7 @@ class _RunResult(Result):
     conv_channels: float
     conv_kernel: float
     copy_deviation: Quantity[Any]
+    copy_load: float
     copy_survival: float
     copy_wall_time: Quantity[Any]
     core_width_per_rank: float
@@ -5045,6 +5050,7 @@ class _RunResult(Result):
     inner_vectors: float
     inner_width: float
     interleaved_stages: float
+    interval_deviation: Quantity[Any]
     interval_rule: str
     job_failure_rate: Quantity[Any]
     kept_beside_ffn: Quantity[Any]
@@ -5275,6 +5281,7 @@ class _RunResult(Result):
     routing_weights: str
     rows_per_expert: Quantity[Any]
     run_cost: Quantity[Any]
+    run_cost_deviation: Quantity[Any]
     run_cost_p90: Quantity[Any]
     run_goodput: float
     run_time: Quantity[Any]
@@ -5378,8 +5385,10 @@ class _RunResult(Result):
     step_spread: float
     step_time: Quantity[Any]
     storage_bandwidth: Quantity[Any]
+    storage_mttf: Quantity[Any]
     storage_multiplier: Quantity[Any]
     storage_read_bandwidth: Quantity[Any]
+    storage_recovery_time: Quantity[Any]
     storage_share: float
     storage_use: float
     storage_wall_load: float
@@ -6597,7 +6606,6 @@ class _EconomicsInputs(TypedDict, total=False):
     elastic_replicas: float | str | Quantity[Any]
     shrunk_replicas: float | str | Quantity[Any]
     recovery_deviation: float | str | Quantity[Any]
-    step_spread: float | str | Quantity[Any]
     accelerators: float | str | Quantity[Any]
     busy_share: float | str | Quantity[Any]
     flop_share: float | str | Quantity[Any]
@@ -6817,6 +6825,7 @@ class _EconomicsInputs(TypedDict, total=False):
     kernel_gap: float | str | Quantity[Any]
     frontend_time: float | str | Quantity[Any]
     frontend_token_time: float | str | Quantity[Any]
+    step_spread: float | str | Quantity[Any]
     grid_carbon: float | str | Quantity[Any]
     grid_water: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
@@ -7821,6 +7830,7 @@ class _EconomicsResult(Result):
     routing_weights: str
     rows_per_expert: Quantity[Any]
     run_cost: Quantity[Any]
+    run_cost_deviation: Quantity[Any]
     run_cost_p90: Quantity[Any]
     run_goodput: float
     run_requests: Quantity[Any]

@@ -377,8 +377,10 @@ def fitting(value: float, text: str) -> str:
     Returns
     -------
     str
-        ``text`` itself where no ladder of prefixes applies.
+        ``text`` itself where no ladder of prefixes applies, as of days and hours.
     """
+    if text in CALENDAR:
+        return text
     for ladder in LADDERS:
         if dimension(ladder[0]) == dimension(text):
             fits = [name for name in ladder if abs(value) >= factor(name)]
@@ -386,6 +388,8 @@ def fitting(value: float, text: str) -> str:
     return text
 
 
+#: Units of time that take no prefix.
+CALENDAR = ("d", "day", "h", "hour")
 #: Prefixed forms of a unit, from small to large.
 LADDERS: tuple[tuple[str, ...], ...] = (
     ("B", "kB", "MB", "GB", "TB", "PB", "EB"),

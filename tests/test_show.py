@@ -125,6 +125,11 @@ def test_columns_and_dimensions_do_not_share():
     assert render(["x", "y", "z"], rows).splitlines()[2:] == ["a  2.00 TB   3.00 MB", "b  9.75 ms  0.005 MB"]
 
 
+def test_days_and_hours_stay():
+    rows = [["a", Q_(4.9123, "day"), Q_(2.87, "hour")], ["b", Q_(12, "hour").to("day"), Q_(0, "hour")]]
+    assert render(["x", "y", "z"], rows).splitlines()[2:] == ["a   4.91 d  2.87 h", "b  0.500 d     0 h"]
+
+
 def test_units_without_prefixes_stay():
     rows = [["a", Q_(131.072, "kB/token")], ["b", Q_(20.0, "QPS")], ["c", 3 * ureg.count], ["d", Q_(4.0, "GB") ** 0.5]]
     assert [line.split("  ", 1)[1].strip() for line in render(["x", "y"], rows).splitlines()[2:]] == [

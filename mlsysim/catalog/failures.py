@@ -12,7 +12,7 @@ Duration = Annotated[Value, _in("s")]
 
 
 class Failures(Entry):
-    """How often a published run failed, and how long it took to train on.
+    """Failure rates of a published run, and the times it took to train on.
 
     Parameters
     ----------

@@ -13,7 +13,16 @@ from typing import Any
 
 from sympy import And, Dummy, Eq, Integer, Piecewise, Rational, ceiling, exp, floor, log, sqrt
 
-from mlsysim.formulas import continuous_batching, iteration, mixers, rank_parameters, replica_layout, step_time
+from mlsysim.formulas import (
+    continuous_batching,
+    economics,
+    energy,
+    iteration,
+    mixers,
+    rank_parameters,
+    replica_layout,
+    step_time,
+)
 from mlsysim.formulas.training_memory import DRIVER_MEMORY
 from mlsysim.symbolic import (
     Assignment,
@@ -37,11 +46,27 @@ from mlsysim.symbolic import (
     when,
 )
 from mlsysim.symbols.chunked import C_b
+from mlsysim.symbols.costs import T_run, n_acc, n_out_run, u_busy
 from mlsysim.symbols.deployment import B_seq
+from mlsysim.symbols.energy import W_it, phi_op, t_meas, u_given, x_F
 from mlsysim.symbols.formats import compute_dtype, q_exp, q_ffn, q_head, q_mix, q_sh, weight_dtype
 from mlsysim.symbols.fsdp import M_usable
 from mlsysim.symbols.hardware import M_cap, n_fleet, n_node
-from mlsysim.symbols.iteration import E_red, K_dec, M_drv, W_rep, d_a, gamma_s, h_c, n_dec, n_kv, n_pro, t_it, u_gpu
+from mlsysim.symbols.iteration import (
+    F_16,
+    E_red,
+    K_dec,
+    M_drv,
+    W_rep,
+    d_a,
+    gamma_s,
+    h_c,
+    n_dec,
+    n_kv,
+    n_pro,
+    t_it,
+    u_gpu,
+)
 from mlsysim.symbols.layers import two
 from mlsysim.symbols.lora import G_lo, N_lo, tau_lo, z_lo
 from mlsysim.symbols.post_training import (
@@ -79,6 +104,8 @@ from mlsysim.symbols.post_training import (
     N_sam,
     O_tr,
     P_pk,
+    Phi_ro,
+    Phi_up,
     R_sam,
     S_giv,
     S_pk,
@@ -128,12 +155,15 @@ from mlsysim.symbols.post_training import (
     n_stl,
     offload,
     phase_bottleneck,
+    phi_op_R,
     q_lp,
     s_pr,
     sig,
     t_pr,
     t_R,
     tau_k,
+    u_R,
+    u_U,
     x_best,
     x_dn,
     x_free,
@@ -149,7 +179,7 @@ from mlsysim.symbols.post_training import (
 )
 from mlsysim.symbols.serving import n_out
 from mlsysim.symbols.sources import c_src, n_im, s_im, s_src, w_src
-from mlsysim.symbols.step import R_dev, T_dp, T_opt, T_step, s_doc
+from mlsysim.symbols.step import Phi_hw, R_dev, T_dp, T_opt, T_step, n_steps, s_doc
 from mlsysim.symbols.training import G, M, O, W, b, c_cp, checkpointing, d, e, feasible, g, p, r_dp, t, t_e
 from mlsysim.symbols.workload import precision, s
 
@@ -241,6 +271,9 @@ cap_over_scale = Formula(
     example=Example({m_re: 500, C_re: 1000}, "1.59362", derived="1000 / 627.502"),
 )
 
+#: Mean over the cap, so far below one as the least cap over a scale leaves it: no scale is so large that all are cut.
+_below_cap = Min(m_re / C_re, 1 - Rational(1, 2000))
+
 response_scale = Formula(
     mu_re,
     when(
@@ -249,15 +282,16 @@ response_scale = Formula(
         * Root(
             _ratio,
             _ratio * _growth(1) * NormalCDF(-log(_ratio) / _sigma - _sigma) + NormalCDF(log(_ratio) / _sigma),
-            m_re / C_re,
-            m_re / C_re / _growth(1),
+            _below_cap,
+            _below_cap / _growth(1),
             Integer(10) ** 6,
         ),
         C_re / chi,
     ),
     title="Scale of the law of lengths",
     source=LOG_NORMAL,
-    assumes="Lengths are exponential, or log-normal where their variation is given; a cap cuts them.",
+    assumes="Lengths are exponential, or log-normal where their variation is given; a cap cuts them, "
+    "but for one token in 2,000.",
     example=Example({m_re: 100, C_re: 1000, chi: 9.99955, cv_re: 0}, "100.0045 token", derived="1000 / 9.99955"),
 )
 
@@ -403,6 +437,11 @@ ENGINE = (
     iteration.kv_memory,
     iteration.cache_tokens,
     iteration.held_tokens,
+    energy.clock_time,
+    energy.iteration_flops,
+    energy.iteration_bytes,
+    energy.iteration_flop_share,
+    energy.iteration_busy_share,
     *(Assignment(symbol, own) for symbol, own in OF_ENGINE.items()),
     *(
         Assignment(symbol, 0)
@@ -425,6 +464,8 @@ ENGINE = (
             q_exp,
             q_sh,
             q_head,
+            u_given,
+            t_meas,
         )
     ),
     *(Assignment(symbol, 1) for symbol in (p, d_a)),
@@ -760,7 +801,7 @@ shortest_rollout = Formula(
 # --- update ---------------------------------------------------------------------------------------
 
 #: The training step, in sequences that hold whole samples, each a document of its own.
-TRAINER = (*step_time.PER_OPERATOR, Assignment(s_doc, Min(S_pk, s_pr + m_re)))
+TRAINER = (*step_time.PER_OPERATOR, economics.training_load, Assignment(s_doc, Min(S_pk, s_pr + m_re)))
 
 
 def _of_trainer(target: Any) -> Any:
@@ -846,20 +887,15 @@ updates = Formula(
     example=Example({k_tr: 1.4, k_op: 4, f_pk: 1, T_U: 5, critic: "none"}, "28 s", derived="1.4 * 4 * 5"),
 )
 
+#: Forward passes for log-probabilities over a forward and a backward pass.
+_scored: Any = (q_lp + _critic) * by_label(
+    checkpointing,
+    {name: Rational(1, 4) if name == "full" else Rational(1, 3) for name in variable_of(checkpointing).domain.labels},
+)
+
 logprobs = Formula(
     T_lp,
-    k_tr
-    * k_op
-    * f_pk
-    * (q_lp + _critic)
-    * by_label(
-        checkpointing,
-        {
-            name: Rational(1, 4) if name == "full" else Rational(1, 3)
-            for name in variable_of(checkpointing).domain.labels
-        },
-    )
-    * T_U1,
+    k_tr * k_op * f_pk * _scored * T_U1,
     title="Log-probabilities of the samples of a step",
     source=GRPO,
     assumes="A forward pass is a third of a forward and a backward pass, a quarter where layers are recomputed whole.",
@@ -992,6 +1028,96 @@ staleness_mean = Formula(
         "2",
         derived="3000 * 0.02 / 30",
     ),
+)
+
+# --- power ----------------------------------------------------------------------------------------
+
+rollout_busy = Formula(
+    u_R,
+    _of_engine(u_busy, decoding=n_1, context=K_1),
+    title="Busy share of a rollout",
+    source=energy.FITTED,
+    assumes="That of a decode step with all requests that start together.",
+    no_example=TIMED,
+)
+
+update_busy = Formula(
+    u_U,
+    _of_trainer(u_busy),
+    title="Busy share of an update",
+    source=economics.POWER,
+    assumes="Log-probabilities have that of an update.",
+    no_example=TRAINED,
+)
+
+rollout_arithmetic = Formula(
+    Phi_ro,
+    t_R
+    * n_rd
+    * N_sam
+    / request
+    * (_of_engine(W_it, prompts=request) + m_re / token * _of_engine(W_it, decoding=request, context=K_1)),
+    title="Arithmetic of the rollouts of a step",
+    source=GRPO,
+    assumes="Every prompt is prefilled, every token is decoded at the mean context, and dropped groups count.",
+    no_example=TIMED,
+)
+
+update_arithmetic = Formula(
+    Phi_up,
+    k_op * f_pk * (1 + _critic + _scored) * _of_trainer(Phi_hw),
+    title="Arithmetic of the updates of a step",
+    source=GRPO,
+    no_example=TRAINED,
+)
+
+busy = Formula(
+    u_busy,
+    Min(1, (x_R * T_ro * u_R + y_U * (T_up + T_lp) * u_U) / (n_fleet * T_step)),
+    title="Busy share of a step of post-training",
+    source=economics.POWER,
+    variant="post_training",
+    assumes="A pool that waits, synchronization and all that is beside phases draw as little as idling; what stretches "
+    "a phase is as busy as the rest of it.",
+    example=Example(
+        {x_R: 24, T_ro: 60, u_R: 0.9, y_U: 40, T_up: 30, T_lp: 20, u_U: 0.75, n_fleet: 64, T_step: 70},
+        "0.62411",
+        derived="(24 * 60 * 0.9 + 40 * 50 * 0.75) / (64 * 70)",
+    ),
+)
+
+flop_share = Formula(
+    x_F,
+    (phi_op_R * Phi_ro + phi_op * Phi_up) / (n_fleet * F_16 * T_step),
+    title="Share of the arithmetic of a step of post-training",
+    source=energy.ROOFLINE,
+    variant="post_training",
+    convention="Operations that are carried out, each by the energy of its format, over the dense peak at 16 bit.",
+    example=Example(
+        {phi_op_R: 0.5, Phi_ro: 400, phi_op: 1, Phi_up: 800, n_fleet: 64, F_16: 1000, T_step: 50},
+        "0.3125",
+        derived="(0.5 * 400 + 800) / (64 * 1 * 50)",
+    ),
+)
+
+steps_taken = Formula(
+    n_steps,
+    T_run / T_step,
+    title="Steps of post-training",
+    source=GRPO,
+    variant="post_training",
+    assumes="The same step again and again.",
+    example=Example({T_run: 1, T_step: 86.4}, "1000", derived="24 * 3600 / 86.4"),
+)
+
+tokens_of_steps = Formula(
+    n_out_run,
+    R_dev * n_acc * T_run,
+    title="Tokens of steps of post-training",
+    source=GRPO,
+    variant="post_training",
+    convention="Prompts and responses.",
+    example=Example({R_dev: 1000, n_acc: 16, T_run: 1}, "1382.4 Mtoken", derived="1000 * 16 * 86400 / 1e6"),
 )
 
 # --- split ----------------------------------------------------------------------------------------
@@ -1490,6 +1616,14 @@ FORMULAS = (
     on_policy,
     one_behind,
     staleness_mean,
+    rollout_busy,
+    update_busy,
+    rollout_arithmetic,
+    update_arithmetic,
+    busy,
+    flop_share,
+    steps_taken,
+    tokens_of_steps,
     rollout_floor,
     no_floor,
     rollout_work,

@@ -567,6 +567,7 @@ cost = Formula(
     n_acc * rate * W_run,
     title="Rent of a run",
     source=RENT,
+    variant="rent",
     example=Example({n_acc: 16384, rate: 2, W_run: 56.925}, "44767642 USD", derived="16384 * 2 * 56.925 * 24"),
 )
 
@@ -575,6 +576,7 @@ cost_spread = Formula(
     n_acc * rate * s_W,
     title="Deviation of the rent of a run",
     source=RENT,
+    variant="rent",
     example=Example({n_acc: 16384, rate: 2, s_W: 0.3052}, "240019 USD", derived="16384 * 2 * 0.3052 * 24"),
 )
 
@@ -583,6 +585,7 @@ cost_p90 = Formula(
     n_acc * rate * W_90,
     title="Rent that nine runs of ten keep",
     source=RENT,
+    variant="rent",
     example=Example({n_acc: 16384, rate: 2, W_90: 57.316}, "45075137 USD", derived="16384 * 2 * 57.316 * 24"),
 )
 

@@ -669,7 +669,7 @@ scaling_efficiency = Formula(
 
 steps = Formula(
     n_steps, n_train / (b * s), title="Steps of a training run", source=Source("kaplan2020", "section 2.1"),
-    example=Example({n_train: 1e12, b: 1024, s: 8192}, "119209.3", derived="1e12 / (1024 * 8192)"),
+    variant="training", example=Example({n_train: 1e12, b: 1024, s: 8192}, "119209.3", derived="1e12 / (1024 * 8192)"),
 )  # fmt: skip
 
 run_time = Formula(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from sympy import And, Eq
 
 from mlsysim.catalog import Fabric
-from mlsysim.formulas import post_training
+from mlsysim.formulas import economics, energy, post_training
 from mlsysim.formulas.post_training import (
     ASYNCHRONOUS,
     COLOCATED,
@@ -22,6 +22,7 @@ from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.distributed import DistributedModel
+from mlsysim.models.energy import GRID, OF_STACK
 from mlsysim.models.iteration import EFFECTIVE_WITH, IterationModel
 from mlsysim.models.shape import (
     DECODES,
@@ -66,13 +67,14 @@ _RATES = tuple(f"{_PREFIX}{name}" for name in ("peak_flops", "attention_peak_flo
 STRETCHES = (
     "rollout_stretch", "update_stretch", "refit_time", "refit_bandwidth", "sync_bandwidth", "rest_stretch"
 )  # fmt: skip
+#: Constants of the law of power that are those of ``stack``, whatever rolls out.
+_POWER = {*OF_STACK} - {*_OWN}
 #: Arguments of a training step that follow from the samples here.
 _FOLLOWING = (b, s, g, s_doc)
 #: Those, and what a training step says beside its time and its memory.
 _LEFT_OUT = {
     *(variable_of(each).name for each in _FOLLOWING), "training_tokens", "communication_buffer_fraction",
-    "memory_spread", "memory_reading", "pool_share", "flop_convention", "idle_power_fraction", "host_power_fraction",
-    "pue", "grid_carbon", "tdp", "active_parameters",
+    "memory_spread", "memory_reading", "pool_share", "flop_convention", "active_parameters",
 }  # fmt: skip
 
 
@@ -83,7 +85,7 @@ def _asked(names: Iterable[str]) -> tuple[str, ...]:
 
 def _rated(slot: Slot) -> Slot:
     """A slot that gives the rates of the engine's format beside those of the trainer's."""
-    return replace(slot, provides=(*_asked(slot.provides), *_RATES), extras=(), prefix=_PREFIX)
+    return replace(slot, provides=(*_asked(slot.provides), *_RATES), prefix=_PREFIX)
 
 
 def _of_engine(requirement: Requirement) -> Requirement:
@@ -124,6 +126,8 @@ _SHARED = (
     *_OF_FLEET,
     Requirement(n_fleet, Eq(Mod(n_fleet, t_R), 0), "must be a multiple of {rollout_tp_size}"),
 )
+#: Power, energy and carbon of steps, by the laws of every model.
+_DRAWN = (economics.training_accelerators, *energy.FORMULAS_OF_ANY, energy.node_power, energy.step_energy)
 _HEADLINE = (
     "step_time",
     "rollout_time",
@@ -142,6 +146,10 @@ _HEADLINE = (
     "samples_per_second",
     "tokens_per_second_per_accelerator",
     "mean_staleness",
+    "device_power",
+    "power_bottleneck",
+    "energy_per_step",
+    "energy_per_token",
     "rollout_memory",
     "trainer_memory",
     "host_memory",
@@ -178,25 +186,25 @@ class PostTrainingModel(PerformanceModel):
     effective_with = {**EFFECTIVE_WITH, **DistributedModel.effective_with}
     variants = {
         COLOCATED: Variant(
-            post_training.SHARED,
+            (*post_training.SHARED, *_DRAWN),
             requirements=_SHARED,
             headline=_HEADLINE,
             about="The same accelerators roll out and train, one after the other, as in the hybrid engine of verl.",
         ),
         DISAGGREGATED: Variant(
-            post_training.SYNCHRONOUS,
+            (*post_training.SYNCHRONOUS, *_DRAWN),
             requirements=_SPLIT,
             headline=(*_HEADLINE, *_POOLED),
             about="One pool of accelerators rolls out, then the other trains on the samples: one always waits.",
         ),
         ONE_STEP_OFF: Variant(
-            post_training.OVERLAPPED,
+            (*post_training.OVERLAPPED, *_DRAWN),
             requirements=_SPLIT,
             headline=(*_HEADLINE, *_POOLED),
             about="One pool rolls out while the other trains on the samples of the step before.",
         ),
         ASYNCHRONOUS: Variant(
-            post_training.STEADY,
+            (*post_training.STEADY, *_DRAWN),
             requirements=_SPLIT,
             headline=(*(name for name in _HEADLINE if name not in ("rollout_tail_time", "rollout_time_low")), *_POOLED),
             defaults={"staleness": 1.0},
@@ -216,13 +224,14 @@ class PostTrainingModel(PerformanceModel):
         "rollout_stack": replace(
             stack_slot(
                 (
-                    *(_OWN.get(name, name) for name in IterationModel.slots["stack"].provides),
+                    *(_OWN.get(name, name) for name in IterationModel.slots["stack"].provides if name not in _POWER),
                     "max_num_seqs",
                     "max_num_batched_tokens",
                 )
             ),
             prefix=_PREFIX,
         ),
+        **GRID,
         "recipe": DistributedModel.slots["recipe"],
     }
     keywords = {
@@ -248,6 +257,7 @@ class PostTrainingModel(PerformanceModel):
         "max_num_seqs": 256,
         "max_num_batched_tokens": 8192,
         "offload": "all",
+        "duration": 1,
         **{name: DistributedModel.defaults.get(name, ...) for name in _asked(DistributedModel.keywords)},
         "precision": "bf16",
     }

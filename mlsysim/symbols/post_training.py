@@ -13,6 +13,7 @@ from mlsysim.symbolic import (
     variable,
     variable_of,
 )
+from mlsysim.symbols.energy import phi_op
 from mlsysim.symbols.hardware import F, alpha_node, eta
 from mlsysim.symbols.iteration import F_16
 from mlsysim.symbols.mixers import eta_scan, tau_scan
@@ -57,13 +58,13 @@ def _of_engine(symbol: Any) -> Any:
 #: Inputs of an engine that the trainer has as well.
 _SHARED = (
     t, e, precision, F, F_16, eta, eta_mem, eta_link, eta_x, eta_a, tau_0, tau_coll, alpha_node, tau_sw, eta_scan,
-    tau_scan,
+    tau_scan, phi_op,
 )  # fmt: skip
 #: Those of the engine, by those of the trainer.
 OF_ENGINE = {symbol: _of_engine(symbol) for symbol in _SHARED}
 (
     t_R, e_R, precision_R, F_R, F_16_R, eta_R, eta_mem_R, eta_link_R, eta_x_R, eta_a_R, tau_0_R, tau_coll_R,
-    alpha_node_R, tau_sw_R, eta_scan_R, tau_scan_R,
+    alpha_node_R, tau_sw_R, eta_scan_R, tau_scan_R, phi_op_R,
 ) = OF_ENGINE.values()  # fmt: skip
 
 B_pr = variable("num_prompts", r"B_{\mathrm{p}}", "request", "Prompts of a step.", integer(1))
@@ -588,7 +589,7 @@ n_roo = variable(
 )
 M_host = variable(
     "host_memory",
-    r"M_{\mathrm{host}}",
+    r"M_{\mathrm{off}}",
     "GB",
     "Memory of the host of one node that weights and states take.",
     nonnegative(),
@@ -600,4 +601,30 @@ phase_bottleneck = variable(
     "The longest phase of the step; Longest response where most of a rollout waits for it, or the memory that a phase "
     "lacks.",
     choice("Rollout memory", "Update memory", "Longest response", "Rollout", "Update", "Sync"),
+)
+u_R = variable(
+    "rollout_busy_share",
+    r"u_{\mathrm{R}}",
+    "count",
+    "Share of a rollout in which an accelerator runs kernels.",
+    between(0, 1),
+    label="Busy share of a rollout",
+)
+u_U = variable(
+    "update_busy_share",
+    r"u_{\mathrm{U}}",
+    "count",
+    "Share of an update in which an accelerator runs kernels.",
+    between(0, 1),
+    label="Busy share of an update",
+)
+Phi_ro = variable(
+    "rollout_flops", r"\Phi_{\mathrm{ro}}", "PFLOP", "Arithmetic of the rollouts of a step.", nonnegative()
+)
+Phi_up = variable(
+    "update_flops",
+    r"\Phi_{\mathrm{up}}",
+    "PFLOP",
+    "Arithmetic of the updates and log-probabilities of a step, recomputation included.",
+    nonnegative(),
 )

@@ -176,7 +176,7 @@ D_s = variable(
 k_h = variable("host_buffers", r"k_{\mathrm{h}}", N_COUNT, "Saves that a host keeps room for.", integer(1))
 m_cp = variable("memory_copies", r"m_{\mathrm{cp}}", N_COUNT, "Copies of a save in hosts of other nodes.", integer(0))
 M_host = variable(
-    "host_memory_per_node", r"M_{\mathrm{host}}", "GB", "Host memory of one node that saves take.", nonnegative()
+    "host_memory_per_node", r"M_{\mathrm{hsv}}", "GB", "Host memory of one node that saves take.", nonnegative()
 )
 M_hcap = variable(
     "host_memory_capacity",
@@ -311,7 +311,7 @@ ettr = variable(
     label="ETTR",
 )  # fmt: skip
 ettr_1 = variable(
-    "first_order_ettr", r"\mathrm{ETTR}_1", N_COUNT, "ettr to first order in failures.", between(0, 1),
+    "first_order_ettr", r"\mathrm{ETTR}_1", N_COUNT, "ETTR to first order in failures.", between(0, 1),
     label="ETTR to first order",
 )  # fmt: skip
 s_run = variable(

@@ -205,7 +205,7 @@ function inUnitOf(variable, value, total) {
   const size = fromCanonical(total, variable.factor), amount = fromCanonical(value, variable.factor);
   if (!(size >= 1e-2 && size < 1e6)) return value === Infinity ? "infinite" : asText(variable, value);
   const decimals = Math.max(0, 4 - Math.floor(Math.log10(size)));
-  return `${amount ? fixed(amount, decimals) : "0"} ${variable.shown ? variable.unit : ""}`.trim();
+  return `${amount ? fixed(amount, decimals) : "0"} ${variable.shown || ""}`.trim();
 }
 
 function showRest() {

@@ -62,7 +62,7 @@ function toEven(rounded, exact, digits) {
   return /[02468]$/.test(below) ? below : rounded;
 }
 
-/** A number to read: one decimal from 100 up, two from 1 up, three below; whole numbers stay whole. */
+/** A number to read: one decimal from 100 up, two from 1 up, three below, three digits below 0.01; whole ones stay whole. */
 function readable(value, whole = false) {
   if (Number.isNaN(value)) return "nan";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "-∞";
@@ -73,6 +73,7 @@ function readable(value, whole = false) {
     const [mantissa, exponent] = general(value, 4).split("e");
     return exponent ? `${mantissa}e${Number(exponent)}` : mantissa;
   }
+  if (size > 0 && size < 0.00995) return general(value, 3);
   return fixed(value, size >= 100 ? 1 : size >= 1 ? 2 : 3);
 }
 

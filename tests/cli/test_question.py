@@ -146,6 +146,26 @@ def test_a_table_of_the_headline_outputs_with_their_meaning(run):
     assert lines[12].startswith("Assumed  seq_len=2048 token, precision=fp16, optimizer=adam,")
 
 
+#: A short run on one node.
+RUN = ("run", "--variant", "given", "--training-time", "2", "--fleet-size", "8", "--save-stall", "1",
+       "--load-time", "9", "--placement-time", "60")  # fmt: skip
+
+
+def test_entries_that_nobody_named_are_named_with_what_they_give(run):
+    said = "Failures Llama3_405B (default): node_failure_rate=0.00379 1/d, planned_rate=0.870"
+    assert said in run(*RUN).stdout
+    assert "(default): node" not in run(*RUN, "--failures", "Llama3_405B").stdout
+    assert (
+        "Failures Llama3_405B (default): planned_rate=0.870 1/d, detection_time=600.0 s"
+        in run(*RUN, "--failures", "Meta_RSC1_A100").stdout
+    )
+
+
+def test_a_total_and_its_parts_have_the_unit_of_the_table(run):
+    text = run(*RUN).stdout
+    assert " day " not in text[: text.index("Given")]
+
+
 def test_help_shows_the_common_inputs_and_says_how_many_more_there_are(run):
     text, whole = run("memory", "--help").stdout, run("memory", "--help-all").stdout
     assert "--tp-size" in text

@@ -255,7 +255,7 @@ def test_a_variant_is_a_tenure_and_a_use():
 
 @pytest.mark.parametrize("use", dict.fromkeys(name.partition("_")[2] for name in EconomicsModel.variants))
 def test_a_use_alone_is_told_its_owned_variant(use):
-    """As variants of owned accelerators were named before."""
+    """Old names of variants of owned accelerators."""
     with pytest.raises(
         UnknownNameError, match=rf"variant of EconomicsModel '{use}': did you mean owned_{use}, rented_{use}"
     ):

@@ -185,7 +185,7 @@ def test_a_measured_clock_gives_its_own_power_and_energy():
 
 
 def test_a_limit_stretches_an_iteration_of_arithmetic_and_saves_energy():
-    """As if efficiencies were lower by the stretch; an iteration that reads is hardly longer."""
+    """Capping power lowers efficiencies by the stretch; an iteration that reads is hardly longer."""
     run = {**DECODE, "tp_size": 2, "prompts": 4, "seq_len": 4096}
     capped = IterationModel("capped").solve(**run, power_limit=400)
     stretch = capped.clock_stretch

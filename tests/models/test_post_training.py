@@ -224,3 +224,82 @@ def test_dropped_groups_repeat_the_rollout(step):
 def test_what_cannot_be_is_refused_by_name(variant, given, said):
     with pytest.raises(MlsysimError, match=said):
         PostTrainingModel(variant).solve(**{**JOB, **given})
+
+
+def test_arithmetic_is_that_of_two_operations_per_parameter_and_of_attention(step):
+    """Counted by hand for Llama 3.1 8B: 32 layers, grouped queries of 8 of 32 heads, a head that prompts use once."""
+    layers, head = 32 * (2 * 4096**2 + 2 * 4096 * 1024 + 3 * 4096 * 14336), 4096 * 128256
+    scores = 4 * 4096 * 32
+    context = step.rollout_context.to("token/request").magnitude
+    prompt = 2 * (127 * layers + head) + scores * 127**2 / 2
+    decoded = 1019 * (2 * (layers + head) + scores * context)
+    assert step.rollout_flops.to("PFLOP").magnitude == pytest.approx(2048 * (prompt + decoded) / 1e15, rel=0.002)
+    passes = 2048 * 1146 * 2 * (layers + head) / 1e15
+    # Forward, backward and recomputation of all but the head, and two more passes forward.
+    assert step.update_flops.to("PFLOP").magnitude == pytest.approx(6 * passes, rel=0.06)
+
+
+def test_an_update_computes_what_its_training_steps_do(step):
+    sequences, ranks = step.update_sequences, step.update_dp_size
+    trained = DistributedModel().solve(
+        model=JOB["model"], hardware=JOB["hardware"], stack=JOB["stack"], fleet_size=16, precision="bf16",
+        batch_size=sequences * ranks, gradient_accumulation_steps=sequences, seq_len=4096, document_len=127 + 1019,
+        activation_checkpointing="full", zero_stage=1, fabric_bandwidth="50 GB/s", fabric_latency="2.5 us",
+    )  # fmt: skip
+    computed = trained.hfu * trained.step_time.to("s").magnitude * 16 * 989.5e12
+    packed = step.pack_fill * 4 * (1 + 2 / 4)
+    assert step.update_flops.to("FLOP").magnitude == pytest.approx(computed * packed, rel=1e-3)
+    assert step.update_busy_share == pytest.approx(trained.busy_share, rel=1e-3)
+
+
+@pytest.mark.parametrize("variant", PostTrainingModel.variants)
+def test_energy_is_that_of_phases_and_of_waiting(variant):
+    """Power by its law at the shares of all phases together; a pool that waits lowers both."""
+    found = PostTrainingModel(variant).solve(**JOB, duration=2)
+    length = found.step_time.to("s").magnitude
+    rolling = found.rollout_pool * found.rollout_time.to("s").magnitude * found.rollout_busy_share
+    training = found.update_pool * (found.update_time + found.logprob_time).to("s").magnitude
+    assert found.busy_share == pytest.approx((rolling + training * found.update_busy_share) / (16 * length))
+    computed = (found.rollout_flops + found.update_flops).to("TFLOP").magnitude
+    assert found.flop_share == pytest.approx(computed / (16 * length * 989.5), rel=1e-3)
+    watts = 700 * (1 - 0.88 * math.exp(-found.busy_share - 5.21 * found.flop_share))
+    assert found.device_power.to("W").magnitude == pytest.approx(watts, rel=1e-3)
+    assert found.training_steps == pytest.approx(2 * 86400 / length)
+    joules = 16 * watts * 1.45 * 1.2 * length
+    assert found.energy_per_step.to("J").magnitude == pytest.approx(joules, rel=1e-3)
+    assert found.energy_per_token.to("J/token").magnitude == pytest.approx(joules / (2048 * 1146), rel=1e-3)
+
+
+def test_a_pool_that_waits_draws_less_and_costs_more():
+    at_once, in_turn = (
+        PostTrainingModel(each).solve(**JOB, **SPLIT, rest_stretch=1, sync_bandwidth="1e6 GB/s")
+        for each in ("one_step_off", "disaggregated")
+    )
+    idle = (in_turn.rollout_idle_share + in_turn.update_idle_share) / 2
+    assert in_turn.busy_share == pytest.approx(1 - idle, rel=0.01)
+    assert in_turn.device_power < at_once.device_power
+    assert in_turn.energy_per_step > at_once.energy_per_step
+
+
+def test_formats_grids_and_engines_have_their_own_energy(step):
+    assert PostTrainingModel().solve(**JOB, rollout_format_energy=0).flop_share == pytest.approx(
+        step.flop_share * step.update_flops / (step.rollout_flops + step.update_flops)
+    )
+    eight = PostTrainingModel().solve(**JOB, rollout_precision="w8a8")
+    assert eight.rollout_flops.magnitude == pytest.approx(step.rollout_flops.magnitude)
+    assert eight.energy_per_step < step.energy_per_step
+    france = PostTrainingModel().solve(**JOB, grid="France")
+    assert france.energy == step.energy
+    assert france.operational_carbon < step.operational_carbon
+    half = PostTrainingModel().solve(**JOB, kept_group_share=0.5)
+    assert half.rollout_flops.magnitude == pytest.approx(2 * step.rollout_flops.magnitude)
+
+
+@pytest.mark.parametrize("variant", ["disaggregated", "one_step_off", "fully_asynchronous"])
+@pytest.mark.parametrize(("fleet", "ranks"), [(24, 2), (64, 1), (64, 4)])
+def test_the_default_split_is_accepted_when_typed(variant, fleet, ranks):
+    model, given = PostTrainingModel(variant), {**JOB, "fleet_size": fleet, "rollout_tp_size": ranks}
+    found = model.solve(**given)
+    typed = model.solve(**given, rollout_accelerators=int(found.rollout_pool))
+    assert found.rollout_pool % 8 == 0
+    assert typed.step_time == found.step_time

@@ -1,4 +1,4 @@
-"""What cannot be asked of a step of post-training, and what is said of it."""
+"""Refusals of a step of post-training, with their words."""
 
 import pytest
 
@@ -40,6 +40,12 @@ REFUSED = [
     ({"refit_time": "-1 s"}, "refit_time='-1 s': must be"),
     ({"refit_bandwidth": "0 GB/s"}, "refit_bandwidth='0 GB/s': must be"),
     ({"refit_bandwidth": "20 GB"}, "refit_bandwidth='20 GB'"),
+    ({"duration": -1}, "duration=-1: must be a finite number > 0"),
+    ({"rollout_format_energy": -1}, "rollout_format_energy=-1: must be"),
+    ({"rollout_busy_power": 1}, "did you mean busy_power"),
+    ({"pue": 0.9}, "pue=0.9: must be"),
+    ({"host_power_fraction": -0.1}, "host_power_fraction=-0.1: must be"),
+    ({"grid": "Frnce"}, "did you mean France"),
     ({"gpu_memory_utilization": 1.5}, "gpu_memory_utilization=1.5: must be"),
     ({"max_num_seqs": 0}, "max_num_seqs=0: must be"),
     ({"rollout_stack": "vLLM_2026_Hoper"}, "did you mean vLLM_2026_Hopper"),

@@ -127,7 +127,7 @@ def test_the_elasticity_is_that_of_the_wall_time(variant):
 
 @pytest.mark.parametrize(("survival", "stall"), [(0, "save_stall"), (1, "memory_save_stall")])
 def test_one_of_two_levels_alone_is_one_level(survival, stall):
-    """With copies that never stall and never help, and with saves that nobody reads."""
+    """Two levels are one where copies never stall and never help, or nobody reads the saves."""
     ways = {"save_stall": 60, "memory_save_stall": 60, "load_time": 0, "memory_load_time": 0}
     unused = {"save_stall", "memory_save_stall"} - {stall}
     two = RunModel("given_two_level").solve(**{**RUN, **ways, **dict.fromkeys(unused, 0), "memory_survival": survival,
@@ -403,7 +403,7 @@ def test_what_is_refused(variant, bad, message):
 
 
 def test_a_larger_job_fails_more_often_than_its_size():
-    """By a power of 0.95 from 32,768 on, three times the devices fail 2.8 times as often each."""
+    """A power of 0.95 from 32,768 on: with three times the devices each fails 2.8 times as often."""
     call = {**RUN, "failures": "FT_HSDP_32K", "node_failure_rate": 2.3e-3, "failure_size_exponent": 0.95}
     small, large = (given.solve(**{**call, "fleet_size": size}) for size in (32768, 98304))
     assert large.canonical("published_failure_rate") / small.canonical("published_failure_rate") == pytest.approx(

@@ -24,7 +24,7 @@ class Estimate:
     error: float
 
     def deviation(self, other: float) -> float:
-        """How many standard errors another number is above it."""
+        """Standard errors by which another number is above it."""
         return (other - self.mean) / self.error
 
 

@@ -202,7 +202,7 @@ _UPDATED, _EXCHANGED = -2, -1
 
 @dataclass(frozen=True)
 class Asynchronous:
-    """What a fully asynchronous run shows.
+    """Results of a fully asynchronous run.
 
     Attributes
     ----------

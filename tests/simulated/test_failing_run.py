@@ -164,7 +164,7 @@ def test_a_run_waits_for_nodes_beside_all_else(spares, repair, over):
     ("shape", "stall", "low"), [(0.5, 60, 0.009), (0.5, 300, 0.029), (0.7, 300, 0.011), (1.5, 300, -0.005)]
 )
 def test_bursts_of_failures_leave_more_than_the_law_says(shape, stall, low):
-    """Where many failures come soon after a restart, time between others is longer, and more of it is kept."""
+    """Time between failures is longer if many come soon after a restart, and more of it is kept."""
     saves = Saves(11_135, 0, stall, 600, shape=shape)
     ours = model("given").solve(**of_saves(saves, 600))
     seen = replace(saves, interval=ours.canonical("save_period")).share(400_000, 3)
@@ -172,7 +172,7 @@ def test_bursts_of_failures_leave_more_than_the_law_says(shape, stall, low):
 
 
 def test_the_best_interval_loses_least():
-    """By the simulation, which knows no law of it: neighbours lose more, and half or twice the best 2%."""
+    """The simulation knows no law of the best interval: its neighbours lose more, half or twice of it 2%."""
     mttf, stall, recovery = 11_135, 60, 600
     best = model("given").solve(**of_saves(Saves(mttf, 1, stall, recovery), recovery, save_interval=0))
     chosen = best.canonical("save_period")

@@ -186,6 +186,8 @@ def test_bare_counts_are_no_constants():
 
 
 SYMBOLS = {
+    r"T^{\ast}": "T*",
+    r"\varepsilon_{\mathrm{f}}": "ε_f",
     r"\eta": "η",
     r"P_{\mathrm{r}}": "P_r",
     r"\hat{s}": "s\u0302",

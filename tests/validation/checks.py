@@ -54,7 +54,7 @@ class Check:
 
     @property
     def counts(self) -> bool:
-        """Whether it has an error that says something of ours."""
+        """True if its error says something of ours."""
         return not (self.calibrated or self.solved or self.bound)
 
     @property
@@ -72,7 +72,7 @@ class Check:
 
     @property
     def inside(self) -> bool:
-        """Whether ours is on its side of a bound."""
+        """True if ours is on its side of a bound."""
         return self.ours > self.theirs if self.bound == ">" else self.ours < self.theirs
 
 

@@ -182,7 +182,7 @@ def phased(whole: bool = False) -> list[dict[str, Any]]:
 
 
 def drawn_phases() -> list[dict[str, Any]]:
-    """What the sample keeps of steps with phases that cannot be asked."""
+    """Fields that the sample keeps of steps whose phases cannot be asked."""
     own = [row for row in phased(True) if not row.get("usable")]
     kept = ("source", "key", "schedule", "step", "gen", "logprob", "ref", "train", "refit", "wait")
     return [{key: row[key] for key in kept if row.get(key)} for row in own]

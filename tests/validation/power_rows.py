@@ -61,7 +61,7 @@ Row = dict[str, Any]
 
 
 def kind(row: Row) -> str:
-    """Whether a row is of a language model or of pictures."""
+    """Tell a row of a language model from one of pictures."""
     return "language" if "avg_output_len" in row else "pictures"
 
 
@@ -100,7 +100,7 @@ def energy(row: Row) -> float:
 
 
 def experts(row: Row) -> bool:
-    """Whether the model of a row has experts."""
+    """True if the model of a row has experts."""
     return isinstance(getattr(Models.Language, MODELS[row["model_id"]]), SparseTransformerWorkload)
 
 

@@ -50,7 +50,7 @@ class Drawn(NamedTuple):
 
 
 def drawn(row: Row, milliseconds: float, **given: Any) -> Drawn:
-    """What the law gives for a row of a language model, with an iteration of so many milliseconds."""
+    """Answer of the law for a row of a language model, with an iteration of so many milliseconds."""
     found = IterationModel().solve(**asked(row), **DEVICES_ALONE, measured_iteration_time=f"{milliseconds} ms", **given)
     return Drawn(*(found.canonical(name) for name in DRAWN))
 

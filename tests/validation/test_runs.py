@@ -30,7 +30,7 @@ def test_every_case_with_a_number_has_a_row():
 
 @pytest.mark.long
 def test_rows_answer_as_the_cases_were_computed_by_another_code():
-    """Where a case has the exact law beside the one to first order, by that."""
+    """Take the exact law if a case has it beside the one to first order."""
     for case in cases():
         if case["id"] in WITHOUT or "minutes_per_incident" in case["id"]:
             continue

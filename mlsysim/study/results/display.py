@@ -92,7 +92,7 @@ def _in(total: Variable, value: Any, decimals: int | None) -> str:
     if decimals is None:
         return as_text(total, value)
     amount = float(units.from_canonical(float(value), total.unit))
-    suffix = total.unit if total.dimension or total.named_unit else ""
+    suffix = total.unit if total.named_unit else units.printed(total.unit) if total.dimension else ""
     return f"{amount:.{decimals}f} {suffix}".strip() if amount else f"0 {suffix}".strip()
 
 

@@ -83,11 +83,16 @@ def latex_to_text(source: str) -> str:
     return out.replace("^{*}", "*").replace("{", "").replace("}", "").replace("\\", "")
 
 
+#: Characters of commands that are no names of Greek letters.
+_CHARACTERS = {"ast": "*", "ell": "\u2113", "varepsilon": "\u03b5"}
+
+
 def _character(command: str) -> str:
+    if command in _CHARACTERS:
+        return _CHARACTERS[command]
     case = "CAPITAL" if command[0].isupper() else "SMALL"
-    greek = f"GREEK {case} LETTER {command.upper().replace('LAMBDA', 'LAMDA')}"
     try:
-        return unicodedata.lookup("SCRIPT SMALL L" if command == "ell" else greek)
+        return unicodedata.lookup(f"GREEK {case} LETTER {command.upper().replace('LAMBDA', 'LAMDA')}")
     except KeyError:
         return command
 
