@@ -88,12 +88,17 @@ from mlsysim.symbolic import token as token
 from mlsysim.symbolic import total as total
 from mlsysim.symbolic import variable as variable
 from mlsysim.symbolic import when as when
+from mlsysim.advice.what_fits import what_fits as what_fits
+from mlsysim.advice.fit_table import Fits as Fits
+from mlsysim.advice.plans import Plans as Plans
+from mlsysim.advice.plan import plan as plan
+from mlsysim.advice.plan_training import plan_training as plan_training
 from mlsysim.models.verify import verify as verify
 from mlsysim.study.proofs.verification import Verification as Verification
 from mlsysim.units import Q_ as Q_
 from mlsysim.units import ureg as ureg
 
-__all__ = ['Accelerator', 'Catalog', 'CollectiveModel', 'DistributedModel', 'EconomicsModel', 'Example', 'ExpertParallelModel', 'Fabric', 'Failures', 'Fleet', 'Formula', 'Grid', 'Hardware', 'Index', 'IterationModel', 'KernelModel', 'LeastInteger', 'MemoryDesign', 'MemoryExpansionModel', 'MemoryKind', 'MoERoutingModel', 'Models', 'Node', 'ParameterCountModel', 'PerformanceModel', 'PostTrainingModel', 'Q_', 'Recipe', 'Recipes', 'Reference', 'Rent', 'Requirement', 'Result', 'Root', 'RunModel', 'ServingCapacityModel', 'ServingModel', 'Simulation', 'Slot', 'Solution', 'Source', 'SparseTransformerWorkload', 'Stacks', 'Storage', 'System', 'Systems', 'Traffic', 'TrainingMemoryModel', 'TransformerWorkload', 'UnitSymbol', 'Variant', 'Verification', '__version__', 'add_reference', 'at_least', 'between', 'boolean', 'by_label', 'by_member', 'byte', 'choice', 'compare', 'derived', 'distributions', 'dropped_tokens', 'evaluated_at', 'expert_loads', 'family', 'flag', 'flop', 'from_megatron_config', 'from_torchtitan_toml', 'from_trainer_arguments', 'integer', 'label', 'linked', 'load_catalog', 'nonnegative', 'positive', 'request', 'routing_imbalance', 'sharded', 'swapped', 'token', 'total', 'ureg', 'variable', 'verify', 'when']
+__all__ = ['Accelerator', 'Catalog', 'CollectiveModel', 'DistributedModel', 'EconomicsModel', 'Example', 'ExpertParallelModel', 'Fabric', 'Failures', 'Fits', 'Fleet', 'Formula', 'Grid', 'Hardware', 'Index', 'IterationModel', 'KernelModel', 'LeastInteger', 'MemoryDesign', 'MemoryExpansionModel', 'MemoryKind', 'MoERoutingModel', 'Models', 'Node', 'ParameterCountModel', 'PerformanceModel', 'Plans', 'PostTrainingModel', 'Q_', 'Recipe', 'Recipes', 'Reference', 'Rent', 'Requirement', 'Result', 'Root', 'RunModel', 'ServingCapacityModel', 'ServingModel', 'Simulation', 'Slot', 'Solution', 'Source', 'SparseTransformerWorkload', 'Stacks', 'Storage', 'System', 'Systems', 'Traffic', 'TrainingMemoryModel', 'TransformerWorkload', 'UnitSymbol', 'Variant', 'Verification', '__version__', 'add_reference', 'at_least', 'between', 'boolean', 'by_label', 'by_member', 'byte', 'choice', 'compare', 'derived', 'distributions', 'dropped_tokens', 'evaluated_at', 'expert_loads', 'family', 'flag', 'flop', 'from_megatron_config', 'from_torchtitan_toml', 'from_trainer_arguments', 'integer', 'label', 'linked', 'load_catalog', 'nonnegative', 'plan', 'plan_training', 'positive', 'request', 'routing_imbalance', 'sharded', 'swapped', 'token', 'total', 'ureg', 'variable', 'verify', 'what_fits', 'when']
 __version__: str
 
 class _ParameterCountInputs(TypedDict, total=False):
@@ -3751,6 +3756,7 @@ class _PostTrainingInputs(TypedDict, total=False):
     max_num_seqs: float | str | Quantity[Any]
     max_num_batched_tokens: float | str | Quantity[Any]
     offload: str
+    duration: float | str | Quantity[Any]
     precision: str
     weight_dtype: str
     compute_dtype: str
@@ -3816,6 +3822,8 @@ class _PostTrainingInputs(TypedDict, total=False):
     node_limit: float | str | Quantity[Any]
     congestion_factor: float | str | Quantity[Any]
     straggler_factor: float | str | Quantity[Any]
+    host_power_fraction: float | str | Quantity[Any]
+    pue: float | str | Quantity[Any]
     lifetime: float | str | Quantity[Any]
     used_share: float | str | Quantity[Any]
     site_water: float | str | Quantity[Any]
@@ -3917,12 +3925,14 @@ class _PostTrainingInputs(TypedDict, total=False):
     switch_reduces: float | str | Quantity[Any]
     direct_mesh: float | str | Quantity[Any]
     torus_axes: float | str | Quantity[Any]
+    idle_power_fraction: float | str | Quantity[Any]
     busy_power: float | str | Quantity[Any]
     flop_power: float | str | Quantity[Any]
     embodied_device: float | str | Quantity[Any]
     embodied_host: float | str | Quantity[Any]
     rollout_peak_flops: float | str | Quantity[Any]
     rollout_attention_peak_flops: float | str | Quantity[Any]
+    tdp: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
     accelerators_per_segment: float | str | Quantity[Any]
     fabric_bandwidth: float | str | Quantity[Any]
@@ -4011,12 +4021,16 @@ class _PostTrainingInputs(TypedDict, total=False):
     expert_hidden_multiple: float | str | Quantity[Any]
     expert_width_multiple: float | str | Quantity[Any]
     kernel_gap: float | str | Quantity[Any]
-    idle_power_fraction: float | str | Quantity[Any]
+    rollout_format_energy: float | str | Quantity[Any]
+    grid_carbon: float | str | Quantity[Any]
+    grid_water: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     stack: str | _catalog.Stack
     rollout_stack: str | _catalog.Stack
+    grid: str | _catalog.Grid
     recipe: str | _catalog.Recipe
 class _PostTrainingResult(Result):
+    accelerators: float
     accelerators_per_node: float
     accelerators_per_pod: float
     accelerators_per_segment: float
@@ -4033,18 +4047,22 @@ class _PostTrainingResult(Result):
     attention_output_bias: float
     attention_peak_flops: Quantity[Any]
     attention_sinks: float
+    average_power: Quantity[Any]
     best_rollout_accelerators: float
     bidirectional: float
     block_norms: float
     blockless_layers: float
     bulk_start: Quantity[Any]
     busy_power: float
+    busy_share: float
     cap_exponent: float
     cap_over_scale: float
     capacity_factor: float
     captured_share: float
+    carbon: Quantity[Any]
     chunked_attention: float
     clock: Quantity[Any]
+    clock_stretch: float
     collective_latency: Quantity[Any]
     combine_dtype: str
     communication_memory: Quantity[Any]
@@ -4062,6 +4080,7 @@ class _PostTrainingResult(Result):
     cut_share: float
     deferred_head_gradients: float
     delta_rule: float
+    device_power: Quantity[Any]
     direct_mesh: float
     dispatch_dtype: str
     dispatcher: str
@@ -4069,13 +4088,18 @@ class _PostTrainingResult(Result):
     dp_replicate_size: float
     driver_memory: Quantity[Any]
     dropout_mask_bytes: Quantity[Any]
+    duration: Quantity[Any]
     efficiency: float
     eight_bit_efficiency: float
     elementwise_efficiency: float
     elementwise_kernels: str
     embedding_dim: float
+    embodied_carbon: Quantity[Any]
     embodied_device: Quantity[Any]
     embodied_host: Quantity[Any]
+    energy: Quantity[Any]
+    energy_per_step: Quantity[Any]
+    energy_per_token: Quantity[Any]
     engine_weights: Quantity[Any]
     ep_overlap: float
     ep_size: float
@@ -4104,7 +4128,9 @@ class _PostTrainingResult(Result):
     flash_kernel: str
     fleet_size: float
     flop_power: float
+    flop_share: float
     format_energy: float
+    free_rollout_floor: Quantity[Any]
     full_steps: Quantity[Any]
     full_time: Quantity[Any]
     further_matrices: float
@@ -4115,6 +4141,9 @@ class _PostTrainingResult(Result):
     gpu_memory_utilization: float
     gradient_dtype: str
     gradients_at_loss: float
+    grid_carbon: Quantity[Any]
+    grid_water: Quantity[Any]
+    grid_water_use: Quantity[Any]
     grouped_experts: float
     half_split: float
     half_split_rollout_work: Quantity[Any]
@@ -4128,6 +4157,7 @@ class _PostTrainingResult(Result):
     host_layer_time: Quantity[Any]
     host_memory: Quantity[Any]
     host_operation_time: Quantity[Any]
+    host_power_fraction: float
     idle_power_fraction: float
     index_compression: float
     index_head_dim: float
@@ -4194,6 +4224,7 @@ class _PostTrainingResult(Result):
     node_bandwidth: Quantity[Any]
     node_latency: Quantity[Any]
     node_limit: float
+    node_power: Quantity[Any]
     norm_bias: float
     norm_scale: float
     num_generations: float
@@ -4201,6 +4232,7 @@ class _PostTrainingResult(Result):
     o_groups: float
     o_lora_rank: float
     offload: str
+    operational_carbon: Quantity[Any]
     optimizer: str
     optimizer_device: str
     optimizer_in_backward: float
@@ -4218,6 +4250,7 @@ class _PostTrainingResult(Result):
     phase_bottleneck: str
     pipeline_schedule: str
     pipeline_split: str
+    power_bottleneck: str
     power_limit: Quantity[Any]
     pp_size: float
     precision: str
@@ -4227,6 +4260,7 @@ class _PostTrainingResult(Result):
     prompt_host_moe_time: Quantity[Any]
     prompt_len: Quantity[Any]
     prompts_time: Quantity[Any]
+    pue: float
     q_lora_rank: float
     qk_nope_head_dim: float
     qk_norm: float
@@ -4265,6 +4299,8 @@ class _PostTrainingResult(Result):
     rollout_accelerators: float
     rollout_attention_peak_flops: Quantity[Any]
     rollout_batch: Quantity[Any]
+    rollout_busy_share: float
+    rollout_cache_tokens: Quantity[Any]
     rollout_collective_latency: Quantity[Any]
     rollout_context: Quantity[Any]
     rollout_efficiency: float
@@ -4273,6 +4309,8 @@ class _PostTrainingResult(Result):
     rollout_exchange_link_efficiency: float
     rollout_fabric_efficiency: float
     rollout_floor: Quantity[Any]
+    rollout_flops: Quantity[Any]
+    rollout_format_energy: float
     rollout_idle_share: float
     rollout_link_efficiency: float
     rollout_memory: Quantity[Any]
@@ -4281,6 +4319,7 @@ class _PostTrainingResult(Result):
     rollout_peak_flops: Quantity[Any]
     rollout_pool: float
     rollout_precision: str
+    rollout_room: Quantity[Any]
     rollout_rounds: float
     rollout_scan_chunk_time: Quantity[Any]
     rollout_scan_efficiency: float
@@ -4296,6 +4335,7 @@ class _PostTrainingResult(Result):
     router_bias: float
     routing_imbalance_factor: float
     routing_weights: str
+    run_tokens: Quantity[Any]
     runtime_memory: Quantity[Any]
     sampled_requests: float
     samples_per_second: Quantity[Any]
@@ -4310,6 +4350,7 @@ class _PostTrainingResult(Result):
     shared_cache_layers: float
     shared_ffn_dim: float
     site_water: Quantity[Any]
+    site_water_use: Quantity[Any]
     sixteenth_drain_time: Quantity[Any]
     sixteenth_empty_step: Quantity[Any]
     sixteenth_position: Quantity[Any]
@@ -4334,6 +4375,7 @@ class _PostTrainingResult(Result):
     sliding_shared_layers: float
     sliding_v_head_dim: float
     sliding_window: Quantity[Any]
+    slotted_split: float
     source_hidden_dim: float
     source_parameters: float
     split_above: float
@@ -4341,6 +4383,7 @@ class _PostTrainingResult(Result):
     split_optimum: float
     split_unit: float
     staleness: float
+    started_share: float
     state_chunk: Quantity[Any]
     state_element_bytes: Quantity[Any]
     state_gates: float
@@ -4363,6 +4406,7 @@ class _PostTrainingResult(Result):
     sync_bandwidth: Quantity[Any]
     sync_time: Quantity[Any]
     synced_weights: Quantity[Any]
+    tdp: Quantity[Any]
     tied_embeddings: float
     token_dispatcher: str
     tokens_per_second_per_accelerator: Quantity[Any]
@@ -4373,12 +4417,17 @@ class _PostTrainingResult(Result):
     trainer_gradients: Quantity[Any]
     trainer_memory: Quantity[Any]
     trainer_optimizer_state: Quantity[Any]
+    trainer_room: Quantity[Any]
     trainer_unit: float
     trainer_weights: Quantity[Any]
+    training_steps: float
     two_batch_hidden_share: float
     two_batch_overlap: float
+    unslotted_optimum: float
     update_buffer: str
+    update_busy_share: float
     update_dp_size: float
+    update_flops: Quantity[Any]
     update_idle_share: float
     update_pass_time: Quantity[Any]
     update_pool: float
@@ -4392,6 +4441,9 @@ class _PostTrainingResult(Result):
     value_projections: float
     vocab_multiple: float
     vocab_size: float
+    waiting_rollout_floor: Quantity[Any]
+    waiting_rollout_work: Quantity[Any]
+    water: Quantity[Any]
     weight_dtype: str
     weight_only_expert_efficiency: float
     weight_read_efficiency: float
