@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from mlsysim.backends import CompiledFunction
@@ -70,17 +71,29 @@ class Plan:
             model.system is self.model.system
             and model.requirements == self.model.requirements
             and model.defaults == self.defaults
-            and all(self._still_gives(name, *given) for name, given in self.by_format.items())
+            and self._rates_hold()
         )
 
-    def _still_gives(self, name: str, argument: str, number_format: str) -> bool:
-        """Tell whether an entry gives the same rate; its table of rates can be changed, unlike its fields."""
+    def _rates_hold(self) -> bool:
+        """Tell whether the entries still give the same rates; a table of rates can be changed, unlike other fields."""
         try:
-            found = self.model.slots[argument].value(self.entries[argument], name, number_format)
+            for value_of, field, number_format, before in self._rates:
+                if value_of(field, number_format) is not before:
+                    return False
         except InputError:
             return False
-        origin = self.origins[name]
-        return found is (origin.origin if isinstance(origin, FromRecipe) else origin)
+        return True
+
+    @cached_property
+    def _rates(self) -> tuple[tuple[Callable[[str, str], Value | None], str, str, Origin], ...]:
+        """For each input that a number format chooses, how it is read again, and what was read."""
+        found = []
+        for name, (argument, number_format) in self.by_format.items():
+            origin = self.origins[name]
+            before = origin.origin if isinstance(origin, FromRecipe) else origin
+            field = self.model.slots[argument].field(name)
+            found.append((self.entries[argument].value_of, field, number_format, before))
+        return tuple(found)
 
     def bound(self, typed: Mapping[str, Any], given: str) -> tuple[dict[str, float], dict[str, Origin]]:
         """The value and origin of every input with what was typed.

@@ -15,6 +15,7 @@ import pytest
 
 import mlsysim
 from mlsysim import Q_, Accelerator, Hardware, Models, TrainingMemoryModel
+from mlsysim.catalog import Stack
 from mlsysim.errors import MlsysimError
 from mlsysim.inputs import recurring
 from mlsysim.symbolic import variable_of
@@ -190,6 +191,27 @@ def test_a_table_of_rates_that_was_changed_is_read_again():
     del device.peak_flops["bf16"]
     with pytest.raises(MlsysimError, match="has no rate for it"):
         model.solve(**point)
+
+
+@pytest.mark.parametrize(
+    ("name", "of", "number_format", "expected"),
+    [
+        ("peak_flops", "hardware", "fp8", (2e15, 1e15)),
+        ("attention_peak_flops", "hardware", "bf16", (1e15, 2e15)),
+        ("efficiency", "stack", "fp8", (0.7, 0.8)),
+    ],
+)
+def test_each_input_from_a_table_is_read_again(name, of, number_format, expected):
+    rates = {"bf16": 1000.0, "fp8": 2000.0}
+    device = Accelerator(name="Own", memory_capacity="80 GB", memory_bandwidth="2 TB/s", peak_flops=rates)
+    entries = {"hardware": device, "stack": Stack(name="Own", efficiency={"bf16": 0.8, "fp8": 0.7})}
+    point = {**entries, "model": "Llama3_8B", "precision": "fp8", "decode_requests": 8, "context_tokens": 1000}
+    model = mlsysim.IterationModel()
+    before = [model.solve(**point) for _ in range(3)][-1]
+    assert "_answer" in vars(before)
+    table = device.peak_flops if of == "hardware" else entries["stack"].efficiency
+    table[number_format] = table["fp8" if number_format == "bf16" else "bf16"]
+    assert (before.canonical(name), model.solve(**point).canonical(name)) == expected
 
 
 def test_a_file_is_read_again(tmp_path):
