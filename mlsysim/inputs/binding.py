@@ -623,10 +623,23 @@ class _Binder:
             self._put(name, 0.0, (), DEFAULT)
             return
         value = self.model.fallback(name, self._rate_format(name))
-        if value is not None:
+        if value is not None and (depends := self._format_axes(name)):
+            table = np.empty([len(self.axes[axis]) for axis in depends])
+            for place in np.ndindex(*table.shape):
+                precision = self._precision(_choosing(self.model.part(name)), dict(zip(depends, place, strict=True)))
+                table[place] = (self.model.fallback(name, precision) or value).canonical
+            self._put(name, table, tuple(depends), f"catalog, along {' and '.join(depends)}")
+        elif value is not None:
             self._put(name, value.canonical, (), value)
         elif name in self.free:
             self._put(name, np.nan, (), GIVEN)
+
+    def _format_axes(self, name: str) -> list[str]:
+        """Axes of the number formats that choose the default of an input."""
+        if not any(slot.default and slot.by_format(name) for _, slot in self.model.givers.get(name, ())):
+            return []
+        chosen = (each for each in _choosing(self.model.part(name)) if each in self.along)
+        return list(dict.fromkeys(self.along[each] for each in chosen))
 
     def _superseded(self, name: str) -> bool:
         """Tell whether an argument is given to which the default of an input gives way."""

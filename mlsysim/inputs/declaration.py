@@ -177,6 +177,8 @@ class DeclaredModel:
         Conditions on the inputs.
     common : tuple of str
         Inputs that help shows first, beside those of the example and those without a default.
+    without_calculator : tuple of str
+        Variants that the calculator of the model leaves out, so that its page stays small.
     automatic : dict
         For each argument that the model finds by itself where it has a certain value, that value.
     headline : tuple of str
@@ -241,6 +243,7 @@ class DeclaredModel:
     defaults: Mapping[str, Any] = {}
     requirements: tuple[Requirement, ...] = ()
     common: ClassVar[tuple[str, ...]] = ()
+    without_calculator: ClassVar[tuple[str, ...]] = ()
     automatic: ClassVar[Mapping[str, float]] = {}
     headline: tuple[str, ...] = ()
     answer: str = ""

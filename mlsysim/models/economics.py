@@ -13,6 +13,7 @@ from mlsysim.inputs.variant import Variant
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.distributed import LAWS, MEMORY, TIMED, DistributedModel
 from mlsysim.models.energy import DEFAULTS, GRID, KEYWORDS, UNKNOWN
+from mlsysim.models.post_training import ROLLOUT, PostTrainingModel
 from mlsysim.models.recipe import RECIPE
 from mlsysim.models.run import RunModel
 from mlsysim.models.serving import ServingModel
@@ -30,6 +31,8 @@ TENURES = {
 _PRICES = {name for _, price in TENURES.values() for name in price}
 #: Energy, and what a token costs.
 _SHARED = System((*energy.FORMULAS_OF_ANY, economics.token_cost))
+_COSTS = ("total_cost", "hardware_cost", "cost_per_hour", "cost_per_token", "cost_per_input_token",
+          "cost_per_output_token", "cost_per_request")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,8 @@ class Paid:
         Further outputs that take over that error.
     measured : tuple of str
         Outputs that keep an error of their own.
+    costs : tuple of str
+        Costs that take over the error of the basis.
     without : tuple of str
         Outputs of energy that it has not.
     """
@@ -60,6 +65,7 @@ class Paid:
     basis: str = ""
     sizes: tuple[str, ...] = ()
     measured: tuple[str, ...] = ()
+    costs: tuple[str, ...] = _COSTS
     without: tuple[str, ...] = ()
 
 
@@ -117,6 +123,15 @@ PAID = {
         ("duration", "run_cost", "run_cost_p90", "failure_cost"),
         _measured(RunModel),
     ),
+    "post_training": Paid(
+        PostTrainingModel(),
+        "Steps of post-training by reinforcement learning on the same accelerators, for a time that is given",
+        (),
+        "step_time",
+        ("samples_per_second",),
+        ("step_time",),
+        ("cost_per_token",),
+    ),
     "fleet": Paid(_LOADED, "Accelerators with load and tokens given"),
     f"fleet_{energy.LOAD_LINE}": Paid(
         replace(_LOADED, formulas=(energy.load_line,), defaults={"idle_power_fraction": 0.3}),
@@ -126,14 +141,12 @@ PAID = {
 }
 _USES = tuple(dict.fromkeys(type(paid.use) for paid in PAID.values() if isinstance(paid.use, PerformanceModel)))
 
-_COSTS = ("total_cost", "hardware_cost", "cost_per_hour", "cost_per_token", "cost_per_input_token",
-          "cost_per_output_token", "cost_per_request")  # fmt: skip
 _HEADLINE = ("total_cost", "hardware_cost", "energy_cost", "maintenance_cost", "cost_per_hour", "cost_per_token",
              "cost_per_input_token", "cost_per_output_token", "cost_per_request", "run_cost_deviation", "run_cost_p90",
              "failure_cost", "accelerators", "duration", "run_time_p90", "run_goodput", "ettr", "average_power",
-             "energy", "energy_per_token", "carbon", "step_time", "mfu", "total_memory", "required_replicas",
-             "estimated_p99_latency", "deployed_replicas", "ttft_p99", "tpot_p99", "slo_attainment",
-             "feasible")  # fmt: skip
+             "energy", "energy_per_token", "carbon", "step_time", "samples_per_second", "mfu", "total_memory",
+             "required_replicas", "estimated_p99_latency", "deployed_replicas", "ttft_p99", "tpot_p99",
+             "slo_attainment", "feasible")  # fmt: skip
 
 
 def _billed(paid: Paid, tenure: str) -> Variant:
@@ -156,7 +169,7 @@ def _foundations() -> Iterator[Foundation]:
     """The models that costs follow from."""
     for name, paid in PAID.items():
         if isinstance(paid.use, PerformanceModel):
-            outputs = {each: each for each in paid.measured} | dict.fromkeys((*_COSTS, *paid.sizes), paid.basis)
+            outputs = {each: each for each in paid.measured} | dict.fromkeys((*paid.costs, *paid.sizes), paid.basis)
             variants = tuple(f"{tenure}_{name}" for tenure in TENURES)
             yield Foundation(type(paid.use), paid.use.variant, outputs, variants)
 
@@ -178,17 +191,19 @@ class EconomicsModel(PerformanceModel):
     answer = "total_cost"
     foundations = tuple(_foundations())
     variants = {f"{tenure}_{name}": _billed(paid, tenure) for name, paid in PAID.items() for tenure in TENURES}
+    without_calculator = tuple(f"{tenure}_post_training" for tenure in TENURES)
     uncrossed = UNCROSSED
     follows = DistributedModel.follows
     caveats = (*LAWS, UNKNOWN)
     defaults = DEFAULTS
     slots = {
         "model": Slot(TransformerWorkload, _given("model"), counted=COUNTED_SERVED),
-        "hardware": Slot(Accelerator, (*RunModel.slots["hardware"].provides, "tdp", "price")),
-        "fleet": Slot(Fleet, (*RunModel.slots["fleet"].provides, "tdp", "price", "accelerators")),
-        "fabric": replace(ServingModel.slots["fabric"], asks=("isl",)),
+        "hardware": Slot(Accelerator, (*_given("hardware"), "tdp", "price"), prefix=ROLLOUT),
+        "fleet": Slot(Fleet, (*_given("fleet"), "tdp", "price", "accelerators"), prefix=ROLLOUT),
+        "fabric": replace(ServingModel.slots["fabric"], asks=("isl", "num_prompts")),
         "rent": Slot(Rent, ("rental_price",), strict=True),
         **{name: RunModel.slots[name] for name in ("failures", "storage")},
+        "rollout_stack": replace(PostTrainingModel.slots["rollout_stack"], strict=True),
         "traffic": replace(ServingModel.slots["traffic"], strict=True, asks=("isl",)),
         "stack": stack_slot(_given("stack")),
         **GRID,

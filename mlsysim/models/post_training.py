@@ -61,8 +61,9 @@ from mlsysim.symbols.workload import E, L_moe, d_e, d_ff, d_sh, s
 
 #: Inputs of the engine that the trainer has as well, by name.
 _OWN = {variable_of(plain).name: variable_of(own).name for plain, own in OF_ENGINE.items()}
-_PREFIX = "rollout_"
-_RATES = tuple(f"{_PREFIX}{name}" for name in ("peak_flops", "attention_peak_flops"))
+#: Names of the engine, where the trainer has the same.
+ROLLOUT = "rollout_"
+_RATES = tuple(f"{ROLLOUT}{name}" for name in ("peak_flops", "attention_peak_flops"))
 #: Constants of a stack for post-training.
 STRETCHES = (
     "rollout_stretch", "update_stretch", "refit_time", "refit_bandwidth", "sync_bandwidth", "rest_stretch"
@@ -85,7 +86,7 @@ def _asked(names: Iterable[str]) -> tuple[str, ...]:
 
 def _rated(slot: Slot) -> Slot:
     """A slot that gives the rates of the engine's format beside those of the trainer's."""
-    return replace(slot, provides=(*_asked(slot.provides), *_RATES), prefix=_PREFIX)
+    return replace(slot, provides=(*_asked(slot.provides), *_RATES), prefix=ROLLOUT)
 
 
 def _of_engine(requirement: Requirement) -> Requirement:
@@ -229,7 +230,7 @@ class PostTrainingModel(PerformanceModel):
                     "max_num_batched_tokens",
                 )
             ),
-            prefix=_PREFIX,
+            prefix=ROLLOUT,
         ),
         **GRID,
         "recipe": DistributedModel.slots["recipe"],

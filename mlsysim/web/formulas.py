@@ -46,6 +46,9 @@ class PrintedModel:
         self.variants: dict[str, list[int]] = {}
         self.without: dict[str, str] = {}
         for variant in looped(tuple(model.variants)):
+            if variant in model.without_calculator:
+                self.without[variant] = f"ask mlsysim {model.command} --variant {variant}, or Python"
+                continue
             try:
                 formulas, _ = printed_formulas(model(variant).system, self._functions)
             except FormulaError as error:

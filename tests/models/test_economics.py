@@ -5,9 +5,16 @@ import math
 import numpy as np
 import pytest
 
-from mlsysim import DistributedModel, EconomicsModel, RunModel, ServingCapacityModel, ServingModel
+from mlsysim import (
+    DistributedModel,
+    EconomicsModel,
+    PostTrainingModel,
+    RunModel,
+    ServingCapacityModel,
+    ServingModel,
+)
 from mlsysim.bounds import Search
-from mlsysim.errors import InputError, MissingInputError, UnknownNameError
+from mlsysim.errors import InputError, MissingInputError, NotMeasuredError, UnknownNameError
 from mlsysim.study import search
 
 FLEET = {"accelerators": 64, "duration": 10, "run_tokens": 1e9, "tdp": 700}
@@ -94,6 +101,69 @@ def test_a_run_without_failures_costs_what_its_training_does():
         run = EconomicsModel(f"{tenure}_run").solve(**RUN, **calm, **price)
         alone = EconomicsModel(f"{tenure}_training").solve(**RUN, **price)
         assert run.canonical("total_cost") == pytest.approx(alone.canonical("total_cost"), rel=1e-6)
+
+
+class TestPostTraining:
+    """Sixteen H100 for two days, on steps of 64 prompts with 32 responses of 1,019 tokens on average each."""
+
+    asked = {**PostTrainingModel.example, "duration": "2 day"}
+
+    def test_a_rent_by_hand(self):
+        found = EconomicsModel("rented_post_training").solve(**self.asked, rental_price="2 USD/hour")
+        step = PostTrainingModel().solve(**self.asked)
+        for name in ("step_time", "samples_per_second", "energy_per_step", "energy", "average_power", "trainer_memory"):
+            assert found.canonical(name) == step.canonical(name)
+        assert found.accelerators == 16
+        assert found.canonical("total_cost") == found.canonical("hardware_cost") == pytest.approx(16 * 2 * 48)
+        steps = 2 * 86400 / step.canonical("step_time")
+        tokens = steps * 64 * 32 * (127 + 1019)
+        assert found.canonical("cost_per_token") == pytest.approx(16 * 2 * 48 / tokens, rel=1e-12)
+
+    def test_a_bill_by_hand(self):
+        owned = EconomicsModel("owned_post_training")
+        found = owned.solve(**self.asked, price=30_000, electricity_price="0.1 USD/kWh")
+        step = PostTrainingModel().solve(**self.asked)
+        purchase = 16 * 30_000 * 1.5
+        assert found.canonical("hardware_cost") == pytest.approx(purchase * 2 / 1460)
+        assert found.canonical("maintenance_cost") == pytest.approx(0.05 * purchase * 2 / 365)
+        steps = 2 * 86400 / step.canonical("step_time")
+        kilowatt_hours = step.canonical("energy_per_step") * steps / 3.6e6
+        assert found.canonical("energy_cost") == pytest.approx(0.1 * kilowatt_hours, rel=1e-12)
+        parts = sum(found.canonical(f"{part}_cost") for part in ("hardware", "energy", "maintenance"))
+        assert found.canonical("total_cost") == pytest.approx(parts, rel=1e-15)
+        slower = owned.solve(**self.asked, price=30_000, electricity_price="0.1 USD/kWh", rollout_stretch=3)
+        assert slower.canonical("hardware_cost") == found.canonical("hardware_cost")
+        assert slower.canonical("cost_per_token") > found.canonical("cost_per_token")
+
+    def test_costs_of_tokens_are_as_far_off_as_steps(self):
+        """A bill for a time that is given is not: no step is in it."""
+        found = EconomicsModel("rented_post_training").solve(**self.asked, rental_price=2)
+        step = PostTrainingModel().solve(**self.asked).expected_error("step_time")
+        for name in ("cost_per_token", "samples_per_second", "step_time"):
+            error = found.expected_error(name)
+            assert (error.median, error.follows) == (step.median, "step_time of PostTrainingModel")
+        with pytest.raises(NotMeasuredError, match="no error of total_cost was measured"):
+            found.expected_error("total_cost")
+
+    @pytest.mark.parametrize(
+        ("bad", "message"),
+        [
+            ({"price": 1}, "price=1: the variant rented_post_training does not use it; "),
+            ({"fleet_size": 0}, "fleet_size=0: must be a whole number >= 1"),
+            ({"rollout_tp_size": 3}, "rollout_tp_size=3: must divide ffn_dim=14336; nearest: 2, 4"),
+            ({"mean_response_length": 5000}, "mean_response_length=5000: must be at most max_response_length=3969"),
+            ({"rollout_stack": "vLLM_2062"}, "unknown stack 'vLLM_2062': did you mean "),
+            ({"duration": -1}, "duration=-1: must be "),
+        ],
+    )
+    def test_what_is_refused(self, bad, message):
+        with pytest.raises((InputError, UnknownNameError)) as refused:
+            EconomicsModel("rented_post_training").solve(**{**self.asked, "rental_price": 2, **bad})
+        assert str(refused.value).startswith(message)
+
+    def test_other_uses_take_no_engine_of_rollouts(self):
+        with pytest.raises(InputError, match=r"rollout_stack=.*: the variant rented_training does not use it"):
+            EconomicsModel("rented_training").solve(**RUN, rental_price=2, rollout_stack="vLLM_2026_Hopper")
 
 
 def test_a_serving_fleet_is_one_system():

@@ -220,6 +220,16 @@ def test_operations_of_eight_bit_cost_less():
     assert stored.flop_share == pytest.approx(wide.flop_share, rel=1e-12)
 
 
+@pytest.mark.parametrize("more", [{}, {"stack": "Generic"}])
+def test_a_sweep_over_formats_takes_the_energy_of_each(more):
+    """Also where the stack is the default."""
+    asked = {"model": "Llama3_8B", "hardware": "H100", "decode_requests": 16, "seq_len": 1024, "prompts": 1, **more}
+    formats = ["bf16", "fp8"]
+    found = IterationModel().sweep(**asked, precision=formats, outputs=["device_power"]).device_power.values
+    alone = [IterationModel().solve(**asked, precision=each).canonical("device_power") for each in formats]
+    assert found.tolist() == pytest.approx(alone, rel=1e-12)
+
+
 def test_arithmetic_of_a_deployment_is_that_of_its_iterations():
     """All requests of a day, prefilled once and decoded token by token."""
     found = ServingModel("chunked_estimate").solve_example()

@@ -107,6 +107,8 @@ POINTS = {
     ("EconomicsModel", "rented_chunked_deployment_estimate"): {**DEPLOYED, **PROMISED, **RENTAL},
     ("EconomicsModel", "owned_run"): {**TRAINING, **LAYOUT, **NETWORK, **SAVED, **PRICE},
     ("EconomicsModel", "rented_run"): {**TRAINING, **LAYOUT, **NETWORK, **SAVED, **RENTAL},
+    ("EconomicsModel", "owned_post_training"): {**SAMPLES, **PRICE},
+    ("EconomicsModel", "rented_post_training"): {**SAMPLES, **RENTAL},
     ("EconomicsModel", "owned_fleet"): {"hardware": "H100", **FLEET, **PRICE},
     ("EconomicsModel", "rented_fleet"): {"hardware": "H100", **FLEET, **RENTAL},
     ("EconomicsModel", "owned_fleet_load_line"): {"hardware": "H100", **FLEET, **PRICE},

@@ -37,10 +37,19 @@ ENGINE = {"model": "Mixtral_8x7B", "hardware": "H100", "precision": "bf16"}
 PASS = ("tp_size", "decode_requests", "context_tokens", "prompts", "seq_len", "output_tokens", "precision", "hardware",
         "efficiency", "max_batch_size")  # fmt: skip
 MONEY = ("pue", "grid_carbon", "idle_power_fraction")
+SAMPLED = {"model": "Llama3_8B", "hardware": "H100", "fleet_size": 16, "num_prompts": 64, "prompt_len": 200,
+           "mean_response_length": 1500, "max_response_length": 4000}  # fmt: skip
+SAMPLES = ("fleet_size", "num_prompts", "num_generations", "prompt_len", "rollout_tp_size", "tp_size", "hardware",
+           "logprob_passes", "offload", "zero_stage", "duration")  # fmt: skip
 STUDY = {"model": "DeepSpeedMoE_24B_MoE_128", "design": "GH200"}
 TIERED = {**{name: value for name, value in DENSE.items() if name != "hardware"}, **NETWORK, "design": "GH200"}
 SAVED = {"placement_time": 60, "storage_bandwidth": "100 GB/s"}
 SAVES = ("save_interval", "spare_nodes", "storage_bandwidth")
+TIMED = {"training_time": 48.6, "fleet_size": 16384, "accelerators_per_node": 8, "rental_price": 2}
+STALLED = {"placement_time": 60, "save_stall": 60, "load_time": 130}
+REPLICAS = {"elastic_stall": 180, "away_time": 900}
+FAILING = (*SAVES, "training_time", "fleet_size", "node_failure_rate", "placement_time", "restart_share", "save_stall",
+           "load_time", "interval_rule", "away_time", "shrunk_replicas", "memory_survival")  # fmt: skip
 PHASES = ("batch_size", "seq_len", "tp_size", "ep_size", "design", "prefetch_fraction", "efficiency", "precision")
 SHARES = ("weights_offload", "checkpoints_offload", "gradients_offload", "optimizer_offload")
 PRODUCT = {"hardware": "H100", "product_rows": 512, "product_columns": 4096, "product_inner": 4096}
@@ -69,11 +78,15 @@ FAMILIES = (
     ("EconomicsModel", "rented_training", {**TRAINING, **NETWORK, **RENTAL}, (*STEP, *MONEY)),
     ("EconomicsModel", "owned_run", {**DENSE, **NETWORK, **SAVED, **PRICE}, (*STEP, *SAVES, *MONEY)),
     ("EconomicsModel", "rented_run", {**TRAINING, **NETWORK, **SAVED, **RENTAL}, (*STEP, *SAVES, *MONEY)),
+    ("EconomicsModel", "owned_post_training", {**SAMPLED, **PRICE}, (*SAMPLES, *MONEY)),
+    ("EconomicsModel", "rented_post_training", {**SAMPLED, **RENTAL}, (*SAMPLES, *MONEY)),
     ("EconomicsModel", "owned_fleet", {**FLEET, **PRICE},
      ("accelerators", "busy_share", "duration", *MONEY, "hardware")),
     ("EconomicsModel", "owned_fleet_load_line", {**FLEET, **PRICE},
      ("accelerators", "busy_share", "duration", *MONEY)),
     ("EconomicsModel", "rented_fleet", {**FLEET, **RENTAL}, ("accelerators", "busy_share", "duration", *MONEY)),
+    ("EconomicsModel", "rented_fleet_load_line", {**FLEET, **RENTAL},
+     ("accelerators", "busy_share", "duration", *MONEY)),
     ("ServingCapacityModel", "first_order", SERVING, QUEUE),
     ("ServingCapacityModel", "prefill_aware", SERVING, (*QUEUE, "service_time_cv")),
     ("IterationModel", "iteration", {**ENGINE, "decode_requests": 8, "context_tokens": 900, "prompts": 1}, PASS),
@@ -100,6 +113,22 @@ FAMILIES = (
     ),
     ("ExpertParallelModel", "fsdp", {**TRAINING, **NETWORK, "zero_stage": 3}, (*STEP, "etp_size")),
     ("ExpertParallelModel", "per_operator", {**TRAINING, **NETWORK}, (*STEP, "etp_size")),
+    *(
+        ("RunModel", how, {**DENSE, **NETWORK, **SAVED}, (*STEP, *SAVES))
+        for how in ("overlapped", "blocking", "two_level")
+    ),
+    ("RunModel", "elastic", {**DENSE, **NETWORK, **REPLICAS, "rental_price": 2}, (*STEP, "away_time", "spare_nodes")),
+    ("RunModel", "given", {**TIMED, **STALLED}, FAILING),
+    *(
+        ("RunModel", how, {**TIMED, **SAVED, "save_bytes": "5.67 TB"}, FAILING)
+        for how in ("given_overlapped", "given_blocking")
+    ),
+    ("RunModel", "given_two_level", {**TIMED, **STALLED, "memory_save_stall": 0.6}, FAILING),
+    ("RunModel", "given_elastic", {**TIMED, **REPLICAS, "elastic_replicas": 48}, FAILING),
+    *(
+        ("PostTrainingModel", how, SAMPLED, SAMPLES)
+        for how in ("colocated", "disaggregated", "one_step_off", "fully_asynchronous")
+    ),
 )  # fmt: skip
 DEPLOYED = {"model": "Mixtral_8x7B", "hardware": "H100", "tp_size": 2, "request_rate": 20, "isl": 1024,
             "max_num_seqs": 24, "ttft_slo": 500, "tpot_slo": 40}  # fmt: skip

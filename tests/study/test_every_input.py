@@ -22,7 +22,9 @@ ENTRIES = {
     "fleet": ["Research_256", "Llama3_16K"],
     "fabric": ["RoCE_400G", "Meta_RoCE_400G"],
     "stack": ["Ideal", "Generic"],
+    "rollout_stack": ["Generic", "vLLM_2026_Hopper"],
     "engine": ["vllm", "trtllm"],
+    "grid": ["France", "US"],
     "rent": ["RunPod_H100", Systems.Rents.RunPod_H100.changed(name="Other", price=2)],
     "traffic": [
         Traffic(name="chat", isl=500, osl=200, osl_cv=1),

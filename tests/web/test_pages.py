@@ -24,7 +24,8 @@ from mlsysim.study.results.display import listed
 from mlsysim.symbolic import variable_of
 from mlsysim.symbolic.printing.template import template
 from mlsysim.web import calculator
-from mlsysim.web.data import parts_shown
+from mlsysim.web.data import model_data, parts_shown
+from mlsysim.web.formulas import PrintedModel
 from mlsysim.web.pages import FONTS
 
 HERE = Path(__file__).parent
@@ -142,6 +143,22 @@ def test_a_page_opens_with_the_variant_that_was_asked():
     assert b'"first":"korthikanti"' in unpacked
     with pytest.raises(UnknownNameError, match="variant of TrainingMemoryModel"):
         calculator(TrainingMemoryModel, "nonsense")
+
+
+def test_a_page_says_how_a_variant_that_it_leaves_out_is_asked(monkeypatch):
+    monkeypatch.setattr(TrainingMemoryModel, "without_calculator", ("korthikanti",))
+    printed = PrintedModel(TrainingMemoryModel)
+    data = model_data(TrainingMemoryModel, printed, "korthikanti")
+    assert set(data["variants"]) == set(TrainingMemoryModel.variants) - {"korthikanti"}
+    assert data["without"] == {"korthikanti": "ask mlsysim memory --variant korthikanti, or Python"}
+    assert data["first"] == "per_operator"
+
+
+def test_variants_that_pages_leave_out_are_those_of_the_model():
+    left_out = {kind.__name__: kind.without_calculator for kind in every_model() if kind.without_calculator}
+    assert left_out == {"EconomicsModel": ("owned_post_training", "rented_post_training")}
+    for kind in every_model():
+        assert {*kind.without_calculator} < {*kind.variants}
 
 
 def test_the_command_prints_a_page():
