@@ -17,7 +17,7 @@ from mlsysim.symbols.activations import attention_kernel
 from mlsysim.symbols.batching import attention_flops
 from mlsysim.symbols.hardware import X_exp, f_clk, n_cc, n_exp
 from mlsysim.symbols.iteration import F_16
-from mlsysim.symbols.mixers import a_r, d_h, w_pair
+from mlsysim.symbols.mixers import a_r, w_pair
 from mlsysim.symbols.roofline import S_mp, t_ab, t_af
 from mlsysim.symbols.step import (
     attention_mask,
@@ -92,7 +92,7 @@ _ASSUMED = (
 
 def _table(constant: Any, values: Any, title: str, further: str, by_fa3: str) -> Formula:
     """A constant of a kernel, with that of FlashAttention 3 on Hopper for heads of 128 as its example."""
-    given = {n_cc: 9, attention_kernel: "fa3", flash_kernel: "fa2", d_h: 128}
+    given = {n_cc: 9, attention_kernel: "fa3", flash_kernel: "fa2", **dict.fromkeys(WIDE.free_symbols, 128)}
     return Formula(
         constant,
         values,

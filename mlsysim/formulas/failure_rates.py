@@ -7,9 +7,9 @@ processes or by another node; a planned stop loses no work; a silent corruption 
 
 from __future__ import annotations
 
-from sympy import Eq, Min, ceiling, exp, oo
+from sympy import Eq, ceiling, exp, oo
 
-from mlsysim.symbolic import Example, Formula, Max, Source, label, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, label, when
 from mlsysim.symbols.hardware import n_fleet, n_node
 from mlsysim.symbols.runs import (
     N_0,

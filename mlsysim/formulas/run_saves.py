@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Eq, Integer, Le, Min, Or, Piecewise, Rational, exp, log, oo, sqrt
+from sympy import And, Eq, Integer, Le, Or, Piecewise, Rational, exp, log, oo, sqrt
 
 from mlsysim.formulas import optimizer_states, rank_parameters, trained_parameters
-from mlsysim.symbolic import Example, Formula, Max, Source, by_label, evaluated_at, label, when
+from mlsysim.symbolic import Example, Formula, Max, Min, Source, by_label, evaluated_at, label, when
 from mlsysim.symbols.activations import n_s
 from mlsysim.symbols.fsdp import M_usable
 from mlsysim.symbols.groups import n_g

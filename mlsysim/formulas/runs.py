@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sympy import And, Eq, Min, Or, Piecewise, Rational, exp, oo, sqrt
+from sympy import And, Eq, Or, Piecewise, Rational, exp, oo, sqrt
 
 from mlsysim.formulas.run_saves import kept_of
-from mlsysim.symbolic import Example, Formula, Max, NormalQuantile, Source, label, when
+from mlsysim.symbolic import Example, Formula, Max, Min, NormalQuantile, Source, label, when
 from mlsysim.symbols.costs import T_run, n_acc, rate, u_busy
 from mlsysim.symbols.hardware import n_fleet, n_node
 from mlsysim.symbols.runs import (

@@ -27,7 +27,7 @@ f_clk = variable(
 )
 n_exp = variable(
     "exponentials_per_clock",
-    r"n_{\exp}",
+    r"n_{\mathrm{mufu}}",
     "count",
     "Exponentials that one multiprocessor computes a clock.",
     nonnegative(),
