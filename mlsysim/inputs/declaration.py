@@ -374,7 +374,10 @@ class DeclaredModel:
 
     @at_the_call
     def source_code(self, backend: str = "numpy") -> str:
-        """The generated source: one line per formula, for plain floats (``"numpy"``), ``"jax"`` or ``"javascript"``."""
+        """The generated source, for plain floats (``"numpy"``), ``"jax"`` or ``"javascript"``.
+
+        It has one line per formula; one that is equal to another has none, and the other is returned in its place.
+        """
         if not isinstance(backend, str) or backend not in ("numpy", "jax", "javascript"):
             raise UnknownNameError("backend", backend, ("numpy", "jax", "javascript"))
         if backend == "javascript":

@@ -123,11 +123,33 @@ class DistributedModel(PerformanceModel):
         "flash_kernel": "attention_kernel='flash'",
         "captured_share": "host_operation_time",
     }
+    headline = (
+        "step_time",
+        "compute_time",
+        *BESIDE,
+        "straggler_time",
+        "mfu",
+        "hfu",
+        "tokens_per_second",
+        "tokens_per_second_per_accelerator",
+        "scaling_efficiency",
+        "training_time",
+        "device_power",
+        "energy_per_token",
+        "dp_size",
+        "total_memory",
+        "usable_memory",
+        "memory_utilization",
+        "feasible",
+        "step_bottleneck",
+        "power_bottleneck",
+    )
     variants = {
         "per_operator": DISTRIBUTED,
         energy.LOAD_LINE: Variant(
             swapped(System(DISTRIBUTED), (energy.load_line,), energy.BY_ARITHMETIC),
             defaults={"idle_power_fraction": 0.3},
+            headline=tuple(name for name in headline if name not in energy.BY_ARITHMETIC),
             about="The same step, with power in proportion to the time that accelerators compute.",
         ),
     }
@@ -307,26 +329,5 @@ class DistributedModel(PerformanceModel):
         "activation_checkpointing",
         "sequence_parallel",
         "interleaved_stages",
-    )
-    headline = (
-        "step_time",
-        "compute_time",
-        *BESIDE,
-        "straggler_time",
-        "mfu",
-        "hfu",
-        "tokens_per_second",
-        "tokens_per_second_per_accelerator",
-        "scaling_efficiency",
-        "training_time",
-        "device_power",
-        "power_bottleneck",
-        "energy_per_token",
-        "dp_size",
-        "total_memory",
-        "usable_memory",
-        "memory_utilization",
-        "feasible",
-        "step_bottleneck",
     )
     parts = {"step_time": ("compute_time", *BESIDE, "straggler_time")}

@@ -50,7 +50,7 @@ def heatmap(
         The truth value whose boundary is drawn; None for none.
     regions : str, optional
         The label whose regions are outlined and hatched; None for none. By default ``bottleneck``,
-        or the one variable of the data set whose name ends like that.
+        or the first variable of the data set whose name ends like that.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
 
@@ -97,7 +97,7 @@ def _label_of(ds: xarray.Dataset, regions: str | None) -> xarray.DataArray | Non
     """The label whose regions are drawn; a model calls it bottleneck, with or without a word before."""
     if regions == "bottleneck" and regions not in ds.variables:
         alike = [str(name) for name in ds.data_vars if str(name).endswith("_bottleneck")]
-        return ds[alike[0]] if len(alike) == 1 else None
+        return ds[alike[0]] if alike else None
     if regions is None:
         return None
     found = data.named(ds, regions)

@@ -46,7 +46,7 @@ def regimes(
         Arguments that are given as lists, such as ``batch_size=range(1, 257)``; with two there is a map. By default
         those that are, in their order.
     output : str, optional
-        Name of an output; by default the label that says what binds, such as ``step_bottleneck``, where the model
+        Name of an output; by default the first label of the headline, such as ``step_bottleneck``, where the model
         has one, else the answer of the model. The regimes of a label are its values.
     by : str or iterable of str, optional
         Variables whose maxima, minima and cases are looked at; all on the way to the output by default.

@@ -39,6 +39,10 @@ def points():
             "kv_page_size": 16, "layer_tax": 1e-5, "layers": 32, "max_batch_size": 16, "max_replicas": 1024,
             "memory_bandwidth": 3.35e12, "memory_capacity": 85899345920, "output_tokens": 64, "parameters": 8.03e9,
             "peak_flops": 989e12, "qk_rope_head_dim": 0, "qps": 200, "service_time_cv": 1, "target_p99_latency_ms": 3,
+            "attention_peak_flops": 989e12, "busy_power": 1, "cap_exponent": 2.4, "duration": 31536000,
+            "embodied_device": 164, "embodied_host": 712.5, "flop_power": 5.21, "format_energy": 1,
+            "grid_carbon": 1.3e-7, "grid_water": 1.1e-9, "host_power_fraction": 0.45, "idle_power_fraction": 0.12,
+            "lifetime": 126144000, "power_limit": 700, "pue": 1.2, "site_water": 1.4e-10, "tdp": 700, "used_share": 0.6,
         },
         MoERoutingModel: common | {
             "active_experts_per_token": 2, "active_parameters": 12.9e9, "batch_size": 4, "ep_size": 8, "experts": 8,

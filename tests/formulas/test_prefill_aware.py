@@ -381,8 +381,9 @@ def draw(rng):
 
 
 @pytest.fixture(scope="module")
-def system():
-    return ServingCapacityModel("prefill_aware").system
+def system(case):
+    """The formulas of what the plain implementation gives; power is none of it."""
+    return ServingCapacityModel("prefill_aware").system.closure(tuple(case[2]))
 
 
 @pytest.fixture(scope="module")
@@ -406,7 +407,7 @@ def stable(case):
 @pytest.mark.parametrize("backend", ["numpy", "jax"])
 def test_equals_the_plain_implementation(case, system, backend, on_backend):
     _, inputs, expected = case
-    assert set(inputs) == {v.name for v in system.inputs}
+    assert set(inputs) >= {v.name for v in system.inputs}
     assert set(ServingCapacityModel("prefill_aware").headline) <= set(expected)
     found = on_backend(system, inputs, expected, backend)
     for name, values in expected.items():

@@ -17,7 +17,9 @@ from mlsysim import (
     ServingCapacityModel,
 )
 from mlsysim.errors import InputError, UnknownNameError
+from mlsysim.models import every_model
 from mlsysim.study.varied import Varied
+from mlsysim.symbolic import variable_of
 
 KERNEL = KernelModel("roofline")
 PRODUCT = {"hardware": "H100", "product_columns": 8192, "precision": "bf16"}
@@ -169,6 +171,21 @@ def test_refused_points_lie_between_others():
     )
     assert [interval.regime for interval in found.intervals] == ["Arithmetic", "Memory"]
     assert 256 < found.intervals[1].start < 512
+
+
+@pytest.mark.parametrize("model", every_model(), ids=lambda model: model.__name__)
+def test_what_sets_the_power_is_no_default_beside_another_label(model):
+    for variant in model.variants:
+        one = model(variant)
+        assert {*one.headline} <= {*(each.name for each in one.system.variables)}
+        labels = [name for name in one.headline if one.output(name).domain.kind == "choice"]
+        assert labels[:1] != ["power_bottleneck"] or len(labels) == 1
+
+
+def test_the_load_line_has_regimes_of_its_step():
+    point = {"model": "Llama3_8B", "fleet": "SuperPOD_H100", "fleet_size": 64, "zero_stage": 3}
+    found = DistributedModel("load_line").regimes("batch_size", batch_size=[512, 1024], **point)
+    assert {interval.regime for interval in found.intervals} <= {*variable_of("step_bottleneck").domain.labels}
 
 
 def test_nothing_but_refused_points():
