@@ -90,6 +90,7 @@ from mlsysim.symbols.post_training import (
     G_pr,
     G_tr,
     I_fu,
+    L_free,
     L_high,
     L_low,
     L_re,
@@ -109,6 +110,7 @@ from mlsysim.symbols.post_training import (
     R_sam,
     S_giv,
     S_pk,
+    T_both,
     T_full,
     T_k,
     T_low,
@@ -157,6 +159,7 @@ from mlsysim.symbols.post_training import (
     phase_bottleneck,
     phi_op_R,
     q_lp,
+    q_sc,
     s_pr,
     sig,
     t_pr,
@@ -356,18 +359,32 @@ def _ends_by(share: Any) -> Any:
     return Min(when(L_re > 0, Min(L_re, C_re), C_re), when(f_cut < _GO_ON, reached_by(share, C_re), C_re))
 
 
+free_steps = Formula(
+    L_free,
+    _ends_by(_GO_ON),
+    title="Tokens after which a rollout ends, with slots for all",
+    source=AREAL,
+    variant=DRAINING,
+    assumes="The share of samples that staleness allows goes on in the next step.",
+    example=Example(
+        {f_cut: 0, eta_st: 0.1, mu_re: 100, C_re: 1000, L_re: 0, cv_re: 0},
+        "239.79 token",
+        derived="100 * log(1.1 / 0.1)",
+    ),
+)
+
 started = Formula(
     sig,
-    when(f_cut < _GO_ON, m_re / Max(token / 1000, tokens_by(_ends_by(_GO_ON))), 1),
+    when(f_cut < _GO_ON, m_re / Max(token / 1000, tokens_by(L_free)), 1),
     title="Samples that decode over those of a step",
     source=AREAL,
     variant=DRAINING,
     assumes="It conserves tokens: those beyond the samples of a step go on in the next one. Where the cap cuts as "
     "many, more samples end no rollout sooner, and none are started.",
     example=Example(
-        {f_cut: 0, eta_st: 0.1, m_re: 100, mu_re: 100, C_re: 1000, L_re: 0, cv_re: 0},
+        {f_cut: 0, eta_st: 0.1, m_re: 100, mu_re: 100, L_free: 239.79, cv_re: 0},
         "1.1",
-        derived="100 / (100 / 1.1)",
+        derived="100 / (100 * (1 - exp(-2.3979)))",
     ),
 )
 
@@ -887,23 +904,28 @@ updates = Formula(
     example=Example({k_tr: 1.4, k_op: 4, f_pk: 1, T_U: 5, critic: "none"}, "28 s", derived="1.4 * 4 * 5"),
 )
 
-#: Forward passes for log-probabilities over a forward and a backward pass.
-_scored: Any = (q_lp + _critic) * by_label(
-    checkpointing,
-    {name: Rational(1, 4) if name == "full" else Rational(1, 3) for name in variable_of(checkpointing).domain.labels},
+scoring = Formula(
+    q_sc,
+    (q_lp + _critic)
+    * by_label(
+        checkpointing,
+        {
+            name: Rational(1, 4) if name == "full" else Rational(1, 3)
+            for name in variable_of(checkpointing).domain.labels
+        },
+    ),
+    title="Forward passes for log-probabilities over a forward and a backward pass",
+    source=GRPO,
+    assumes="A forward pass is a third of a forward and a backward pass, a quarter where layers are recomputed whole.",
+    example=Example({q_lp: 2, critic: "none", checkpointing: "full"}, "0.5", derived="2 / 4"),
 )
 
 logprobs = Formula(
     T_lp,
-    k_tr * k_op * f_pk * _scored * T_U1,
+    k_tr * k_op * f_pk * q_sc * T_U1,
     title="Log-probabilities of the samples of a step",
     source=GRPO,
-    assumes="A forward pass is a third of a forward and a backward pass, a quarter where layers are recomputed whole.",
-    example=Example(
-        {k_tr: 1.4, k_op: 4, f_pk: 1, q_lp: 2, critic: "none", checkpointing: "full", T_U1: 4.5},
-        "12.6 s",
-        derived="1.4 * 4 * 2 * 4.5 / 4",
-    ),
+    example=Example({k_tr: 1.4, k_op: 4, f_pk: 1, q_sc: 0.5, T_U1: 4.5}, "12.6 s", derived="1.4 * 4 * 0.5 * 4.5"),
 )
 
 # --- step -----------------------------------------------------------------------------------------
@@ -948,7 +970,17 @@ broadcast = Formula(
 )
 
 
-def _step(phases: Any, variant: str, title: str, source: Source, derived: str, answer: str) -> Formula:
+overlapped = Formula(
+    T_both,
+    Max(T_ro, T_up + T_lp),
+    title="Rollout beside the update of the last one",
+    source=AREAL,
+    variant=AT_ONCE,
+    example=Example({T_ro: 60, T_up: 30, T_lp: 20}, "60 s", derived="max(60, 30 + 20)"),
+)
+
+
+def _step(phases: Any, variant: str, title: str, source: Source, times: Any, derived: str, answer: str) -> Formula:
     return Formula(
         T_step,
         k_rest * (phases + T_syn),
@@ -956,37 +988,44 @@ def _step(phases: Any, variant: str, title: str, source: Source, derived: str, a
         source=source,
         variant=variant,
         assumes="Rewards, advantages and data take a share beside.",
-        example=Example({k_rest: 1.03, T_ro: 60, T_up: 30, T_lp: 20, T_syn: 8}, answer, derived=derived),
+        example=Example({k_rest: 1.03, **times, T_syn: 8}, answer, derived=derived),
     )
 
 
 _ONE_BY_ONE = T_ro + T_up + T_lp
-_AT_ONCE = Max(T_ro, T_up + T_lp)
+_TIMES = {T_ro: 60, T_up: 30, T_lp: 20}
 
 step = _step(
-    _ONE_BY_ONE, ONE_BY_ONE, "Step of phases one after the other", GRPO, "1.03 * (60 + 30 + 20 + 8)", "121.54 s"
+    _ONE_BY_ONE, ONE_BY_ONE, "Step of phases one after the other", GRPO, _TIMES, "1.03 * (60 + 30 + 20 + 8)", "121.54 s"
 )
 overlapped_step = _step(
-    _AT_ONCE, AT_ONCE, "Step of a rollout beside the update of the last one", AREAL, "1.03 * (60 + 8)", "70.04 s"
-)
+    T_both, AT_ONCE, "Step of a rollout beside the update of the last one", AREAL, {T_both: 60}, "1.03 * (60 + 8)",
+    "70.04 s",
+)  # fmt: skip
 
 
 def _idle(share: Any, own: Any, title: str, variant: str, whole: Any, answer: str, derived: str) -> Formula:
+    times = {T_ro: 60, T_up: 20, T_lp: 10, T_both: 60}
+    expression = Min(1, Max(0, 1 - own / whole))
     return Formula(
         share,
-        Min(1, Max(0, 1 - own / whole)),
+        expression,
         title=title,
         source=AREAL,
         variant=variant,
-        example=Example({T_ro: 60, T_up: 20, T_lp: 10}, answer, derived=derived),
+        example=Example(
+            {symbol: time for symbol, time in times.items() if symbol in expression.free_symbols},
+            answer,
+            derived=derived,
+        ),
     )
 
 
 _ROLLS, _TRAINS = "Waiting of accelerators that roll out", "Waiting of accelerators that train"
 rollout_waits = _idle(I_R, T_ro, _ROLLS, DISAGGREGATED, _ONE_BY_ONE, "0.33333", "1 - 60 / 90")
 update_waits = _idle(I_U, T_up + T_lp, _TRAINS, DISAGGREGATED, _ONE_BY_ONE, "0.66667", "1 - 30 / 90")
-overlapped_rollout_waits = _idle(I_R, T_ro, _ROLLS, AT_ONCE, _AT_ONCE, "0", "1 - 60 / 60")
-overlapped_update_waits = _idle(I_U, T_up + T_lp, _TRAINS, AT_ONCE, _AT_ONCE, "0.5", "1 - 30 / 60")
+overlapped_rollout_waits = _idle(I_R, T_ro, _ROLLS, AT_ONCE, T_both, "0", "1 - 60 / 60")
+overlapped_update_waits = _idle(I_U, T_up + T_lp, _TRAINS, AT_ONCE, T_both, "0.5", "1 - 30 / 60")
 
 sample_rate = Formula(
     R_sam,
@@ -1065,7 +1104,7 @@ rollout_arithmetic = Formula(
 
 update_arithmetic = Formula(
     Phi_up,
-    k_op * f_pk * (1 + _critic + _scored) * _of_trainer(Phi_hw),
+    k_op * f_pk * (1 + _critic + q_sc) * _of_trainer(Phi_hw),
     title="Arithmetic of the updates of a step",
     source=GRPO,
     no_example=TRAINED,
@@ -1233,17 +1272,14 @@ _STALE = eta_st + Rational(1, 2)
 
 free_floor = Formula(
     h_free,
-    k_gen * n_rd * tau_k["lone"] * _ends_by(_GO_ON) / token,
+    k_gen * n_rd * tau_k["lone"] * L_free / token,
     title="Part of a rollout that no accelerator more shortens, with slots for all",
     source=OWN,
     variant=HALF,
     example=Example(
-        {k_gen: 1.26, n_rd: 1, tau_k["lone"]: 10.24, C_re: 3986, L_re: 0, f_cut: 0.65, eta_st: 0, cv_re: 0,
-         mu_re: 8900},
-        "51.4 s",
-        derived="1.26 * 0.01024 * 3986",
+        {k_gen: 1.26, n_rd: 1, tau_k["lone"]: 10.24, L_free: 3986}, "51.4 s", derived="1.26 * 0.01024 * 3986"
     ),
-)  # fmt: skip
+)
 
 steady_free_floor = Formula(
     h_free,
@@ -1563,6 +1599,7 @@ FORMULAS = (
     cut_responses,
     longest_expected,
     longest_allowed,
+    free_steps,
     started,
     steps_of_rollout,
     all_roll_out,
@@ -1600,11 +1637,13 @@ FORMULAS = (
     update_step,
     update_pass,
     updates,
+    scoring,
     logprobs,
     synced_weights,
     engine_weights,
     refit,
     broadcast,
+    overlapped,
     step,
     overlapped_step,
     rollout_waits,

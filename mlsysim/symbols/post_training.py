@@ -233,6 +233,13 @@ L_x = variable(
     "Tokens after which a rollout ends, once no request waits.",
     nonnegative(),
 )
+L_free = variable(
+    "free_rollout_steps",
+    r"L_{\mathrm{free}}",
+    "token",
+    "Tokens after which a rollout ends, were there slots for all.",
+    nonnegative(),
+)
 x_R = variable("rollout_pool", r"x_{\mathrm{R}}", "count", "Accelerators that roll out.", integer(1))
 y_U = variable("update_pool", r"y_{\mathrm{U}}", "count", "Accelerators that train.", integer(1))
 n_0 = variable("replica_samples", r"n_0", "request", "Samples of a step that a replica answers.", positive())
@@ -248,7 +255,7 @@ M_sl = variable(
 )
 sig = variable(
     "started_share",
-    r"\sigma_{\mathrm{st}}",
+    r"\sigma_{\mathrm{start}}",
     "count",
     "Samples that decode when a rollout begins over those of a step.",
     positive(),
@@ -391,6 +398,13 @@ T_U1 = variable(
 f_pk = variable(
     "pack_fill", r"f_{\mathrm{pack}}", "count", "Tokens that are computed over those of full packs.", between(0, 1)
 )
+q_sc = variable(
+    "scoring_passes",
+    r"q_{\mathrm{sc}}",
+    "count",
+    "Forward passes for log-probabilities over a forward and a backward pass.",
+    nonnegative(),
+)
 T_up = variable("update_time", r"T_{\mathrm{up}}", "s", "Updates of a step.", nonnegative())
 T_lp = variable(
     "logprob_time",
@@ -528,6 +542,13 @@ I_U = variable(
     "count",
     "Share of the time between synchronizations in which accelerators that train wait.",
     between(0, 1),
+)
+T_both = variable(
+    "overlapped_time",
+    r"T_{\mathrm{both}}",
+    "s",
+    "Rollout, and updates and log-probabilities beside it.",
+    nonnegative(),
 )
 R_sam = variable("samples_per_second", r"R_{\mathrm{sam}}", "request/s", "Samples of steps per second.", nonnegative())
 n_stl = variable(

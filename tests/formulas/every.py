@@ -26,7 +26,7 @@ POSITIVE = {
     "kv_read_stretch", "mean_compute_time", "saturated_iteration_time", "step_time", "usable_memory",
     "weights_read_stretch",
 }  # fmt: skip
-POSITIVE |= {"half_split_rollout_work", "half_split_update_work"}
+POSITIVE |= {"half_split_rollout_work", "half_split_update_work", "overlapped_time"}
 every = pytest.mark.parametrize("formula", FORMULAS, ids=[formula.id for formula in FORMULAS])
 written = pytest.mark.parametrize("formula", [f for _, f in WRITTEN], ids=[f.id for _, f in WRITTEN])
 

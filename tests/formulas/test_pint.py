@@ -180,7 +180,8 @@ def pint_value(node, values):
     if isinstance(node, NormalCDF):
         return units.Q_(math.erfc(-pure(visit(node.args[0])) / math.sqrt(2)) / 2, "")
     if isinstance(node, NormalQuantile):
-        return units.Q_(NormalDist().inv_cdf(pure(visit(node.args[0]))), "")
+        share = pure(visit(node.args[0]))
+        return units.Q_(NormalDist().inv_cdf(share) if 0 < share < 1 else math.inf * (2 * share - 1), "")
     if isinstance(node, Root):
         return root(node, values)
     if isinstance(node, EvaluatedAt):

@@ -8,8 +8,8 @@ import sympy
 from mlsysim.models import every_model
 
 TOTALS = ("total_memory", "step_time", "total_cost")
-#: Multiplies every part of a step alike.
-FACTOR = "slowest_factor"
+#: Multiply every part of a step alike.
+FACTORS = {"slowest_factor", "rest_stretch"}
 CASES = [
     (model, variant, name)
     for model in every_model()
@@ -20,18 +20,18 @@ CASES = [
 
 
 def parts(system, name):
-    """Names of the terms of a total, and whether the common factor is in each."""
+    """Names of the terms of a total, and the common factors of each."""
     total = system[name].expression
     if isinstance(total, sympy.Max):  # of a rank between the ends of a pipeline, and of one with both
         assert all(arg.is_Symbol for arg in total.args)
-        return dict.fromkeys(map(str, total.args), False)
+        return dict.fromkeys(map(str, total.args), frozenset())
     terms = sympy.Add.make_args(sympy.expand(total))
     named = {}
     for term in terms:
         symbols = {str(symbol) for symbol in sympy.Mul.make_args(term) if symbol.is_Symbol}
         assert len(symbols) == len(sympy.Mul.make_args(term)), f"{term} has no name"
-        (part,) = symbols - {FACTOR}
-        named[part] = FACTOR in symbols
+        (part,) = symbols - FACTORS
+        named[part] = symbols & FACTORS
     assert len(named) == len(terms)
     return named
 
@@ -52,6 +52,6 @@ def test_the_named_parts_add_up_to_the_total(model):
     assert seen
     for name in seen:
         terms = parts(found.model.system, name)
-        values = [found.canonical(part) * (found.canonical(FACTOR) if slowed else 1) for part, slowed in terms.items()]
+        values = [math.prod(map(found.canonical, (part, *factors))) for part, factors in terms.items()]
         either = isinstance(found.model.system[name].expression, sympy.Max)
         assert math.isclose((max if either else sum)(values), found.canonical(name), rel_tol=1e-12)
