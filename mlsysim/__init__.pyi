@@ -4131,6 +4131,7 @@ class _PostTrainingResult(Result):
     flop_share: float
     format_energy: float
     free_rollout_floor: Quantity[Any]
+    free_rollout_steps: Quantity[Any]
     full_steps: Quantity[Any]
     full_time: Quantity[Any]
     further_matrices: float
@@ -4237,6 +4238,7 @@ class _PostTrainingResult(Result):
     optimizer_device: str
     optimizer_in_backward: float
     optimizer_steps: float
+    overlapped_time: Quantity[Any]
     oversubscription: float
     pack_fill: float
     pack_length: Quantity[Any]
@@ -4344,6 +4346,7 @@ class _PostTrainingResult(Result):
     saved_dtype: str
     scan_chunk_time: Quantity[Any]
     scan_efficiency: float
+    scoring_passes: float
     selective_policy: str
     sequence_overhead: Quantity[Any]
     sequence_parallel: float
@@ -6658,6 +6661,25 @@ class _EconomicsInputs(TypedDict, total=False):
     elastic_replicas: float | str | Quantity[Any]
     shrunk_replicas: float | str | Quantity[Any]
     recovery_deviation: float | str | Quantity[Any]
+    fleet_size: float | str | Quantity[Any]
+    num_prompts: float | str | Quantity[Any]
+    num_generations: float | str | Quantity[Any]
+    prompt_len: float | str | Quantity[Any]
+    mean_response_length: float | str | Quantity[Any]
+    max_response_length: float | str | Quantity[Any]
+    longest_response: float | str | Quantity[Any]
+    response_cv: float | str | Quantity[Any]
+    optimizer_steps: float | str | Quantity[Any]
+    pack_length: float | str | Quantity[Any]
+    logprob_passes: float | str | Quantity[Any]
+    critic: str
+    kept_group_share: float | str | Quantity[Any]
+    staleness: float | str | Quantity[Any]
+    rollout_accelerators: float | str | Quantity[Any]
+    rollout_tp_size: float | str | Quantity[Any]
+    rollout_ep_size: float | str | Quantity[Any]
+    rollout_precision: str
+    offload: str
     accelerators: float | str | Quantity[Any]
     busy_share: float | str | Quantity[Any]
     flop_share: float | str | Quantity[Any]
@@ -6781,9 +6803,10 @@ class _EconomicsInputs(TypedDict, total=False):
     embodied_device: float | str | Quantity[Any]
     embodied_host: float | str | Quantity[Any]
     host_copy_bandwidth: float | str | Quantity[Any]
+    rollout_peak_flops: float | str | Quantity[Any]
+    rollout_attention_peak_flops: float | str | Quantity[Any]
     tdp: float | str | Quantity[Any]
     price: float | str | Quantity[Any]
-    fleet_size: float | str | Quantity[Any]
     accelerators_per_node: float | str | Quantity[Any]
     accelerators_per_segment: float | str | Quantity[Any]
     fabric_bandwidth: float | str | Quantity[Any]
@@ -6811,6 +6834,45 @@ class _EconomicsInputs(TypedDict, total=False):
     storage_read_bandwidth: float | str | Quantity[Any]
     node_storage_bandwidth: float | str | Quantity[Any]
     metadata_time: float | str | Quantity[Any]
+    rollout_efficiency: float | str | Quantity[Any]
+    expert_efficiency: float | str | Quantity[Any]
+    weight_only_expert_efficiency: float | str | Quantity[Any]
+    rollout_memory_efficiency: float | str | Quantity[Any]
+    expert_popularity: float | str | Quantity[Any]
+    weight_read_efficiency: float | str | Quantity[Any]
+    prefill_attention_efficiency: float | str | Quantity[Any]
+    kv_read_efficiency: float | str | Quantity[Any]
+    rollout_scan_efficiency: float | str | Quantity[Any]
+    rollout_scan_chunk_time: float | str | Quantity[Any]
+    rollout_link_efficiency: float | str | Quantity[Any]
+    rollout_fabric_efficiency: float | str | Quantity[Any]
+    rollout_exchange_link_efficiency: float | str | Quantity[Any]
+    rollout_exchange_latency: float | str | Quantity[Any]
+    rollout_collective_latency: float | str | Quantity[Any]
+    rollout_node_latency: float | str | Quantity[Any]
+    rollout_switch_latency: float | str | Quantity[Any]
+    layer_tax: float | str | Quantity[Any]
+    moe_layer_tax: float | str | Quantity[Any]
+    mla_layer_tax: float | str | Quantity[Any]
+    index_layer_tax: float | str | Quantity[Any]
+    host_layer_time: float | str | Quantity[Any]
+    prompt_host_layer_time: float | str | Quantity[Any]
+    prompt_host_mla_time: float | str | Quantity[Any]
+    prompt_host_moe_time: float | str | Quantity[Any]
+    iteration_overhead: float | str | Quantity[Any]
+    worker_overhead: float | str | Quantity[Any]
+    sequence_overhead: float | str | Quantity[Any]
+    gpu_memory_utilization: float | str | Quantity[Any]
+    kv_memory_fraction: float | str | Quantity[Any]
+    workspace_memory: float | str | Quantity[Any]
+    runtime_memory: float | str | Quantity[Any]
+    communication_memory: float | str | Quantity[Any]
+    sampled_requests: float | str | Quantity[Any]
+    sampling_bytes: float | str | Quantity[Any]
+    expert_hidden_multiple: float | str | Quantity[Any]
+    expert_width_multiple: float | str | Quantity[Any]
+    kernel_gap: float | str | Quantity[Any]
+    rollout_format_energy: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
     step_flop_energy: float | str | Quantity[Any]
     expert_product_ratio: float | str | Quantity[Any]
@@ -6847,41 +6909,21 @@ class _EconomicsInputs(TypedDict, total=False):
     captured_share: float | str | Quantity[Any]
     cap_exponent: float | str | Quantity[Any]
     format_energy: float | str | Quantity[Any]
-    kv_read_efficiency: float | str | Quantity[Any]
     dispatch_tax: float | str | Quantity[Any]
-    layer_tax: float | str | Quantity[Any]
-    gpu_memory_utilization: float | str | Quantity[Any]
-    kv_memory_fraction: float | str | Quantity[Any]
-    workspace_memory: float | str | Quantity[Any]
-    runtime_memory: float | str | Quantity[Any]
-    sampled_requests: float | str | Quantity[Any]
-    sampling_bytes: float | str | Quantity[Any]
-    expert_hidden_multiple: float | str | Quantity[Any]
-    expert_width_multiple: float | str | Quantity[Any]
-    expert_efficiency: float | str | Quantity[Any]
-    weight_only_expert_efficiency: float | str | Quantity[Any]
-    expert_popularity: float | str | Quantity[Any]
-    weight_read_efficiency: float | str | Quantity[Any]
-    prefill_attention_efficiency: float | str | Quantity[Any]
-    moe_layer_tax: float | str | Quantity[Any]
-    mla_layer_tax: float | str | Quantity[Any]
-    index_layer_tax: float | str | Quantity[Any]
-    host_layer_time: float | str | Quantity[Any]
-    prompt_host_layer_time: float | str | Quantity[Any]
-    prompt_host_mla_time: float | str | Quantity[Any]
-    prompt_host_moe_time: float | str | Quantity[Any]
-    iteration_overhead: float | str | Quantity[Any]
-    worker_overhead: float | str | Quantity[Any]
-    sequence_overhead: float | str | Quantity[Any]
-    communication_memory: float | str | Quantity[Any]
-    kernel_gap: float | str | Quantity[Any]
     frontend_time: float | str | Quantity[Any]
     frontend_token_time: float | str | Quantity[Any]
     step_spread: float | str | Quantity[Any]
+    rollout_stretch: float | str | Quantity[Any]
+    update_stretch: float | str | Quantity[Any]
+    refit_time: float | str | Quantity[Any]
+    refit_bandwidth: float | str | Quantity[Any]
+    sync_bandwidth: float | str | Quantity[Any]
+    rest_stretch: float | str | Quantity[Any]
     grid_carbon: float | str | Quantity[Any]
     grid_water: float | str | Quantity[Any]
     fabric: str | _catalog.Fabric
     failures: str | _catalog.Failures
+    rollout_stack: str | _catalog.Stack
     stack: str | _catalog.Stack
     grid: str | _catalog.Grid
     recipe: str | _catalog.Recipe
@@ -7057,6 +7099,7 @@ class _EconomicsResult(Result):
     cached_prefixes: float
     cached_prompt_share: float
     cap_exponent: float
+    cap_over_scale: float
     capacity_factor: float
     captured_share: float
     carbon: Quantity[Any]
@@ -7136,8 +7179,10 @@ class _EconomicsResult(Result):
     cp_stride: float
     cp_time: Quantity[Any]
     cp_traffic_time: Quantity[Any]
+    critic: str
     cross_attention_flops: Quantity[Any]
     cross_layers: float
+    cut_share: float
     daly_interval: Quantity[Any]
     decode_attention_flops: Quantity[Any]
     decode_attention_time: Quantity[Any]
@@ -7254,6 +7299,7 @@ class _EconomicsResult(Result):
     energy_per_step: Quantity[Any]
     energy_per_token: Quantity[Any]
     engine_slots: Quantity[Any]
+    engine_weights: Quantity[Any]
     entry_key_width: float
     ep_exposed_time: Quantity[Any]
     ep_overlap: float
@@ -7368,6 +7414,7 @@ class _EconomicsResult(Result):
     forward_free_time: Quantity[Any]
     forward_share: float
     free_link_time: Quantity[Any]
+    free_rollout_steps: Quantity[Any]
     free_share: float
     frontend_time: Quantity[Any]
     frontend_token_time: Quantity[Any]
@@ -7379,6 +7426,8 @@ class _EconomicsResult(Result):
     full_share_of_answer: float
     full_slots_share: float
     full_stage_layers: float
+    full_steps: Quantity[Any]
+    full_time: Quantity[Any]
     full_time_seen: Quantity[Any]
     full_weight_bytes: Quantity[Any]
     further_expert_state_numbers: float
@@ -7435,6 +7484,7 @@ class _EconomicsResult(Result):
     host_buffers: float
     host_copy_bandwidth: Quantity[Any]
     host_layer_time: Quantity[Any]
+    host_memory: Quantity[Any]
     host_memory_capacity: Quantity[Any]
     host_memory_per_node: Quantity[Any]
     host_operation_time: Quantity[Any]
@@ -7477,7 +7527,9 @@ class _EconomicsResult(Result):
     itl_p99: Quantity[Any]
     job_failure_rate: Quantity[Any]
     kept_beside_ffn: Quantity[Any]
+    kept_group_share: float
     kept_share: float
+    kept_trainer_memory: Quantity[Any]
     kernel_gap: Quantity[Any]
     kernel_traffic: Quantity[Any]
     kv_bytes_per_request: Quantity[Any]
@@ -7544,9 +7596,21 @@ class _EconomicsResult(Result):
     logit_bytes: Quantity[Any]
     logit_flops: Quantity[Any]
     logit_weight_bytes: Quantity[Any]
+    logprob_passes: float
+    logprob_time: Quantity[Any]
+    lone_empty_step: Quantity[Any]
+    lone_position: Quantity[Any]
+    lone_requests: Quantity[Any]
+    lone_squares: Quantity[Any]
+    lone_time: Quantity[Any]
+    lone_token_cost: Quantity[Any]
+    lone_tokens: Quantity[Any]
     lone_tpot: Quantity[Any]
     longest_iteration_part: Quantity[Any]
     longest_part_time: Quantity[Any]
+    longest_response: Quantity[Any]
+    longest_response_high: Quantity[Any]
+    longest_response_low: Quantity[Any]
     lookup_parameters: float
     loop_room: Quantity[Any]
     loop_step: Quantity[Any]
@@ -7582,6 +7646,7 @@ class _EconomicsResult(Result):
     max_num_batched_tokens: Quantity[Any]
     max_num_seqs: Quantity[Any]
     max_replicas: float
+    max_response_length: Quantity[Any]
     mean_adapted_products: float
     mean_batch: float
     mean_compute_time: Quantity[Any]
@@ -7589,6 +7654,8 @@ class _EconomicsResult(Result):
     mean_layer_parameters: float
     mean_prompt_time: Quantity[Any]
     mean_rank_factor: float
+    mean_response_length: Quantity[Any]
+    mean_staleness: float
     mean_time_between_interruptions: Quantity[Any]
     measured_nodes: float
     memory_after_step: Quantity[Any]
@@ -7651,8 +7718,10 @@ class _EconomicsResult(Result):
     norm_parameters: float
     norm_scale: float
     norms_per_layer: float
+    num_generations: float
     num_loras: float
     num_prefixes: float
+    num_prompts: Quantity[Any]
     num_redundant_experts: float
     num_replicas: float
     num_rounds: float
@@ -7660,12 +7729,14 @@ class _EconomicsResult(Result):
     o_groups: float
     o_lora_rank: float
     offered_load: float
+    offload: str
     operational_carbon: Quantity[Any]
     optimizer: str
     optimizer_bytes: Quantity[Any]
     optimizer_device: str
     optimizer_in_backward: float
     optimizer_state: Quantity[Any]
+    optimizer_steps: float
     optimizer_time: Quantity[Any]
     osl: Quantity[Any]
     osl_cv: float
@@ -7675,6 +7746,10 @@ class _EconomicsResult(Result):
     output_tokens: Quantity[Any]
     oversubscription: float
     own_share: float
+    pack_fill: float
+    pack_length: Quantity[Any]
+    packed_length: Quantity[Any]
+    packs: float
     pad_to_capacity: float
     parallel_layers: float
     parameters: float
@@ -7686,6 +7761,7 @@ class _EconomicsResult(Result):
     peak_rank: str
     peak_seq_len: Quantity[Any]
     per_replica_qps_capacity: float
+    phase_bottleneck: str
     picked_entry_width: float
     pipeline_schedule: str
     pipeline_split: str
@@ -7746,6 +7822,7 @@ class _EconomicsResult(Result):
     prompt_host_moe_time: Quantity[Any]
     prompt_interval: Quantity[Any]
     prompt_iterations: float
+    prompt_len: Quantity[Any]
     prompt_load: float
     prompt_pair_time: Quantity[Any]
     prompt_room: Quantity[Any]
@@ -7772,6 +7849,7 @@ class _EconomicsResult(Result):
     prompt_wait_scale: Quantity[Any]
     prompts: Quantity[Any]
     prompts_gathered: float
+    prompts_time: Quantity[Any]
     prompts_together: Quantity[Any]
     published_failure_rate: Quantity[Any]
     pue: float
@@ -7782,6 +7860,14 @@ class _EconomicsResult(Result):
     qkv_bias: float
     qps: float
     qps_capacity: float
+    quarter_drain_time: Quantity[Any]
+    quarter_empty_step: Quantity[Any]
+    quarter_position: Quantity[Any]
+    quarter_request_cost: Quantity[Any]
+    quarter_requests: Quantity[Any]
+    quarter_squares: Quantity[Any]
+    quarter_token_cost: Quantity[Any]
+    quarter_tokens: Quantity[Any]
     query_value_width_per_rank: float
     query_width_per_rank: float
     queue_wait_p99: Quantity[Any]
@@ -7834,6 +7920,8 @@ class _EconomicsResult(Result):
     recovery_time: Quantity[Any]
     reduce_dtype: str
     reduced_bytes: Quantity[Any]
+    refit_bandwidth: Quantity[Any]
+    refit_time: Quantity[Any]
     rental_price: Quantity[Any]
     rep_all_reduce_time: Quantity[Any]
     rep_bandwidth: Quantity[Any]
@@ -7855,6 +7943,7 @@ class _EconomicsResult(Result):
     replica_goodput: Quantity[Any]
     replica_load: float
     replica_rate: Quantity[Any]
+    replica_samples: Quantity[Any]
     replica_weights: Quantity[Any]
     replicas: float
     reported_memory: Quantity[Any]
@@ -7868,11 +7957,58 @@ class _EconomicsResult(Result):
     resident_memory: Quantity[Any]
     residual_bytes: Quantity[Any]
     residual_dtype: str
+    response_cv: float
+    response_scale: Quantity[Any]
+    response_square: Quantity[Any]
+    rest_drain_time: Quantity[Any]
+    rest_empty_step: Quantity[Any]
+    rest_position: Quantity[Any]
+    rest_request_cost: Quantity[Any]
+    rest_requests: Quantity[Any]
+    rest_squares: Quantity[Any]
+    rest_stretch: float
     rest_time: Quantity[Any]
+    rest_token_cost: Quantity[Any]
+    rest_tokens: Quantity[Any]
     restart_share: float
     restarts_fail: float
     reused_parameters: float
     rework_share: float
+    rollout_accelerators: float
+    rollout_attention_peak_flops: Quantity[Any]
+    rollout_batch: Quantity[Any]
+    rollout_busy_share: float
+    rollout_cache_tokens: Quantity[Any]
+    rollout_collective_latency: Quantity[Any]
+    rollout_context: Quantity[Any]
+    rollout_efficiency: float
+    rollout_ep_size: float
+    rollout_exchange_latency: Quantity[Any]
+    rollout_exchange_link_efficiency: float
+    rollout_fabric_efficiency: float
+    rollout_floor: Quantity[Any]
+    rollout_flops: Quantity[Any]
+    rollout_format_energy: float
+    rollout_link_efficiency: float
+    rollout_memory: Quantity[Any]
+    rollout_memory_efficiency: float
+    rollout_node_latency: Quantity[Any]
+    rollout_peak_flops: Quantity[Any]
+    rollout_pool: float
+    rollout_precision: str
+    rollout_room: Quantity[Any]
+    rollout_rounds: float
+    rollout_scan_chunk_time: Quantity[Any]
+    rollout_scan_efficiency: float
+    rollout_slots: Quantity[Any]
+    rollout_steps: Quantity[Any]
+    rollout_stretch: float
+    rollout_switch_latency: Quantity[Any]
+    rollout_tail_time: Quantity[Any]
+    rollout_time: Quantity[Any]
+    rollout_time_low: Quantity[Any]
+    rollout_tp_size: float
+    rollout_work: Quantity[Any]
     routed_buffer: Quantity[Any]
     routed_flops: Quantity[Any]
     router_bias: float
@@ -7894,6 +8030,7 @@ class _EconomicsResult(Result):
     runtime_memory: Quantity[Any]
     sampled_requests: float
     sampled_tokens: Quantity[Any]
+    samples_per_second: Quantity[Any]
     sampling_bytes: Quantity[Any]
     sandwich_norm: float
     saturated_iteration_time: Quantity[Any]
@@ -7924,6 +8061,7 @@ class _EconomicsResult(Result):
     scored_pair_flops: Quantity[Any]
     scores_per_token: Quantity[Any]
     scores_share: float
+    scoring_passes: float
     second_batch_estimate: float
     second_output_bytes: Quantity[Any]
     second_rank_memory: Quantity[Any]
@@ -7951,6 +8089,22 @@ class _EconomicsResult(Result):
     single_expert_edges_per_rank: float
     site_water: Quantity[Any]
     site_water_use: Quantity[Any]
+    sixteenth_drain_time: Quantity[Any]
+    sixteenth_empty_step: Quantity[Any]
+    sixteenth_position: Quantity[Any]
+    sixteenth_request_cost: Quantity[Any]
+    sixteenth_requests: Quantity[Any]
+    sixteenth_squares: Quantity[Any]
+    sixteenth_token_cost: Quantity[Any]
+    sixteenth_tokens: Quantity[Any]
+    sixtyfourth_drain_time: Quantity[Any]
+    sixtyfourth_empty_step: Quantity[Any]
+    sixtyfourth_position: Quantity[Any]
+    sixtyfourth_request_cost: Quantity[Any]
+    sixtyfourth_requests: Quantity[Any]
+    sixtyfourth_squares: Quantity[Any]
+    sixtyfourth_token_cost: Quantity[Any]
+    sixtyfourth_tokens: Quantity[Any]
     size_quantile: float
     slice_cost: float
     sliding_attention_flops: Quantity[Any]
@@ -7998,8 +8152,10 @@ class _EconomicsResult(Result):
     stage_time: Quantity[Any]
     stage_wait_time: Quantity[Any]
     stages_per_rank: float
+    staleness: float
     stall_factor: float
     stall_share: float
+    started_share: float
     state_bytes_per_request: Quantity[Any]
     state_chunk: Quantity[Any]
     state_element_bytes: Quantity[Any]
@@ -8026,6 +8182,7 @@ class _EconomicsResult(Result):
     step_kv_time: Quantity[Any]
     step_loss_time: Quantity[Any]
     step_product_time: Quantity[Any]
+    step_samples: Quantity[Any]
     step_score_time: Quantity[Any]
     step_slope: Quantity[Any]
     step_spread: float
@@ -8044,6 +8201,9 @@ class _EconomicsResult(Result):
     straggler_time: Quantity[Any]
     switch_latency: Quantity[Any]
     switch_reduces: float
+    sync_bandwidth: Quantity[Any]
+    sync_time: Quantity[Any]
+    synced_weights: Quantity[Any]
     target_p99_latency_ms: float
     tdp: Quantity[Any]
     tied_embeddings: float
@@ -8096,6 +8256,11 @@ class _EconomicsResult(Result):
     trained_dense_parameters_per_rank: float
     trained_expert_parameters_per_rank: float
     trained_parameters_per_rank: float
+    trainer_gradients: Quantity[Any]
+    trainer_memory: Quantity[Any]
+    trainer_optimizer_state: Quantity[Any]
+    trainer_room: Quantity[Any]
+    trainer_weights: Quantity[Any]
     training_steps: float
     training_time: Quantity[Any]
     training_tokens: Quantity[Any]
@@ -8119,7 +8284,17 @@ class _EconomicsResult(Result):
     up_projection_elements: float
     up_share: float
     update_buffer: str
+    update_busy_share: float
+    update_dp_size: float
+    update_flops: Quantity[Any]
     update_memory: Quantity[Any]
+    update_pass_time: Quantity[Any]
+    update_pool: float
+    update_sequences: float
+    update_step_time: Quantity[Any]
+    update_stretch: float
+    update_time: Quantity[Any]
+    update_work: Quantity[Any]
     updated_parameters_per_rank: float
     usable_memory: Quantity[Any]
     used_share: float
@@ -8146,8 +8321,16 @@ class _EconomicsResult(Result):
     weight_read_efficiency: float
     weights: Quantity[Any]
     weights_read_stretch: float
+    whole_drain_time: Quantity[Any]
+    whole_empty_step: Quantity[Any]
     whole_law: float
+    whole_position: Quantity[Any]
     whole_prompts: bool
+    whole_request_cost: Quantity[Any]
+    whole_requests: Quantity[Any]
+    whole_squares: Quantity[Any]
+    whole_token_cost: Quantity[Any]
+    whole_tokens: Quantity[Any]
     wide_rate: Quantity[Any]
     widening_bytes: Quantity[Any]
     widening_traffic: Quantity[Any]
