@@ -105,8 +105,8 @@ class Explanation:
             if self._is_absent(variable.name) and variable.name not in self._effective:
                 continue
             origin = self.origins[variable.name]
-            given = f"  {symbol_text(variable):<15} {self._value(variable.name):<16} {variable.name}  [{_short(origin)}]"
-            lines += _wrapped(given, 120)
+            row = f"  {symbol_text(variable):<15} {self._value(variable.name):<16} {variable.name}  [{_short(origin)}]"
+            lines += _wrapped(row, 120)
         if without:
             lines.append(f"  {without} more that are 0 by default")
         return "\n".join([*lines, *_wrapped(f"  {self.beside}")] if self.beside else lines)
