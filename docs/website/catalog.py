@@ -29,6 +29,7 @@ TITLES = {
     "Systems.Fabrics": "Fabrics",
     "Systems.Memories": "Kinds of memory",
     "Systems.Engines": "Inference engines",
+    "Systems.Grids": "Electricity grids",
     "Systems.Traffic": "Traffic of benchmarks and of others",
     "Systems.Failures": "Failures of published runs",
     "Systems.Storages": "Storage of published runs",

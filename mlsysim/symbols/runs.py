@@ -254,7 +254,7 @@ T_best = variable("best_save_interval", r"T^{\ast}", S, "Best interval between s
 T_s = variable("save_period", r"T_{\mathrm{s}}", S, "Useful work between two saves, as the job runs.", nonnegative())
 x_seg = variable(
     "segment_load",
-    r"x_{\mathrm{seg}}",
+    r"x_{\mathrm{sg}}",
     N_COUNT,
     "Failures in the work between two saves and a stall, on average, of those that these saves restore.",
     nonnegative(),
