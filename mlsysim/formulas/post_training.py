@@ -849,13 +849,26 @@ packs = Formula(
     ),
 )
 
+_ranks = evaluated_at(d, {n_fleet: y_U}, TRAINER, whole=True)
+
 trainer_ranks = Formula(
     d_U,
-    evaluated_at(d, {n_fleet: y_U}, TRAINER, whole=True),
+    _ranks,
     title="Data-parallel ranks of the trainer",
     source=Source("narayanan2021", "section 3"),
+    variant=COLOCATED,
     no_example=TRAINED,
     given=Eq(Mod(y_U, t * p * c_cp), 0),
+)
+
+pool_trainer_ranks = Formula(
+    d_U,
+    Max(1, floor(_ranks)),
+    title="Data-parallel ranks of a trainer with a pool of its own",
+    source=Source("narayanan2021", "section 3"),
+    variant=POOLS,
+    assumes="Pools are split where the trainer is laid out whole times.",
+    no_example=TRAINED,
 )
 
 sequences = Formula(
@@ -1256,7 +1269,7 @@ def _at_half(symbol: Any, target: Any, title: str, formulas: Any, variant: str) 
 
 _ROLLING = {replica_samples, requests_left, empty_steps, token_costs, prompts_time, rollout_work}
 _DRAINS, _STEADY = {*_ROLLING, draining_batch}, {*_ROLLING, steady_batch}
-_UPDATING = (trainer_ranks, sequences, update_step, update_pass, updates, logprobs, update_work)
+_UPDATING = (pool_trainer_ranks, sequences, update_step, update_pass, updates, logprobs, update_work)
 
 half_rollout_work = _at_half(A_half, A_ro, "Part of a rollout that accelerators share, at half", _DRAINS, HALF)
 steady_half_work = _at_half(
@@ -1632,6 +1645,7 @@ FORMULAS = (
     shortest_rollout,
     packs,
     trainer_ranks,
+    pool_trainer_ranks,
     sequences,
     fill,
     update_step,
