@@ -34,7 +34,7 @@ n_exp = variable(
 )
 X_exp = variable(
     "exponential_rate",
-    r"X_{\exp}",
+    r"X_{\mathrm{exp}}",
     "GHz",
     "Exponentials that one accelerator computes a second; 0 where it is not known.",
     nonnegative(),
