@@ -86,12 +86,12 @@ class Row:
 
     @property
     def fitting(self) -> bool:
-        """Whether one device is enough in some way."""
+        """True if one device is enough in some way."""
         return any(fit.value is not None for fit in self.fits)
 
     @property
     def counted(self) -> bool:
-        """Whether the models take it in some way."""
+        """True if the models of some way can be asked."""
         return not all(fit.refused for fit in self.fits)
 
 
@@ -124,7 +124,7 @@ class Fits(JsonAnswer):
 
     @property
     def by_device(self) -> bool:
-        """Whether a row is a device."""
+        """True if rows are devices."""
         return len({row.device for row in self.rows}) > 1
 
     @property
@@ -216,7 +216,7 @@ class Fits(JsonAnswer):
         return notes
 
     def _left_out(self, rows: Sequence[Row], fitting: Sequence[Row], shown: Sequence[Row], by: str | None) -> list[str]:
-        """How many rows are not shown, and why."""
+        """Notes on the number of rows that are not shown, and why."""
         what, notes = ("device" if self.by_device else "model"), []
         if more := len(fitting) - len(shown) if len(shown) < len(fitting) else 0:
             order = ("larger " if self.by_device else "smaller ") if by in (None, "size") else ""
@@ -228,7 +228,7 @@ class Fits(JsonAnswer):
         return notes
 
     def title(self) -> list[str]:
-        """What is asked, in two lines."""
+        """The question in two lines."""
         first = self.rows[0]
         memory = f"{first.memory / 1e9:.1f} GB"
         subject = first.model if self.by_device else f"{first.device} ({memory})" if first.device else memory

@@ -148,10 +148,10 @@ class _Deployment:
         stack = {} if "stack" in given else {"engine": engine or ENGINES[0]}
         self.given = {"model": self.model, argument: machines, **stack, **given}
         self.held = scalars(self.given, (*LAYOUT, *FLAGS))
-        self.quantile = QUANTILES.get(given.get("slo_quantile", 0.9), "mean")
+        self.quantile = QUANTILES.get(given.get("slo_quantile", ServingModel.defaults["slo_quantile"]), "mean")
 
     def launches(self, mode: str) -> bool:
-        """Whether the engine has a way to schedule prompts."""
+        """True if the engine can schedule prompts in that way."""
         return mode == "pools" or mode in launcher(self.engine).modes
 
     def plans(self) -> Plans:
@@ -190,7 +190,7 @@ class _Deployment:
         return first_of_each(designs, LAYOUT, most, lambda each: self.accepts(mode, each), self.held)
 
     def axes(self, mode: str, most: int) -> dict[str, list[int]]:
-        """What a plan chooses."""
+        """Values that a plan chooses among, by argument."""
         ranks = powers_of_two(min(most, RANKS))
         sparse = isinstance(self.model, SparseTransformerWorkload)
         found = {"tp_size": ranks, "max_num_seqs": SEQS}
@@ -205,7 +205,7 @@ class _Deployment:
         return found if sparse else {**found, "prefill_tp_size": ranks}
 
     def accepts(self, mode: str, settings: Mapping[str, Any]) -> bool:
-        """Whether the engine that was asked for, or any, launches a layout."""
+        """True if the engine that was asked for, or any without one, launches a layout."""
         said = self.commands(mode, settings)
         return (
             isinstance(said[self.engine], tuple)

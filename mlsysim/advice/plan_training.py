@@ -150,11 +150,11 @@ class _Training:
         return Plans(title, RANKED, layouts, {"training": designs.certificate}, shortfall)
 
     def accepts(self, settings: Mapping[str, Any]) -> bool:
-        """Whether stages hold as many layers each as the framework asks for."""
+        """True if stages hold as many layers each as the framework asks for."""
         return self.framework.key == "torchtitan" or self.ends(settings) is not None
 
     def ends(self, settings: Mapping[str, Any]) -> bool | None:
-        """Whether embedding and head count as layers, so that stages are even; None where they are not either way."""
+        """True if embedding and head must count as layers for even stages, False if not; None if stages are uneven."""
         layers = int(self.model.layers.value)
         chunks = settings["pp_size"] * settings.get("interleaved_stages", 1)
         return False if layers % chunks == 0 else True if (layers + 2) % chunks == 0 else None
@@ -178,7 +178,7 @@ class _Training:
         return {"recipe": run, "model": self.model, "sequence_parallel": True, **self.cut}
 
     def axes(self) -> dict[str, Any]:
-        """What a plan chooses."""
+        """Values that a plan chooses among, by argument."""
         batch = self.given["batch_size"]
         found: dict[str, Any] = {name: powers_of_two(min(most, self.devices)) for name, most in RANKS.items()}
         if self.sparse:
@@ -195,7 +195,7 @@ class _Training:
         return self.framework.options(self.flag_values(values))
 
     def flag_values(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """What options of the framework count."""
+        """Arguments of a layout with the sizes that the framework counts instead, such as micro-batches."""
         ranks = values["tp_size"] * values["pp_size"] * values["cp_size"]
         steps, data_parallel = values["gradient_accumulation_steps"], values["fleet_size"] // ranks
         micro, staged = values["batch_size"] // (data_parallel * steps), values["pp_size"] > 1

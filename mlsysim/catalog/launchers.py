@@ -207,7 +207,7 @@ def _fields(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_engine(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What options of engines count that no argument does."""
+    """Sizes that options of engines count and no argument does."""
     groups = values.get("dp_attention_size", 1)
     found = {"ranks": values.get("tp_size", 1) * groups}
     for name, own in (("engine_requests", "max_num_seqs"), ("engine_tokens", "max_num_batched_tokens")):
@@ -224,7 +224,7 @@ def repository(entry: TransformerWorkload) -> str:
 
 
 def weights_of(entry: TransformerWorkload, precision: str) -> str:
-    """How an engine gets weights of a precision: as they are stored, or as which format it loads them."""
+    """Format that an engine loads weights of a precision as; ``as_stored`` if it takes them as they are."""
     stored = entry.weight_format.value if entry.weight_format is not None else ""
     found = _LOADED_AS.get(precision, "as_stored")
     return "as_stored" if stored.startswith(found) else found

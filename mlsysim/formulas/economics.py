@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from sympy import oo
 
+from mlsysim.formulas.energy import BARROSO as POWER
 from mlsysim.symbolic import Example, Formula, Min, Source, request, when
 from mlsysim.symbols.costs import (
     C_care,
@@ -35,7 +36,6 @@ from mlsysim.symbols.serving import c_req, n_out, qps, utilization
 from mlsysim.symbols.step import T_mean, T_step, T_train, n_train
 
 BARROSO = Source("barroso2018", "chapter 6")
-POWER = Source("barroso2018", "chapter 5")
 RENT = Source("deepseek2025", "day 6: a day on 226.75 nodes of eight")
 
 owned = Formula(

@@ -103,7 +103,7 @@ FITTED = Source("own", "fitted to 477 rows of vLLM on H100 and B200 (chung2025)"
 FOOTPRINT = Source("gupta2022", "section 3")
 WATER = Source("ecologits2025")
 LOAD_LINE = "load_line"
-CALIBRATED = "Watts of 361 rows of 15 models that were held out within a median of 11.4%; see docs/validation.md."
+CALIBRATED = "Watts of 450 rows, each with its model left out of the fit, within a median of 9%: docs/validation.md."
 
 training_flop_share = Formula(
     x_F,

@@ -10,6 +10,7 @@ from typing import Any
 
 from sympy import And, Eq, Or, Piecewise, Rational, exp, oo, sqrt
 
+from mlsysim.formulas.economics import POWER, RENT
 from mlsysim.formulas.run_saves import kept_of
 from mlsysim.symbolic import Example, Formula, Max, Min, NormalQuantile, Source, label, when
 from mlsysim.symbols.costs import T_run, n_acc, rate, u_busy
@@ -87,7 +88,6 @@ ETTR = Source("kokolis2025", "effective training time ratio")
 ELASTIC = Source("salpekar2026")
 RENEWAL = Source("own", "renewal of failures, simulated event by event")
 DALY = Source("daly2006")
-RENT = Source("deepseek2025", "day 6: a day on 226.75 nodes of eight")
 JCGM = Source("jcgm2008", "section 5")
 EIGHTY = NormalQuantile(Rational(9, 10))
 
@@ -612,7 +612,7 @@ run_load = Formula(
     u_busy,
     _working * A_up * Min(1, ettr + s_re),
     title="Busy share of a run that fails",
-    source=Source("barroso2018", "chapter 5"),
+    source=POWER,
     variant="run",
     assumes="Work that is done again draws as much as other work; stalls and recoveries as little as idling.",
     example=Example(
@@ -626,7 +626,7 @@ elastic_load = Formula(
     u_busy,
     _working * A_up * ettr,
     title="Busy share of a run whose replicas leave one by one",
-    source=Source("barroso2018", "chapter 5"),
+    source=POWER,
     variant="elastic",
     example=Example({T_mean: 6000, T_step: 8, A_up: 1, ettr: 0.82147}, "0.61610", derived="0.75 * 0.82147"),
 )
