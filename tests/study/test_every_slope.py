@@ -131,6 +131,8 @@ def chained(closed, at):
 SMALL = [("TrainingMemoryModel", "korthikanti"), ("MoERoutingModel", "per_layer"), ("KernelModel", "roofline")]
 #: Formulas from which on closed forms are tried of the answer alone.
 LARGE = 200
+#: Why there is no closed form: a rollout of post-training too is the root of an equation.
+REFUSED = ("has too many cases for a closed form", "rollout_busy_share has no derivative by it in closed form")
 #: The answer of a deployment follows from the root of an equation, of which there is no closed form.
 CLOSED = [*SMALL, *(case for case in CASES if case not in SMALL and case not in DEPLOYMENTS)]
 
@@ -150,7 +152,7 @@ def test_first_derivatives_of_headline_outputs_equal_the_closed_form(name, varia
             try:
                 closed = model.derivative(output, by)
             except InputError as refused:
-                if "has too many cases for a closed form" not in str(refused):
+                if not any(reason in str(refused) for reason in REFUSED):
                     raise
                 continue
             at = {**values, **compiled(closed._system)(values)}
