@@ -131,8 +131,8 @@ def chained(closed, at):
 SMALL = [("TrainingMemoryModel", "korthikanti"), ("MoERoutingModel", "per_layer"), ("KernelModel", "roofline")]
 #: Formulas from which on closed forms are tried of the answer alone.
 LARGE = 200
-#: Why there is no closed form: a rollout of post-training too is the root of an equation.
-REFUSED = ("has too many cases for a closed form", "rollout_busy_share has no derivative by it in closed form")
+#: Why there is no closed form by some inputs; those of a rollout of post-training too are behind a root.
+REFUSED = ("has too many cases for a closed form", "has no derivative by it in closed form")
 #: The answer of a deployment follows from the root of an equation, of which there is no closed form.
 CLOSED = [*SMALL, *(case for case in CASES if case not in SMALL and case not in DEPLOYMENTS)]
 
@@ -145,7 +145,7 @@ def test_first_derivatives_of_headline_outputs_equal_the_closed_form(name, varia
     heads = heads if len(system) < LARGE else [model.answer]
     found = derivatives(system, heads, inputs, values)
     for output in heads:
-        value = float(found[output][()].reshape(-1)[0])
+        value, compared = float(found[output][()].reshape(-1)[0]), 0
         for by in inputs:
             if by not in {v.name for v in model.inputs} or not np.isfinite(value):
                 continue
@@ -161,3 +161,5 @@ def test_first_derivatives_of_headline_outputs_equal_the_closed_form(name, varia
             expected = chained(closed, at)
             if not np.isnan(expected):  # zero times infinity within one formula: the closed form has no number there
                 assert slope == pytest.approx(expected, rel=1e-9, abs=noise), (output, by)
+                compared += 1
+        assert compared or not np.isfinite(value), output
