@@ -149,6 +149,8 @@ def test_first_derivatives_of_headline_outputs_equal_the_closed_form(name, varia
         for by in inputs:
             if by not in {v.name for v in model.inputs} or not np.isfinite(value):
                 continue
+            if by in model.follows.values():  # a closed form holds power_limit, which follows tdp in this system
+                continue
             try:
                 closed = model.derivative(output, by)
             except InputError as refused:
