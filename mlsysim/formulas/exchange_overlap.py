@@ -42,8 +42,10 @@ from mlsysim.symbols.workload import k
 
 DUALPIPE = Source("deepseek2024", "section 3.2.1")
 KAPLAN = Source("kaplan2020", "section 2.1")
-EXECUTED = "Steps of 200 random settings within 5% of a schedule executed operation by operation "
+EXECUTED = (
+    "Steps of 200 random settings within 5% of a schedule executed operation by operation "
     "(docs/expert_parallel_accuracy.md)."
+)
 LAYER = "One layer with experts, one micro-batch."
 
 #: A dispatch and a combination of one layer.
