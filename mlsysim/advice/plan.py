@@ -125,7 +125,7 @@ class _Deployment:
         for name in given:
             if name not in ServingModel.arguments:
                 raise unknown_argument("plan", name, (*ServingModel.arguments, "accelerators", "modes", "top"))
-        for name, closed in (("concurrency", "a plan is of requests that come by themselves"),
+        for name, closed in (("concurrency", "a plan is for open-loop arrivals"),
                              ("num_replicas", "a plan finds the fewest")):  # fmt: skip
             if name in given:
                 raise InputError(name, given[name], f"must be left out: {closed}")

@@ -332,7 +332,7 @@ gap_time = Formula(
     variant=COLOCATED,
     assumes="Without a prompt in the gap it is a step of a large batch. Prompts come as Poisson's law has it, also in "
     "a closed loop.",
-    accuracy="Of a simulation with fixed lengths that come by themselves -20% to 0%, with few slots -32%. In a closed "
+    accuracy="Of a simulation with fixed lengths in an open loop -20% to 0%, with few slots -32%. In a closed "
     "loop of varied answers it was 44% low.",
     example=Example(
         {

@@ -159,7 +159,7 @@ _iteration = (_n, _c, mixed(_n * request, _c * token))
 
 
 def _left(promise: Any) -> Any:
-    """Rest of a promise behind what is in front of the engine."""
+    """Latency target less the time in front of the engine."""
     return Max(promise - T_fr, promise / 10**9)
 
 
@@ -620,7 +620,7 @@ attainment = Formula(
         (Min(A_1 * A_2, A_3), Z_all > 0),
         (_law("slo_attainment"), True),
     ),
-    title="Requests for which all that is promised holds under chunked prefill",
+    title="SLO attainment under chunked prefill",
     source=SARATHI,
     variant=CHUNKED,
     assumes="First tokens and later ones are late independently. Of requests alike in their answers and first tokens, "
@@ -634,7 +634,7 @@ replica_goodput = Formula(
     title="Goodput of a replica under chunked prefill",
     source=DISTSERVE,
     variant=CHUNKED,
-    assumes="Without a promise it is just below the capacity.",
+    assumes="Without a target it is just below the capacity.",
     no_example=_CHAIN,
 )
 
@@ -645,11 +645,11 @@ binding_promise = Formula(
         (label(binds_s, "Prefill capacity"), And(OPEN, rho_e >= 1, N_full <= B_e, s_n >= EACH * u_ans * token)),
         (label(binds_s, "Decode capacity"), And(OPEN, rho_e >= 1)),
     ),
-    title="What keeps a replica from more under chunked prefill",
+    title="Bottleneck of a replica under chunked prefill",
     source=deployment.DISTSERVE,
     variant=CHUNKED,
-    assumes="Of an engine with too much to do, the slots or what takes more tokens of full iterations; else the "
-    "promise that fewest keep.",
+    assumes="The slots of an overloaded engine, or the part with more tokens of full iterations; otherwise the "
+    "target that fewest requests meet.",
     example=Example(
         {B_e: 16, feasible: 0, Z_all: 0, rho_e: 1.5, N_full: 10, s_n: 4096, gamma_s: 0, u_ans: 100, A_1: 0, A_2: 0,
          A_3: 1},

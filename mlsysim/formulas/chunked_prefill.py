@@ -961,7 +961,7 @@ replica_goodput = Formula(
     title="Goodput of a replica of mixed iterations",
     source=DISTSERVE,
     variant=KIND,
-    assumes="Without a promise it is just below the capacity.",
+    assumes="Without a target it is just below the capacity.",
     no_example="a root",
 )
 

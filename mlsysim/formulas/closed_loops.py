@@ -184,7 +184,7 @@ first_token_quantile = Formula(
     source=OWN,
     variant=KIND,
     assumes="Prompts are of one length. Some requests of a round waited one round less than the others.",
-    no_example="the tail of a wait where requests come by themselves",
+    no_example="the tail of a wait in an open loop",
 )
 
 token_quantile = Formula(
@@ -197,7 +197,7 @@ token_quantile = Formula(
     source=OWN,
     variant=KIND,
     assumes="The first request of a round waits for the prefill of all others before its second token.",
-    no_example="a gamma law where requests come by themselves",
+    no_example="a gamma law in an open loop",
 )
 
 first_in_time = Formula(
@@ -218,7 +218,7 @@ first_in_time = Formula(
     title="Requests whose first token is in time, in step or not",
     source=OWN,
     variant=KIND,
-    no_example="the tail of a wait where requests come by themselves",
+    no_example="the tail of a wait in an open loop",
 )
 
 token_in_time = Formula(
@@ -234,7 +234,7 @@ token_in_time = Formula(
     title="Requests whose time per output token holds, in step or not",
     source=OWN,
     variant=KIND,
-    no_example="a gamma law where requests come by themselves",
+    no_example="a gamma law in an open loop",
 )
 
 last_in_time = Formula(
@@ -247,13 +247,13 @@ last_in_time = Formula(
     source=OWN,
     variant=KIND,
     assumes="A request ends with its round.",
-    no_example="a gamma law where requests come by themselves",
+    no_example="a gamma law in an open loop",
 )
 
 attainment = Formula(
     A_slo,
     _in_step(Min(A_3, Max(0, A_1 + A_2 - 1)), deployment.attainment.expression),
-    title="Requests for which all that is promised holds, in step or not",
+    title="SLO attainment, in step or not",
     source=OWN,
     variant=KIND,
     assumes="In a round, those whose first token is early wait longest for the second one; they are the first to end.",
@@ -274,7 +274,7 @@ whole_quantile = Formula(
     source=OWN,
     variant=KIND,
     assumes="Prompts are of one length. A request ends with its round.",
-    no_example="a gamma law where requests come by themselves",
+    no_example="a gamma law in an open loop",
 )
 
 gap_time = Formula(
@@ -287,7 +287,7 @@ gap_time = Formula(
     source=OWN,
     variant=KIND,
     assumes="The first gap of an answer has the prefills of those behind it; the others are steps.",
-    no_example="a step of a large batch where requests come by themselves",
+    no_example="a step of a large batch in an open loop",
 )
 
 FORMULAS = (

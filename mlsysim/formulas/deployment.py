@@ -1,7 +1,7 @@
 """Deployments of replicas
 
-What is promised holds for a share of the requests. The goodput is the load at which that share is what was asked
-for; it says how many replicas a deployment takes.
+Latency targets are met by a share of the requests. The goodput is the load at which that share is the required
+one; the number of replicas follows from it.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ _ALONE = T_fr + D_1 + FURTHER * tpot_1
 #: Spread of whole requests, for what divides by it.
 _SPREAD = Max(sqrt(v_T), e2e_mean / 10**6)
 
-#: Requests whose last token is in time, where they come by themselves.
+#: Requests whose last token is in time, in an open loop.
 LAST_IN_TIME = (
     (1, T_3 <= 0),
     (when(e2e_mean <= T_3, 1, 0), Z_all > 0),
@@ -228,7 +228,7 @@ ended_shares = Formula(
 kept_shares = Formula(
     A_rank[rank],
     when(cv_out > 0, A_2 * I_rank[rank], Min(A_2, I_rank[rank])),
-    title="Requests that keep what else is promised, by their first token",
+    title="Requests that meet the other targets, by their first token",
     source=OWN,
     assumes="Of requests with the same time to the first token and answers of one length, those whose tokens are slow "
     "end late; where answers vary, both are independent.",
@@ -238,7 +238,7 @@ kept_shares = Formula(
 others_kept = Formula(
     A_k,
     total(rank, _SHARES * A_rank[rank]),
-    title="Requests in time with their first token that keep what else is promised",
+    title="Requests with a timely first token that meet the other targets",
     source=OWN,
     assumes="A mean over eight classes of requests by their first token (Gauss-Legendre).",
     no_example="a sum over classes",
@@ -253,10 +253,10 @@ attainment = Formula(
         (A_3, And(T_1 <= 0, T_2 <= 0)),
         (Min(A_1 * A_k, A_3), True),
     ),
-    title="Requests for which all that is promised holds",
+    title="SLO attainment",
     source=DISTSERVE,
     variant=WHOLE,
-    assumes="First tokens and later ones are late independently. Where nothing has room no request keeps anything.",
+    assumes="First tokens and later ones are late independently. If no request fits, no target is met.",
     example=Example(
         {mu_e: 4, T_1: 100, T_2: 0, T_3: 900, Z_all: 0, A_1: 0.9, A_2: 1, A_3: 0.85, A_k: 0.92},
         "0.828",
@@ -308,7 +308,7 @@ replica_goodput = Formula(
     title="Goodput of a replica",
     source=DISTSERVE,
     variant=COLOCATED,
-    assumes="Without a promise it is just below the capacity.",
+    assumes="Without a target it is just below the capacity.",
     no_example="a root",
 )
 
@@ -318,7 +318,7 @@ pools_goodput = Formula(
     title="Goodput of two pools",
     source=DISTSERVE,
     variant=DISAGGREGATED,
-    assumes="Without a promise it is just below the capacity.",
+    assumes="Without a target it is just below the capacity.",
     no_example="a root",
 )
 
@@ -380,7 +380,7 @@ def _kept(fits: Any) -> Any:
 promised = Formula(
     feasible,
     _kept(B_e >= request),
-    title="Whether what is promised holds",
+    title="All targets are met",
     source=DISTSERVE,
     variant="deployment",
     example=Example(
@@ -393,7 +393,7 @@ promised = Formula(
 pools_promised = Formula(
     feasible,
     _kept(BOTH_FIT),
-    title="Whether what is promised holds with two pools",
+    title="All targets are met by two pools",
     source=DISTSERVE,
     variant=DISAGGREGATED,
     example=Example(
@@ -409,7 +409,7 @@ _NO_LESS = 1 + Rational(1, 10**9)
 
 
 def binding(full: Any, *saturated: Any) -> Any:
-    """Limit of a deployment: no memory, what is saturated, or the promise that fewest requests keep."""
+    """Limit of a deployment: no memory, what is saturated, or the target that fewest requests meet."""
     return Piecewise(
         (label(binds_s, "Memory"), full),
         (label(binds_s, "None"), feasible),
@@ -427,10 +427,10 @@ binding_promise = Formula(
         (label(binds_s, "Prefill capacity"), And(OPEN, rho_e >= 1, 2 * mu_e * D_each >= request)),
         (label(binds_s, "Decode capacity"), And(OPEN, rho_e >= 1)),
     ),
-    title="What keeps a replica from more",
+    title="Bottleneck of a replica",
     source=DISTSERVE,
     variant=COLOCATED,
-    assumes="Of an engine with too much to do, what takes more of its time; else the promise that fewest keep.",
+    assumes="The part that takes more time of an overloaded engine; otherwise the target that fewest requests meet.",
     example=Example(
         {B_e: 16, feasible: 0, Z_all: 0, rho_e: 0.5, mu_e: 4, D_each: 20, A_1: 0.5, A_2: 0.9, A_3: 1},
         "TTFT",
@@ -447,7 +447,7 @@ binding_pool = Formula(
         (label(binds_s, "Decode capacity"), And(OPEN, rho_e >= 1)),
         (label(binds_s, "KV transfer"), And(Min(A_2, A_3) < A_1, u_ans * tau_N < t_x)),
     ),
-    title="What keeps two pools from more",
+    title="Bottleneck of two pools",
     source=DISTSERVE,
     variant=DISAGGREGATED,
     assumes="Of what has too much to do, the one with the highest load. Where tokens are late and a transfer takes "

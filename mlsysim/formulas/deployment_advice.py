@@ -76,7 +76,7 @@ _n = sympy.Dummy("n", integer=True, positive=True)
 promise_share = Formula(
     q_1,
     when(And(T_1 > 0, T_2 > 0), sqrt(q_slo), q_slo),
-    title="Share of the requests for which each promise has to hold",
+    title="Share of requests that must meet each target",
     source=DISTSERVE,
     assumes="First tokens and later ones are late independently, and as often.",
     example=Example({T_1: 1000, T_2: 50, q_slo: 0.81}, "0.9", derived="0.81**0.5"),
@@ -101,7 +101,7 @@ decode_batch_limit = Formula(
     ),
     title="Requests that decode in one engine while the time per output token holds",
     source=DISTSERVE,
-    assumes="Without a promise as many as have room.",
+    assumes="Without a target as many as have room.",
     no_example="a root",
 )
 
@@ -134,7 +134,7 @@ prefill_rate_limit = Formula(
     ),
     title="Requests per second that one engine of a pool prefills",
     source=DISTSERVE,
-    assumes="One of so many as there are. Without a promise just below what they can complete.",
+    assumes="Per worker of the pool. Without a target just below the capacity.",
     no_example="a root",
 )
 

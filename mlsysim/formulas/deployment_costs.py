@@ -56,7 +56,7 @@ deployed_accelerators = Formula(
     title="Accelerators of a deployment",
     source=BARROSO,
     variant="deployment",
-    assumes="Infinite where no number of replicas holds what is promised.",
+    assumes="Infinite if no number of replicas meets the targets.",
     example=Example({c_dep: 3, n_rep: 4}, "12", derived="3 * 4"),
 )
 

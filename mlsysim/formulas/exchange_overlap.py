@@ -43,7 +43,8 @@ from mlsysim.symbols.workload import k
 DUALPIPE = Source("deepseek2024", "section 3.2.1")
 KAPLAN = Source("kaplan2020", "section 2.1")
 EXECUTED = (
-    "Steps of 200 random settings within 5% of a schedule executed operation by operation (docs/expert_parallel.md)."
+    "Steps of 200 random settings within 5% of a schedule executed operation by operation "
+    "(docs/expert_parallel_accuracy.md)."
 )
 LAYER = "One layer with experts, one micro-batch."
 

@@ -256,7 +256,7 @@ rank_memory = Formula(
     "is not in it.",
     convention=RANK,
     accuracy="0.5% below the reserved memory of torchtitan's issue 1624 without expert parallelism, with no constant "
-    "fitted; what it reports with four ranks is all the device has (docs/expert_parallel.md).",
+    "fitted; what it reports with four ranks is all the device has (docs/expert_parallel_memory.md).",
     example=Example({M_comp: 71.51, M_ag: 16.0, M_rs: 15.255}, "102.77 GB", derived="71.51 + 16 + 15.255"),
 )
 

@@ -73,13 +73,13 @@ DISTSERVE = Source("zhong2024", "section 3")
 WHOLE = "whole_prompts"
 #: Tokens of an answer after the first, which the prefill gives.
 FURTHER = n_out / token - 1
-#: Requests come by themselves, not in a closed loop.
+#: Open loop: requests arrive at a rate.
 OPEN = Z_all <= 0
 #: Shares are kept below one where they are divided by what is left.
 NEARLY = Rational(999, 1000)
 #: A replica keeps up with what reaches it: a closed loop brings no more than is served, but where nothing has room.
 STEADY = Or(And(Z_all > 0, mu_e > 0), rho_e < 1)
-#: Requests come by themselves, and the replica keeps up.
+#: Open loop, and the replica keeps up.
 QUEUED = And(OPEN, rho_e < 1)
 
 

@@ -173,9 +173,9 @@ _OF_PREFILL = tuple(
 
 
 class ServingModel(PerformanceModel):
-    """What does a serving deployment give, and how many replicas hold its promises?
+    """What does a serving deployment deliver, and how many replicas meet its latency targets?
 
-    Latencies, goodput and replicas of engines on several accelerators, that prefill and decode by turns or apart.
+    Latencies, goodput and replicas of engines on several accelerators: colocated, with chunked prefill or in pools.
     """
 
     simulate = Verb("simulate")
@@ -309,16 +309,16 @@ class ServingModel(PerformanceModel):
         ),
         Caveat(
             And(Z_all <= 0, Or(r_poll > 1, w_wait > 0)),
-            "poll_interval, {poll_interval}, and batch_wait, {batch_wait}, are not used: requests come by themselves",
+            "poll_interval, {poll_interval}, and batch_wait, {batch_wait}, are not used: arrivals are an open loop",
         ),
         Caveat(
             And(Z_all > 0, c_given <= 0, Or(T_1 > 0, T_2 > 0, T_3 > 0)),
-            "a closed loop, here {concurrency}, is one replica whatever is promised: give num_replicas",
+            "a closed loop, here {concurrency}, is one replica whatever its targets: give num_replicas",
         ),
         Caveat(
             And(Z_all > 0, Or(cv_in > 0, cv_out > 0)),
             "a closed loop, here {concurrency}, has means alone where lengths vary: all quantiles repeat them, and "
-            "promises are held against them",
+            "targets are compared with them",
         ),
         Caveat(
             And(Z_all > 1, cv_out <= 0, gamma_s <= 0, tau_Z > 0),
@@ -341,12 +341,12 @@ class ServingModel(PerformanceModel):
         ),
         Caveat(
             And(Z_all <= 0, rho_e >= 1, mu_e > 0),
-            "requests come faster than they are completed, and wait without end: deployed_replicas is "
+            "requests arrive faster than they are completed, and the queue grows without bound: deployed_replicas is "
             "{deployed_replicas} of {replica_capacity} each",
         ),
         Caveat(
             And(Z_all <= 0, c_given <= 0, T_1 <= 0, T_2 <= 0, T_3 <= 0, rho_e > Rational(9, 10), rho_e < 1),
-            "no promise is given: the fewest replicas that keep up, {deployed_replicas}, have a replica_load of "
+            "no latency target is given: the fewest replicas that keep up, {deployed_replicas}, have a replica_load of "
             "{replica_load}, at which requests may wait long; give ttft_slo or tpot_slo",
         ),
         Caveat(

@@ -259,7 +259,7 @@ def _replicas(model: DeclaredModel, arguments: Mapping[str, Any], binding: Bindi
         return 1, False
     found = solve(model, **arguments).canonical("deployed_replicas")
     if not np.isfinite(found):
-        raise InfeasibleError("no number of replicas holds what is promised, as solve says; give num_replicas")
+        raise InfeasibleError("no number of replicas meets the targets, as solve says; give num_replicas")
     return max(1, int(found)), True
 
 

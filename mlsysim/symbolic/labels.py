@@ -38,7 +38,7 @@ ABBREVIATIONS = {
     "qps": "requests per second",
     "seq": "sequence",
     "seqs": "sequences",
-    "slo": "promise",
+    "slo": "target",
     "sync": "synchronization",
     "tdp": "thermal design power",
     "tp": "tensor-parallel",

@@ -7,7 +7,7 @@ B_z = variable(
     "cohort_size",
     r"B_{\circ}",
     "request",
-    "Requests of a closed loop that decode in step; 0 where answers differ, or where requests come by themselves.",
+    "Requests of a closed loop that decode in step; 0 if output lengths differ, or in an open loop.",
     nonnegative(),
 )
 tau_z = variable("cohort_step", r"\tau_{\circ}", "ms", "Decode step of all of these.", nonnegative())

@@ -18,29 +18,29 @@ Z_all = variable(
 )
 s_in = variable("isl", r"s_{\mathrm{in}}", "token", "Tokens of a prompt.", integer(1), label="Input tokens")
 s_out = variable(
-    "osl", r"s_{\mathrm{out}}", "token", "Tokens of an answer.", integer(2), label="Output tokens of an answer"
+    "osl", r"s_{\mathrm{out}}", "token", "Output tokens of a request.", integer(2), label="Output tokens of a request"
 )
-T_1 = variable("ttft_slo", "T_1", "ms", "Promised time to first token; 0 where none is promised.", nonnegative())
-T_2 = variable("tpot_slo", "T_2", "ms", "Promised time per output token; 0 where none is promised.", nonnegative())
+T_1 = variable("ttft_slo", "T_1", "ms", "Target for the time to first token; 0 for none.", nonnegative())
+T_2 = variable("tpot_slo", "T_2", "ms", "Target for the time per output token; 0 for none.", nonnegative())
 T_3 = variable(
     "e2e_slo",
     "T_3",
     "ms",
-    "Promised time of a whole request, from its arrival to its last token; 0 where none is promised.",
+    "Target for the end-to-end latency, from the arrival of a request to its last token; 0 for none.",
     nonnegative(),
 )
 q_slo = variable(
     "slo_quantile",
     r"q_{\mathrm{slo}}",
     "count",
-    "Share of the requests for which what is promised must hold.",
+    "Share of requests that must meet all latency targets.",
     between(0.01, 0.9999),
 )
 c_given = variable(
     "num_replicas",
     r"c_{\mathrm{num}}",
     "count",
-    "Replicas of the deployment; 0 for the fewest that hold what is promised.",
+    "Replicas of the deployment; 0 for the fewest that meet all targets.",
     integer(0, 1_000_000),
 )
 B_seq = variable(
@@ -187,14 +187,14 @@ lam_g = variable(
     "replica_goodput",
     r"\lambda_{\mathrm{g}}",
     "request/s",
-    "Most requests per second for which one replica keeps what is promised.",
+    "Highest open-loop request rate at which one replica meets all targets.",
     nonnegative(),
 )
 c_dep = variable(
     "deployed_replicas",
     r"c_{\mathrm{dep}}",
     "count",
-    "Replicas of the deployment; infinite where no number holds.",
+    "Replicas of the deployment; infinite if no number of replicas suffices.",
     integer(1),
 )
 Z_e = variable("replica_concurrency", r"Z_{\mathrm{c}}", "request", "Requests in flight of one replica.", nonnegative())
@@ -436,7 +436,7 @@ r_F = variable(
     between(0, 1),
 )
 
-#: Classes of requests by the time to their first token, where several promises are held together.
+#: Classes of requests by the time to their first token, where several targets are met together.
 rank = Index("rank", r"\jmath", {f"r{number}": f"class {number}" for number in range(1, 9)})
 z_rank = family(
     "{}_first_score",
@@ -458,7 +458,7 @@ A_rank = family(
     "{}_kept_share",
     r"A_{\mathrm{k},{}}",
     "count",
-    "Share of the requests of {}, by the time to their first token, that keep what else is promised.",
+    "Share of the requests of {}, by the time to their first token, that meet the other targets.",
     rank,
     nonnegative(),
 )
@@ -466,20 +466,20 @@ A_k = variable(
     "others_kept_share",
     r"A_{\mathrm{k}}",
     "count",
-    "Of the requests whose first token is in time, the share that keeps what else is promised.",
+    "Share of requests with a timely first token that meet the other targets.",
     nonnegative(),
 )
 A_slo = variable(
     "slo_attainment",
     r"A_{\mathrm{slo}}",
     "count",
-    "Share of the requests for which all that is promised holds.",
+    "Share of requests that meet all latency targets.",
 )
 good = variable(
     "goodput",
     r"\lambda_{\mathrm{good}}",
     "request/s",
-    "Most requests per second, coming by themselves, for which the deployment keeps what is promised.",
+    "Highest open-loop request rate that meets all targets.",
     nonnegative(),
 )
 good_acc = variable(
@@ -489,6 +489,6 @@ binds_s = variable(
     "serving_bottleneck",
     r"\mathrm{binds}_{\mathrm{s}}",
     "",
-    "What keeps the deployment from more requests; None where it keeps what is promised.",
+    "Bottleneck of the deployment; None if it meets all targets.",
     choice("Memory", "Prefill capacity", "Decode capacity", "KV transfer", "TTFT", "TPOT", "E2E", "None"),
 )

@@ -6,7 +6,7 @@ q_1 = variable(
     "promise_share",
     "q_1",
     "count",
-    "Share of the requests for which each promise has to hold.",
+    "Share of requests that must meet each latency target.",
     between(0, 1),
 )
 N_star = variable(
@@ -104,6 +104,6 @@ C_star = variable(
     "chunk_limit",
     "C^{*}",
     "token",
-    "Largest token budget whose full iteration is within the time per output token; infinite where none is promised.",
+    "Largest token budget whose full iteration meets the TPOT target; infinite if there is none.",
     integer(0),
 )

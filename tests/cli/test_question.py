@@ -127,7 +127,7 @@ def test_another_spelling_is_an_option(run):
 
 def test_the_help_of_a_command_names_the_other_models_that_it_asks(run):
     text = run("serve", "--help").stdout
-    assert "\n  mlsysim serve --variant first_order --help\n      How many replicas hold a latency target?\n" in text
+    assert "\n  mlsysim serve --variant first_order --help\n      How many replicas meet a latency target?\n" in text
     assert "--qps " not in text
     other = run("serve", "--variant", "first_order", "--help").stdout
     assert "\n  mlsysim serve --help\n" in other

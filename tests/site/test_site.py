@@ -38,7 +38,7 @@ runpy.run_module("website", run_name="__main__")
 WORDS = "optimizer+state"
 #: A page of each kind, which is looked through for barriers.
 KINDS = (
-    "index.html", "search.html", "notebooks/tutorial.html", "docs/how_to.html", "docs/how_to/what_binds.html",
+    "index.html", "search.html", "notebooks/tutorial.html", "docs/how_to.html", "docs/how_to/bottleneck.html",
     "calculators/TrainingMemoryModel.html", "models/KernelModel.html", "formulas/expert_products.html",
     "docs/accuracy.html", "catalog/Systems.Fabrics.html", "api/results.html", "docs/design.html",
 )  # fmt: skip

@@ -215,7 +215,7 @@ def test_a_closed_loop_with_a_promise_is_said_to_be_one_replica():
     asked = {**DEPLOYED, "concurrency": 500, "tpot_slo": 5}
     found = ServingModel().solve(**asked)
     assert (found["deployed_replicas"], found["feasible"]) == (1, False)
-    assert "a closed loop, here 500.0 request, is one replica whatever is promised: give num_replicas" in found.notes
+    assert "a closed loop, here 500.0 request, is one replica whatever its targets: give num_replicas" in found.notes
     assert not [note for note in ServingModel().solve(**asked, num_replicas=1).notes if "closed loop" in note]
 
 
@@ -265,7 +265,7 @@ def test_drafts_that_change_nothing_or_cost_alone_are_named(changed, said):
 @pytest.mark.parametrize("variant", ServingModel.variants)
 def test_more_requests_than_can_be_completed_are_named(variant):
     found = ServingModel(variant).solve(**{**SERVED, "request_rate": 1000}, num_replicas=1)
-    (note,) = (note for note in found.notes if note.startswith("requests come faster than they are completed"))
+    (note,) = (note for note in found.notes if note.startswith("requests arrive faster than they are completed"))
     assert f"deployed_replicas is 1 of {int(found.canonical('replica_capacity'))}." in note
 
 
@@ -274,7 +274,7 @@ def test_more_requests_than_can_be_completed_are_named(variant):
 def test_replicas_that_just_keep_up_are_named(variant):
     def noted(**given):
         notes = ServingModel(variant).solve(**{**SERVED, "request_rate": 200, **given}).notes
-        return any(note.startswith("no promise is given") for note in notes)
+        return any(note.startswith("no latency target is given") for note in notes)
 
     assert noted()
     assert not noted(ttft_slo="10 s")

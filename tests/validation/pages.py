@@ -13,15 +13,16 @@ DOCS = Path(__file__).parents[2] / "docs"
 SUMMARY = DOCS / "validation.md"
 HEAD = """# How accurate, and against what?
 
-Every table compares numbers of ours with numbers that share no code with us: published ones, tensors counted in
-PyTorch and transformers, queues simulated event by event. Code that runs as tests prints them (`tests/validation/`;
-`make validation`). The error is ours over theirs, less one. Where a formula has a better variant, the first-order form
-stands beside it. Misses are listed with the reason. [Accuracy](accuracy.md) says which variant to ask.
+Every output is checked against numbers that share no code with it: published ones, tensors counted in PyTorch and
+transformers, measurements, and queues simulated event by event. The table has the median and the worst error of each
+area; the page of the area lists every row and the reason of each miss. Tests print the pages (`tests/validation/`;
+`make validation`). The error is ours over theirs, less one. If a formula has a first-order form, that stands beside it.
+[Accuracy](accuracy.md) says which variant to use.
 
-Rows are those that nothing was calibrated on; median and worst are of the sizes of their errors. Where a table shows a
-selection, all its rows count, by constants that were fitted without the device, class or row.
+Rows on which a constant was calibrated do not count. If a page shows a sample of rows, the summary counts all of them,
+with constants that were fitted without the device, class or row.
 
-| area | held against | rows | median | worst |
+| area | checked against | rows | median | worst |
 | --- | --- | ---: | ---: | ---: |
 """
 #: Under the table; what stands on these pages stands on others too.
@@ -61,7 +62,7 @@ class Page:
 
     def write(self, sections: list[str]) -> None:
         """Write its tables."""
-        against = f"Held against {self.against}. " if self.against else ""
+        against = f"Checked against {self.against}. " if self.against else ""
         head = f"# {self.title}\n\n{against}All areas: [validation](../validation.md).\n\n"
         self.path.parent.mkdir(exist_ok=True)
         self.path.write_text(head + "\n".join(sections), encoding="utf-8")

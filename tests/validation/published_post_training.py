@@ -179,7 +179,7 @@ SOURCE = (
     "NVIDIA-NeMo/RL docs/about/performance-summary.md (v0.4 to v0.6), its pull request 1560, issue 959 and blog of v0.3"
 )
 ASKED = (
-    "Seconds of a step of GRPO, asked by the published layout, lengths and batch, with stacks of NeMo-RL and vLLM. "
+    "Seconds of a step of GRPO, solved with the published layout, lengths and batch, with stacks of NeMo-RL and vLLM. "
     "Constants (a stretch of rollouts by device and of updates by training software, a time and two bandwidths of "
     "exchanges) were found on these rows, so that each stands beside what constants without its model give. The "
     "longest response is taken as the cap. verl prints no lengths, so that none of its rows is asked."

@@ -48,14 +48,15 @@ GROUPS = (
     Group(
         "runs_rates", "Runs: how often they fail",
         "Wall time between interruptions by the rates of the catalog (`Systems.Failures`). Meta's projections are its "
-        "own arithmetic on the rate and check the convention. A rate counts its causes: jobs as measured fail of more.",
+        "own arithmetic on the rate and check the convention. A rate counts certain causes; measured jobs also fail "
+        "for others.",
         SOURCES, partial(checks, "rates"),
     ),
     Group(
         "runs_ettr", "Runs: the useful share of time",
         "ETTR by `RunModel`, with the failures of the catalog and the intervals, saves and recoveries that are "
-        "published. What a text leaves out is assumed, and said. Bounds say little, and rows whose inputs were solved "
-        "from their output nothing; both are left out of errors. FT-HSDP's 0.44 holds where 18 minutes are wall time. "
+        "published. Assumptions about missing inputs are listed. Bounds and rows whose inputs were solved from their "
+        "output are left out of the errors. FT-HSDP's 0.44 holds if its 18 minutes are wall-clock time. "
         "Not testable, since inputs are unpublished: Gemini's 97%, C4's 31.19% to 1.16%, AWS's 95%, OLMo Hybrid's 97%.",
         SOURCES, partial(checks, "ettr"),
     ),

@@ -406,12 +406,12 @@ def measured_spreads() -> list[Spread]:
 MEGATRON = "NVIDIA/Megatron-LM d98e8a64, golden values and configurations of its functional tests"
 TRAINER = "foundation-model-stack/fms-acceleration, scripts/benchmarks/refs"
 ASKED = (
-    "Every run is asked by its own options, as `from_megatron_config` reads them, with the stack `Megatron_LM`, its "
+    "Every run is solved with its own options, as `from_megatron_config` reads them, with the stack `Megatron_LM`, its "
     'device and `peak_rank="last"`, which is the rank that logs. After a step weights, gradients, states, workspaces '
     "are left."
 )
 TRAINED_BY = (
-    "Every run is asked with the stack `HF_Trainer` and what its script says: accelerators, batch, adapters, formats "
+    "Every run is solved with the stack `HF_Trainer` and what its script says: accelerators, batch, adapters, formats "
     "and the kernel of its loss. Peaks are those that PyTorch allocated on A100."
 )
 
