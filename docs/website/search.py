@@ -13,51 +13,56 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 
-#: Kinds of pages by the beginning of their path: the words shown beside a result, and the weight of a match.
+#: Kinds of pages by the beginning of their path: the words shown beside a result, the weight of a match, and the
+#: characters kept of a section.
 KINDS = {
-    "docs/how_to/": ("How do I ...?", 1.3),
-    "docs/validation/": ("Checks", 0.5),
-    "docs/validation": ("Checks", 0.5),
-    "docs/benchmarks": ("Checks", 0.5),
-    "docs/accuracy": ("Checks", 0.8),
-    "CHANGELOG": ("Changelog", 0.4),
-    "docs/decisions": ("Design", 0.4),
-    "docs/design": ("Design", 0.5),
-    "docs/paper": ("Paper", 0.5),
-    "docs/": ("Topics", 1.1),
-    "catalog/": ("Catalog", 1.1),
-    "models/": ("Models", 1.1),
-    "calculators/": ("Calculators", 1.0),
-    "formulas/README": ("Formula book", 0.6),
-    "formulas/symbols": ("Formula book", 0.6),
-    "formulas/variants": ("Formula book", 0.5),
-    "formulas/references": ("Formula book", 0.4),
-    "formulas/": ("Formula book", 1.0),
-    "notebooks/": ("Notebooks", 0.8),
-    "api/": ("Python", 1.0),
-    "": ("", 0.8),
+    "docs/how_to/": ("How do I ...?", 1.4, 1500),
+    "docs/how_to.html": ("How do I ...?", 0.7, 300),
+    "docs/further.html": ("Topics", 0.5, 300),
+    "docs/validation": ("Checks", 0.5, 500),
+    "docs/accuracy": ("Checks", 0.6, 500),
+    "docs/benchmarks": ("Checks", 0.5, 500),
+    "docs/de": ("Design", 0.5, 800),
+    "docs/paper": ("Paper", 0.5, 800),
+    "docs/": ("Topics", 1.2, 1500),
+    "catalog/": ("Catalog", 1.1, 500),
+    "models/": ("Models", 1.1, 1000),
+    "calculators/": ("Calculators", 1.0, 800),
+    "formulas/README": ("Formula book", 0.5, 500),
+    "formulas/symbols": ("Formula book", 0.5, 500),
+    "formulas/variants": ("Formula book", 0.5, 300),
+    "formulas/references": ("Formula book", 0.5, 300),
+    "formulas/": ("Formula book", 1.0, 800),
+    "notebooks/": ("Notebooks", 0.8, 800),
+    "api/": ("Python", 1.0, 800),
+    "CHANGELOG": ("Changelog", 0.4, 800),
+    "": ("", 0.8, 800),
 }
-#: Characters that are kept of the text of a section.
-LONGEST = 1200
+#: What follows in a section of a formula is a list of links to other ones.
+LINKS = "Needed by:"
 SYNONYMS = Path(__file__).with_name("synonyms.toml")
 #: Elements whose text is not read, by tag or class.
 UNREAD_TAGS = {"script", "style", "svg", "annotation"}
-UNREAD_CLASSES = {"math", "headerlink", "toctree-wrapper", "linenos", "gp"}
+UNREAD_CLASSES = {"math", "headerlink", "toctree-wrapper", "linenos", "gp", "highlight-text"}
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 HEADINGS = {"h1", "h2", "h3", "h4"}
 
 
 @dataclass
 class Section:
-    """A heading of a page, its anchor, and the text below it."""
+    """A heading of a page, its anchor, the first name in code below it, and the text."""
 
     anchor: str
     heading: list[str] = field(default_factory=list)
+    name: list[str] = field(default_factory=list)
     text: list[str] = field(default_factory=list)
 
-    def as_row(self) -> tuple[str, str, str]:
-        """Anchor, heading and text on single lines."""
-        return self.anchor, _line(self.heading), _cut(_line(self.text))
+    def as_row(self, longest: int) -> tuple[str, str, str, str]:
+        """Anchor, heading, name and text on single lines, the text cut at a word."""
+        text = _line(self.text).partition(LINKS)[0]
+        if len(text) > longest:
+            text = text[:longest].rpartition(" ")[0]
+        return self.anchor, _line(self.heading), _line(self.name), text
 
 
 class Reader(HTMLParser):
@@ -67,6 +72,7 @@ class Reader(HTMLParser):
         super().__init__()
         self.sections: list[Section] = []
         self._anchor, self._unread, self._article, self._heading = "", 0, False, False
+        self._cell, self._named = False, False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Open a section at its heading, at a name of the API or at a row with an anchor."""
@@ -75,8 +81,13 @@ class Reader(HTMLParser):
             self._article = True
         if not self._article or tag in VOID:
             return
-        if self._unread or tag in UNREAD_TAGS or UNREAD_CLASSES & set((attributes.get("class") or "").split()):
+        classes = set((attributes.get("class") or "").split())
+        if self._unread or tag in UNREAD_TAGS or UNREAD_CLASSES & classes or (self._cell and "external" in classes):
             self._unread += 1
+        elif tag == "td":
+            self._cell = True
+        elif tag == "code":
+            self._named = bool(self.sections) and not self.sections[-1].name
         elif tag == "section":
             self._anchor = attributes.get("id") or ""
         elif tag in HEADINGS:
@@ -84,7 +95,8 @@ class Reader(HTMLParser):
             self.sections.append(Section(self._anchor))
         elif anchor := attributes.get("id"):
             if tag == "dt":
-                self.sections.append(Section(anchor, [anchor.removeprefix("mlsysim.")]))
+                name = [anchor.removeprefix("mlsysim.")]
+                self.sections.append(Section(anchor, name, name))
             elif tag == "tr":
                 self.sections.append(Section(anchor))
 
@@ -98,22 +110,23 @@ class Reader(HTMLParser):
             self._article = False
         elif tag in HEADINGS:
             self._heading = False
+        elif tag == "code":
+            self._named = False
         elif self.sections and tag not in {"a", "b", "code", "em", "i", "span", "strong", "sub", "sup"}:
+            self._cell = self._cell and tag != "td"
             self.sections[-1].text.append(" ")
 
     def handle_data(self, data: str) -> None:
         """Add words to the heading or the text of the section."""
         if self._article and not self._unread and self.sections:
-            (self.sections[-1].heading if self._heading else self.sections[-1].text).append(data)
+            section = self.sections[-1]
+            (section.heading if self._heading else section.text).append(data)
+            if self._named and not self._heading:
+                section.name.append(data)
 
 
 def _line(parts: list[str]) -> str:
     return " ".join("".join(parts).split())
-
-
-def _cut(text: str) -> str:
-    """At most so many characters, whole words."""
-    return text if len(text) <= LONGEST else text[:LONGEST].rpartition(" ")[0]
 
 
 def sections(page: str) -> list[Section]:
@@ -123,8 +136,8 @@ def sections(page: str) -> list[Section]:
     return reader.sections
 
 
-def kind(path: str) -> tuple[str, float]:
-    """Words and weight of the kind of a page."""
+def kind(path: str) -> tuple[str, float, int]:
+    """Words, weight and length of the kind of a page."""
     return next(found for start, found in KINDS.items() if path.startswith(start))
 
 
@@ -137,9 +150,10 @@ def index(folder: Path) -> dict[str, list]:
     """Pages with their title and kind, sections with the place of their page, and synonyms."""
     pages, rows = [], []
     for path, found in _pages(folder):
-        words, weight = kind(path)
-        title = found[0].as_row()[1]
-        rows += [(len(pages), *section.as_row()) for section in found]
+        words, weight, longest = kind(path)
+        title = found[0].as_row(longest)[1]
+        found[0].name = [Path(path).stem]
+        rows += [(len(pages), *section.as_row(longest)) for section in found]
         pages.append((path, title, words, weight))
     return {"pages": pages, "sections": rows, "synonyms": synonyms()}
 

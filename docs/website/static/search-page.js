@@ -12,7 +12,7 @@ function shown({ path, title, kind, terms, sections: [best, ...others] }) {
   const item = element("li", ""), head = element("h2", ""), said = element("p", "");
   const top = best[2] === title;
   head.append(link(top ? [0, ""] : best, path, top ? title : `${title} › ${best[2]}`));
-  excerpt(best[3], terms).forEach(([text, marked]) => said.append(marked ? element("mark", text) : text));
+  excerpt(best[4], terms).forEach(([text, marked]) => said.append(marked ? element("mark", text) : text));
   item.append(head, element("span", kind, { className: "kind" }), said);
   const named = others.filter((each) => each[2] && each[2] !== title).slice(0, BESIDE);
   if (named.length) {

@@ -1,6 +1,8 @@
 // Finds sections of the site: words of a query or their synonyms, by their stems, in titles, headings and text.
-const FIELDS = { title: 6, heading: 4, text: 1 }, SYNONYM = 0.7, PREFIX = 0.4, FUZZY = 0.2, SPREAD = 0.15, PHRASE = 1.6;
+const FIELDS = { title: 6, heading: 4, name: 8, text: 1 }, SYNONYM = 0.7, PREFIX = 0.4, FUZZY = 0.2, SPREAD = 0.1, MET = 1.6, NAMED = 3;
 const COMMON = new Set("a an and are as at be by can do does for from how i if in is it its much my of on or that the this to what when where which with you your".split(" "));
+// A size such as 24GB adds to the score of a page that has it, and no page must have it.
+const QUANTITY = /^\d+([kmgt]i?b|k|ms|s)$/;
 const stemmer = new EnglishStemmer(), stems = new Map();
 
 const stem = (word) => {
@@ -22,7 +24,7 @@ const asked = (text) => words(text).map(term).filter(Boolean);
 
 function finder({ pages, sections, synonyms }) {
   const engine = new MiniSearch({ fields: Object.keys(FIELDS), tokenize: tokens, processTerm: term });
-  engine.addAll(sections.map(([page, , heading, text], id) => ({ id, title: pages[page][1], heading, text })));
+  engine.addAll(sections.map(([page, , heading, name, text], id) => ({ id, title: pages[page][1], heading, name, text })));
   const groups = synonyms.map((group) => group.map(asked));
 
   // Where a phrase of a group stands in the query, its synonyms are looked for too.
@@ -41,28 +43,36 @@ function finder({ pages, sections, synonyms }) {
   const exactly = (phrase, boost) => ({ combineWith: "AND", queries: phrase, boostTerm: () => boost });
   const loosely = (phrase) => ({ combineWith: "AND", queries: phrase, prefix: (word) => word.length > 2, fuzzy: (word) => (word.length > 4 ? FUZZY : false), boostTerm: () => PREFIX });
 
-  // Scores of sections become those of pages: the best section, a little of the others, and the share of the query met.
+  // A section scores the best phrase of each concept; a page its best section, a little of others, and what of the query it meets.
   return function find(text) {
-    const query = asked(text);
+    const query = asked(text), name = text.trim().toLowerCase();
     if (!query.length) return [];
     const meant = concepts(query), found = new Map();
-    meant.forEach((phrases, place) => {
-      const queries = [...phrases.map((phrase, at) => exactly(phrase, at ? SYNONYM : 1)), loosely(phrases[0])];
-      for (const { id, score, match } of engine.search({ combineWith: "OR", queries }, { boost: FIELDS })) {
+    meant.forEach((phrases, concept) => {
+      const best = new Map();
+      const { length } = phrases[0];
+      for (const phrase of [...phrases.map((each, at) => exactly(each, at ? (SYNONYM * length) / each.length : 1)), loosely(phrases[0])])
+        for (const hit of engine.search(phrase, { boost: FIELDS })) if (!(best.get(hit.id)?.score > hit.score)) best.set(hit.id, hit);
+      for (const { id, score, match } of best.values()) {
         const page = sections[id][0];
-        if (!found.has(page)) found.set(page, { page, sections: new Map(), met: new Set(), terms: new Set() });
+        if (!found.has(page)) found.set(page, { page, scores: new Map(), met: new Set(), terms: new Set() });
         const hit = found.get(page);
-        hit.sections.set(id, (hit.sections.get(id) ?? 0) + score);
-        hit.met.add(place);
+        hit.scores.set(id, (hit.scores.get(id) ?? 0) + score);
+        if (!QUANTITY.test(phrases[0][0])) hit.met.add(concept);
         Object.keys(match).forEach((word) => hit.terms.add(word));
       }
     });
-    const whole = ` ${query.join(" ")} `, says = (line) => ` ${asked(line).join(" ")} `.includes(whole);
-    const results = [...found.values()].map(({ page, sections: hits, met, terms }) => {
+    const needed = meant.filter(([[word]]) => !QUANTITY.test(word));
+    const meets = (line) => {
+      const said = new Set(tokens(line).map(term));
+      return needed.length && needed.every((phrases) => phrases.some((phrase) => phrase.every((word) => said.has(word))));
+    };
+    const bonus = ([, , heading, each]) => (each.split(".").at(-1).toLowerCase() === name ? NAMED : meets(heading) ? MET : 1);
+    const results = [...found.values()].map(({ page, scores, met, terms }) => {
       const [path, title, kind, weight] = pages[page];
-      const ranked = [...hits].map(([id, score]) => [id, score * (says(sections[id][2]) ? PHRASE : 1)]).sort((one, other) => other[1] - one[1]);
+      const ranked = [...scores].map(([id, score]) => [id, score * bonus(sections[id])]).sort((one, other) => other[1] - one[1]);
       const rest = ranked.slice(1, 4).reduce((sum, [, score]) => sum + score, 0);
-      const score = (ranked[0][1] + SPREAD * rest) * weight * (met.size / meant.length) ** 2 * (says(title) ? PHRASE : 1);
+      const score = (ranked[0][1] + SPREAD * rest) * weight * (met.size / Math.max(1, needed.length)) ** 2 * (meets(title) ? MET : 1);
       return { path, title, kind, score, terms, sections: ranked.map(([id]) => sections[id]) };
     });
     return results.sort((one, other) => other.score - one.score);
