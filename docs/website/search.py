@@ -7,6 +7,7 @@ results opens.
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -38,11 +39,14 @@ KINDS = {
     "CHANGELOG": ("Changelog", 0.4, 800),
     "": ("", 0.8, 800),
 }
-#: What follows in a section of a formula is a list of links to other ones.
-LINKS = "Needed by:"
+#: Parts of a section of a formula that hold numbers and links to other formulas, up to the next part.
+ASIDE = re.compile(
+    r"(?:Constants|(?:No e|E)xample|Other forms|Needed by|In models|Checked): .*?"
+    r"(?=(?:Assumes|Convention|Accuracy|Source|Symbols): |$)"
+)
 SYNONYMS = Path(__file__).with_name("synonyms.toml")
 #: Elements whose text is not read, by tag or class.
-UNREAD_TAGS = {"script", "style", "svg", "annotation"}
+UNREAD_TAGS = {"script", "style", "svg", "thead"}
 UNREAD_CLASSES = {"math", "headerlink", "toctree-wrapper", "linenos", "gp", "highlight-text"}
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 HEADINGS = {"h1", "h2", "h3", "h4"}
@@ -50,19 +54,18 @@ HEADINGS = {"h1", "h2", "h3", "h4"}
 
 @dataclass
 class Section:
-    """A heading of a page, its anchor, the first name in code below it, and the text."""
+    """A heading of a page, its anchor, the first name in code below it, its text and its blocks of code."""
 
     anchor: str
     heading: list[str] = field(default_factory=list)
     name: list[str] = field(default_factory=list)
     text: list[str] = field(default_factory=list)
+    code: list[str] = field(default_factory=list)
 
-    def as_row(self, longest: int) -> tuple[str, str, str, str]:
-        """Anchor, heading, name and text on single lines, the text cut at a word."""
-        text = _line(self.text).partition(LINKS)[0]
-        if len(text) > longest:
-            text = text[:longest].rpartition(" ")[0]
-        return self.anchor, _line(self.heading), _line(self.name), text
+    def as_row(self, longest: int) -> tuple[str, str, str, str, str]:
+        """Anchor, heading, name, text and code on single lines, the last two cut at a word."""
+        text = ASIDE.sub("", _line(self.text))
+        return self.anchor, _line(self.heading), _line(self.name), _cut(text, longest), _cut(_line(self.code), longest)
 
 
 class Reader(HTMLParser):
@@ -72,7 +75,7 @@ class Reader(HTMLParser):
         super().__init__()
         self.sections: list[Section] = []
         self._anchor, self._unread, self._article, self._heading = "", 0, False, False
-        self._cell, self._named = False, False
+        self._cell, self._named, self._code = False, False, False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Open a section at its heading, at a name of the API or at a row with an anchor."""
@@ -86,6 +89,8 @@ class Reader(HTMLParser):
             self._unread += 1
         elif tag == "td":
             self._cell = True
+        elif tag == "pre":
+            self._code = True
         elif tag == "code":
             self._named = bool(self.sections) and not self.sections[-1].name
         elif tag == "section":
@@ -112,6 +117,8 @@ class Reader(HTMLParser):
             self._heading = False
         elif tag == "code":
             self._named = False
+        elif tag == "pre":
+            self._code = False
         elif self.sections and tag not in {"a", "b", "code", "em", "i", "span", "strong", "sub", "sup"}:
             self._cell = self._cell and tag != "td"
             self.sections[-1].text.append(" ")
@@ -120,13 +127,17 @@ class Reader(HTMLParser):
         """Add words to the heading or the text of the section."""
         if self._article and not self._unread and self.sections:
             section = self.sections[-1]
-            (section.heading if self._heading else section.text).append(data)
+            (section.heading if self._heading else section.code if self._code else section.text).append(data)
             if self._named and not self._heading:
                 section.name.append(data)
 
 
 def _line(parts: list[str]) -> str:
     return " ".join("".join(parts).split())
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[:longest].rpartition(" ")[0]
 
 
 def sections(page: str) -> list[Section]:

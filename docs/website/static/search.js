@@ -1,5 +1,5 @@
 // Finds sections of the site: words of a query or their synonyms, by their stems, in titles, headings and text.
-const FIELDS = { title: 6, heading: 4, name: 8, text: 1 }, SYNONYM = 0.7, PREFIX = 0.4, FUZZY = 0.2, SPREAD = 0.1, MET = 1.6, NAMED = 3;
+const FIELDS = { title: 6, heading: 4, name: 8, text: 1, code: 0.7 }, SYNONYM = 0.7, PREFIX = 0.4, FUZZY = 0.2, SPREAD = 0.1, MET = 1.6, NAMED = 3;
 const COMMON = new Set("a an and are as at be by can do does for from how i if in is it its much my of on or that the this to what when where which with you your".split(" "));
 // A size such as 24GB adds to the score of a page that has it, and no page must have it.
 const QUANTITY = /^\d+([kmgt]i?b|k|ms|s)$/;
@@ -24,7 +24,7 @@ const asked = (text) => words(text).map(term).filter(Boolean);
 
 function finder({ pages, sections, synonyms }) {
   const engine = new MiniSearch({ fields: Object.keys(FIELDS), tokenize: tokens, processTerm: term });
-  engine.addAll(sections.map(([page, , heading, name, text], id) => ({ id, title: pages[page][1], heading, name, text })));
+  engine.addAll(sections.map(([page, , heading, name, text, code], id) => ({ id, title: pages[page][1], heading, name, text, code })));
   const groups = synonyms.map((group) => group.map(asked));
 
   // Where a phrase of a group stands in the query, its synonyms are looked for too.
