@@ -92,9 +92,11 @@ def test_nobody_is_sent_to_the_other_package_of_that_name():
 
 def test_the_readme_says_how_its_commands_are_reached():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "source .venv/bin/activate" in text.partition("## One equation")[0]
-    assert ".venv/bin/mlsysim" in text.partition("## One equation")[0]
-    assert len(text.splitlines()) <= 150
+    install = text.partition("## Install\n")[2].partition("\n## ")[0]
+    assert "source .venv/bin/activate" in install
+    assert ".venv/bin/mlsysim" in install
+    assert 'pip install "mlsysim @ git+<URL of the repository>"' in install
+    assert len(text.splitlines()) <= 120
     assert '-e ".[fast,plot]"' in (ROOT / "Makefile").read_text(encoding="utf-8")
 
 

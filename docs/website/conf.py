@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+import sphinx.search
+
 from mlsysim.version import __version__
 
 project = "mlsysim"
@@ -16,6 +18,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "website.equations",
+    "website.head",
     "website.navigation",
 ]
 myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "dollarmath"]
@@ -32,22 +35,33 @@ copybutton_exclude = ".linenos, .gp, .go"
 
 html_theme = "furo"
 html_title = f"mlsysim {__version__}"
-html_static_path = ["static", "../../mlsysim/web/katex"]
+# MiniSearch 7.2.0 of npm (MIT) searches, in stems of words as Sphinx cuts them: files by name, not all its languages.
+stemmers = Path(sphinx.search.__file__).with_name("minified-js")
+html_static_path = [
+    "static",
+    "minisearch",
+    "../../mlsysim/web/katex",
+    *(str(stemmers / f"{name}-stemmer.js") for name in ("base", "english")),
+]
 html_css_files = ["katex.min.css", "site.css"]
+html_favicon = "static/favicon.svg"
 html_copy_source = False
 html_show_sourcelink = False
-# A browser lets no script read other pages of a disk, which the lines under a result come from.
-html_show_search_summary = False
+# The address that the site will have, if any: for canonical links and the preview image.
+html_baseurl = os.environ.get("SITE_URL", "")
+templates_path = ["templates"]
+html_additional_pages = {"search": "search.html"}
 html_theme_options = {"top_of_page_buttons": [], "navigation_with_keys": False}
 pygments_dark_style = "monokai"
 math_numfig = False
 
 
 def setup(app):
-    """Scripts and files of the book that stand with the sources are files of the site too."""
+    """Take scripts and files of the book from the sources, and leave out the index of Sphinx: the site has its own."""
     app.connect("builder-inited", _with_files)
 
 
 def _with_files(app):
+    app.builder.search = False
     app.config.html_static_path.append(str(Path(app.srcdir) / "static"))
     app.config.html_extra_path.append(str(Path(app.srcdir) / "extra"))

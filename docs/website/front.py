@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from string import Template
 
 from mlsysim.book.markdown import code, joined, prose, table
+from website import example
 from website.knowledge import Knowledge
 
-HEAD = (Path(__file__).parent / "front.md").read_text(encoding="utf-8")
+FRONT = Template((Path(__file__).parent / "front.md").read_text(encoding="utf-8"))
 #: Captions of the tree, and the pages below each.
 TREE = {
     "Learn": ("notebooks/tutorial", "docs/tour", "docs/how_to", "docs/further", "notebooks/index"),
     "Answers": ("calculators/index", "models/index"),
     "Equations": ("formulas/README", "docs/accuracy"),
     "Numbers": ("catalog/index", "docs/benchmarks"),
-    "Reference": ("api/index", "docs/command_line", "docs/design", "CONTRIBUTING", "docs/citing"),
+    "Reference": ("api/index", "docs/command_line", "docs/design", "CONTRIBUTING", "docs/citing", "CHANGELOG"),
 }
 #: Pages below a page, in order; patterns stand for those that are not named elsewhere.
 BELOW = {
@@ -103,7 +105,12 @@ def _entry(page: str) -> str:
 
 
 def _index(known: Knowledge) -> str:
-    return joined([HEAD, "", "## What do you want to know?", "", *_questions(known, "")]) + "\n"
+    return FRONT.substitute(
+        equation=f"$$\n{example.equation()}\n$$",
+        example=example.section("One equation"),
+        install=example.section("Install"),
+        questions="\n".join(_questions(known, "")),
+    )
 
 
 def _models(known: Knowledge) -> str:

@@ -5,14 +5,22 @@ from __future__ import annotations
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from website import accuracy, api, calculators, catalog, formulas, front, models
+from website import accuracy, api, calculators, catalog, example, formulas, front, models
 from website.knowledge import Knowledge
 from website.markup import with_html
 
 ROOT = Path(__file__).parents[2]
 BOOK = ROOT / "formulas"
 #: Files of the repository that are pages, and that pages show.
-PAGES = ("CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "docs/how_to/*.md", "docs/validation/*.md", "notebooks/*.ipynb")
+PAGES = (
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "docs/*.md",
+    "docs/how_to/*.md",
+    "docs/validation/*.md",
+    "notebooks/*.ipynb",
+)
 SHOWN = ("docs/*.png", "docs/*.svg")
 #: Pages of tables, which are put in as HTML.
 TABLES = ("docs/validation/*.md",)
@@ -33,6 +41,7 @@ def sources() -> Sources:
             found |= {name: with_html(page) for name, page in room.pages(known).items()}
         for room in (calculators, accuracy, api):
             found |= room.pages(known)
+        found["static/preview.png"] = example.preview()
         return found | front.pages(known, found) | scripts.result()
 
 

@@ -13,6 +13,8 @@ TAG = re.compile(r"<([a-z][\w-]*)((?:\s+[\w:@-]+(?:=(?:\"[^\"]*\"|'[^']*'|[^\s>]
 ATTRIBUTE = re.compile(r"([\w:-]+)=\"([^\"]*)\"")
 #: Attributes by which a browser asks for something while it shows a page.
 ASKED = {"img": "src", "script": "src", "link": "href", "source": "src", "iframe": "src", "video": "src"}
+#: A link with what it shows.
+LINK = re.compile(r"<a\b[^>]*>.*?</a>", re.DOTALL)
 #: A role of Markdown or reStructuredText that nothing has read, before what it was to print.
 ROLE = re.compile(r"(?:\{[\w:]+\}|:[\w:]*\w:)`")
 #: Links of a head that say where a page belongs and load nothing.
@@ -37,6 +39,8 @@ class Page:
         Elements that hold mathematics.
     roles : tuple of str
         Roles that stand in its text as they were written.
+    markdown : tuple of str
+        Links to pages of the site whose address or text names a file of Markdown.
     """
 
     path: str
@@ -45,6 +49,7 @@ class Page:
     asked: tuple[str, ...]
     equations: int
     roles: tuple[str, ...]
+    markdown: tuple[str, ...]
 
 
 def read(path: Path, name: str) -> Page:
@@ -63,7 +68,12 @@ def read(path: Path, name: str) -> Page:
             asked.append(attributes[key])
         equations += "math" in attributes.get("class", "").split()
     roles = ROLE.findall(re.sub(r"<(code|pre)\b.*?</\1>", "`", text, flags=re.DOTALL))
-    return Page(name, frozenset(anchors), tuple(links), tuple(asked), equations, tuple(roles))
+    return Page(name, frozenset(anchors), tuple(links), tuple(asked), equations, tuple(roles), tuple(_markdown(text)))
+
+
+def _markdown(text: str) -> list[str]:
+    """Links that name a file of Markdown; those to other sites may."""
+    return [link for link in LINK.findall(text) if ".md" in link and "://" not in link.partition(">")[0]]
 
 
 def pages(folder: Path) -> dict[str, Page]:
@@ -75,6 +85,11 @@ def pages(folder: Path) -> dict[str, Page]:
 def outside(address: str) -> bool:
     """Whether an address is on another machine."""
     return bool(urlsplit(address).scheme or urlsplit(address).netloc)
+
+
+def of_markdown(found: Mapping[str, Page]) -> list[tuple[str, str]]:
+    """Links that name a file of Markdown, which the site has none of, with the pages that have them."""
+    return [(page.path, link) for page in found.values() for link in page.markdown]
 
 
 def broken(folder: Path, found: Mapping[str, Page]) -> list[tuple[str, str]]:

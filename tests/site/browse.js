@@ -30,7 +30,7 @@ async function visit(tab, site, { page: name, width, scheme, check }) {
   await page.emulateMedia({ colorScheme: scheme });
   await page.goto(`file://${site}/${name}`);
   if (await page.locator("#calculator").count()) await page.waitForSelector("#curve svg path", { state: "attached" });
-  if (name.includes("?")) await page.waitForFunction(() => document.getElementById("search-results").textContent.includes("finished"));
+  if (name.includes("?")) await page.waitForSelector("#search-results li");
   const found = { ...(await page.evaluate(SEEN)), wrong, asked, barriers: [] };
   if (check) {
     await page.evaluate(axe);

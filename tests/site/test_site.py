@@ -2,16 +2,23 @@
 
 import json
 import os
+import re
+import shutil
+import struct
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+import sphinx.search
+from tex.renderers import node
 from web.chromium import PHONE, installed, seen_by
-from website import accuracy, api, formulas
+from website import accuracy, api, example, formulas, front, search
+from website.head import LONGEST
 from website.knowledge import Knowledge
 from website.markup import with_html
-from website.walk import broken, pages, read
+from website.walk import broken, of_markdown, pages, read
 
 import mlsysim
 from mlsysim.catalog import builtin
@@ -34,8 +41,12 @@ sys.addaudithook(refuse)
 sys.argv[0] = "website"
 runpy.run_module("website", run_name="__main__")
 """
-#: What is searched for.
-WORDS = "optimizer+state"
+#: What is searched for in a browser.
+WORDS = "optimizer+states"
+#: What people type, and the pages they mean.
+QUERIES = tomllib.loads((HERE / "queries.toml").read_text(encoding="utf-8"))["queries"]
+#: Results that people read, and bytes of an index that a page may load.
+FIRST, HEAVY = 3, 3e6
 #: A page of each kind, which is looked through for barriers.
 KINDS = (
     "index.html", "search.html", "notebooks/tutorial.html", "docs/how_to.html", "docs/how_to/bottleneck.html",
@@ -63,6 +74,7 @@ def found(site):
 @pytest.mark.long
 def test_every_link_leads_somewhere_and_nothing_is_loaded_from_elsewhere(site, found):
     assert broken(site, found) == []
+    assert of_markdown(found) == []
     assert len(found) > 140
     assert {name: page.roles for name, page in found.items() if page.roles} == {}
 
@@ -76,8 +88,130 @@ def test_there_is_a_page_for_everything(site, found):
     listed = listed.replace("<wbr>", "")
     for path in builtin().paths():
         assert f">{path}<" in listed, path
-    words = (site / "searchindex.js").read_text(encoding="utf-8")
-    assert '"notebooks/tutorial"' in words
+    assert {"notebooks/tutorial.html", "CHANGELOG.html", "docs/citing.html"} <= set(found)
+
+
+def asked(site, queries, folder, count=FIRST):
+    """What the search finds for queries, and milliseconds it takes to open and to answer."""
+    path = folder / "queries.json"
+    path.write_text(json.dumps(queries))
+    done = node("node", str(HERE / "find.js"), str(site), str(path), str(count))
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def answers(site, tmp_path_factory):
+    """What the search of the site finds for each of the forty queries, by its words."""
+    words = [each["query"] for each in QUERIES]
+    found = asked(site, words, tmp_path_factory.mktemp("queries"))["answers"]
+    return dict(zip(words, (each["found"] for each in found), strict=True))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("wanted", QUERIES, ids=lambda wanted: wanted["query"])
+def test_the_right_page_is_among_the_first_three_results(answers, wanted):
+    found = [each["path"].removesuffix(".html") for each in answers[wanted["query"]]]
+    assert set(found) & set(wanted["pages"]), found
+
+
+def test_there_are_forty_queries():
+    assert len(QUERIES) == len({each["query"] for each in QUERIES}) == 40
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("query", "page", "anchor"),
+    [
+        ("H100", "catalog/Hardware.Cloud.html", "h100"),
+        ("Hardware.Cloud.H100", "catalog/Hardware.Cloud.html", "h100"),
+        ("Llama3_8B", "catalog/Models.Language.html", "llama-3-8b"),
+        ("decode_step_time", "formulas/continuous_batching.html", ""),
+    ],
+)
+def test_an_entry_or_a_name_leads_to_its_section(site, tmp_path, query, page, anchor):
+    (answer,) = asked(site, [query], tmp_path)["answers"]
+    assert page in [each["path"] for each in answer["found"]]
+    best = next(each for each in answer["found"] if each["path"] == page)
+    assert anchor in best["anchor"]
+
+
+@pytest.mark.long
+def test_the_index_is_light_and_nothing_else_is_loaded(site, found):
+    assert (site / "_static" / "search-index.js").stat().st_size < HEAVY
+    assert not (site / "searchindex.js").exists()
+    assert "_static/search-index.js" in found["search.html"].asked
+    assert not any("search-index" in address for address in found["index.html"].asked)
+
+
+@pytest.mark.long
+def test_every_page_says_what_it_is_and_shows_a_picture_where_it_is_shared(site, found):
+    for name in found:
+        head = (site / name).read_text(encoding="utf-8").partition("</head>")[0]
+        assert "favicon.svg" in head
+        if name in ("search.html", "genindex.html"):
+            continue
+        about = re.findall(r'<meta name="description" content="([^"]+)">', head)
+        assert len(about) == 1, name
+        assert 0 < len(about[0]) <= 2 * LONGEST
+        assert re.search(r'<meta property="og:image" content="[./]*_static/preview\.png">', head), name
+    size = struct.unpack(">II", (site / "_static" / "preview.png").read_bytes()[16:24])
+    assert size == (example.WIDTH, example.HEIGHT)
+
+
+@pytest.mark.long
+def test_the_first_page_begins_with_an_equation_its_number_its_picture_and_how_to_install(site):
+    page = (site / "index.html").read_text(encoding="utf-8")
+    places = [page.index(each) for each in (
+        r"T_{\mathrm{step}} = ", "= 19.53 ms", "decode_step.png", "git+&lt;URL of the repository&gt;",
+        'href="notebooks/tutorial.html"><span', 'href="calculators/ServingModel.html"',
+    ) if each in page]  # fmt: skip
+    assert len(places) == 6
+    assert places[:4] == sorted(places[:4])
+
+
+def tiny(folder, **texts):
+    """The search of a site of a few pages."""
+    static = folder / "_static"
+    static.mkdir()
+    for name, text in texts.items():
+        (folder / f"{name}.html").write_text(f"<body><nav>menu</nav><article>{text}</article></body>")
+    for stemmer in ("base", "english"):
+        shutil.copy(Path(sphinx.search.__file__).parent / "minified-js" / f"{stemmer}-stemmer.js", static)
+    for script in ("minisearch/minisearch.js", "static/search.js"):
+        shutil.copy(ROOT / "docs" / "website" / script, static)
+    return search.write(folder)
+
+
+def test_titles_come_before_text_and_synonyms_are_found(tmp_path):
+    tiny(
+        tmp_path,
+        a="<section id='roof'><h1>Rooflines</h1><p>A kernel below two ceilings.</p></section>",
+        b="<section id='text'><h1>Kernels</h1><p>Rooflines are elsewhere, and rooflines again.</p></section>",
+        c="<section id='first'><h1>Latency</h1><p>Words.</p><section id='mean'><h2>Time to first token</h2><p>Mean"
+        " <span class='math'>T_{hidden}</span></p></section></section>",
+        d="<section id='x'><h1>Names</h1><dl><dt id='mlsysim.Model.solve_for'>solve_for(x)</dt><dd>Inverse</dd></dl>",
+    )
+    queries = ["roofline", "TTFT", "solve_for", "solv", "hidden menu", "of the", ""]
+    found = [each["found"] for each in asked(tmp_path, queries, tmp_path)["answers"]]
+    assert [each["path"] for each in found[0]] == ["a.html", "b.html"]
+    assert [(each["path"], each["anchor"]) for each in found[1]] == [("c.html", "mean")]
+    assert [(each["path"], each["anchor"]) for each in found[2]] == [("d.html", "mlsysim.Model.solve_for")]
+    assert [each["path"] for each in found[3]] == ["d.html"]
+    assert found[4:] == [[], [], []]
+
+
+def test_a_phrase_stands_in_one_group_of_synonyms_once():
+    groups = search.synonyms()
+    for group in groups:
+        assert len(group) > 1
+        assert len({phrase.lower() for phrase in group}) == len(group), group
+
+
+def test_a_section_of_the_readme_is_on_the_first_page():
+    assert example.section("One equation").startswith("How long does a decode step take")
+    assert "git+<URL of the repository>" in example.section("Install")
+    assert set(re.findall(r"\$(\w+)", front.FRONT.template)) == {"equation", "example", "install", "questions"}
 
 
 @pytest.mark.long
@@ -148,6 +282,18 @@ def test_what_leads_nowhere_is_found(tmp_path):
     ]
 
 
+def test_a_link_that_names_a_file_of_markdown_is_found(tmp_path):
+    page = tmp_path / "a.html"
+    page.write_text(
+        '<a href="b.html">b</a> <a href="c.md">c</a> <a href="d.html"><code>docs/d.md</code></a> README.md '
+        '<a href="https://example.org/e.md">e.md</a>'
+    )
+    assert [link for _, link in of_markdown(pages(tmp_path))] == [
+        '<a href="c.md">c</a>',
+        '<a href="d.html"><code>docs/d.md</code></a>',
+    ]
+
+
 @pytest.mark.parametrize("text", ["{py:class}`mlsysim.Model`", "{doc}<code>serving</code>", "the :math:`x`"])
 def test_a_role_that_nothing_has_read_is_found(tmp_path, text):
     page = tmp_path / "a.html"
@@ -163,7 +309,8 @@ def browsed(site, found, tmp_path_factory):
     installed()
     jobs = [{"page": name, "width": PHONE, "scheme": "light", "check": name in KINDS} for name in found]
     jobs += [{"page": name, "width": 1280, "scheme": "dark", "check": True} for name in KINDS]
-    jobs += [{"page": f"search.html?q={WORDS}", "width": PHONE, "scheme": "light", "check": False}]
+    for width, scheme in ((PHONE, "light"), (1280, "dark")):
+        jobs += [{"page": f"search.html?q={WORDS}", "width": width, "scheme": scheme, "check": True}]
     path = tmp_path_factory.mktemp("jobs") / "jobs.json"
     path.write_text(json.dumps(jobs))
     return list(zip(jobs, seen_by(HERE / "browse.js", site, path), strict=True))
@@ -194,4 +341,5 @@ def test_pages_show_the_numbers_of_the_library(site, browsed):
     named = next(seen["named"] for job, seen in browsed if job["page"] == "calculators/ServingModel.html")
     assert named == ["../docs/serving.html"]
     assert "3.35 TB/s" in shown["catalog/Hardware.Cloud.html"]
-    assert "Optimizer states" in shown[f"search.html?q={WORDS}"]
+    assert "Optimizer states" in shown[f"search.html?q={WORDS}"].partition("›")[0]
+    assert "pages for “optimizer states”" in shown[f"search.html?q={WORDS}"]
