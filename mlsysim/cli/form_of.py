@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
@@ -17,6 +18,8 @@ from mlsysim.models import PerformanceModel
 from mlsysim.models.registry import Listed, Registry, ours
 from mlsysim.symbolic import Variable
 
+#: Columns of lines that help does not wrap again; it indents them by two, in a terminal of 80.
+WIDTH = 74
 UNITS = "A bare number is in the unit shown; text brings its own unit, as in '80 GB'."
 
 
@@ -64,9 +67,13 @@ def _help(model: type[PerformanceModel], program: str, beside: Sequence[Listed])
     """
     question, _, more = inspect.cleandoc(model.__doc__ or "").partition("\n")
     summary = "" if more.lstrip().startswith("Parameters\n") else more.lstrip().partition("\n\n")[0]
-    example = f"\b\n{command_line(model, 74, program)}" if model.example else ""
-    others = [f"\b\n{program} {each.words} --help\n    {each.question}" for each in beside]
+    example = f"\b\n{command_line(model, WIDTH, program)}" if model.example else ""
+    others = [f"\b\n{program} {other.words} --help\n{_indented(other.question)}" for other in beside]
     return "\n\n".join(filter(None, (f"{question} {summary}".strip(), example, UNITS, *others)))
+
+
+def _indented(text: str) -> str:
+    return textwrap.fill(text, WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 4)
 
 
 def _choices(model: type[PerformanceModel]) -> Iterator[Choice]:
