@@ -48,6 +48,7 @@ from mlsysim.cli.verbs import (
     what_fits,
 )
 from mlsysim.errors import InputError, MlsysimError, legible, printable
+from mlsysim.extras import STORES, require
 from mlsysim.inputs.spellings import option_name
 from mlsysim.models.registry import Registry
 from mlsysim.progress import watched
@@ -256,6 +257,13 @@ mlsysim pareto train model=Llama3_70B fleet=SuperPOD_H100 batch_size=1024 \\
 """
 
 
+def _storable(file: Path | None) -> Path | None:
+    """Refuse a store that no installed package writes, before anything is loaded."""
+    for package in STORES.get(file.suffix, ()) if file is not None else ():
+        require(f"--output {file}", package)
+    return file
+
+
 @app.command(cls=Grid, help=SWEEP + SPELLING)
 @answered_by("mlsysim.cli.grids", "sweep")
 def sweep(
@@ -277,6 +285,7 @@ def sweep(
         typer.Option(
             "--output",
             metavar="FILE",
+            callback=_storable,
             help="Write it as .nc or .zarr, block by block, to be gone on with after an interrupt; or as .csv.",
         ),
     ] = None,

@@ -81,7 +81,11 @@ def _choices(model: type[PerformanceModel]) -> Iterator[Choice]:
         lost = "; without it, what needs them is left out" if slot.optional else ""
         default = slot.default or (model.engine if issubclass(slot.entry, Engine) else "")
         lost += f"; {default} by default" if default else ""
-        or_file = ", or a Hugging Face config.json" if issubclass(slot.entry, TransformerWorkload) else ""
+        or_file = (
+            ", a Hugging Face config.json or an id of the Hub in its cache"
+            if issubclass(slot.entry, TransformerWorkload)
+            else ""
+        )
         or_file = ", or a CSV or JSONL file of a trace" if issubclass(slot.entry, Traffic) else or_file
         text = f"Entry of the catalog ({slot.entry.what}), by name{or_file}{lost}."
         yield Choice(name, text, "NAME", CATALOG, _offered(model, name))

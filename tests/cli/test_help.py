@@ -23,7 +23,8 @@ SLOW = ("sweep", "search", "pareto", "solve-for", "sensitivity", "simulate", "pl
 QUICK = [words for words in (*VERBS, *QUESTIONS) if words not in (*SLOW, "demo", "book")]
 #: Tables that examples read.
 TABLES = {
-    "measured.csv": "decode_requests,context_tokens,iteration_time [ms]\n8,1024,7.5\n32,1024,8.6\n64,2048,12.4\n128,2048,16.9\n",
+    "measured.csv": "decode_requests,context_tokens,iteration_time [ms]\n"
+    "8,1024,7.5\n32,1024,8.6\n64,2048,12.4\n128,2048,16.9\n",
     "AzureLLMInferenceTrace_code.csv": "TIMESTAMP,ContextTokens,GeneratedTokens\n"
     + "".join(f"2023-11-16 18:17:{second:02}.0000000,{800 + 40 * second},{20 + second}\n" for second in range(60)),
 }
