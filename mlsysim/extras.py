@@ -17,6 +17,8 @@ EXTRAS = {
     "numba": "fast",
     "SALib": "sobol",
 }
+#: Packages that write a grid to a file, by the ending of its name.
+STORES = {".zarr": ("filelock", "zarr"), ".nc": ("filelock", "h5netcdf", "h5py")}
 
 
 def installed(package: str) -> bool:

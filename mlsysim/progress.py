@@ -21,6 +21,8 @@ from typing import Any, TypeVar
 SOON = 2.0
 #: The share that is shown at most: what is at its end is taken away.
 UNFINISHED = 0.999
+#: Columns of the bar at most and at least, and of what stands beside it: title, share, count, clock and time left.
+BAR, SHORTEST, BESIDE = 24, 4, 72
 
 Item = TypeVar("Item")
 Verb = TypeVar("Verb", bound=Callable[..., Any])
@@ -50,13 +52,20 @@ class Line:
     def __init__(self, title: str, after: float) -> None:
         self.loops: list[_Loop] = []
         self.thread = threading.get_ident()
+        self.depth = 0
         self._title, self._said = title, ""
         self._shown: Any = None
-        self._began = time.monotonic()
-        self._lock, self._over = threading.Lock(), False
-        self._timer = threading.Timer(after, self._show)
+        self._after, self._began = after, time.monotonic()
+        self._lock, self._over = threading.Lock(), True
+        self._begin()
+
+    def _begin(self) -> None:
+        """Show it when its time has come."""
+        self._over = False
+        left = self._after - (time.monotonic() - self._began)
+        self._timer = threading.Timer(left, self._show)
         self._timer.daemon = True
-        if after:
+        if left > 0:
             self._timer.start()
         else:
             self._show()
@@ -64,14 +73,14 @@ class Line:
     @property
     def fraction(self) -> float | None:
         """The share that is done; None where no loop says."""
-        found = 0.0
+        share = 0.0
         for each in reversed(self.loops):
-            found = min(1.0, (each.done + found * each.step) / each.total) if each.total else 1.0
-        return found if self.loops else None
+            share = min(1.0, (each.done + share * each.step) / each.total) if each.total else 1.0
+        return share if self.loops else None
 
     def name(self, title: str) -> None:
         """Name what is computed now."""
-        self._title = title
+        self._title, self._said = title, ""
         self.tell()
 
     def say(self, text: str) -> None:
@@ -80,18 +89,21 @@ class Line:
         self.tell()
 
     def tell(self) -> None:
-        """Show how far it is."""
+        """Show how far it is, again if it was taken away."""
+        if self._over:
+            self._begin()
         with self._lock:
             self._update()
 
     def close(self) -> None:
-        """Take it away."""
+        """Take it away, so that what is printed next stands alone."""
         self._timer.cancel()
         with self._lock:
             self._over = True
             if self._shown is not None:
                 self._update()
                 self._shown.stop()
+                self._shown = None
 
     def _update(self) -> None:
         if self._shown is not None:
@@ -124,9 +136,13 @@ class Line:
             console = Console(stderr=True)
             columns = "{task.description}", "{task.fields[said]}", "{task.fields[left]}"
             title, said, left = map(TextColumn, columns)
+            # In a narrow terminal the bar gives way to the clock, and then the count of points does.
+            room = min(BAR, console.width - BESIDE)
+            bar = [BarColumn(room)] if room >= SHORTEST else []
+            count = [said] if console.width >= BESIDE else []
             # What is printed meanwhile stands above the line, unless it goes elsewhere.
             self._shown = Progress(
-                title, BarColumn(24), TaskProgressColumn(), said, TimeElapsedColumn(), left,
+                title, *bar, TaskProgressColumn(), *count, TimeElapsedColumn(), left,
                 console=console, transient=console.is_terminal,
                 redirect_stdout=sys.stdout.isatty(), redirect_stderr=False,
             )  # fmt: skip
@@ -161,7 +177,13 @@ def watched(title: str, show: bool | None = None) -> Iterator[Line | None]:
         return
     if around is not None:
         around.name(title)
-        yield around
+        around.depth += 1
+        try:
+            yield around
+        finally:
+            around.depth -= 1
+            if not around.depth:
+                around.close()
         return
     line = Line(title, 0.0 if show else SOON)
     token = _line.set(line)

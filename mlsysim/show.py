@@ -10,7 +10,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -87,7 +87,7 @@ def _broken(text: str, width: int) -> list[str]:
     return lines
 
 
-def fitted(headers: Sequence[str], rows: Sequence[Sequence[Any]], columns: int | None = None) -> str:
+def fitted(headers: Sequence[str], rows: Sequence[Sequence[Any]], columns: int | None = None, lead: int = 1) -> str:
     """The text of a table within a width: headers in several lines, then columns in blocks, then wrapped text.
 
     Parameters
@@ -96,21 +96,23 @@ def fitted(headers: Sequence[str], rows: Sequence[Sequence[Any]], columns: int |
         As for :func:`table`.
     columns : int, optional
         The width; that of the terminal where left out.
+    lead : int
+        Columns that tell rows apart, with which each block begins.
 
     Returns
     -------
     str
-        Each block begins with the first column.
     """
     limit = width() if columns is None else columns
     if not rows:
         return render(headers, rows)
     texts = cells(rows)
-    blocks: list[list[int]] = [[0]]
-    for place in range(1, len(headers)):
-        if len(blocks[-1]) > 1 and extent(_block(headers, texts, [*blocks[-1], place], limit)) > limit:
-            blocks.append([0])
-        blocks[-1].append(place)
+    leading = list(range(lead))
+    blocks = [leading]
+    for index in range(lead, len(headers)):
+        if len(blocks[-1]) > lead and extent(_block(headers, texts, [*blocks[-1], index], limit)) > limit:
+            blocks.append(leading)
+        blocks[-1] = [*blocks[-1], index]
     return "\n\n".join(_block(headers, texts, block, limit) for block in blocks)
 
 
@@ -163,27 +165,43 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
     return "  ".join(padded).rstrip()
 
 
-def _cells(values: Sequence[Any]) -> list[str]:
-    largest: dict[str, float] = {}
+def largest(values: Sequence[Any]) -> dict[str, float]:
+    """Largest finite size, in canonical units, of the quantities of each dimension."""
+    sizes: dict[str, float] = {}
     for value in values:
         if units.is_quantity(value):
             own = units.own(value)
             size = _size(own)
             if math.isfinite(size):
                 kind = str(own.dimensionality)
-                largest[kind] = max(largest.get(kind, 0.0), size)
-    return [_cell(value, largest) for value in values]
+                sizes[kind] = max(sizes.get(kind, 0.0), size)
+    return sizes
 
 
-def _cell(value: Any, largest: dict[str, float]) -> str:
+def in_unit(value: Any, sizes: Mapping[str, float]) -> str:
+    """Text of a quantity in the unit that fits the largest of its dimension, or of a number."""
+    if not units.is_quantity(value):
+        return formatting.number(value)
+    own = units.own(value)
+    return formatting.quantity(own, _unit(own, sizes))
+
+
+def _unit(own: Any, sizes: Mapping[str, float]) -> str:
+    text, kind = f"{own.units:~}", str(own.dimensionality)
+    return units.fitting(sizes[kind], text) if kind in sizes else text
+
+
+def _cells(values: Sequence[Any]) -> list[str]:
+    sizes = largest(values)
+    return [_cell(value, sizes) for value in values]
+
+
+def _cell(value: Any, sizes: Mapping[str, float]) -> str:
     if units.is_quantity(value):
         own = units.own(value)
-        text = f"{own.units:~}"
-        size = _size(own)
-        kind = str(own.dimensionality)
-        shared = units.fitting(largest[kind], text) if kind in largest else text
+        shared, size = _unit(own, sizes), _size(own)
         if size and size < 5e-4 * units.factor(shared):
-            shared = units.fitting(size, text)
+            shared = units.fitting(size, f"{own.units:~}")
         return formatting.quantity(own, shared)
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return printable(str(value), lines=False)

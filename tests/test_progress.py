@@ -1,6 +1,7 @@
 """Progress: nothing in pipes, a line with an estimate on a terminal after a while, one for everything inside."""
 
 import fcntl
+import io
 import os
 import pty
 import re
@@ -13,6 +14,7 @@ import termios
 import threading
 
 import pytest
+from rich.console import Console
 
 from mlsysim import TrainingMemoryModel, progress
 from mlsysim.backends.blocks import walked
@@ -128,6 +130,31 @@ def test_a_time_left_is_of_the_pace_so_far(monkeypatch):
         now[0] = 30.0
         advance(1)
         assert line._left(line.fraction) == "0:04:30 left"
+
+
+def test_the_line_is_gone_before_the_answer_prints():
+    with progress.watched("mlsysim", True) as line:
+        with progress.watched("sweep"), progress.watched("compile"):
+            assert line._shown is not None
+        assert line._shown is None
+        with progress.watched("search"):
+            assert line._shown is not None
+        assert line._shown is None
+
+
+@pytest.mark.long(quick=3)
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_the_clocks_fit(monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    printed = Console(file=io.StringIO(), width=columns)
+    with progress.bar("uncertainty", 12_345_678_901, done=1_234_567_890, show=True) as advance:
+        advance(1_234_567_890)
+        printed.print(progress._line.get()._shown.get_renderable())
+    text = printed.file.getvalue()
+    assert text.count("\n") == 1
+    assert "…" not in text
+    assert re.search(r"20% .*\d:\d\d:\d\d \d+:\d\d:\d\d left\n$", text)
+    assert ("━" in text) == (columns >= 80)
 
 
 #: Of the sequences that move the cursor and colour what follows.

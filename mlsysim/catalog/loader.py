@@ -13,6 +13,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
+from mlsysim.catalog import hub
 from mlsysim.catalog.entries import (
     Accelerator,
     Entry,
@@ -211,8 +212,9 @@ class Catalog:
             Kind of entry wanted: ``hardware``, ``model``, ``fleet``, ``node``, ``fabric``, ``design``,
             ``memory``, ``rent``, ``grid``, ``engine``, ``traffic``, ``failures``, ``storage``, ``stack`` or ``recipe``.
         name : str
-            ``"H100"``, ``"Cloud.H100"`` or ``"Hardware.Cloud.H100"``; of a model also a Hugging Face ``config.json`` or
-            the folder that holds it, of traffic also a CSV or JSONL file of a trace.
+            ``"H100"``, ``"Cloud.H100"`` or ``"Hardware.Cloud.H100"``; of a model also a Hugging Face ``config.json``,
+            the folder that holds it, or an id of the Hub of which the local cache has the file; of traffic also a CSV
+            or JSONL file of a trace.
 
         Raises
         ------
@@ -251,10 +253,17 @@ class Catalog:
             if os.path.isfile(name):
                 endings = " or ".join(readers)
                 raise InputError(what, name, f"is a file, but its name does not end in {endings}", _READ_FROM[what])
-        other = self._kind_of(name) if isinstance(name, str) else ""
         typed = name if isinstance(name, str) else ""
+        hint, on_hub = "", hub.short_name(typed) if what == "model" else ""
+        if on_hub:
+            cached = hub.cached_model(typed, self._ignored)
+            if cached is not None:
+                return cached
+            typed, hint = on_hub, hub.how_to_get(typed)
+        elif other := self._kind_of(typed):
+            hint = f"it is an entry for {other}"
         close = nearest(typed, known) or [named[each].rpartition(".")[2] for each in nearest(typed, named)]
-        raise UnknownNameError(what, name, known, f"it is an entry for {other}" if other else "", close)
+        raise UnknownNameError(what, name, known, hint, close)
 
     def ignoring(self, fields: tuple[str, ...]) -> Catalog:
         """The catalog where files of models may have such fields, which leave the shape alone."""

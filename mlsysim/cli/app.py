@@ -48,6 +48,7 @@ from mlsysim.cli.verbs import (
     what_fits,
 )
 from mlsysim.errors import InputError, MlsysimError, legible, printable
+from mlsysim.extras import STORES, require
 from mlsysim.inputs.spellings import option_name
 from mlsysim.models.registry import Registry
 from mlsysim.progress import watched
@@ -56,20 +57,21 @@ from mlsysim.progress import watched
 SPELLING = """
 \b
 NAME=VALUES is one value, or several with a comma between:
-  batch_size=8               one value
-  zero_stage=0,1,2,3         a list
-  batch_size=1:256           whole numbers from 1 to 256, both included
-  batch_size=8:256:8         every eighth
-  tp_size=1:64:x2            1, 2, 4, ..., 64
+  batch_size=8             one value
+  zero_stage=0,1,2,3       a list
+  batch_size=1:256         whole numbers from 1 to 256, both included
+  batch_size=8:256:8       every eighth
+  tp_size=1:64:x2          1, 2, 4, ..., 64
   fabric_bandwidth="25 GB/s,50 GB/s"
-                             quantities; a bare number is in the unit of the argument
-  parameters=70B,2T          k, M, B and T behind counts are powers of 1000
-  precision=bf16,fp8         labels, in any case
-  hardware=A100,H100         entries of the catalog; for model also a Hugging Face config.json
+                           quantities; a bare number is in the argument's unit
+  parameters=70B,2T        k, M, B and T behind counts are powers of 1000
+  precision=bf16,fp8       labels, in any case
+  hardware=A100,H100       entries of the catalog
+  model=./config.json      also a Hugging Face config.json or model id
   dp_size="=512/(tp_size*pp_size)"
-                             follows from the others
+                           follows from the others
   layout="tp_size=1,2,4; pp_size=8,4,2"
-                             linked: one axis with a name of its own, value by value
+                           linked: one axis with its own name, value by value
 
 `mlsysim memory --help` lists the names for the question memory."""
 
@@ -234,23 +236,32 @@ def _mlsysim(
 SWEEP = """A question on every combination of values.
 
 \b
-mlsysim sweep memory model=Llama3_8B hardware=A100,H100 dp_size=8 batch_size=1:256 \\
-    zero_stage=0,1,2,3 --plot map.png --output map.nc
+mlsysim sweep memory model=Llama3_8B hardware=A100,H100 dp_size=8 \\
+    batch_size=1:256 zero_stage=0,1,2,3 --plot map.png --output map.nc
 """
 SEARCH = """The best designs of a grid of any size, and the proof.
 
 \b
-mlsysim search train model=Llama3_70B fleet=SuperPOD_H100 batch_size=1024 seq_len=8192 \\
-    tp_size=1:8:x2 pp_size=1:16:x2 zero_stage=0,1,2,3 gradient_accumulation_steps=1:64:x2 \\
-    --minimize step_time --subject-to "total_memory <= 0.9 * memory_capacity" --top 5
+mlsysim search train model=Llama3_70B fleet=SuperPOD_H100 batch_size=1024 \\
+    seq_len=8192 tp_size=1:8:x2 pp_size=1:16:x2 zero_stage=0,1,2,3 \\
+    gradient_accumulation_steps=1:64:x2 --minimize step_time \\
+    --subject-to "total_memory <= 0.9 * memory_capacity" --top 5
 """
 PARETO = """The Pareto front of a grid: what no other design beats.
 
 \b
-mlsysim pareto train model=Llama3_70B fleet=SuperPOD_H100 batch_size=1024 seq_len=8192 \\
-    tp_size=1:8:x2 pp_size=1:16:x2 zero_stage=0,1,2,3 gradient_accumulation_steps=1:64:x2 \\
-    --minimize step_time --minimize total_memory --plot front.png
+mlsysim pareto train model=Llama3_70B fleet=SuperPOD_H100 batch_size=1024 \\
+    seq_len=8192 tp_size=1:8:x2 pp_size=1:16:x2 zero_stage=0,1,2,3 \\
+    gradient_accumulation_steps=1:64:x2 --minimize step_time \\
+    --minimize total_memory --plot front.png
 """
+
+
+def _storable(file: Path | None) -> Path | None:
+    """Refuse a store that no installed package writes, before anything is loaded."""
+    for package in STORES.get(file.suffix, ()) if file is not None else ():
+        require(f"--output {file}", package)
+    return file
 
 
 @app.command(cls=Grid, help=SWEEP + SPELLING)
@@ -274,6 +285,7 @@ def sweep(
         typer.Option(
             "--output",
             metavar="FILE",
+            callback=_storable,
             help="Write it as .nc or .zarr, block by block, to be gone on with after an interrupt; or as .csv.",
         ),
     ] = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
@@ -17,6 +18,8 @@ from mlsysim.models import PerformanceModel
 from mlsysim.models.registry import Listed, Registry, ours
 from mlsysim.symbolic import Variable
 
+#: Columns of lines that help does not wrap again; it indents them by two, in a terminal of 80.
+WIDTH = 74
 UNITS = "A bare number is in the unit shown; text brings its own unit, as in '80 GB'."
 
 
@@ -64,9 +67,13 @@ def _help(model: type[PerformanceModel], program: str, beside: Sequence[Listed])
     """
     question, _, more = inspect.cleandoc(model.__doc__ or "").partition("\n")
     summary = "" if more.lstrip().startswith("Parameters\n") else more.lstrip().partition("\n\n")[0]
-    example = f"\b\n{command_line(model, 74, program)}" if model.example else ""
-    others = [f"\b\n{program} {each.words} --help\n    {each.question}" for each in beside]
+    example = f"\b\n{command_line(model, WIDTH, program)}" if model.example else ""
+    others = [f"\b\n{program} {other.words} --help\n{_indented(other.question)}" for other in beside]
     return "\n\n".join(filter(None, (f"{question} {summary}".strip(), example, UNITS, *others)))
+
+
+def _indented(text: str) -> str:
+    return textwrap.fill(text, WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 4)
 
 
 def _choices(model: type[PerformanceModel]) -> Iterator[Choice]:
@@ -74,7 +81,11 @@ def _choices(model: type[PerformanceModel]) -> Iterator[Choice]:
         lost = "; without it, what needs them is left out" if slot.optional else ""
         default = slot.default or (model.engine if issubclass(slot.entry, Engine) else "")
         lost += f"; {default} by default" if default else ""
-        or_file = ", or a Hugging Face config.json" if issubclass(slot.entry, TransformerWorkload) else ""
+        or_file = (
+            ", a Hugging Face config.json or an id of the Hub in its cache"
+            if issubclass(slot.entry, TransformerWorkload)
+            else ""
+        )
         or_file = ", or a CSV or JSONL file of a trace" if issubclass(slot.entry, Traffic) else or_file
         text = f"Entry of the catalog ({slot.entry.what}), by name{or_file}{lost}."
         yield Choice(name, text, "NAME", CATALOG, _offered(model, name))

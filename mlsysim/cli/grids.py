@@ -108,7 +108,7 @@ def sweep(
     elif as_csv:
         write_csv(ds, sys.stdout)
     else:
-        print_sweep(ds, first)
+        print_sweep(ds, first, named)
         print_basis(basis)
     if file is not None and not stored:
         with replaced(file) as beside:

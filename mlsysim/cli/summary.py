@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -18,7 +19,7 @@ SMALL = 32
 LARGEST = 50_000_000
 
 
-def print_sweep(ds: Any, first: str) -> None:
+def print_sweep(ds: Any, first: str, named: Sequence[str] = ()) -> None:
     """Print a sweep: all of a small one, the extent of each output of a large one.
 
     Parameters
@@ -27,6 +28,8 @@ def print_sweep(ds: Any, first: str) -> None:
         Of ``model.sweep(...)``.
     first : str
         The output that comes first.
+    named : sequence of str
+        Outputs that were asked for by name, which are printed whatever the width.
     """
     import xarray
 
@@ -42,7 +45,7 @@ def print_sweep(ds: Any, first: str) -> None:
     names = [first, *(str(name) for name in ds.data_vars if name not in (first, "refused"))]
     good = ds["refused"].values.ravel() == 0 if "refused" in ds else np.ones(points, bool)
     if points <= SMALL:
-        _print_points(ds, names, good)
+        _print_points(ds, names, good, named)
     else:
         _print_extents(ds, names, good)
     for note in ds.attrs.get("notes", "").splitlines():
@@ -50,8 +53,8 @@ def print_sweep(ds: Any, first: str) -> None:
     _print_refused(ds)
 
 
-def _print_points(ds: Any, names: list[str], good: np.ndarray) -> None:
-    """A row per point; outputs as far as the width allows, the others named."""
+def _print_points(ds: Any, names: list[str], good: np.ndarray, named: Sequence[str]) -> None:
+    """Print a row per point, in blocks of columns for outputs that were named, else as far as the width allows."""
     told = _told(ds)
     columns = [_column(ds, name) for name in told]
     fitting: list[str] = []
@@ -59,12 +62,12 @@ def _print_points(ds: Any, names: list[str], good: np.ndarray) -> None:
         values = [cell if accepted else "-" for cell, accepted in zip(_column(ds, name), good, strict=True)]
         rows = list(zip(*columns, values, strict=True))
         headers = show.narrowed([*told, *fitting, name], rows, show.width())
-        if fitting and show.extent(show.render(headers, rows)) > show.width():
+        if fitting and name not in named and show.extent(show.render(headers, rows)) > show.width():
             continue
         columns.append(values)
         fitting.append(name)
     rows = list(zip(*columns, strict=True))
-    print(show.fitted([*told, *fitting], rows))
+    print(show.fitted([*told, *fitting], rows, lead=len(told)))
     if left := [name for name in names if name not in fitting]:
         output.paragraph(f"Also computed: {', '.join(left)} (name them with --outputs, or write all with --output)")
 

@@ -6,11 +6,13 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mlsysim.errors import InputError
+from mlsysim.extras import STORES, require
 from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.convert import LARGEST_GRID, is_axis
 from mlsysim.inputs.declaration import DeclaredModel
@@ -147,6 +149,8 @@ def _check_options(refused: Any, store: Any, block_points: Any) -> None:
         raise InputError("refused", refused, "must be 'raise' or 'mask'")
     if store is not None and not isinstance(store, str | os.PathLike):
         raise InputError("store", store, "must be a path", "as in store='sweep.zarr'")
+    for package in STORES.get(Path(store).suffix, ()) if store is not None else ():
+        require("a store", package)
     whole = isinstance(block_points, int) and not isinstance(block_points, bool)
     if block_points is not None and not (whole and block_points >= 1):
         raise InputError("block_points", block_points, "must be a whole number >= 1")

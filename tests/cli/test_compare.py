@@ -54,3 +54,12 @@ def test_refused(run, words, said):
     done = run("compare", *WORDS, *words)
     assert done.exit_code == 2
     assert said in done.output
+
+
+def test_quantities_of_one_kind_have_one_unit(run):
+    words = ("train", "model=Llama3_70B", "fleet=SuperPOD_H100", "batch_size=1024", "seq_len=8192", "pp_size=4")
+    done = run("compare", *words, "tp_size=4,8", "gradient_accumulation_steps=8")
+    table = done.stdout.partition("\n\n")[2].partition("\n\n")[0].splitlines()
+    times = [line for line in table if line.split()[0].endswith("_time") and not line.startswith("training_time")]
+    assert len(times) > 5
+    assert {word for line in times for word in line.split()[1:] if word.isalpha()} == {"s"}

@@ -452,3 +452,27 @@ def test_an_argument_typed_as_an_option_is_shown_as_a_word(run, words):
     assert found.exit_code == 2
     assert "`mlsysim sweep ep recipe=torchtitan_issue_1624 ep_size=1,2`" in found.stderr
     assert "No such option: --minimise" in run("sweep", "ep", "--minimise", "x").stderr
+
+
+@pytest.mark.parametrize(("file", "package"), [("map.nc", "h5netcdf"), ("map.zarr", "zarr"), ("map.nc", "filelock")])
+def test_a_store_without_its_package_is_refused_before_anything_is_loaded(run, monkeypatch, file, package):
+    monkeypatch.setattr("mlsysim.extras.installed", lambda name: name != package)
+    monkeypatch.setattr("mlsysim.models.registry.Registry.model", lambda *words: pytest.fail("loads a model"))
+    done = run("sweep", "memory", "model=Llama3_8B", "hardware=H100", "batch_size=1:8", "--output", file)
+    assert done.exit_code == 2
+    assert done.stderr == (
+        f'error: --output {file} needs {package}: pip install -e ".[store]" in the folder of mlsysim\n'
+    )
+
+
+def test_every_output_that_is_named_is_printed(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    names = ["total_memory", "weights", "gradients", "optimizer_state", "activations", "memory_utilization", "feasible"]
+    words = ("memory", "model=Llama3_8B", "hardware=A100,H100", "batch_size=8", "zero_stage=0,1")
+    lines = run("sweep", *words, "--outputs", ",".join(names)).stdout.splitlines()
+    table = lines[: next(at for at, line in enumerate(lines) if line.startswith("Stack"))]
+    assert max(map(len, table)) <= 80
+    assert not any("Also computed" in line for line in lines)
+    assert [line.split()[:2] for line in table].count(["A100", "0"]) == 2
+    assert all(name in "".join(table) or name.partition("_")[0] in "".join(table) for name in names)
+    assert "Also computed" in run("sweep", *words).stdout

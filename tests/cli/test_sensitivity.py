@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -22,6 +23,19 @@ def test_a_table():
     assert answer.exit_code == 0
     assert answer.output.startswith("Sensitivity of estimated_p99_latency = ")
     assert "Cross-elasticities" in answer.output
+
+
+def test_ten_rows_of_each_table_unless_all_are_asked(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    words = "train", "step_time", "model=Llama3_70B", "fleet=SuperPOD_H100", "batch_size=1024", "tp_size=8", "pp_size=4"
+    short, whole = (run(*words, *more).output.partition("\nStack ")[0] for more in ((), ("--all",)))
+    assert max(len(table.splitlines()) for table in short.split("\n\n")) == 3 + 10
+    assert re.search(r"\n(\d+) more rows, and \d+ inputs that leave it unchanged: --all has them\.$", short)
+    assert "more rows" not in whole
+    assert "No effect here: " in whole
+    rows = [line.split()[0] for line in whole.splitlines() if line and not line.startswith("─")]
+    assert {line.split()[0] for line in short.splitlines()[:-1] if line and line[0] != "─"} <= {*rows}
+    assert len(rows) > 100
 
 
 def test_without_an_output_it_is_the_answer():

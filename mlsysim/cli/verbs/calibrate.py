@@ -13,8 +13,9 @@ from mlsysim.cli.options import Json, OwnCatalog, Question, Variants, answered_b
 HELP = """Inputs that a table of measurements implies, with errors, and what the table does not say.
 
 \b
-mlsysim calibrate iterate measured.csv model=Llama3_8B hardware=H100 precision=bf16 \\
-    --free efficiency,layer_tax --save own.toml --name Ours_H100
+mlsysim calibrate iterate measured.csv model=Llama3_8B hardware=H100 \\
+    precision=bf16 --free efficiency,layer_tax \\
+    --save own.toml --name Ours_H100
 
 A column is an argument or an output, with its unit in the header: iteration_time [ms]. NAME=VALUE is an argument with
 one value in all rows; for an input to find, it is where the search begins.

@@ -11,8 +11,8 @@ from mlsysim.cli.options import Ignored, Json, OwnCatalog, Plot, Question, Words
 HELP = """Two answers side by side, and what makes the difference.
 
 \b
-mlsysim compare train model=Llama3_70B fleet=SuperPOD_H100 batch_size=1024 seq_len=8192 \\
-    tp_size=4,8 pp_size=4 gradient_accumulation_steps=8
+mlsysim compare train model=Llama3_70B fleet=SuperPOD_H100 batch_size=1024 \\
+    seq_len=8192 tp_size=4,8 pp_size=4 gradient_accumulation_steps=8
 mlsysim compare memory model=Llama3_8B hardware=H100 dp_size=8 batch_size=64 \\
     --variant first_order,per_operator
 

@@ -12,14 +12,15 @@ WORDS = "Arguments of the question."
 HELP = """How one output responds to every input: elasticities, next steps, other labels.
 
 \b
-mlsysim sensitivity train step_time model=Llama3_70B fleet=SuperPOD_H100 batch_size=1024 \\
-    tp_size=8 pp_size=4 --plot tornado.png
+mlsysim sensitivity train step_time model=Llama3_70B fleet=SuperPOD_H100 \\
+    batch_size=1024 tp_size=8 pp_size=4 --plot tornado.png
 
 With --regimes, which term binds where over one or two axes, and the boundaries as formulas:
 
 \b
-mlsysim sensitivity kernel kernel_bottleneck hardware=H100 product_columns=8192 \\
-    product_rows=1:4096:x2 product_inner=16:16384:x2 --regimes --plot map.png
+mlsysim sensitivity kernel kernel_bottleneck hardware=H100 \\
+    product_columns=8192 product_rows=1:4096:x2 product_inner=16:16384:x2 \\
+    --regimes --plot map.png
 
 Without OUTPUT it is the one that answers the question.
 """
@@ -38,6 +39,9 @@ def sensitivity(
     ] = False,
     relax: Annotated[
         bool, typer.Option("--relax", help="Drop ceilings and floors, and differentiate by whole numbers too.")
+    ] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All rows; by default the ten strongest of a table.")
     ] = False,
     regimes: Annotated[bool, typer.Option("--regimes", help="Which term binds where, over one or two axes.")] = False,
     change: Annotated[float, typer.Option(metavar="SHARE", help="By how much the figure changes inputs.")] = 0.1,

@@ -18,6 +18,7 @@ from mlsysim.errors import InputError
 from mlsysim.inputs.recipe import as_run
 from mlsysim.models import PerformanceModel
 from mlsysim.study.results.basis import Basis, at_point
+from mlsysim.study.sensitivities.table import ROWS, Sensitivity
 
 #: Inputs that a table has room for.
 COLUMNS = 8
@@ -30,6 +31,7 @@ def answer(
     *,
     output: str | None,
     regimes: bool,
+    everything: bool,
     change: float,
     plot: Path | None,
     variant: str | None,
@@ -39,56 +41,63 @@ def answer(
 ) -> None:
     """Print a table of sensitivities, or which term binds where."""
     words = [*filter(None, [output]), *words]
-    named = words[0].replace("-", "_") if words and "=" not in words[0] else ""
-    given = axes.arguments(kind, words[1:] if named else words, shelf_of(catalog))
+    output = words[0].replace("-", "_") if words and "=" not in words[0] else ""
+    arguments = axes.arguments(kind, words[1:] if output else words, shelf_of(catalog))
     if plot is not None:
         grids.drawable(plot)
-    model = as_run(kind.asked(variant), given)
-    long = axes.swept(given, 0)
+    model = as_run(kind.asked(variant), arguments)
+    long = axes.swept(arguments, 0)
     if regimes:
-        found: Any = _regimes(model, named, long, given)
+        response: Any = _regimes(model, output, long, arguments)
     else:
-        found = model.sensitivity(named or model.answer, **options, **given)
-    _show(found, at_point(model, given, [named]), change, plot, as_json)
+        response = model.sensitivity(output or model.answer, **options, **arguments)
+    _show(response, at_point(model, arguments, [output]), everything, change, plot, as_json)
 
 
-def _regimes(model: PerformanceModel, output: str, long: Sequence[str], given: dict[str, Any]) -> Any:
+def _regimes(model: PerformanceModel, output: str, long: Sequence[str], arguments: dict[str, Any]) -> Any:
     if not 1 <= len(long) <= 2:
         hint = "give one or two arguments several values, as in batch_size=1:256"
         raise InputError("--regimes", ", ".join(long), "is over one or two axes", hint)
-    return model.regimes(*long, output=output or None, **given)
+    return model.regimes(*long, output=output or None, **arguments)
 
 
-def _table(found: xarray.Dataset) -> None:
-    """Elasticities along one axis, of the inputs in which they are largest."""
-    axes_of = [str(dim) for dim in found.elasticity.dims if dim != "input"]
+def _table(grid: xarray.Dataset) -> None:
+    """Print elasticities along one axis, of the inputs in which they are largest."""
+    axes_of = [str(dim) for dim in grid.elasticity.dims if dim != "input"]
     if len(axes_of) > 1:
         hint = "give one of them one value, or ask with --regimes"
         raise InputError("arguments", ", ".join(axes_of), "a table is over one axis", hint)
     (axis,) = axes_of
-    sizes = abs(found.elasticity).max(axis).fillna(0)
+    sizes = abs(grid.elasticity).max(axis).fillna(0)
     names = [str(name) for name in sizes.sortby(-sizes).input.values[:COLUMNS] if float(sizes.sel(input=name))]
-    print(f"Elasticities of {found.attrs['output']}")
+    print(f"Elasticities of {grid.attrs['output']}")
     rows = [
         [
-            cell_text(found[axis], value),
-            *(f"{float(found.elasticity.sel({axis: value, 'input': n})):+.3f}" for n in names),
+            cell_text(grid[axis], value),
+            *(f"{float(grid.elasticity.sel({axis: value, 'input': name})):+.3f}" for name in names),
         ]
-        for value in found[axis].values
+        for value in grid[axis].values
     ]
     print(show.fitted([axis, *names], rows))
 
 
-def _show(found: Any, basis: Basis | None, change: float, plot: Path | None, as_json: bool) -> None:
-    if isinstance(found, xarray.Dataset):
+def _show(
+    response: Any, basis: Basis | None, everything: bool, change: float, plot: Path | None, as_json: bool
+) -> None:
+    if isinstance(response, xarray.Dataset):
         if plot is not None:
             raise InputError("--plot", str(plot), "draws one point", "give one value each, or --regimes")
         if as_json:
-            print(with_basis(found.to_dict(), basis))
+            print(with_basis(response.to_dict(), basis))
         else:
-            _table(found)
+            _table(response)
             print_basis(basis)
         return
-    print_answer(found, basis, as_json)
+    at_one_point = isinstance(response, Sensitivity)
+    if at_one_point and not as_json:
+        print(response.text(None if everything else ROWS).replace("text(most=None) has all", "--all has them"))
+        print_basis(basis)
+    else:
+        print_answer(response, basis, as_json)
     if plot is not None:
-        grids.draw(plot, partial(found.plot, change) if hasattr(found, "tornado") else found.plot, as_json)
+        grids.draw(plot, partial(response.plot, change) if at_one_point else response.plot, as_json)

@@ -12,16 +12,18 @@ from mlsysim.cli.options import Ignored, Json, OwnCatalog, Question, Variants, a
 HELP = """A deployment served request by request, beside what its law says.
 
 \b
-mlsysim simulate serve model=Llama3_3_70B hardware=H100 tp_size=4 precision=w8a8 \\
-    request_rate=20 isl=1024 osl=256 --requests 100000 --csv requests.csv
+mlsysim simulate serve model=Llama3_3_70B hardware=H100 tp_size=4 \\
+    precision=w8a8 request_rate=20 isl=1024 osl=256 --requests 100000 \\
+    --csv requests.csv
 
 \b
-mlsysim simulate serve model=Llama3_3_70B hardware=H100 tp_size=4 precision=w8a8 \\
-    concurrency=32 isl=1024 osl=256 --num-rounds 10 --variant chunked
+mlsysim simulate serve model=Llama3_3_70B hardware=H100 tp_size=4 \\
+    precision=w8a8 concurrency=32 isl=1024 osl=256 --num-rounds 10 \\
+    --variant chunked
 
 \b
-mlsysim simulate serve model=Llama3_3_70B hardware=H100 tp_size=4 precision=w8a8 \\
-    num_replicas=2 --trace AzureLLMInferenceTrace_code.csv
+mlsysim simulate serve model=Llama3_3_70B hardware=H100 tp_size=4 \\
+    precision=w8a8 num_replicas=2 --trace AzureLLMInferenceTrace_code.csv
 
 Columns of a trace are found by their headers, or named: --prompt-tokens ContextTokens.
 """

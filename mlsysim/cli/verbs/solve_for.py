@@ -22,12 +22,12 @@ from mlsysim.cli.options import (
 HELP = """What it would take: the value of one argument at which outputs are what they must be.
 
 \b
-mlsysim solve-for memory batch_size model=Llama3_8B hardware=H100 seq_len=8192 \\
-    dp_size=8 zero_stage=3 feasible=true
+mlsysim solve-for memory batch_size model=Llama3_8B hardware=H100 \\
+    seq_len=8192 dp_size=8 zero_stage=3 feasible=true
 
 \b
-mlsysim solve-for serve memory_bandwidth model=Llama3_3_70B hardware=H100 tp_size=4 \\
-    request_rate=2 num_replicas=1 "tpot_mean <= 20 ms"
+mlsysim solve-for serve memory_bandwidth model=Llama3_3_70B hardware=H100 \\
+    tp_size=4 request_rate=2 num_replicas=1 "tpot_mean <= 20 ms"
 
 A word that names an output is a target: OUTPUT=VALUE, or "OUTPUT <= VALUE" and the other
 comparisons, in quotes; a bare number is in the unit of the output. All targets must hold.

@@ -18,13 +18,13 @@ mlsysim uncertainty kernel hardware=H100 stack=cuBLAS_H100 product_rows=4096 \\
 
 \b
 NAME=DISTRIBUTION is one of:
-  uniform(LOW, HIGH)         any value between; of a whole number, any whole one
+  uniform(LOW, HIGH)         any value between; whole ones of a whole number
   normal(MEAN, DEVIATION)
   lognormal(MEDIAN, FACTOR)  two thirds of it within the factor
   triangular(LOW, MOST LIKELY, HIGH)
   relative(SHARE)            normal around the value that the argument has
   choice(A, B, ...)          labels, entries of the catalog or whole numbers
-  catalog                    the range that the source of a catalog value states
+  catalog                    the range stated by the source of a catalog value
 """
 
 

@@ -15,8 +15,9 @@ from mlsysim.jsontext import json_text
 HELP = """Whether the certificate of a search or of a front holds, shown without the search.
 
 \b
-mlsysim search train model=Llama3_70B fleet=SuperPOD_H100 batch_size=1024 seq_len=8192 \\
-    tp_size=1:8:x2 pp_size=1:16 gradient_accumulation_steps=1:64 --minimize step_time \\
+mlsysim search train model=Llama3_70B fleet=SuperPOD_H100 batch_size=1024 \\
+    seq_len=8192 tp_size=1:8:x2 pp_size=1:16 \\
+    gradient_accumulation_steps=1:64 --minimize step_time \\
     --method bounds --certificate best.json
 mlsysim verify best.json
 

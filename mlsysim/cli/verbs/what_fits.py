@@ -14,7 +14,8 @@ HELP = """What fits my accelerator? Models that fit a device, or devices that ho
 mlsysim what-fits RTX_4090
 mlsysim what-fits --memory 21GB --context 32k
 mlsysim what-fits Llama3_1_70B
-mlsysim what-fits H100 Llama3_1_8B,Qwen3_32B --training-stack unsloth lora_rank=32
+mlsysim what-fits H100 Llama3_1_8B,Qwen3_32B --training-stack unsloth \\
+    lora_rank=32
 
 A cell is the longest context that one device holds, or the largest batch at --context; else how
 many devices it takes. Models are served at 16, 8 and 4 bit, and fine-tuned by LoRA, QLoRA (a

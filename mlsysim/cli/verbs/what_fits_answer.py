@@ -87,10 +87,12 @@ def _read(words: Sequence[str], shelf: Catalog) -> tuple[dict[str, list[Any]], d
 def _entry(word: str, shelf: Catalog) -> tuple[str, Any]:
     """A device, or else a model, by name."""
     close: list[str] = []
-    for argument in ("hardware", "model"):
+    for argument in ("model",) if "/" in word else ("hardware", "model"):
         try:
             return argument, shelf.find(argument, word)
         except UnknownNameError as error:
+            if "/" in word:
+                raise
             close += error.suggestions[:2]
     raise UnknownNameError("device or model", word, close, close=close)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from mlsysim.backends.blocks import Region
 from mlsysim.errors import InputError
-from mlsysim.extras import require
+from mlsysim.extras import STORES, require
 from mlsysim.study.grids.template import Template
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def remove(path: Path) -> None:
 class ZarrStore(Store):
     """A Zarr group, one chunk per block."""
 
-    needs = ("zarr",)
+    needs = STORES[".zarr"]
 
     def create(self, template: Template, block: tuple[int, ...]) -> None:
         """Lay out everything but the values."""
@@ -142,7 +142,7 @@ class ZarrStore(Store):
 class NetCDFStore(Store):
     """A NetCDF 4 file. Its whole space is taken when it is laid out, so that writing a block is a plain write."""
 
-    needs = ("h5netcdf", "h5py")
+    needs = STORES[".nc"]
 
     def create(self, template: Template, block: tuple[int, ...]) -> None:
         """Lay out everything but the values."""

@@ -283,7 +283,7 @@ class Comparison(JsonAnswer):
     def _tables(self) -> Iterator[tuple[str, list[str], list[list[str]]]]:
         heads, equal = self.heads, self._equal
         shown = [row for row in self._shown if row.name not in equal]
-        headers, rows = ["Output", *heads, "Difference", "Ratio"], [self._cells(row) for row in shown]
+        headers, rows = ["Output", *heads, "Difference", "Ratio"], self._cells(shown)
         if show.extent(show.render(headers, rows)) > show.width():
             headers, *rows = ([*cells[:3], cells[4]] for cells in (headers, *rows))
         yield "", headers, rows
@@ -304,10 +304,21 @@ class Comparison(JsonAnswer):
         """Names and number of the outputs that are left out."""
         return f"{len(self._equal)} more that are equal: {', '.join(self._equal)}"
 
-    def _cells(self, row: Row) -> list[str]:
-        difference = "" if row.difference is None else _text(row.difference)
-        ratio = "" if row.ratio is None else f"{row.ratio:.4g}"
-        return [row.name, *(self._cell(row.name, side) for side in (0, 1)), difference, ratio]
+    def _cells(self, rows: list[Row]) -> list[list[str]]:
+        """Cells of outputs, quantities of one dimension in one unit."""
+        largest = show.largest([amount for row in rows for amount in (row.first, row.second)])
+        return [
+            [
+                row.name,
+                *(
+                    show.in_unit(amount, largest) if units.is_quantity(amount) else self._cell(row.name, side)
+                    for side, amount in enumerate((row.first, row.second))
+                ),
+                "" if row.difference is None else _signed(row.difference, show.in_unit(row.difference, largest)),
+                "" if row.ratio is None else f"{row.ratio:.4g}",
+            ]
+            for row in rows
+        ]
 
     def _cell(self, name: str, side: int) -> str:
         result = self.results[side]
@@ -396,7 +407,11 @@ def compare(first: Result, second: Result, output: str | None = None) -> Compari
 
 
 def _text(amount: Any) -> str:
-    return ("+" if units.magnitude(amount) > 0 else "") + formatting.amount(amount)
+    return _signed(amount, formatting.amount(amount))
+
+
+def _signed(amount: Any, text: str) -> str:
+    return ("+" if units.magnitude(amount) > 0 else "") + text
 
 
 def _percent(share: float) -> str:

@@ -24,11 +24,13 @@ if TYPE_CHECKING:
 
 #: Characters of a cell that lists labels.
 ROOM = 44
+#: Rows of each table that are printed.
+ROWS = 10
 
 
 @dataclass(eq=False, repr=False)
 class Sensitivity:
-    """Sensitivity of one output at one point; prints as a table, strongest elasticity first.
+    """Sensitivity of one output at one point; prints the strongest inputs as tables, :meth:`text` all of them.
 
     Attributes
     ----------
@@ -113,7 +115,7 @@ class Sensitivity:
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Headers and cells of the inputs with an elasticity or a gradient, as text."""
-        headers = ["Input", "At", "Rank", "Elasticity", "Gradient"]
+        headers = ["Input", "At", "Elasticity", "Gradient"]
         return headers, [_slope_cells(row) for row in self.rows if row.strength or number(row.gradient)]
 
     def steps(self) -> tuple[list[str], list[list[str]]]:
@@ -127,11 +129,12 @@ class Sensitivity:
         return ["Next jump by", "Below", "Jump", "Above", "Jump", "What jumps"], [_jump_cells(row) for row in rows]
 
     def _stepping(self) -> list[Row]:
-        return [row for row in self.rows if row.effect > UNCHANGED and (row.up or row.down)]
+        stepping = [row for row in self.rows if row.effect > UNCHANGED and (row.up or row.down)]
+        return sorted(stepping, key=lambda row: -row.effect)
 
     def labels(self) -> tuple[list[str], list[list[str]]]:
         """Headers and cells of the changes that other labels bring."""
-        rows = [row for row in self.rows if row.kind == "label" and row.matters]
+        rows = sorted((row for row in self.rows if row.kind == "label" and row.matters), key=lambda row: -row.effect)
         return ["Label", "At", "Change of the output for others"], [[r.name, r.value, _listed(r)] for r in rows]
 
     def made_finite(self) -> tuple[list[str], list[list[str]]]:
@@ -175,26 +178,47 @@ class Sensitivity:
         shown = (self.made_finite(),) if math.isinf(self.amount) else (self.steps(), self.jumps(), self.labels())
         return [part for part in (self.table(), *shown) if part[1]]
 
-    def __repr__(self) -> str:
-        parts = [show.fitted(*part) for part in self._parts()]
+    @at_the_call
+    def text(self, most: int | None = ROWS) -> str:
+        """The tables as text, strongest inputs first.
+
+        Parameters
+        ----------
+        most : int, optional
+            Rows of each table; all of them, and the inputs without effect by name, if None.
+
+        Returns
+        -------
+        str
+        """
+        parts = [show.fitted(headers, rows[:most]) for headers, rows in self._parts()]
         head = "\n".join(line for text in (self.title, self.remark) for line in textwrap.wrap(text, show.width()))
-        tail = "\n".join(textwrap.wrap(self._unmoved(), show.width(), subsequent_indent="  ", break_on_hyphens=False))
+        tail = textwrap.wrap(self._tail(most), show.width(), subsequent_indent="  ", break_on_hyphens=False)
         more = [] if self.second is None else [repr(self.second)]
         first = "\n".join([head, *parts[:1]])
-        return "\n\n".join(part for part in (first, *parts[1:], *more, tail) if part)
+        return "\n\n".join(part for part in (first, *parts[1:], *more, "\n".join(tail)) if part)
+
+    def _tail(self, most: int | None) -> str:
+        """Sentence on the inputs that do not move the output, with the number of rows left out."""
+        left = sum(max(0, len(rows) - most) for _, rows in self._parts()) if most is not None else 0
+        if not left:
+            return self._unmoved()
+        return f"{left} more rows, and {len(self.unmoved())} inputs that leave it unchanged: text(most=None) has all."
+
+    def __repr__(self) -> str:
+        return self.text()
 
     def _repr_html_(self) -> str:
-        tables = [show.html_table(*part) for part in self._parts()]
+        tables = [show.html_table(headers, rows[:ROWS]) for headers, rows in self._parts()]
         caption = html.escape(f"{self.title} {self.remark}".strip())
         more = [] if self.second is None else [self.second._repr_html_()]
-        return f"<p>{caption}</p>{''.join(tables)}{''.join(more)}<p>{html.escape(self._unmoved())}</p>"
+        return f"<p>{caption}</p>{''.join(tables)}{''.join(more)}<p>{html.escape(self._tail(ROWS))}</p>"
 
 
 def _slope_cells(row: Row) -> list[str]:
-    found, mark = (row.elasticity, "") if row.elasticity is not None else (row.arc_elasticity, " to next")
-    elasticity = "-" if found is None else f"{found + 0.0:+.3f}{mark}"
-    rank = "-" if row.rank is None else str(row.rank)
-    return [row.name, row.value, rank, elasticity, shown(row.gradient, signed=False)]
+    value, mark = (row.elasticity, "") if row.elasticity is not None else (row.arc_elasticity, " to next")
+    elasticity = "-" if value is None else f"{value + 0.0:+.3f}{mark}"
+    return [row.name, row.value, elasticity, shown(row.gradient, signed=False)]
 
 
 def _step_cells(row: Row) -> list[str]:
