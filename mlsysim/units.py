@@ -28,6 +28,21 @@ if TYPE_CHECKING:
     ureg: pint.UnitRegistry
     Q_: Any
 
+__all__ = [
+    "Q_",
+    "canonical",
+    "dimension",
+    "factor",
+    "fitting",
+    "from_canonical",
+    "is_quantity",
+    "own",
+    "parsed",
+    "to_canonical",
+    "unit",
+    "ureg",
+]
+
 #: The file that defines them, and the table of those that the library writes.
 DEFINITIONS, TABLE = (resources.files("mlsysim") / name for name in ("units.txt", "units.json"))
 

@@ -34,6 +34,7 @@ BELOW = {
     "docs/validation.md": ("docs/validation/*",),
     "catalog/index.md": ("catalog/*",),
     "api/index.md": ("api/*",),
+    "api/models.md": ("reference/*",),
     "docs/design.md": ("docs/decisions", "docs/search"),
     "CONTRIBUTING.md": ("docs/releasing", "SECURITY"),
     "docs/citing.md": ("docs/paper",),

@@ -22,7 +22,7 @@ def _page(known: Knowledge, model: Model) -> str:
     lines = [
         f"# {model.__name__}", "", f"{prose(model.question())}", "",
         f"`mlsysim {words_for(model)}` in a shell, [a calculator](../calculators/{model.__name__}.md) in the browser, "
-        f"[{code(model.__name__)}](../api/models.md#mlsysim.{model.__name__}) in Python.", "",
+        f"[{code(model.__name__)}](../reference/{model.__name__}.md) in Python.", "",
         "## Variants", "",
         *(f"- {code(name)}: {prose(Variant.of(model.variants[name]).about)}" for name in systems), "",
     ]  # fmt: skip
