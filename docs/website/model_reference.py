@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Mapping
 from functools import cache
+from itertools import groupby
 from typing import Any
 
 from mlsysim.book.contents import unit_text
@@ -16,9 +17,11 @@ from mlsysim.models.registry import words_for
 from mlsysim.symbolic import Variable
 from website.knowledge import Knowledge, Model
 from website.markup import boxed, with_html
-from website.models import formula_from_models
+from website.models import formula_page
 from website.public_names import VERB_NAMES, anchor, by_page, directive, lookup
 
+#: Variants up to which tables name them.
+_NAMED = 4
 _HEADS = ("Name", "Unit", "Default", "Allowed", "Meaning", "Variants")
 
 
@@ -70,8 +73,9 @@ def _call(model: Model) -> list[str]:
 def _variants(instances: Mapping[str, DeclaredModel]) -> list[str]:
     chosen = type(next(iter(instances.values())))
     first = next(iter(instances))
+    mark = "-" if len(instances) <= _NAMED else "1."
     return [
-        f"- {code(name)}{' (default)' if name == first else ''}"
+        f"{mark} {code(name)}{' (default)' if name == first else ''}"
         f"{': ' + prose(about) if (about := Variant.of(chosen.variants[name]).about) else ''}"
         for name in instances
     ]
@@ -131,7 +135,7 @@ def _default(model: Model, name: str, instances: Mapping[str, DeclaredModel]) ->
     if len(found) <= 1:
         return next(iter(found), taken)
     (common, _), *others = sorted(found.items(), key=lambda pair: -len(pair[1]))
-    return "; ".join([common, *(f"{value} in {', '.join(map(code, variants))}" for value, variants in others)])
+    return "; ".join([common, *(f"{value} in {_using(variants, instances)}" for value, variants in others)])
 
 
 def _value(model: Model, name: str, value: Any) -> str:
@@ -140,12 +144,15 @@ def _value(model: Model, name: str, value: Any) -> str:
 
 
 def _using(variants: Iterable[str], instances: Mapping[str, DeclaredModel]) -> str:
-    """Variants that have something, in the shorter words."""
-    using = list(variants)
-    others = [name for name in instances if name not in using]
-    if not others:
+    """Variants that have something: by name where there are few, else by their numbers in the list."""
+    every, using = list(instances), set(variants)
+    if using == set(every):
         return "all"
-    return f"all but {', '.join(map(code, others))}" if len(others) < len(using) else ", ".join(map(code, using))
+    if len(every) <= _NAMED:
+        return ", ".join(code(name) for name in every if name in using)
+    places = [place for place, name in enumerate(every, 1) if name in using]
+    runs = [[place for _, place in run] for _, run in groupby(enumerate(places), lambda pair: pair[1] - pair[0])]
+    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
 def _outputs(known: Knowledge, instances: Mapping[str, DeclaredModel]) -> list[str]:
@@ -166,7 +173,7 @@ def _output(known: Knowledge, name: str, instances: Mapping[str, DeclaredModel])
     having = {variant: model.system[name].printed for variant, model in instances.items() if name in model.system}
     variable = next(model.system[name].variable for model in instances.values() if name in model.system)
     forms = dict.fromkeys(having.values())
-    links = ", ".join(formula_from_models(known, each, briefly=len(forms) > 1) for each in forms)
+    links = ", ".join(f"[{each.variant or 'formula'}]({formula_page(known, each)})" for each in forms)
     return code(name), unit(variable), prose(variable.description), links, _using(having, instances)
 
 

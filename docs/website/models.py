@@ -103,7 +103,12 @@ def formula_from_models(known: Knowledge, formula: Formula, briefly: bool = Fals
     """A link to a formula from a folder beside the book; briefly by the name of its variant, where it has one."""
     variant = rf" \[{formula.variant}\]" if formula.variant else ""
     shown = formula.variant if briefly and variant else f"{prose(formula.title)}{variant}"
-    return f"[{shown}](../formulas/{known.topic_of[formula].name}.md#{anchor(formula)})"
+    return f"[{shown}]({formula_page(known, formula)})"
+
+
+def formula_page(known: Knowledge, formula: Formula) -> str:
+    """The place of a formula in the book, from a folder beside it."""
+    return f"../formulas/{known.topic_of[formula].name}.md#{anchor(formula)}"
 
 
 def _unit(variable: Variable) -> str:
