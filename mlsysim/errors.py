@@ -11,6 +11,26 @@ import re
 from collections.abc import Iterable
 from pathlib import PurePath
 
+__all__ = [
+    "ArgumentsError",
+    "CatalogError",
+    "CertificateError",
+    "CycleError",
+    "DuplicateError",
+    "FormulaError",
+    "InfeasibleError",
+    "InputError",
+    "MissingInputError",
+    "MissingPackageError",
+    "MlsysimError",
+    "ModelError",
+    "NotMeasuredError",
+    "StoreError",
+    "UndefinedError",
+    "UnitError",
+    "UnknownNameError",
+]
+
 #: Letters of a mistyped name that are compared, the share of them that may be wrong, and how alike names must be.
 LONGEST_NAME, FAR, ALIKE = 80, 0.45, 0.5
 #: Letters of a word and of a whole message that are shown; a fifth of them are those at the end.

@@ -113,10 +113,22 @@ def bibliography() -> dict[str, Reference]:
 def add_reference(work: Reference) -> None:
     """Add a work of one's own, so that formulas can cite it.
 
+    Parameters
+    ----------
+    work : Reference
+        The work; its key is what ``Source`` names.
+
     Raises
     ------
     DuplicateError
         If another work has its key.
+
+    Examples
+    --------
+    >>> from mlsysim import Reference, Source, add_reference
+    >>> add_reference(Reference("doe2026", "misc", "J. Doe", "Disks of examples", year="2026"))
+    >>> Source("doe2026", "table 1").text()
+    'doe2026, table 1'
     """
     if bibliography().setdefault(work.key, work) != work:
         raise DuplicateError(f"reference {work.key!r} is another work: {bibliography()[work.key].text()}")

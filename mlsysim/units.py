@@ -28,6 +28,21 @@ if TYPE_CHECKING:
     ureg: pint.UnitRegistry
     Q_: Any
 
+__all__ = [
+    "Q_",
+    "canonical",
+    "dimension",
+    "factor",
+    "fitting",
+    "from_canonical",
+    "is_quantity",
+    "own",
+    "parsed",
+    "to_canonical",
+    "unit",
+    "ureg",
+]
+
 #: The file that defines them, and the table of those that the library writes.
 DEFINITIONS, TABLE = (resources.files("mlsysim") / name for name in ("units.txt", "units.json"))
 
@@ -125,6 +140,12 @@ def unit(text: str) -> Any:
     ------
     UnitError
         If a name in the expression is not a unit of mlsysim.
+
+    Examples
+    --------
+    >>> from mlsysim import units
+    >>> print(units.unit("GB/s"))
+    GB/s
     """
     if not isinstance(text, str):
         raise UnitError(f"unknown unit {quoted(text)}: a unit is written as text, as in 'GB/s'")
@@ -168,10 +189,25 @@ def near(text: str) -> list[str]:
 def parsed(text: str) -> Any:
     """The quantity a text such as ``"80 GB"`` stands for.
 
+    Parameters
+    ----------
+    text : str
+        A number, and a unit behind it.
+
+    Returns
+    -------
+    pint.Quantity
+
     Raises
     ------
     UnitError
         If the text is not one number followed by a unit, or the unit is unknown.
+
+    Examples
+    --------
+    >>> from mlsysim import units
+    >>> print(units.parsed("80 GB").to("GiB").round(2))
+    74.51 GiB
     """
     match = re.fullmatch(_TEXT, text)
     if not match:
@@ -247,7 +283,23 @@ def per(above: str, below: str) -> tuple[float, Any]:
 
 
 def dimension(text: str) -> dict[str, Any]:
-    """Exponent per base dimension of a unit, e.g. ``{"[information]": 1, "[time]": -1}``."""
+    """Exponent per base dimension of a unit, e.g. ``{"[information]": 1, "[time]": -1}``.
+
+    Parameters
+    ----------
+    text : str
+        A unit.
+
+    Returns
+    -------
+    dict
+
+    Examples
+    --------
+    >>> from mlsysim import units
+    >>> units.dimension("GB/s")
+    {'[information]': 1, '[time]': -1}
+    """
     known = _table().get(text)
     return known["dimension"] if known else _dimension(text)
 
@@ -259,7 +311,23 @@ def _dimension(text: str) -> dict[str, Any]:
 
 
 def factor(text: str) -> float:
-    """Canonical amount of one of this unit: ``factor("GB") == 1e9`` (bytes)."""
+    """Canonical amount of one of this unit: ``factor("GB") == 1e9`` (bytes).
+
+    Parameters
+    ----------
+    text : str
+        A unit.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from mlsysim import units
+    >>> units.factor("GiB")
+    1073741824.0
+    """
     known = _table().get(text)
     return known["factor"] if known else _factor(text)
 
@@ -273,12 +341,49 @@ def from_canonical(value: Any, text: str) -> Any:
     """A canonical float (or array) as a number of the given unit.
 
     Divides by whole factors and multiplies by whole inverses, so decimal units lose no digit.
+
+    Parameters
+    ----------
+    value : float or array
+        Of any shape, in canonical units.
+    text : str
+        The unit of the answer.
+
+    Returns
+    -------
+    float or array
+        Of the same shape.
+
+    Examples
+    --------
+    >>> from mlsysim import units
+    >>> units.from_canonical(80e9, "GB")
+    80.0
     """
     return in_unit(value, factor(text))
 
 
 def to_canonical(value: Any, text: str) -> Any:
-    """A number (or array) of the given unit in canonical units; inverse of :func:`from_canonical`."""
+    """A number (or array) of the given unit in canonical units; inverse of :func:`from_canonical`.
+
+    Parameters
+    ----------
+    value : float or array
+        Of any shape, in ``text``.
+    text : str
+        Its unit.
+
+    Returns
+    -------
+    float or array
+        Of the same shape.
+
+    Examples
+    --------
+    >>> from mlsysim import units
+    >>> units.to_canonical(2.5, "ms")
+    0.0025
+    """
     return _scaled(value, factor(text))
 
 
@@ -293,7 +398,23 @@ def _amount(of: Any) -> float:
 
 
 def is_quantity(value: object) -> bool:
-    """Tell whether a value is a pint quantity, of this registry or of a foreign one."""
+    """Tell whether a value is a pint quantity, of this registry or of a foreign one.
+
+    Parameters
+    ----------
+    value : object
+        Anything.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> from mlsysim import Q_, units
+    >>> units.is_quantity(Q_("80 GB")), units.is_quantity(80e9)
+    (True, False)
+    """
     # While another thread loads pint it has no quantities, and nobody has one.
     quantity = getattr(sys.modules.get("pint"), "Quantity", None)
     return quantity is not None and isinstance(value, quantity)
@@ -321,6 +442,13 @@ def own(value: Any) -> Any:
     ------
     UnitError
         If a unit of the foreign registry does not exist here.
+
+    Examples
+    --------
+    >>> import pint
+    >>> from mlsysim import units
+    >>> print(units.own(pint.UnitRegistry().Quantity(2.0, "s")))
+    2.0 s
     """
     registry = _registry()
     if isinstance(value, registry.Quantity):
@@ -355,6 +483,12 @@ def canonical(value: Any, text: str, argument: str) -> Any:
     ------
     UnitError
         If the dimensions differ.
+
+    Examples
+    --------
+    >>> from mlsysim import Q_, units
+    >>> units.canonical(Q_(80, "GB"), "GiB", "memory_capacity")
+    80000000000.0
     """
     quantity = own(value)
     if dict(quantity.dimensionality) != dict(unit(text).dimensionality):
@@ -378,6 +512,12 @@ def fitting(value: float, text: str) -> str:
     -------
     str
         ``text`` itself where no ladder of prefixes applies, as of days and hours.
+
+    Examples
+    --------
+    >>> from mlsysim import units
+    >>> units.fitting(2.5e9, "MB")
+    'GB'
     """
     if text in CALENDAR:
         return text

@@ -6,7 +6,8 @@ from collections import defaultdict
 
 from mlsysim.book.markdown import code, joined, prose, table
 from mlsysim.catalog import Entry, builtin
-from mlsysim.references import is_page, reference
+from website import entry_tables
+from website.entry_tables import DEVICES, MODELS, cited
 from website.knowledge import Knowledge
 from website.markup import boxed
 
@@ -42,12 +43,16 @@ def pages(known: Knowledge) -> dict[str, str]:
     for path in catalog.paths():
         groups[path.rpartition(".")[0]][path] = catalog.entry(path)
     found = {f"catalog/{group}.md": _group(group, groups[group]) for group in TITLES}
+    every = {path: entry for entries in groups.values() for path, entry in entries.items()}
+    found |= {f"catalog/{about.name}.md": entry_tables.page(about, every) for about in (DEVICES, MODELS)}
     count = sum(len(entry.values()) for entries in groups.values() for entry in entries.values())
     rows = [(f"[{TITLES[group]}]({group}.md)", code(group), str(len(groups[group]))) for group in TITLES]
     found["catalog/index.md"] = joined([
         "# Catalog", "",
         f"{sum(map(len, groups.values()))} entries with {count} values. Each value has a unit, a source, a date and a "
         "kind; [what the kinds mean, and entries of your own](../docs/catalog.md#your-own-numbers).",
+        "", f"- [{DEVICES.title}]({DEVICES.name}.md) in one table, to sort and filter",
+        f"- [{MODELS.title}]({MODELS.name}.md) in one table, to sort and filter",
         "", *table(("Group", "In Python", "Entries"), rows),
     ])  # fmt: skip
     assert set(groups) == set(TITLES), "name the groups of the catalog"
@@ -88,8 +93,5 @@ def _values(entry: Entry) -> list[str]:
 
 def _source(key: str) -> str:
     """Where a value comes from, as a link where there is one."""
-    if is_page(key):
-        shown = key.partition("//")[2].removeprefix("www.")
-        return f"[{shown[:36]}{'…' if len(shown) > 36 else ''}](<{key}>)"
-    work = reference(key)
-    return f"[{work.anchor}](<{work.link()}>)" if work.link() else prose(work.text())
+    shown, address = cited(key)
+    return f"[{shown}](<{address}>)" if address else prose(shown)

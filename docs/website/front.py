@@ -37,6 +37,7 @@ BELOW = {
     "docs/validation.md": ("docs/validation/*",),
     "catalog/index.md": ("catalog/*",),
     "api/index.md": ("api/*",),
+    "api/models.md": ("reference/*",),
     "docs/design.md": ("docs/decisions", "docs/search", "docs/search_proofs"),
     "CONTRIBUTING.md": ("docs/releasing", "docs/changed_numbers", "SECURITY"),
     "docs/citing.md": ("docs/paper",),

@@ -22,7 +22,7 @@ def _page(known: Knowledge, model: Model) -> str:
     lines = [
         f"# {model.__name__}", "", f"{prose(model.question())}", "",
         f"`mlsysim {words_for(model)}` in a shell, [a calculator](../calculators/{model.__name__}.md) in the browser, "
-        f"[{code(model.__name__)}](../api/models.md#mlsysim.{model.__name__}) in Python.", "",
+        f"[{code(model.__name__)}](../reference/{model.__name__}.md) in Python.", "",
         "## Variants", "",
         *(f"- {code(name)}: {prose(Variant.of(model.variants[name]).about)}" for name in systems), "",
     ]  # fmt: skip
@@ -103,7 +103,12 @@ def formula_from_models(known: Knowledge, formula: Formula, briefly: bool = Fals
     """A link to a formula from a folder beside the book; briefly by the name of its variant, where it has one."""
     variant = rf" \[{formula.variant}\]" if formula.variant else ""
     shown = formula.variant if briefly and variant else f"{prose(formula.title)}{variant}"
-    return f"[{shown}](../formulas/{known.topic_of[formula].name}.md#{anchor(formula)})"
+    return f"[{shown}]({formula_page(known, formula)})"
+
+
+def formula_page(known: Knowledge, formula: Formula) -> str:
+    """The place of a formula in the book, from a folder beside it."""
+    return f"../formulas/{known.topic_of[formula].name}.md#{anchor(formula)}"
 
 
 def _unit(variable: Variable) -> str:

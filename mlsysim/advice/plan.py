@@ -102,6 +102,14 @@ def plan(
     ------
     InputError
         If an argument is refused, or there is no traffic.
+
+    Examples
+    --------
+    >>> from mlsysim import plan
+    >>> load = dict(request_rate=2, isl=1024, osl=128, ttft_slo="1 s", tpot_slo="50 ms", precision="fp8")
+    >>> plans = plan("Llama3_8B", "H100", accelerators=2, modes=["colocated"], top=1, **load)
+    >>> len(plans)
+    1
     """
     found = _Deployment(model, hardware, accelerators, engine, modes, top, progress, given)
     return found.plans()

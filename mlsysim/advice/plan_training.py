@@ -86,6 +86,13 @@ def plan_training(
     ------
     InputError
         If an argument is refused or missing.
+
+    Examples
+    --------
+    >>> from mlsysim import plan_training
+    >>> plans = plan_training("Llama3_8B", "H100", accelerators=16, batch_size=128, seq_len=4096, top=1)
+    >>> len(plans)
+    1
     """
     return _Training(model, hardware, accelerators, framework, confidence, top, progress, given).plans()
 

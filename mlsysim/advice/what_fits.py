@@ -182,6 +182,25 @@ def what_fits(
         If an argument is refused, or the question is not about one device or one model.
     UnknownNameError
         If a name is unknown; says the nearest.
+
+    Examples
+    --------
+    >>> from mlsysim import what_fits
+    >>> fits = what_fits("H100", ["Llama3_8B", "Llama3_1_70B"], formats=["bf16"], finetuning=[])
+    >>> print(fits)
+    Models that fit H100 (85.1 GB)
+    longest context in tokens, one at a time; else the devices it takes
+    <BLANKLINE>
+                   serve
+    Model           bf16
+    ────────────────────
+    Llama3_1_70B   2 dev
+    Llama3_8B     8.19k*
+    <BLANKLINE>
+    * The model is made for no longer context; memory has room for more.
+    2 dev: one device is too small, 2 hold it.
+    Software: Generic (serve).
+    Llama3_1_70B lacks on one: bf16 64.6 GB.
     """
     if context is not None and batch is not None:
         raise InputError("batch", batch, "must be left out where context is given: the largest batch is the answer")

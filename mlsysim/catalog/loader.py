@@ -385,14 +385,41 @@ def load_catalog(path: str | Path) -> Catalog:
 
 @cache
 def builtin() -> Catalog:
-    """The catalog that comes with mlsysim."""
+    """The catalog that comes with mlsysim.
+
+    Returns
+    -------
+    Catalog
+
+    Examples
+    --------
+    >>> from mlsysim.catalog import builtin
+    >>> builtin().entry("Hardware.Cloud.H100").name
+    'NVIDIA H100 SXM5 80 GB'
+    """
     files = [file for file in (resources.files("mlsysim.catalog") / "data").iterdir() if file.name.endswith(".toml")]
     return Catalog(_merged(sorted(files, key=_listed_as)), "mlsysim")
 
 
 @cache
 def stacks_of(engine: str) -> tuple[Stack, ...]:
-    """The stacks of an engine in the catalog that comes with mlsysim, the newest first."""
+    """The stacks of an engine in the catalog that comes with mlsysim, the newest first.
+
+    Parameters
+    ----------
+    engine : str
+        Name of an engine.
+
+    Returns
+    -------
+    tuple of Stack
+
+    Examples
+    --------
+    >>> from mlsysim.catalog import stacks_of
+    >>> [stack.engine.name for stack in stacks_of("vLLM")[:1]]
+    ['vLLM']
+    """
     raw = builtin()._raw
     named = (path for path, fields in raw.items() if _class_of(path) is Stack and "engine" in fields)
     newest = sorted(named, key=lambda path: str(raw[path]["date"]), reverse=True)

@@ -76,10 +76,38 @@ TOPICS = (
 
 
 def topic(name: str) -> ModuleType:
-    """The module of a topic."""
+    """The module of a topic.
+
+    Parameters
+    ----------
+    name : str
+        One of ``TOPICS``.
+
+    Returns
+    -------
+    module
+        With ``FORMULAS``.
+
+    Examples
+    --------
+    >>> from mlsysim.formulas import topic
+    >>> topic("roofline").FORMULAS[0].title
+    'Arithmetic of a matrix product'
+    """
     return import_module(f"mlsysim.formulas.{name}")
 
 
 def every_formula() -> tuple[tuple[str, Formula], ...]:
-    """All formulas with the topic they stand in, in the order of the book."""
+    """All formulas with the topic they stand in, in the order of the book.
+
+    Returns
+    -------
+    tuple of (str, Formula)
+
+    Examples
+    --------
+    >>> from mlsysim.formulas import every_formula
+    >>> len(every_formula()) > 500
+    True
+    """
     return tuple((name, formula) for name in TOPICS for formula in topic(name).FORMULAS)

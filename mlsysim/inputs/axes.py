@@ -70,6 +70,15 @@ def linked(**axes: Any) -> Linked:
     ------
     InputError
         If no argument is given.
+
+    Examples
+    --------
+    >>> from mlsysim import TrainingMemoryModel, linked
+    >>> layout = linked(tp_size=[1, 2, 4], dp_size=[8, 4, 2])
+    >>> run = dict(batch_size=8, seq_len=2048)
+    >>> grid = TrainingMemoryModel("first_order").sweep("Llama3_8B", "H100", **run, layout=layout)
+    >>> grid.total_memory.dims, grid.dp_size.values.tolist()
+    (('layout',), [8, 4, 2])
     """
     if not axes:
         raise InputError("linked", axes, "give at least one argument as a list, as in linked(tp_size=[1, 2])")
@@ -88,6 +97,19 @@ def derived(expression: Any) -> Derived:
     Returns
     -------
     Derived
+
+    Raises
+    ------
+    InputError
+        Where it is used: if the expression has an unknown name or another dimension than its argument.
+
+    Examples
+    --------
+    >>> from mlsysim import TrainingMemoryModel, derived
+    >>> run = dict(batch_size=8, seq_len=2048, tp_size=[1, 2, 4], dp_size=derived("8 / tp_size"))
+    >>> grid = TrainingMemoryModel("first_order").sweep("Llama3_8B", "H100", **run)
+    >>> grid.dp_size.values.tolist()
+    [8, 4, 2]
     """
     return Derived(expression)
 

@@ -53,5 +53,16 @@ def __getattr__(name: str) -> Any:
 
 
 def every_model() -> tuple[type[PerformanceModel], ...]:
-    """All models that come with the library, in the order of the book."""
+    """All models that come with the library, in the order of the book.
+
+    Returns
+    -------
+    tuple of type
+
+    Examples
+    --------
+    >>> from mlsysim.models import every_model
+    >>> [model.__name__ for model in every_model()][:2]
+    ['ParameterCountModel', 'TrainingMemoryModel']
+    """
     return tuple(listed.load() for listed in ours())

@@ -79,7 +79,19 @@ def plain(name: str) -> Any:
 
 
 class PerformanceModel(DeclaredModel):
-    """Base of every model: a subclass declares formulas and arguments, and has every verb with its own signature."""
+    """Base of every model: a subclass declares formulas and arguments, and has every verb with its own signature.
+
+    Examples
+    --------
+    >>> from mlsysim import ParameterCountModel
+    >>> model = ParameterCountModel()
+    >>> model.question()
+    'How many parameters does a transformer have, and where?'
+    >>> model.positional()
+    ('model',)
+    >>> [variable.name for variable in model.outputs[:3]]
+    ['parameters', 'active_parameters', 'embedding_parameters']
+    """
 
     solve = Verb("solve")
     sweep = Verb("sweep")
@@ -106,6 +118,17 @@ class PerformanceModel(DeclaredModel):
         Returns
         -------
         Result
+
+        Raises
+        ------
+        InputError
+            As for ``solve``.
+
+        Examples
+        --------
+        >>> from mlsysim import TrainingMemoryModel
+        >>> print(f"{TrainingMemoryModel.solve_example(zero_stage=3).weights:.2f}")
+        2.01 GB
         """
         model = cls(changed.pop("variant", cls.example.get("variant")))
         return solve(model, **{**model.example, **changed})

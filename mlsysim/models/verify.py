@@ -54,6 +54,20 @@ def verify(
         If there is no such file, or it is no certificate.
     CertificateError
         If it does not hold: which part of it, and why.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from mlsysim import TrainingMemoryModel, verify
+    >>> memory = TrainingMemoryModel("first_order")
+    >>> run = dict(seq_len=2048, batch_size=range(8, 65), dp_size=[1, 2, 4, 8], zero_stage=3)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "certificate.json")
+    ...     found = memory.search("Llama3_8B", "H100", **run, maximize="batch_size", method="bounds", certificate=file)
+    ...     verdict = verify(file)
+    >>> bool(verdict)
+    True
     """
     content, shelf = read(path), catalog or builtin()
     return verified(content, Path(path), _model(content, Path(path), model, registry or Registry()), shelf.find)

@@ -66,6 +66,8 @@ def simulate(
 
     Parameters
     ----------
+    *entries : Entry or str
+        As for ``solve``.
     requests : int
         How many are drawn; those of a trace, or of the rounds of a closed loop, where these are given.
     seed : int
@@ -87,6 +89,8 @@ def simulate(
     warm_up : float, optional
         Share of the requests of each replica that count for nothing at the start, and half of it at the end; by
         default 0.1, and 0 of a trace or of rounds.
+    **inputs
+        Inputs as for ``solve``.
 
     Returns
     -------
@@ -102,6 +106,16 @@ def simulate(
         If the trace cannot be read.
     InfeasibleError
         If not one request has room.
+
+    Examples
+    --------
+    >>> from mlsysim import ServingModel
+    >>> engine = dict(stack="TensorRT_LLM_H100", precision="w8a8", tp_size=4, isl=1024, osl=64)
+    >>> served = ServingModel("colocated").simulate("Llama3_3_70B", "H100", **engine, request_rate=5, requests=200)
+    >>> served.requests.arrival.shape
+    (200,)
+    >>> served.ttft_mean > served.tpot_mean
+    True
     """
     chunked = _chunked(model)
     for name, value, least in (("requests", requests, 1), ("turns", turns, 1)):

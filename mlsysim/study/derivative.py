@@ -262,5 +262,19 @@ def derivative(model: DeclaredModel, /, output: str, by: str, *, relax: bool = F
     -------
     Derivative
         Prints as LaTeX and text; names the steps it cannot see through.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such output or input.
+    InputError
+        If either is a label or a truth value, or there is no closed form.
+
+    Examples
+    --------
+    >>> from mlsysim import KernelModel
+    >>> slope = KernelModel("roofline").derivative("ridge_point", "memory_bandwidth")
+    >>> print(slope)
+    ∂I_0/∂B = -F·η/(B²·η_B)
     """
     return Derivative(model, output, by, relax=relax)

@@ -174,5 +174,18 @@ def function(
     PureFunction
         ``f(x)`` with ``x`` a dict of canonical inputs (byte, second, FLOP); those left out of
         ``x`` keep the values bound here. One output gives its value, nan where it has none, several a dict.
+
+    Raises
+    ------
+    InputError
+        As for ``solve``.
+
+    Examples
+    --------
+    >>> from mlsysim import TrainingMemoryModel
+    >>> memory = TrainingMemoryModel("first_order")
+    >>> held = memory.function("activations", "Llama3_8B", "H100", seq_len=2048, batch_size=8)
+    >>> print(f"{float(held({'batch_size': 16.0})) / float(held({})):.1f}")
+    2.0
     """
     return PureFunction(model, outputs, model.named_arguments(entries, inputs), check=check)

@@ -61,6 +61,14 @@ def regimes(
     ------
     InputError
         If ``x`` and ``y`` are not exactly the arguments given as lists, or an argument is refused.
+
+    Examples
+    --------
+    >>> from mlsysim import KernelModel
+    >>> shape = dict(product_rows=range(1, 2049), product_columns=8192, product_inner=8192)
+    >>> found = KernelModel("roofline").regimes(hardware="H100", **shape)
+    >>> found.at(product_rows=64), found.at(product_rows=1024)
+    ('Memory bandwidth', 'Arithmetic')
     """
     wanted = model.output(output) if output is not None else _says_what_binds(model)
     if wanted.domain.kind == "choice" and by is None:

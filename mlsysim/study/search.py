@@ -114,6 +114,17 @@ def search(
         As for ``solve``, or if objective, constraint or unit does not fit the model.
     StoreError
         If a file cannot be written.
+
+    Examples
+    --------
+    >>> from mlsysim import TrainingMemoryModel
+    >>> memory = TrainingMemoryModel("first_order")
+    >>> layouts = dict(batch_size=range(8, 257), dp_size=[1, 2, 4, 8], zero_stage=[0, 1, 2, 3])
+    >>> found = memory.search("Llama3_8B", "H100", seq_len=2048, **layouts, maximize="batch_size / dp_size")
+    >>> found.best.batch_size, found.best.dp_size, found.best.zero_stage
+    (200, 8, 3)
+    >>> found.certificate.proven
+    True
     """
     started = time.perf_counter()
     _checked(method, time_limit)
@@ -171,6 +182,15 @@ def pareto(
         As for ``search``.
     StoreError
         If a file cannot be written.
+
+    Examples
+    --------
+    >>> from mlsysim import TrainingMemoryModel
+    >>> memory = TrainingMemoryModel("first_order")
+    >>> layouts = dict(batch_size=64, dp_size=[8, 16, 32, 64], zero_stage=[0, 1, 2, 3])
+    >>> front = memory.pareto(["total_memory", "dp_size"], "Llama3_8B", "H100", seq_len=2048, **layouts)
+    >>> [(design.dp_size, design.zero_stage) for design in front]
+    [(64, 3), (32, 3), (16, 3), (8, 3)]
     """
     started = time.perf_counter()
     _checked(method, time_limit)

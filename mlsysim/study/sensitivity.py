@@ -44,6 +44,14 @@ def sensitivity(
     ------
     InputError
         If the output is a label or a truth value, or an argument is refused.
+
+    Examples
+    --------
+    >>> from mlsysim import KernelModel
+    >>> shape = dict(product_rows=4096, product_columns=8192, product_inner=8192)
+    >>> slopes = KernelModel("roofline").sensitivity("kernel_time", "H100", **shape)
+    >>> print(f"{slopes['peak_flops'].elasticity:.3f}")
+    -0.993
     """
     variable = model.output(output)
     if variable.domain.kind in ("choice", "boolean"):

@@ -62,6 +62,8 @@ def sweep(
 
     Parameters
     ----------
+    *entries : Entry or str
+        As for ``solve``; a list of entries is an axis.
     outputs : iterable of str, optional
         Names to compute; the headline outputs by default. A family gives its members, and all of them as one
         variable along a dimension named after its index.
@@ -84,6 +86,8 @@ def sweep(
         Of a cluster that computes the blocks.
     progress : bool, optional
         Whether to show a progress bar; by default on a terminal, for what is computed in blocks.
+    **axes
+        Inputs as for ``solve``; a list, range or array of n values is an axis of length n.
 
     Returns
     -------
@@ -99,6 +103,16 @@ def sweep(
         If the store cannot be read or written; says what is kept and how to go on.
     UndefinedError
         If an output is no number at a point, and points are not masked.
+
+    Examples
+    --------
+    >>> from mlsysim import TrainingMemoryModel
+    >>> memory = TrainingMemoryModel("first_order")
+    >>> grid = memory.sweep("Llama3_8B", "H100", seq_len=2048, batch_size=[8, 16, 32], dp_size=[1, 8])
+    >>> grid.total_memory.dims, grid.total_memory.shape, grid.total_memory.units
+    (('batch_size', 'dp_size'), (3, 2), 'GB')
+    >>> print(f"{grid.total_memory.sel(batch_size=16, dp_size=8).item():.2f}")
+    134.65
     """
     _check_options(refused, store, block_points)
     models = _variants(model, variant)

@@ -22,7 +22,19 @@ def _amount(unit: str) -> sympy.Expr:
 
 
 class UnitSymbol(sympy.Symbol):
-    """A unit written into an expression, worth its canonical amount."""
+    """A unit written into an expression, worth its canonical amount.
+
+    Parameters
+    ----------
+    name : str
+        Name of the unit.
+
+    Examples
+    --------
+    >>> from mlsysim import UnitSymbol
+    >>> UnitSymbol("GB").amount
+    1000000000
+    """
 
     def __new__(cls, name: str, **_: Any) -> UnitSymbol:
         """Build the symbol of a unit name known to the registry."""
@@ -81,6 +93,13 @@ def label(symbol: sympy.Symbol, text: str) -> Label:
     ------
     UnknownNameError
         If the variable has no such label.
+
+    Examples
+    --------
+    >>> from mlsysim import choice, label, variable
+    >>> mode = variable("mode_of_examples", "m", "", "Mode of a disk.", choice("read", "write"))
+    >>> print(label(mode, "write"))
+    mode_of_examples.write
     """
     variable_of(symbol).code(text)
     return Label(f"{symbol.name}.{text}")
@@ -88,7 +107,24 @@ def label(symbol: sympy.Symbol, text: str) -> Label:
 
 @lru_cache(maxsize=1 << 14)
 def lower(expression: sympy.Basic) -> sympy.Basic:
-    """The expression with units and labels replaced by numbers and remainders by floors, ready to compile."""
+    """The expression with units and labels replaced by numbers and remainders by floors, ready to compile.
+
+    Parameters
+    ----------
+    expression : sympy.Basic
+        Any expression.
+
+    Returns
+    -------
+    sympy.Basic
+
+    Examples
+    --------
+    >>> from mlsysim import byte
+    >>> from mlsysim.symbolic import lower
+    >>> lower(3 * byte)
+    3
+    """
     swaps: dict[sympy.Basic, sympy.Basic] = {}
     atoms = expression.atoms(UnitSymbol, Label, sympy.Mod)
     for atom in atoms:

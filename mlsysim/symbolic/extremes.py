@@ -25,17 +25,59 @@ def Max(*args: Any) -> Any:  # noqa: N802
     -------
     sympy.Max
         With nested maxima taken in; expressions are not compared with each other.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> from mlsysim.symbolic import Max
+    >>> a, b = sympy.symbols("a b", positive=True)
+    >>> Max(a, b).subs({a: 2, b: 3})
+    3
     """
     return as_written(sympy.Max, args)
 
 
 def Min(*args: Any) -> Any:  # noqa: N802
-    """The smallest of several expressions; see :func:`Max`."""
+    """The smallest of several expressions; see :func:`Max`.
+
+    Parameters
+    ----------
+    *args
+        Expressions and numbers.
+
+    Returns
+    -------
+    sympy.Min
+
+    Examples
+    --------
+    >>> import sympy
+    >>> from mlsysim.symbolic import Min
+    >>> a, b = sympy.symbols("a b", positive=True)
+    >>> Min(a, b).subs({a: 2, b: 3})
+    2
+    """
     return as_written(sympy.Min, args)
 
 
 def Mod(whole: Any, by: Any) -> Any:  # noqa: N802
-    """The remainder of a division, as ``sympy.Mod`` writes it; of two numbers it is one."""
+    """The remainder of a division, as ``sympy.Mod`` writes it; of two numbers it is one.
+
+    Parameters
+    ----------
+    whole, by : sympy.Expr or number
+        Dividend and divisor.
+
+    Returns
+    -------
+    sympy.Mod or sympy.Integer
+
+    Examples
+    --------
+    >>> from mlsysim.symbolic import Mod
+    >>> Mod(7, 4)
+    3
+    """
     dividend, divisor = sympy.sympify(whole, strict=True), sympy.sympify(by, strict=True)
     return sympy.Mod(dividend, divisor, evaluate=bool(dividend.is_number))
 

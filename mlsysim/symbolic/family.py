@@ -33,6 +33,12 @@ class Index(sympy.Atom):
     ------
     FormulaError
         If a name is not a Python identifier, there is no member, or a declared variable prints as the letter.
+
+    Examples
+    --------
+    >>> from mlsysim import Index
+    >>> list(Index("drive_of_examples", r"\\iota", {"boot": "boot", "data": "data"}).members)
+    ['boot', 'data']
     """
 
     @at_the_call
@@ -219,7 +225,24 @@ def family(
 
 
 def family_of(symbol: sympy.Basic | str) -> Family | None:
-    """The family whose generic symbol (or name) this is; None for a plain variable."""
+    """The family whose generic symbol (or name) this is; None for a plain variable.
+
+    Parameters
+    ----------
+    symbol : sympy.Symbol or str
+        Generic symbol of a family, or its name.
+
+    Returns
+    -------
+    Family or None
+
+    Examples
+    --------
+    >>> import mlsysim.symbols
+    >>> from mlsysim.symbolic import family_of
+    >>> print(family_of("batch_size"))
+    None
+    """
     found = _FAMILIES.get(symbol if isinstance(symbol, str) else getattr(symbol, "name", ""))
     return found if found is not None and (isinstance(symbol, str) or found.symbol == symbol) else None
 

@@ -40,6 +40,14 @@ class LeastInteger(Closed):
         In ``n`` and any other symbols.
     upper : sympy.Expr
         Largest ``n`` considered.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> from mlsysim import LeastInteger
+    >>> n, load = sympy.symbols("n load", positive=True)
+    >>> print(LeastInteger(n, n >= load, 100))
+    LeastInteger(_n, _n >= load, 100)
     """
 
     is_integer = True
@@ -118,6 +126,14 @@ class Root(Closed):
     ------
     FormulaError
         If ``x`` is no symbol, is said to be whole or to be larger than the lower end, or the lower end is infinite.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> from mlsysim import Root
+    >>> x, a = sympy.symbols("x a", positive=True)
+    >>> print(Root(x, x**2, a, 0, a))
+    Root(_x, _x**2, a, 0, a)
     """
 
     is_real = True
@@ -320,6 +336,17 @@ def evaluated_at(
         If no formulas lead from what is changed to the target.
     CycleError
         If formulas need each other.
+
+    Examples
+    --------
+    >>> from mlsysim import evaluated_at
+    >>> from mlsysim.formulas import topic
+    >>> from mlsysim.symbols import hardware
+    >>> from mlsysim.symbolic import variable_of
+    >>> ridge = next(formula for formula in topic("roofline").FORMULAS if formula.name == "ridge_point")
+    >>> faster = evaluated_at(ridge.variable.symbol, {variable_of("memory_bandwidth").symbol: 1e12}, [ridge])
+    >>> sorted(symbol.name for symbol in faster.free_symbols)
+    ['ceiling_efficiency', 'memory_efficiency', 'peak_flops']
     """
     led_by = frozenset(formulas)
     bound, moved = _steps(target, tuple(changed), led_by, whole)
@@ -539,7 +566,27 @@ def erlang_c_slope(c: Any, load: Any, wait: Any) -> Any:
 
 @at_the_call
 def when(condition: Any, then: Any, otherwise: Any = 0) -> sympy.Expr:
-    """``then`` where the condition holds, else ``otherwise``."""
+    """``then`` where the condition holds, else ``otherwise``.
+
+    Parameters
+    ----------
+    condition : sympy Boolean or Symbol
+        A symbol holds where it is above zero.
+    then, otherwise : sympy.Expr or number
+        Values where the condition holds, and where it does not.
+
+    Returns
+    -------
+    sympy.Piecewise
+
+    Examples
+    --------
+    >>> import sympy
+    >>> from mlsysim import when
+    >>> Z, d = sympy.symbols("Z d", positive=True)
+    >>> when(Z >= 3, 1 / d, 1).subs({Z: 3, d: 8})
+    1/8
+    """
     one, other = sympy.sympify(then, strict=True), sympy.sympify(otherwise, strict=True)
     if isinstance(condition, sympy.Symbol):  # sympy drops a bare one from the comparisons of further cases
         condition = condition > 0
@@ -550,7 +597,27 @@ def when(condition: Any, then: Any, otherwise: Any = 0) -> sympy.Expr:
 
 @at_the_call
 def sharded(condition: Any, ways: Any) -> sympy.Expr:
-    """The divisor of a tensor split ``ways`` ways where the condition holds, else one."""
+    """The divisor of a tensor split ``ways`` ways where the condition holds, else one.
+
+    Parameters
+    ----------
+    condition : sympy Boolean or Symbol
+        Where the tensor is split.
+    ways : sympy.Expr or number
+        Ranks that share it.
+
+    Returns
+    -------
+    sympy.Piecewise
+
+    Examples
+    --------
+    >>> import sympy
+    >>> from mlsysim import sharded
+    >>> Z, d = sympy.symbols("Z d", positive=True)
+    >>> sharded(Z >= 3, d).subs({Z: 1, d: 8})
+    1
+    """
     return when(condition, ways, 1)
 
 
@@ -573,6 +640,13 @@ def by_label(symbol: sympy.Symbol, values: dict[str, Any]) -> sympy.Expr:
     ------
     FormulaError
         If a label is missing or unknown.
+
+    Examples
+    --------
+    >>> from mlsysim import by_label, choice, variable
+    >>> medium = variable("medium_of_examples", "m", "", "Kind of a disk.", choice("disk", "flash"))
+    >>> print(by_label(medium, {"disk": 1, "flash": 20}))
+    Piecewise((1, Eq(medium_of_examples.disk, medium_of_examples)), (20, True))
     """
     labels = variable_of(symbol).domain.labels
     if set(labels) != set(values):

@@ -103,6 +103,18 @@ def reason_code(conditions: Iterable[tuple[int, sympy.Basic]]) -> sympy.Basic:
     ----------
     conditions : iterable of (int, sympy Boolean)
         A code from 1 up, and what must hold.
+
+    Returns
+    -------
+    sympy.Piecewise
+
+    Examples
+    --------
+    >>> import sympy
+    >>> from mlsysim.symbolic import reason_code
+    >>> b, d = sympy.symbols("b d", positive=True)
+    >>> reason_code([(1, b >= d)]).subs({b: 2, d: 4}).doit()
+    1
     """
     refused = [(sympy.Integer(code), sympy.Not(condition)) for code, condition in conditions]
     cases = (*refused, (sympy.S.Zero, sympy.true))

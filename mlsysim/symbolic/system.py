@@ -224,6 +224,22 @@ def swapped(
         New formulas. One of a variable that is defined takes the place of its formula.
     dropped : tuple of str
         Names of variables that are no longer needed.
+
+    Returns
+    -------
+    tuple of Formula
+
+    Raises
+    ------
+    FormulaError
+        If something given is no formula.
+
+    Examples
+    --------
+    >>> from mlsysim import KernelModel, swapped
+    >>> formulas = KernelModel("roofline").formulas
+    >>> len(swapped(formulas, [], dropped=("ridge_point",))) - len(formulas)
+    -1
     """
     kept = System(formula for formula in _plain(system) if formula.name not in dropped)
     known, new = [], []

@@ -101,7 +101,23 @@ class Domain:
 
 
 def words_latex(words: str) -> str:
-    r"""Words as LaTeX: signs with a meaning to TeX stand outside ``\text``, where every renderer reads them alike."""
+    r"""Words as LaTeX: signs with a meaning to TeX stand outside ``\text``, where every renderer reads them alike.
+
+    Parameters
+    ----------
+    words : str
+        Plain text.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from mlsysim.symbolic import words_latex
+    >>> print(words_latex("80 GB"))
+    \text{80 GB}
+    """
     parts = re.split(r"([\\_&%#${}^~])", words)
     return "".join(_SIGNS.get(part, f"\\text{{{part}}}") for part in parts if part)
 
@@ -115,49 +131,159 @@ def _bound(value: float) -> str:
 
 @at_the_call
 def positive() -> Domain:
-    """Finite and above zero."""
+    """Finite and above zero.
+
+    Returns
+    -------
+    Domain
+
+    Examples
+    --------
+    >>> from mlsysim import positive
+    >>> positive().describe()
+    'a finite number > 0'
+    """
     return Domain(lower=0.0, open_lower=True)
 
 
 @at_the_call
 def nonnegative() -> Domain:
-    """Finite, zero allowed."""
+    """Finite, zero allowed.
+
+    Returns
+    -------
+    Domain
+
+    Examples
+    --------
+    >>> from mlsysim import nonnegative
+    >>> nonnegative().describe()
+    'a finite number >= 0'
+    """
     return Domain(lower=0.0)
 
 
 @at_the_call
 def at_least(lower: float) -> Domain:
-    """Finite, from ``lower`` up."""
+    """Finite, from ``lower`` up.
+
+    Parameters
+    ----------
+    lower : float
+        Least value, in the unit of the variable.
+
+    Returns
+    -------
+    Domain
+
+    Examples
+    --------
+    >>> from mlsysim import at_least
+    >>> at_least(1.0).describe()
+    'a finite number >= 1'
+    """
     return Domain(lower=lower)
 
 
 @at_the_call
 def between(lower: float, upper: float, *, open_lower: bool = False) -> Domain:
-    """Real, from ``lower`` (excluded if ``open_lower``) to ``upper``."""
+    """Real, from ``lower`` (excluded if ``open_lower``) to ``upper``.
+
+    Parameters
+    ----------
+    lower, upper : float
+        Ends, in the unit of the variable.
+    open_lower : bool
+        Whether ``lower`` itself is excluded.
+
+    Returns
+    -------
+    Domain
+
+    Examples
+    --------
+    >>> from mlsysim import between
+    >>> between(0, 1, open_lower=True).describe()
+    'a finite number > 0 and <= 1'
+    """
     return Domain(lower=lower, upper=upper, open_lower=open_lower)
 
 
 @at_the_call
 def integer(lower: float = 1, upper: float = math.inf) -> Domain:
-    """Whole, from ``lower`` to ``upper``."""
+    """Whole, from ``lower`` to ``upper``.
+
+    Parameters
+    ----------
+    lower, upper : float
+        Least and largest value.
+
+    Returns
+    -------
+    Domain
+
+    Examples
+    --------
+    >>> from mlsysim import integer
+    >>> integer(1, 8).describe()
+    'a whole number >= 1 and <= 8'
+    """
     return Domain(kind="integer", lower=lower, upper=upper)
 
 
 @at_the_call
 def flag() -> Domain:
-    """Zero or one, entered as ``False`` or ``True``; a factor in formulas."""
+    """Zero or one, entered as ``False`` or ``True``; a factor in formulas.
+
+    Returns
+    -------
+    Domain
+
+    Examples
+    --------
+    >>> from mlsysim import flag
+    >>> flag().describe()
+    'True or False'
+    """
     return Domain(kind="integer", lower=0, upper=1)
 
 
 @at_the_call
 def choice(*labels: str) -> Domain:
-    """One of several names; compiled code sees their position."""
+    """One of several names; compiled code sees their position.
+
+    Parameters
+    ----------
+    *labels : str
+        Names that a user types, in the order of their codes.
+
+    Returns
+    -------
+    Domain
+
+    Examples
+    --------
+    >>> from mlsysim import choice
+    >>> choice("ring", "tree").describe()
+    'one of ring, tree'
+    """
     return Domain(kind="choice", lower=0, upper=len(labels) - 1, labels=labels)
 
 
 @at_the_call
 def boolean() -> Domain:
-    """A truth value."""
+    """A truth value.
+
+    Returns
+    -------
+    Domain
+
+    Examples
+    --------
+    >>> from mlsysim import boolean
+    >>> boolean().describe()
+    'True or False'
+    """
     return Domain(kind="boolean", lower=0, upper=1)
 
 
@@ -302,6 +428,13 @@ def variable(
     ------
     DuplicateError
         If another module declared the name with another meaning.
+
+    Examples
+    --------
+    >>> from mlsysim import positive, variable
+    >>> latency = variable("disk_latency_of_examples", "l_d", "ms", "Latency of a disk.", positive())
+    >>> latency.name
+    'disk_latency_of_examples'
     """
     entry = Variable(name, latex, unit, description, domain or Domain(), named_unit, label, not_above, not_below)
     return declared(entry, caller())
@@ -370,10 +503,26 @@ def _restored(module: str, fields: tuple[Any, ...]) -> Variable:
 def variable_of(symbol: sympy.Symbol | str) -> Variable:
     """The variable a symbol (or a name) stands for.
 
+    Parameters
+    ----------
+    symbol : sympy.Symbol or str
+        Symbol or name of a declared variable.
+
+    Returns
+    -------
+    Variable
+
     Raises
     ------
     UnknownNameError
         If nothing of that name was declared.
+
+    Examples
+    --------
+    >>> import mlsysim.symbols
+    >>> from mlsysim.symbolic import variable_of
+    >>> variable_of("batch_size").description
+    'Sequences per step, over all ranks.'
     """
     name = symbol.name if isinstance(symbol, sympy.Symbol) else symbol
     if not isinstance(name, str) or name not in _DECLARED:
@@ -382,7 +531,24 @@ def variable_of(symbol: sympy.Symbol | str) -> Variable:
 
 
 def is_declared(name: str) -> bool:
-    """Tell whether a variable of that name was declared."""
+    """Tell whether a variable of that name was declared.
+
+    Parameters
+    ----------
+    name : str
+        Python name of a variable.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import mlsysim.symbols.training
+    >>> from mlsysim.symbolic import is_declared
+    >>> is_declared("batch_size"), is_declared("batches")
+    (True, False)
+    """
     return name in _DECLARED
 
 

@@ -36,6 +36,8 @@ def calibrate(
         Inputs to find. A value given for one is where the search begins.
     observations : path, DataFrame, mapping or sequence of mappings
         The table: a CSV file, a DataFrame, columns by name, or rows.
+    *entries : Entry or str
+        As for ``solve``, the same in every row.
     weights : sequence of float, or mapping, optional
         Of the squared residuals: one per row, or by output one or one per row. One over the square of the
         relative error of each measurement, where it is known.
@@ -45,6 +47,8 @@ def calibrate(
         Columns that are carried along and tell the rows apart.
     space : {"log", "linear"}
         Compare by ratio, or by difference in the units of the outputs.
+    **held
+        Inputs as for ``solve``, the same in every row.
 
     Returns
     -------
@@ -56,6 +60,14 @@ def calibrate(
     InputError
         If a column is unknown, a row is refused, a free input is a whole number or has no effect, or nothing
         was measured.
+
+    Examples
+    --------
+    >>> from mlsysim import KernelModel
+    >>> rows = dict(product_rows=[1024, 2048, 4096], kernel_time=["232 us", "449 us", "881 us"])
+    >>> found = KernelModel().calibrate("efficiency", rows, "H100", product_columns=8192, product_inner=8192)
+    >>> print(f"{found.values['efficiency']:.2f}")
+    0.84
     """
     names = _free(free)
     if not isinstance(space, str) or space not in ("log", "linear"):

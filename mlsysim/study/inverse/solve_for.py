@@ -34,6 +34,8 @@ def solve_for(
     ----------
     unknown : str
         Name of an input that is a number.
+    *entries : Entry or str
+        As for ``solve``.
     which : {"largest", "smallest"}, optional
         Which value is given where the targets hold for more than one. By default the largest if they hold from the
         least value of the domain on, and the smallest if they hold from some value on.
@@ -43,7 +45,7 @@ def solve_for(
         Whether a value may be one at which the output ``feasible`` is False. By default ``feasible`` is one of the
         targets wherever the model computes it, for which it needs a device, and no target names it.
     **targets
-        By output, what it must be. Several numbers are an axis.
+        By output, what it must be, and inputs as for ``solve``. Several numbers are an axis.
 
     Returns
     -------
@@ -55,6 +57,14 @@ def solve_for(
     ------
     InputError
         If a name or a value is refused, as for ``solve``, or no target depends on the unknown.
+
+    Examples
+    --------
+    >>> from mlsysim import TrainingMemoryModel
+    >>> memory = TrainingMemoryModel("first_order")
+    >>> found = memory.solve_for("batch_size", "Llama3_8B", "H100", seq_len=2048, dp_size=8, zero_stage=2, feasible=True)
+    >>> found.value
+    160
     """
     variable = _unknown(model, unknown)
     if which is not None and which not in WHICH:

@@ -383,6 +383,39 @@ def compare(first: Result, second: Result, output: str | None = None) -> Compari
         If one is no result, they share no number, or the output is a label or infinite in one of them.
     UnknownNameError
         If one has no output of that name.
+
+    Examples
+    --------
+    >>> from mlsysim import TrainingMemoryModel, compare
+    >>> one, other = (TrainingMemoryModel.solve_example(zero_stage=stage) for stage in (1, 3))
+    >>> print(compare(one, other, "total_memory"))
+    TrainingMemoryModel, first_order
+    <BLANKLINE>
+    Output                 zero_stage = 1  zero_stage = 3  Difference   Ratio
+    ─────────────────────────────────────────────────────────────────────────
+    weights                      16.06 GB         2.01 GB   -14.05 GB   0.125
+    gradients                    16.06 GB         2.01 GB   -14.05 GB   0.125
+    communication_buffers        0.803 GB        0.100 GB   -0.703 GB   0.125
+    total_memory                 47.65 GB        18.84 GB   -28.81 GB  0.3955
+    memory_utilization              0.557           0.220      -0.337  0.3955
+    3 more that are equal: optimizer_state, activations, feasible
+    <BLANKLINE>
+    Inputs that differ
+    Input       zero_stage = 1  zero_stage = 3
+    ──────────────────────────────────────────
+    zero_stage               1               3
+    <BLANKLINE>
+    Terms of the difference of total_memory
+    Part                       Kind  Difference  Share
+    ──────────────────────────────────────────────────
+    gradients              variable   -14.05 GB  48.8%
+    weights                variable   -14.05 GB  48.8%
+    communication_buffers  variable   -0.703 GB   2.4%
+    <BLANKLINE>
+    By inputs, formulas and addends
+    Part         Kind  Difference   Share
+    ─────────────────────────────────────
+    zero_stage  input   -28.81 GB  100.0%
     """
     for argument, given in (("first", first), ("second", second)):
         if not isinstance(given, Result):

@@ -41,6 +41,43 @@ class Result(JsonAnswer):
     ----------
     model : DeclaredModel
         The model that made it.
+
+    Examples
+    --------
+    >>> from mlsysim import TrainingMemoryModel
+    >>> result = TrainingMemoryModel.solve_example()
+    >>> print(f"{result.total_memory:.2f}, {result['total_memory']:.2f}")
+    32.90 GB, 32.90 GB
+    >>> result.source("zero_stage")
+    'given'
+    >>> print(result.explain("gradients"))
+    Inputs
+      precision       fp16             precision  [default]
+      Z               2                zero_stage  [given]
+      d               8                dp_size  [given]
+      t               1                tp_size  [default]
+      p               1                pp_size  [default]
+      e               1                ep_size  [default]
+      f               1.00             trainable_fraction  [default]
+      P               8.03e9           parameters  [paper: huggingface.co, 2024-04]
+    <BLANKLINE>
+    Bytes per number  [micikevicius2018, section 3]
+      q = {4 if precision in {fp32, tf32}; 2 if precision in {bf16, fp16}; 1 if precision in {fp8,
+          fp8_deepseek, int8, w8a8}; 1/2 if precision in {int4, mxfp4, nvfp4, w4a16}; 1 if precision =
+          q8_0; 3/4 if precision = q6_k; 5/8 if precision = q5_k_m; 1/2 otherwise}
+        = 2.00 B
+          case: precision in {bf16, fp16}  (precision = fp16)
+    <BLANKLINE>
+    Parameters per rank  [mlsysim_tutorial, section 1]
+      P_r = P/(t·p·e)
+          = 8.03e9/(1·1·1)
+          = 8.03e9
+    <BLANKLINE>
+    Gradients held by one rank  [rajbhandari2020, section 5]
+      G = q·f·P_r/{d if Z ≥ 2; 1 otherwise}
+        = 2.00 B·1.00·8.03e9/8
+        = 2.01 GB
+          case: Z ≥ 2  (Z = 2)
     """
 
     model: DeclaredModel

@@ -84,6 +84,15 @@ def uncertainty(
     ------
     InputError
         If a distribution does not fit its input, or an argument is refused.
+
+    Examples
+    --------
+    >>> from mlsysim import KernelModel
+    >>> shape = dict(product_rows=4096, product_columns=8192, product_inner=8192)
+    >>> reached = {"efficiency": "uniform(0.7, 0.9)"}
+    >>> found = KernelModel("roofline").uncertainty("kernel_time", "H100", **shape, distributions=reached)
+    >>> print(f"{found['kernel_time'].mean:.3f}")
+    0.702 ms
     """
     levels = _levels(quantiles)
     draws = _power_of_two(samples)
