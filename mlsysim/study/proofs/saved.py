@@ -103,7 +103,7 @@ class Saved:
             "axes": dict(zip(asked.binding.axes, asked.grid.sizes, strict=True)),
             "designs": [
                 {"place": place.tolist(), "arguments": arguments_at(asked, place), "objectives": objectives}
-                for place, objectives in zip(found.places, found.worth, strict=True)
+                for place, objectives in zip(found.places, found.objectives_by_text, strict=True)
             ],
             "certificate": claims,
             "boxes": _boxes(cuts, asked.grid.sizes) if claims["method"] == "bounds" else None,

@@ -22,7 +22,7 @@ from mlsysim.study.proofs.saved import FRONT, KINDS, arguments_at, boxes_in, fin
 from mlsysim.study.proofs.written import Find, as_given
 from mlsysim.study.results.basis import Basis, at_point, of_result
 from mlsysim.study.searches.columns import value_of
-from mlsysim.study.searches.problem import Problem, problem
+from mlsysim.study.searches.problem import Problem, read_problem
 from mlsysim.study.searches.refused import refused
 from mlsysim.study.searches.solver import LARGEST
 from mlsysim.study.solve import solve
@@ -163,7 +163,7 @@ def _asked(content: Mapping[str, Any], model: DeclaredModel, find: Find, wrong: 
     try:
         arguments = {name: as_given(name, plain, find) for name, plain in question["arguments"].items()}
         # The conditions of the file are all there were: that designs are feasible is one of them where it was asked.
-        asked = problem(model, arguments, question["minimize"], question["maximize"], question["subject_to"], True)
+        asked = read_problem(model, arguments, question["minimize"], question["maximize"], question["subject_to"], True)
     except UnknownNameError as error:
         raise wrong("question", f"{error}; an entry of a catalog of one's own needs that catalog (--catalog)") from None
     except MlsysimError as error:
