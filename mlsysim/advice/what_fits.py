@@ -20,15 +20,15 @@ from mlsysim.inputs.spellings import unknown_argument
 from mlsysim.models.base import PerformanceModel
 from mlsysim.models.registry import loaded
 from mlsysim.names import known_as
-from mlsysim.study.inverse.landscape import Landscape
 from mlsysim.study.inverse.monotone import largest_whole
+from mlsysim.study.inverse.target_function import TargetFunction
 from mlsysim.study.inverse.targets import read
 from mlsysim.symbolic import variable_of
 from mlsysim.tracebacks import at_the_call
 
 #: Formats that a model is served in, and ways to fine-tune it, unless a call says otherwise.
 FORMATS, FINETUNING = ("bf16", "fp8", "w4a16"), ("lora", "qlora", "full")
-#: Numbers of devices that are tried, and the most that tensor parallelism spans.
+#: Numbers of devices that are tried, and the most that tensor parallelism find_intervals.
 DEVICES, NODE = tuple(2**power for power in range(10)), 8
 #: Tokens of the shortest context that counts as one.
 SHORTEST = 512
@@ -239,16 +239,16 @@ def what_fits(
 
 def _fits(use: Use, asked: Asked) -> Iterator[tuple[tuple[int, int], float, Fit]]:
     """Position of model and device, parameters of the model and the cell, for every way of one use."""
-    landscape = _landscape(use, asked)
-    points = np.arange(np.prod(landscape.sizes))
-    at = dict(zip(landscape.dims, np.unravel_index(points, landscape.sizes), strict=True))
+    function = _landscape(use, asked)
+    points = np.arange(np.prod(function.sizes))
+    at = dict(zip(function.dims, np.unravel_index(points, function.sizes), strict=True))
     index = {name: at.get(name, np.zeros(len(points), int)) for name in ("model", "hardware", use.axis)}
     count = np.array(DEVICES)[at[COUNT]]
-    block = landscape.block(points)
+    block = function.block(points)
     shortest = np.full(len(points), float(SHORTEST - use.answer))
     least = (count if use.each else np.ones(len(points))) if asked.context else shortest
     known = {name: np.broadcast_to(value, points.shape) for name, value in block.known(least, points).items()}
-    accepted, held = block.accepts(least, points), block.at(least, points).true
+    accepted, held = block.accepts(least, points), block.at(least, points).all_hold
     one = np.flatnonzero(count == 1)
     largest = largest_whole(block, least[one], one)
     for place, most in zip(one.tolist(), largest.tolist(), strict=True):
@@ -256,7 +256,7 @@ def _fits(use: Use, asked: Asked) -> Iterator[tuple[tuple[int, int], float, Fit]
         fit = Fit(use.name, use.ways[index[use.axis][place]])
         longest = _longest(asked.models[index["model"][place]])
         if not accepted[place]:
-            fit = replace(fit, refused=_reason(landscape.binding.reasons, known, place))
+            fit = replace(fit, refused=_reason(function.binding.reasons, known, place))
         elif asked.context > longest:
             fit = replace(fit, refused=f"made for at most {longest:,.0f} tokens")
         elif held[place]:
@@ -270,7 +270,7 @@ def _fits(use: Use, asked: Asked) -> Iterator[tuple[tuple[int, int], float, Fit]
         yield (int(index["model"][place]), int(index["hardware"][place])), _parameters(known, place), fit
 
 
-def _landscape(use: Use, asked: Asked) -> Landscape:
+def _landscape(use: Use, asked: Asked) -> TargetFunction:
     """Conditions under which a use fits, along the context or the batch, for all models, devices, ways and layouts."""
     arguments: dict[str, Any] = {"model": asked.models, "hardware": asked.devices or STAND_IN}
     arguments |= {use.axis: [*use.ways], **use.fixed}
@@ -286,7 +286,7 @@ def _landscape(use: Use, asked: Asked) -> Landscape:
     arguments[COUNT] = linked(**layout)
     unknown = use.batch if asked.context else "seq_len"
     targets = read(use.model, use.targets, use.subject_to, unknown)
-    return Landscape(use.model, arguments, variable_of(unknown), targets, True)
+    return TargetFunction(use.model, arguments, variable_of(unknown), targets, True)
 
 
 def _missing(values: Mapping[str, Any]) -> Any:

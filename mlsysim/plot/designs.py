@@ -53,7 +53,7 @@ def designs(found: Designs, most: int = 12, *, ax: Axes | None = None) -> Axes:
     if len(texts) > 2 or any(text not in ds for text in texts):
         raise InputError("found", texts, "a figure shows two objectives, each an output by name")
     higher = [goal.text for goal in found.goals if goal.higher]
-    return pareto(ds, *texts, maximize=higher, feasible=None, front=None, label=found.told or None, ax=ax)
+    return pareto(ds, *texts, maximize=higher, feasible=None, front=None, label=found.distinguishing or None, ax=ax)
 
 
 def _bars(ax: Axes, found: Designs, ds: Any, most: int) -> Axes:
@@ -70,7 +70,7 @@ def _bars(ax: Axes, found: Designs, ds: Any, most: int) -> Axes:
         if here.size:
             ax.barh(here, heights[here], height=0.66, label=word, gid=word, **look)
     ax.set_yticks(
-        range(len(heights)), [_told(ds, found.told, place) for place in range(len(heights))], fontsize="small"
+        range(len(heights)), [_told(ds, found.distinguishing, place) for place in range(len(heights))], fontsize="small"
     )
     ax.invert_yaxis()
     for place, height in enumerate(heights):

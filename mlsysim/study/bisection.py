@@ -1,4 +1,4 @@
-"""Bisection of many intervals together."""
+"""Bisection of many brackets at once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-#: Halvings until an end is known to rounding.
+#: Halvings that locate an end to rounding.
 HALVINGS = 60
 
 
@@ -15,11 +15,11 @@ def bisected(
     inside: np.ndarray,
     outside: np.ndarray,
     near: float = 0.0,
-    middle: Callable[[np.ndarray, np.ndarray], np.ndarray] = lambda one, other: np.floor((one + other) / 2),
+    middle: Callable[[np.ndarray, np.ndarray], np.ndarray] = lambda low, high: np.floor((low + high) / 2),
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Last values from inside at which something holds, and the next ones outside at which it does not.
+    """Bisect brackets: return the last points inside at which a condition holds, and the next outside where it fails.
 
-    They are as near as this share of their size; whole numbers are next to each other.
+    The two differ by at most ``near`` times their size; whole numbers (``near`` zero) are adjacent.
     """
     for _ in range(HALVINGS):
         if np.all(np.abs(outside - inside) <= (near * np.abs(inside) if near else 1)):

@@ -1,4 +1,4 @@
-"""Formulas between inputs and an expression, put into one another along the terms that bind at a point."""
+"""Formulas between inputs and an expression, substituted into one another along the terms that bind at a point."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from mlsysim.symbolic import Closed, Formula, System, variable_of
 from mlsysim.symbolic.printing import text
 
 
-class UnturnableError(Exception):
+class NoClosedFormError(Exception):
     """There is no closed form, or none worth reading."""
 
 
 def value_at(expression: Any, values: Mapping[str, Any]) -> Any:
-    """An expression at canonical values of what it needs."""
+    """Evaluate an expression at canonical values of its symbols."""
     if type(expression) is sympy.Symbol and expression.name in values:  # neither a unit nor a label
         return values[expression.name]
     return compiled_expression(expression)(values)["value"]
 
 
 def roots(coefficients: Sequence[Any], tidy: Callable[[Any], Any] = lambda expression: expression) -> list[Any]:
-    """Zeros of a polynomial of first or second degree, its leading coefficient first; none of another."""
+    """Return the zeros of a polynomial of degree one or two, leading coefficient first; none for other degrees."""
     if len(coefficients) == 2:
         return [tidy(-coefficients[1] / coefficients[0])]
     if len(coefficients) != 3:
@@ -38,32 +38,32 @@ def roots(coefficients: Sequence[Any], tidy: Callable[[Any], Any] = lambda expre
 
 @lru_cache(maxsize=256)
 def moved_by(system: System, names: tuple[str, ...]) -> dict[str, Formula]:
-    """Formulas that some inputs move, by name and in order."""
-    found: dict[str, Formula] = {}
+    """Return the formulas that depend on some inputs, by name and in order."""
+    formulas: dict[str, Formula] = {}
     for formula in system:
-        if any(v.name in names or v.name in found for v in formula.inputs):
-            found[formula.name] = formula
-    return found
+        if any(v.name in names or v.name in formulas for v in formula.inputs):
+            formulas[formula.name] = formula
+    return formulas
 
 
 @dataclass
 class Chain:
-    """Formulas put into one another in the cases that hold at a point.
+    """Formulas substituted into one another in the cases that hold at a point.
 
     Attributes
     ----------
     system : System
         The formulas.
     inputs : tuple of str
-        What they are expressed in, beside what these inputs do not move.
+        Inputs in which they are expressed, beside everything that does not depend on these.
     values : mapping
         Every canonical value at the point.
     largest : int
         Operations beyond which an expression would explain nothing.
     closed : tuple of type
-        Expressions into which nothing is put.
+        Expressions into which nothing is substituted.
     cases : list
-        The conditions that hold at the point, on which the result rests.
+        Conditions that hold at the point, on which the result rests.
     """
 
     system: System
@@ -84,12 +84,12 @@ class Chain:
         return tuple(dict.fromkeys(map(text, self.cases)))
 
     def through(self, node: Any) -> Any:
-        """An expression with the formulas of what the inputs move put in.
+        """Substitute into an expression the formulas that depend on the inputs.
 
         Raises
         ------
-        UnturnableError
-            If one is closed to that, or too large.
+        NoClosedFormError
+            If an expression is closed to substitution, or the result too large.
         """
         if not _moves(node, self._found) and not _moves(node, self._formulas):
             return node
@@ -100,26 +100,26 @@ class Chain:
         if isinstance(node, sympy.Piecewise):
             return self.through(self._case(node))
         if isinstance(node, self.closed) or not isinstance(node, sympy.Expr):
-            raise UnturnableError
+            raise NoClosedFormError
         return node.func(*map(self.through, node.args))
 
     def _symbol(self, name: str) -> Any:
         if name not in self._found:
-            found = self.through(self._formulas[name].expression)
-            if found.count_ops() > self.largest:
-                raise UnturnableError
-            self._found[name] = found
+            expression = self.through(self._formulas[name].expression)
+            if expression.count_ops() > self.largest:
+                raise NoClosedFormError
+            self._found[name] = expression
         return self._found[name]
 
     def _binding(self, node: Any) -> Any:
-        """The argument of a maximum or minimum that is the largest or smallest at the point."""
+        """Return the argument of a maximum or minimum that binds at the point."""
         choose, wins = (max, sympy.Ge) if isinstance(node, sympy.Max) else (min, sympy.Le)
         best = choose(node.args, key=lambda argument: float(value_at(argument, self.values)))
         self.cases += [wins(best, other, evaluate=False) for other in node.args if other is not best]
         return best
 
     def _case(self, node: Any) -> Any:
-        """The case of a distinction that holds at the point."""
+        """Return the case of a piecewise expression that holds at the point."""
         for value, condition in node.args:
             if condition == True:  # noqa: E712
                 return value
@@ -127,7 +127,7 @@ class Chain:
                 self.cases.append(condition)
                 return value
             self.cases.append(sympy.Not(condition))
-        raise UnturnableError
+        raise NoClosedFormError
 
 
 def _moves(node: Any, names: Collection[str]) -> bool:

@@ -20,14 +20,15 @@ from mlsysim.symbolic.printing import equation, symbol_text, text
 
 
 class Derivative:
-    """Closed form of how one output changes with one input, in inputs and intermediates.
+    """Closed form of the derivative of one output by one input, in inputs and intermediates.
 
     Parameters
     ----------
     model : DeclaredModel
-        Whose formulas are differentiated.
+        Model whose formulas are differentiated.
     output, by : str
-        Names. Every other input is held, ``power_limit`` too, which follows ``tdp`` where only that is typed.
+        Names of output and input. Every other input is held, ``power_limit`` too, which follows ``tdp`` where only
+        that is typed.
     relax : bool
         Drop ceilings and floors first.
 
@@ -36,8 +37,8 @@ class Derivative:
     expression : sympy.Expr
         The derivative.
     steps : tuple of str
-        Variables that jump (ceiling, floor, least integer) between input and output: their
-        derivative is zero almost everywhere and counted as zero.
+        Variables that jump (ceiling, floor, least integer) between input and output. Their derivative is zero almost
+        everywhere and counts as zero.
 
     Raises
     ------
@@ -81,9 +82,9 @@ class Derivative:
         """Value at a point, with its unit; arguments as for ``solve``."""
         binding = bind(self.model, self.model.named_arguments(entries, inputs))
         binding.require(self.output.name)
-        found = slopes(self._system, [self.output.name], [self.by.name], binding.values)
+        gradients = slopes(self._system, [self.output.name], [self.by.name], binding.values)
         scale, unit = units.per(self.output.unit, self.by.unit)
-        return units.Q_(found[self.by.name][self.output.name].item() * scale, unit)
+        return units.Q_(gradients[self.by.name][self.output.name].item() * scale, unit)
 
     def __str__(self) -> str:
         if not self.steps:
@@ -110,18 +111,18 @@ Chain = list[tuple[str, list[tuple[str, Any]]]]
 
 
 def _numbers(system: System, output: Variable) -> set[str]:
-    """Names of the variables that lead to an output by their numbers, not by a label alone."""
-    needed, open_ = set(), [output.name]
-    while open_:
-        name = open_.pop()
+    """Return the names of the variables that an output depends on numerically, not through a label alone."""
+    needed, pending = set(), [output.name]
+    while pending:
+        name = pending.pop()
         if name in system and name not in needed:
             needed.add(name)
-            open_ += [each.name for each in system[name].inputs if each.domain.kind != "choice"]
+            pending += [variable.name for variable in system[name].inputs if variable.domain.kind != "choice"]
     return needed
 
 
 def _chain_rule(system: System, by: Variable, output: Variable) -> tuple[Chain, tuple[str, ...]]:
-    """The partial derivatives of every variable on the way from an input to an output, and the variables that jump."""
+    """Partial derivatives of every variable between input and output, and the variables that jump on the way."""
     leading = _numbers(system, output)
     moved = {by.name}
     chain: Chain = []
@@ -155,7 +156,7 @@ def _is_truth(expression: Any) -> bool:
 
 
 def _slope(expression: Any, symbol: sympy.Symbol) -> Any:
-    """The partial derivative; sympy writes that of ``x**n`` as ``n*x**n/x``, which is no number at zero."""
+    """Differentiate partially; sympy writes the derivative of ``x**n`` as ``n*x**n/x``, which is undefined at zero."""
     partial = sympy.diff(expression, symbol)
     if any(power.exp.free_symbols for power in partial.atoms(sympy.Pow)):
         return sympy.powsimp(partial, deep=True, combine="exp")
@@ -163,24 +164,24 @@ def _slope(expression: Any, symbol: sympy.Symbol) -> Any:
 
 
 def decides(expression: Any, by: Variable) -> bool:
-    """Tell whether the value of a whole number decides which case of an expression holds."""
+    """Tell whether a whole number selects the case of an expression."""
     return any(by.symbol in case.cond.free_symbols for case in expression.atoms(ExprCondPair))
 
 
 def continuous(system: System) -> list[str]:
-    """Names of the inputs that are continuous."""
+    """Return the names of the continuous inputs."""
     return [v.name for v in system.inputs if v.domain.kind == "real"]
 
 
 def smooth(system: System) -> list[str]:
-    """Names of the inputs with a derivative: continuous ones, and whole numbers in which every formula is smooth.
+    """Return the differentiable inputs: continuous ones, and whole numbers in which all formulas are smooth.
 
-    A whole number has none where it is a flag, or decides which case of a formula holds, or moves the number of
-    servers of a queue, which is whole.
+    A whole number has no derivative if it is a flag, selects a case of a formula, or moves the number of servers of a
+    queue, which is whole.
     """
-    found = continuous(system)
-    found += [v.name for v in system.inputs if v.domain.kind == "integer" and _is_smooth(system, v)]
-    return sorted(found)
+    names = continuous(system)
+    names += [v.name for v in system.inputs if v.domain.kind == "integer" and _is_smooth(system, v)]
+    return sorted(names)
 
 
 @lru_cache(maxsize=4096)
@@ -211,7 +212,7 @@ def _total(chain: Chain, output: str, by: str) -> Any:
 
 
 def _smooth(expression: Any, moving: set[Any]) -> tuple[Any, dict[Any, Any]]:
-    """An expression with maxima as cases and with moving steps as constants; a dict from the constants to the steps."""
+    """Write extrema as cases and replace moving steps by constants; return the expression and the steps by constant."""
     if isinstance(expression, STEPS) and expression.free_symbols & moving:
         stand_in = sympy.Dummy("step", real=True)
         return stand_in, {stand_in: expression}
@@ -220,41 +221,44 @@ def _smooth(expression: Any, moving: set[Any]) -> tuple[Any, dict[Any, Any]]:
     frozen: dict[Any, Any] = {}
     args = []
     for arg in expression.args:
-        part, more = _smooth(arg, moving)
-        args.append(part)
-        frozen.update(more)
+        smoothed, steps = _smooth(arg, moving)
+        args.append(smoothed)
+        frozen.update(steps)
     if isinstance(expression, sympy.Max | sympy.Min):
         return _cases(expression, args), frozen
     return expression.func(*args), frozen
 
 
 def _compared(extreme: Any) -> int:
-    """Cases of a maximum or minimum: those of any two arguments that are compared."""
-    cases = sorted(math.prod(len(each.args) for each in argument.atoms(sympy.Piecewise)) for argument in extreme.args)
+    """Count the cases of a maximum or minimum: those of any two arguments that are compared."""
+    cases = sorted(
+        math.prod(len(piecewise.args) for piecewise in argument.atoms(sympy.Piecewise)) for argument in extreme.args
+    )
     return math.prod(cases[-2:])
 
 
-def _cases(extreme: Any, parts: list[Any]) -> Any:
-    """A maximum or minimum as cases: each argument where it is the one that binds."""
+def _cases(extreme: Any, values: list[Any]) -> Any:
+    """Write a maximum or minimum as cases: each argument where it binds."""
     if _compared(extreme) > MOST_CASES:
         raise OverflowError
     wins = sympy.Ge if isinstance(extreme, sympy.Max) else sympy.Le
     # SymPy 1.14 turns the sign of a factor that is a sum to and fro in a condition, without end.
-    arguments = [sympy.expand_mul(each, deep=False) if each.is_Mul else each for each in extreme.args]
+    arguments = [sympy.expand_mul(argument, deep=False) if argument.is_Mul else argument for argument in extreme.args]
     cases: list[tuple[Any, Any]] = []
-    for place, argument in enumerate(arguments[:-1]):
-        others = arguments[place + 1 :]
-        cases.append((parts[place], sympy.And(*(wins(argument, other) for other in others))))
-    return sympy.Piecewise(*cases, (parts[-1], True))
+    for index, argument in enumerate(arguments[:-1]):
+        others = arguments[index + 1 :]
+        cases.append((values[index], sympy.And(*(wins(argument, other) for other in others))))
+    return sympy.Piecewise(*cases, (values[-1], True))
 
 
 def derivative(model: DeclaredModel, /, output: str, by: str, *, relax: bool = False) -> Derivative:
-    """The derivative of an output with respect to an input, in closed form.
+    """Derive an output by an input, in closed form.
 
     Parameters
     ----------
     output, by : str
-        Names. Every other input is held, ``power_limit`` too, which follows ``tdp`` where only that is typed.
+        Names of output and input. Every other input is held, ``power_limit`` too, which follows ``tdp`` where only
+        that is typed.
     relax : bool
         Drop ceilings and floors first, so that the derivative sees through them.
 

@@ -30,7 +30,7 @@ class PureFunction:
     outputs : tuple of str
         Names returned.
     checks : bool
-        Whether every call checks the values that are not traced.
+        Check, at every call, the values that are not traced.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class PureFunction:
         self._reasons = [reason for reason in binding.reasons if needed.intersection(reason.inputs)]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but compiled code, which is compiled again when it is called."""
+        """Return everything but the compiled code, which is compiled again on the first call."""
         return {name: value for name, value in self.__dict__.items() if name != "_pure"}
 
     @cached_property
@@ -60,7 +60,7 @@ class PureFunction:
     def __call__(self, x: Mapping[str, Any] | None = None) -> Any:
         """Evaluate in the dtype of ``x``; in float32 at most, unless under ``jax.enable_x64``.
 
-        A call in which JAX follows no value takes as long as ``solve``.
+        A call in which JAX traces no value takes as long as ``solve``.
 
         Parameters
         ----------
@@ -77,24 +77,24 @@ class PureFunction:
         UnknownNameError
             If ``x`` names something the outputs do not depend on.
         """
-        given = self._given(x)
-        if self.checks and not any(is_traced(value) for value in given.values()):
-            self.check(given)
-        values = {**self.inputs, **given}
+        arguments = self._given(x)
+        if self.checks and not any(is_traced(value) for value in arguments.values()):
+            self.check(arguments)
+        values = {**self.inputs, **arguments}
         if any(is_traced(value) for value in values.values()):
-            of_few = self._of_few(given)
-            found = of_few(given) if of_few else self._pure(values)
+            partial_function = self._of_few(arguments)
+            results = partial_function(arguments) if partial_function else self._pure(values)
         else:
-            found = concrete_function(self._system, self.outputs)({**self._held, **values})
-        return found[self.outputs[0]] if self._single else found
+            results = concrete_function(self._system, self.outputs)({**self._held, **values})
+        return results[self.outputs[0]] if self._single else results
 
     def check(self, x: Mapping[str, Any] | None = None) -> None:
-        """Refuse values that ``solve`` would refuse. For concrete values: within ``jit`` there are none.
+        """Refuse values that ``solve`` would refuse. Values must be concrete: within ``jit`` there are none.
 
         Parameters
         ----------
         x : mapping, optional
-            As for a call; each value a number or an array.
+            Values by input name, as for a call; each a number or an array.
 
         Raises
         ------
@@ -104,40 +104,42 @@ class PureFunction:
         UnknownNameError
             If ``x`` names something the outputs do not depend on.
         """
-        given = self._given(x)
-        for name, value in given.items():
+        arguments = self._given(x)
+        for name, value in arguments.items():
             if is_traced(value):
                 raise InputError(
                     name, "a traced value", "is known when the function runs: check outside of jit and grad"
                 )
             try:
-                given[name] = np.asarray(value, np.float64)
+                arguments[name] = np.asarray(value, np.float64)
             except (TypeError, ValueError):
                 raise InputError(name, value, "must be a canonical number, or an array of them") from None
             narrow = getattr(value, "dtype", None)
             if narrow is not None and narrow.kind in "fV" and narrow.itemsize < 4:
                 raise InputError(name, str(narrow), "must be float32 or float64", "bytes and FLOPs exceed its range")
             variable = variable_of(name)
-            held = inside(variable, given[name])
-            if not held.all():
-                first = float(given[name][~held].flat[0]) if given[name].ndim else float(given[name])
+            is_inside = inside(variable, arguments[name])
+            if not is_inside.all():
+                first = float(arguments[name][~is_inside].flat[0]) if arguments[name].ndim else float(arguments[name])
                 shown = float(units.from_canonical(first, variable.unit))
                 unit = f" {variable.unit}" if variable.unit not in ("", "count") else ""
-                many = f"{int((~held).sum())} of {held.size} values are refused" if held.size > 1 else ""
-                raise InputError(name, f"{shown:g}{unit}", f"must be {allowed(variable)}", many)
-        refuse(self._reasons, self._system, {**self._held, **given})
+                count = (
+                    f"{int((~is_inside).sum())} of {is_inside.size} values are refused" if is_inside.size > 1 else ""
+                )
+                raise InputError(name, f"{shown:g}{unit}", f"must be {allowed(variable)}", count)
+        refuse(self._reasons, self._system, {**self._held, **arguments})
 
     @property
     def dtype(self) -> np.dtype:
-        """In which it runs where ``x`` brings no arrays of another: float32, and float64 under ``jax.enable_x64``."""
+        """Dtype of a call without arrays of another: float32, or float64 under ``jax.enable_x64``."""
         return default_dtype()
 
-    def _of_few(self, given: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], dict[str, Any]] | None:
-        """The function of what is given alone, where JAX follows it and that is faster."""
-        if not has_known(given) or any(is_traced(each) or np.shape(each) for each in self.inputs.values()):
+    def _of_few(self, arguments: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], dict[str, Any]] | None:
+        """Return the function specialised to the other inputs, if JAX traces the call and that is faster."""
+        if not has_known(arguments) or any(is_traced(value) or np.shape(value) for value in self.inputs.values()):
             return None
-        held = tuple((name, float(value)) for name, value in self.inputs.items() if name not in given)
-        return known_function(self._system, self.outputs, held)
+        constants = tuple((name, float(value)) for name, value in self.inputs.items() if name not in arguments)
+        return known_function(self._system, self.outputs, constants)
 
     def _given(self, x: Any) -> dict[str, Any]:
         if x is not None and not isinstance(x, Mapping):
@@ -152,7 +154,7 @@ class PureFunction:
 
 
 def allowed(variable: Variable) -> str:
-    """The values of an input, which are codes where it has labels."""
+    """Describe the allowed values of an input, which are codes if it has labels."""
     labels = variable.domain.labels
     return f"the code of a label, from 0 to {len(labels) - 1}" if labels else variable.domain.describe()
 
@@ -160,20 +162,20 @@ def allowed(variable: Variable) -> str:
 def function(
     model: DeclaredModel, /, outputs: str | Iterable[str], *entries: Any, check: bool = False, **inputs: Any
 ) -> PureFunction:
-    """The outputs as a pure JAX function, for a user's own ``jit``, ``grad`` and ``vmap``.
+    """Return outputs as a pure JAX function, for a user's own ``jit``, ``grad`` and ``vmap``.
 
     Parameters
     ----------
     outputs : str or iterable of str
         One name, or several.
     check : bool
-        Whether to check the values of every call as ``solve`` does, as far as they are not traced.
+        Check the values of every call as ``solve`` does, except those that are traced.
 
     Returns
     -------
     PureFunction
-        ``f(x)`` with ``x`` a dict of canonical inputs (byte, second, FLOP); those left out of
-        ``x`` keep the values bound here. One output gives its value, nan where it has none, several a dict.
+        ``f(x)`` with ``x`` a dict of canonical inputs (byte, second, FLOP). Inputs left out of ``x`` keep the values
+        bound here. One output gives its value, nan if undefined; several give a dict.
 
     Raises
     ------
@@ -184,8 +186,8 @@ def function(
     --------
     >>> from mlsysim import TrainingMemoryModel
     >>> memory = TrainingMemoryModel("first_order")
-    >>> held = memory.function("activations", "Llama3_8B", "H100", seq_len=2048, batch_size=8)
-    >>> print(f"{float(held({'batch_size': 16.0})) / float(held({})):.1f}")
+    >>> activations = memory.function("activations", "Llama3_8B", "H100", seq_len=2048, batch_size=8)
+    >>> print(f"{float(activations({'batch_size': 16.0})) / float(activations({})):.1f}")
     2.0
     """
     return PureFunction(model, outputs, model.named_arguments(entries, inputs), check=check)

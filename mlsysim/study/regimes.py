@@ -22,7 +22,7 @@ from mlsysim.study.sweep import refuse_size
 from mlsysim.study.varied import accepted, closure
 from mlsysim.symbolic import Variable, variable_of
 
-#: Regimes that a map tells apart.
+#: Most regimes on one map.
 MOST = 100
 
 
@@ -36,25 +36,25 @@ def regimes(
     by: str | Iterable[str] | None = None,
     **axes: Any,
 ) -> Regimes:
-    """Find where the term that binds changes: which argument of each maximum and minimum, and which case.
+    """Find where the bottleneck changes: the argument that binds in each maximum and minimum, and the case that holds.
 
-    Only choices on the way to the output count, and of those only the ones that change over the axes.
+    Only choices that the output depends on count, and of those only the ones that change over the axes.
 
     Parameters
     ----------
-    x, y : str, optional
-        Arguments that are given as lists, such as ``batch_size=range(1, 257)``; with two there is a map. By default
+    Arguments given as lists, such as ``batch_size=range(1, 257)``; two of them give a map. By default all arguments
+    given as lists, in their order.
         those that are, in their order.
-    output : str, optional
-        Name of an output; by default the first label of the headline, such as ``step_bottleneck``, where the model
+    Name of an output. By default the first label of the headline, such as ``step_bottleneck``, if the model has one,
+    else the answer of the model. The regimes of a label are its values.
         has one, else the answer of the model. The regimes of a label are its values.
-    by : str or iterable of str, optional
+    Variables whose maxima, minima and cases are examined; by default all that the output depends on.
         Variables whose maxima, minima and cases are looked at; all on the way to the output by default.
 
     Returns
     -------
-    Regimes
-        A labelled map, or intervals along one axis; boundaries as formulas where the terms are rational in an axis,
+    A labelled map, or intervals along one axis. Boundaries are formulas where the terms are rational in an axis, else
+    traced points; ``plot()`` draws it.
         else traced; ``plot()`` draws it.
 
     Raises
@@ -88,7 +88,7 @@ def regimes(
 
 
 def _says_what_binds(model: DeclaredModel) -> Variable:
-    """The output whose regimes are asked where none is named."""
+    """Return the output whose regimes are shown if none is named."""
     heads = [model.output(name) for name in model.headline]
     labels = [variable for variable in heads if variable.domain.kind == "choice"]
     return labels[0] if labels else model.output(model.answer or model.headline[0])
@@ -98,13 +98,13 @@ def _check_axes(model: DeclaredModel, binding: Binding, names: list[str]) -> Non
     example = "as in regimes('batch_size', batch_size=range(1, 257), ...)"
     if not names:
         raise InputError("x", None, "must be an argument that is given as a list", example)
-    for place, name in zip("xy", names, strict=False):
+    for parameter, name in zip("xy", names, strict=False):
         if name in binding.axes and binding.axes[name].members:
-            raise InputError(place, name, "must be one argument, and not several that are linked")
+            raise InputError(parameter, name, "must be one argument, and not several that are linked")
         if name not in model.arguments:
             raise UnknownNameError(f"argument of {type(model).__name__}", name, model.arguments)
         if name not in binding.axes:
-            raise InputError(place, name, "must be an argument that is given as a list", f"as in {name}=[...]")
+            raise InputError(parameter, name, "must be an argument that is given as a list", f"as in {name}=[...]")
     if rest := [name for name in binding.axes if name not in names[:2]]:
         allowed = f"only x and y are axes, and those are {' and '.join(names[:2])}"
         raise InputError(rest[0], "a list", allowed, "give it one value")
@@ -125,7 +125,7 @@ def _mean(low: np.ndarray, high: np.ndarray) -> np.ndarray:
 
 
 class _Map:
-    """The grid of a question for regimes."""
+    """The grid of a question about regimes."""
 
     def __init__(self, model: DeclaredModel, binding: Binding, paths: Paths, output: Variable) -> None:
         self.model = model
@@ -138,24 +138,24 @@ class _Map:
             binding.refuse()
         self.values = paths.values(binding.values)
         self.value = np.broadcast_to(np.asarray(self.values[output.name], float), self.shape)
-        kept = {place: code[self.accepted] for place, code in paths.codes(self.values, self.shape).items()}
+        kept = {key: code[self.accepted] for key, code in paths.codes(self.values, self.shape).items()}
         self.alike = Alike(kept, paths.choices)
         if self.alike.count > MOST:
-            found = ", ".join(dict.fromkeys(choice.variable.name for choice in self.alike.choices))
+            choices = ", ".join(dict.fromkeys(choice.variable.name for choice in self.alike.choices))
             allowed = f"{self.alike.count} regimes on one map are too many to read"
-            raise InputError("by", None, allowed, f"name some of {found}")
+            raise InputError("by", None, allowed, f"name some of {choices}")
         self.numbers = np.full(self.shape, -1)
         self.numbers[self.accepted] = self.alike.numbers if self.alike.places else 0
         self.names = self.alike.names(self._alone())
 
     def _alone(self) -> str:
-        """Name of one regime that holds everywhere."""
+        """Name the only regime if it holds everywhere."""
         if self.output.domain.kind != "choice":
             return f"{self.output.label}: no other term binds"
         return self.output.domain.labels[int(self.value[self.accepted][0])]
 
     def numeric(self) -> list[str]:
-        """Axes of numbers, along which there are boundaries."""
+        """Return the numeric axes, along which there are boundaries."""
         return [
             name for name in self.binding.axes
             if name not in self.binding.entries and variable_of(name).domain.kind != "choice"
@@ -163,7 +163,7 @@ class _Map:
         ]  # fmt: skip
 
     def answer(self) -> Regimes:
-        """The map with its boundaries."""
+        """Build the map with its boundaries."""
         import xarray
 
         dims = tuple(self.binding.axes)
@@ -181,21 +181,21 @@ class _Map:
 
     @cached_property
     def _scales(self) -> dict[str, float]:
-        """Canonical amount of the unit of each axis of numbers."""
+        """Canonical size of the unit of each numeric axis."""
         return {name: units.factor(self.binding.axes[name].unit or variable_of(name).unit) for name in self.numeric()}
 
     @cached_property
     def _crossings(self) -> tuple[np.ndarray, np.ndarray]:
-        """Canonical places on both sides of every change between points, a row per axis, and the two regimes."""
+        """Canonical points on both sides of every change, a row per axis, and the regimes there."""
         axes = list(self.binding.axes)
         grids = np.meshgrid(*(axis.canonical.astype(float) for axis in self.binding.axes.values()), indexing="ij")
         lows, highs, pairs = [], [], []
-        for number, name in enumerate(axes):
+        for index, name in enumerate(axes):
             if name not in self.numeric():
                 continue
             order = np.argsort(self.binding.axes[name].canonical)
-            codes = np.moveaxis(np.take(self.numbers, order, axis=number), number, -1)
-            sides = [np.moveaxis(np.take(grid, order, axis=number), number, -1) for grid in grids]
+            codes = np.moveaxis(np.take(self.numbers, order, axis=index), index, -1)
+            sides = [np.moveaxis(np.take(grid, order, axis=index), index, -1) for grid in grids]
             # A refused point lies between others: a change is looked for from one accepted point to the next.
             last = np.maximum.accumulate(np.where(codes >= 0, np.arange(codes.shape[-1]), -1), axis=-1)[..., :-1]
             before = np.take_along_axis(codes, np.maximum(last, 0), axis=-1)
@@ -206,7 +206,7 @@ class _Map:
             pairs.append(np.stack([before[edge], codes[..., 1:][edge]]))
         if not any(pair.size for pair in pairs):
             return np.zeros((2, len(axes), 0)), np.zeros((2, 0), int)
-        low, high, pair = (np.concatenate(each, axis=1) for each in (lows, highs, pairs))
+        low, high, pair = (np.concatenate(pieces, axis=1) for pieces in (lows, highs, pairs))
         return np.stack(bisected(lambda at: self._regime_of(at) == pair[0], low, high, 1e-12, _mean)), pair
 
     def _at(self, points: np.ndarray) -> dict[str, Any]:
@@ -215,17 +215,19 @@ class _Map:
         return flat | self._along_entries(points)
 
     def _along_entries(self, points: np.ndarray) -> dict[str, Any]:
-        """Inputs that an entry along an axis gives, at points of that axis."""
-        found = {}
-        for number, axis in enumerate(self.binding.axes.values()):
-            places = None
-            for each, value in self.binding.values.items():
-                if np.ndim(value) and each not in self.binding.axes and np.shape(value)[number] > 1:
-                    if places is None:
+        """Return the inputs set by a catalog entry on an axis, at points of that axis."""
+        values = {}
+        for dimension, axis in enumerate(self.binding.axes.values()):
+            indices = None
+            for name, value in self.binding.values.items():
+                if np.ndim(value) and name not in self.binding.axes and np.shape(value)[dimension] > 1:
+                    if indices is None:
                         order = np.argsort(axis.canonical)
-                        places = order[np.searchsorted(axis.canonical[order], points[number]).clip(0, len(axis) - 1)]
-                    found[each] = np.ravel(np.take(value, places, axis=number))
-        return found
+                        indices = order[
+                            np.searchsorted(axis.canonical[order], points[dimension]).clip(0, len(axis) - 1)
+                        ]
+                    values[name] = np.ravel(np.take(value, indices, axis=dimension))
+        return values
 
     def _regime_of(self, points: np.ndarray) -> np.ndarray:
         size = points.shape[1]
@@ -235,31 +237,31 @@ class _Map:
         (before, after), pairs = self._crossings
         axes = list(self.binding.axes)
         numeric = [variable_of(name) for name in self.numeric()]
-        held = {name: float(value) for name, value in self.values.items() if np.ndim(value) == 0}
-        solver = Solver(self.paths.system, held, numeric, self._scales)
-        found = []
-        for pair in sorted({(min(each), max(each)) for each in pairs.T.tolist()}):
+        constants = {name: float(value) for name, value in self.values.items() if np.ndim(value) == 0}
+        solver = Solver(self.paths.system, constants, numeric, self._scales)
+        boundaries = []
+        for pair in sorted({(min(regimes), max(regimes)) for regimes in pairs.T.tolist()}):
             mine = (np.sort(pairs, axis=0) == np.array(pair)[:, None]).all(axis=0)
             sides = before[:, mine], after[:, mine]
             shown = np.stack([row / self._scales.get(name, 1.0) for name, row in zip(axes, sides[1], strict=True)])
             solved = self._solved(solver, pair, sides) if len(numeric) == len(axes) else None
-            found.append(Boundary((self.names[pair[0]], self.names[pair[1]]), shown, *(solved or ())))
-        return found
+            boundaries.append(Boundary((self.names[pair[0]], self.names[pair[1]]), shown, *(solved or ())))
+        return boundaries
 
     def _solved(self, solver: Solver, pair: tuple[int, int], sides: tuple[np.ndarray, np.ndarray]) -> Any:
-        """Axis, formula and formula with numbers of a boundary; None where there is no closed form."""
+        """Solve for a boundary: axis, formula and formula with numbers; None without a closed form."""
         points = dict(zip(self.binding.axes, sides[1], strict=True))
         for choice, codes in self.alike.changed(*pair):
             for side in sides:
                 middle = side[:, [side.shape[1] // 2]]
                 at = {name: float(np.reshape(v, -1)[0]) for name, v in self.paths.values(self._at(middle)).items()}
-                found = solver.solved(choice, codes, at, points)
-                if found is not None:
-                    return found
+                solution = solver.solved(choice, codes, at, points)
+                if solution is not None:
+                    return solution
         return None
 
     def _intervals(self) -> list[Interval]:
-        """Stretches of the axis, with the places where the regime changes."""
+        """Split the axis into intervals at the points where the regime changes."""
         ((name, axis),) = self.binding.axes.items()
         points = self._crossings[0][1]
         order = np.argsort(axis.canonical)
@@ -269,6 +271,6 @@ class _Map:
         crossed = sorted((points[0] / self._scales[name]).tolist())
         ends = [float(typed[0]), *crossed, float(typed[-1])]
         return [
-            Interval(self.names[codes[first]], ends[place], ends[place + 1], typed[first], typed[after - 1])
-            for place, (first, after) in enumerate(pairwise([0, *edges.tolist(), len(codes)]))
+            Interval(self.names[codes[first]], ends[index], ends[index + 1], typed[first], typed[after - 1])
+            for index, (first, after) in enumerate(pairwise([0, *edges.tolist(), len(codes)]))
         ]

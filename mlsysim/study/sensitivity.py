@@ -1,4 +1,4 @@
-"""Sensitivity of an output to inputs: gradients, elasticities, second derivatives, and the steps in between."""
+"""Sensitivity of an output to its inputs: gradients, elasticities, second derivatives and jumps."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from mlsysim.study.varied import closure
 def sensitivity(
     model: DeclaredModel, /, output: str, *entries: Any, second: bool = False, relax: bool = False, **inputs: Any
 ) -> Any:
-    """Gradient and elasticity of one output with respect to every input, at a point or on a grid.
+    """Compute gradient and elasticity of one output with respect to every input, at a point or on a grid.
 
-    Continuous inputs are differentiated. Whole numbers get the change to their next allowed values both ways, labels
-    that for every other label; where a continuous input passes through a ceiling, floor or least integer, it is said
-    how far the next jump is and what it brings.
+    Continuous inputs are differentiated. A whole number is moved to its next allowed values both ways, and a label to
+    every other label. Where a continuous input passes through a ceiling, floor or least integer, the table says how far
+    the next jump is and how large.
 
     Parameters
     ----------
     output : str
         Name of an output.
     second : bool
-        Add second derivatives and cross-elasticities: how the elasticity by one input changes with another.
+        Add second derivatives and cross-elasticities: how the elasticity of one input changes with another.
     relax : bool
-        Drop ceilings and floors, and differentiate by whole numbers in which the formulas are then smooth.
+        Drop ceilings and floors, and also differentiate by whole numbers in which the formulas are then smooth.
 
     Returns
     -------

@@ -62,9 +62,9 @@ def solve(model: DeclaredModel, /, *entries: Any, **inputs: Any) -> Result:
     once = len(typed) == len(entries) + len(inputs)
     kind = kind_of(model, typed) if once else None
     call = _CALLS.find(kind)
-    answer = None if call is None else call.answer(model, typed)
-    if answer is not None:
-        return Result._of(model, answer)
+    recurring = None if call is None else call.answer(model, typed)
+    if recurring is not None:
+        return Result._of(model, recurring)
     arguments = model.named_arguments(entries, inputs)
     binding = bind(model, arguments)
     values = compiled(binding.system)(binding.values)

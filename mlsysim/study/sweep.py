@@ -1,4 +1,4 @@
-"""Sweeps: a model at every combination of the arguments that are lists."""
+"""Sweeps: evaluate a model at every combination of the arguments given as lists."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def sweep(
     progress: bool | None = None,
     **axes: Any,
 ) -> Any:
-    """Evaluate the model on the grid of all combinations of the arguments that are lists.
+    """Evaluate the model on the grid of all combinations of the arguments given as lists.
 
     Several arguments along one axis: ``layout=mlsysim.linked(tp_size=[1, 2], pp_size=[8, 4])``;
     one that follows from others: ``dp_size=mlsysim.derived("512 / (tp_size * pp_size)")``.
@@ -68,24 +68,23 @@ def sweep(
         Names to compute; the headline outputs by default. A family gives its members, and all of them as one
         variable along a dimension named after its index.
     refused : {"raise", "mask"}
-        What becomes of combinations that do not fit (sizes that do not divide, a device without
-        a rate for the format): an error before anything is computed, or missing values, with the
-        reason per point in ``refused`` and their number, in all and by reason, in ``attrs``. So with points at
-        which an output is no number (zero over zero): an error, or missing and counted in ``undefined_points``.
+        Treatment of combinations that do not fit, such as sizes that do not divide or a device without a rate for the
+        format. ``"raise"`` refuses the grid before anything is computed. ``"mask"`` leaves missing values, with the
+        reason per point in ``refused`` and the counts, in all and by reason, in ``attrs``. Points at which an output is
+        undefined (zero over zero) raise an error, or are missing and counted in ``undefined_points``.
     variant : str or sequence of str, optional
-        Another variant than the model's; several become a dimension, with the outputs they share.
+        Variant to evaluate instead of the model's own; several form a dimension, with the outputs that all have.
     store : path, optional
-        A Zarr group (``.zarr``) or NetCDF file (``.nc``) that is filled block by block, for grids
-        of any size. Interrupted, the same call goes on where it stopped. One call writes at a time, and a
-        block that has changed on disk is computed again. Beside the store lie ``.progress``, which notes the
-        finished blocks and their checksums, and its lock.
+        Zarr group (``.zarr``) or NetCDF file (``.nc``) that is filled block by block, for grids of any size. After an
+        interruption the same call resumes. One call writes at a time, and a block that has changed on disk is computed
+        again. Beside the store lie ``.progress``, which lists the finished blocks with their checksums, and its lock.
     block_points : int, optional
-        Most points held at once; four million by default, 16 where a chain is solved at each. A store that was begun
-        with smaller blocks goes on with those.
+        Most points evaluated at once; four million by default, 16 where each point solves a Markov chain. A store that
+        was begun with smaller blocks keeps them.
     client : dask.distributed.Client, optional
-        Of a cluster that computes the blocks.
+        Cluster that computes the blocks.
     progress : bool, optional
-        Whether to show a progress bar; by default on a terminal, for what is computed in blocks.
+        Show a progress bar; by default on a terminal, for a sweep computed in blocks.
     **axes
         Inputs as for ``solve``; a list, range or array of n values is an axis of length n.
 
@@ -120,7 +119,7 @@ def sweep(
     if several and not (store is None and block_points is None and client is None):
         raise InputError("variant", variant, "one variant at a time is computed in blocks")
     arguments = model.named_arguments(entries, axes)
-    bindings = [bind_grid(each, arguments) for each in models]
+    bindings = [bind_grid(variant_model, arguments) for variant_model in models]
     if not bindings[0].axes and not several:
         raise InputError("axes", dict(arguments), "give at least one argument as a list", "use solve() for one point")
     if store is None:
@@ -137,25 +136,25 @@ def sweep(
     if store is not None:
         variables = {name: attributes(variable_of(name)) for name in names}
         variables |= {REFUSED: flags(WHY, ["accepted", *reasons])} if reasons else {}
-        given, held = coordinates(bindings[0]), described(models, bindings)
-        template = Template(tuple(bindings[0].axes), bindings[0].sizes, grids[0].dtypes, held, variables, given)
+        coords, attrs = coordinates(bindings[0]), described(models, bindings)
+        template = Template(tuple(bindings[0].axes), bindings[0].sizes, grids[0].dtypes, attrs, variables, coords)
         dataset = write(grids[0], template, store, block_points=block_points, client=client, progress=progress)
     else:
-        found = [gather(grid, block_points=block_points, client=client, progress=progress) for grid in grids]
-        dataset = _dataset(models, bindings, names, found, reasons, several=several, counted=refused == "mask")
-        _say_unfit(dataset, arguments, bindings, found)
+        values = [gather(grid, block_points=block_points, client=client, progress=progress) for grid in grids]
+        dataset = _dataset(models, bindings, names, values, reasons, several=several, counted=refused == "mask")
+        _say_unfit(dataset, arguments, bindings, values)
     return stacked(dataset, {family: attributes(family.variable) for family in families})
 
 
 def _families(outputs: str | Iterable[str] | None, names: Sequence[str], binding: Binding) -> list[Family]:
-    """The families among the outputs asked for, none of whose index may be called as an axis."""
+    """Return the families among the outputs asked for; an index must not have the name of an axis."""
     asked = () if outputs is None else (outputs,) if isinstance(outputs, str) else tuple(outputs)
-    found = [family for name in asked if name not in names and (family := family_of(name))]
-    for family in found:
+    families = [family for name in asked if name not in names and (family := family_of(name))]
+    for family in families:
         if family.index.name in binding.axes:
-            said = "a dimension and an index have one name"
-            raise InputError(family.index.name, family.name, said, "rename the axis")
-    return found
+            conflict = "a dimension and an index have one name"
+            raise InputError(family.index.name, family.name, conflict, "rename the axis")
+    return families
 
 
 def _check_options(refused: Any, store: Any, block_points: Any) -> None:
@@ -181,7 +180,7 @@ def _refuse_points(bindings: Sequence[Binding]) -> None:
 
 
 def _grid(binding: Binding, names: Sequence[str], reasons: Sequence[str], *, defined: bool) -> Grid:
-    """Build the grid that is evaluated; the code of a reason is its place in the list of reasons, counted from 1."""
+    """Build the grid to evaluate; the code of a reason is its position in the list of reasons, counted from 1."""
     return Grid(
         binding.system,
         binding.numbers,
@@ -197,17 +196,17 @@ def _dataset(
     models: Sequence[DeclaredModel],
     bindings: Sequence[Binding],
     names: Sequence[str],
-    found: Sequence[Mapping[str, np.ndarray]],
+    values: Sequence[Mapping[str, np.ndarray]],
     reasons: Sequence[str],
     *,
     several: bool,
     counted: bool,
 ) -> xarray.Dataset:
-    """A data set in memory; it lists only the reasons that occur."""
+    """Build the data set in memory; list only the reasons that occur."""
     import xarray
 
     def gathered(name: str) -> np.ndarray:
-        return np.stack([arrays[name] for arrays in found]) if several else found[0][name]
+        return np.stack([arrays[name] for arrays in values]) if several else values[0][name]
 
     dims = (VARIANT, *bindings[0].axes) if several else tuple(bindings[0].axes)
     variables: dict[str, Any] = {}
@@ -236,20 +235,20 @@ def _say_unfit(
     dataset: xarray.Dataset,
     typed: Mapping[str, Any],
     bindings: Sequence[Binding],
-    found: Sequence[Mapping[str, np.ndarray]],
+    values: Sequence[Mapping[str, np.ndarray]],
 ) -> None:
-    """Add to the notes how many points are not feasible, by variant where there are several."""
-    said = [dataset.attrs["notes"]] if "notes" in dataset.attrs else []
-    for binding, arrays in zip(bindings, found, strict=True):
+    """Add the number of infeasible points to the notes, by variant if there are several."""
+    notes = [dataset.attrs["notes"]] if "notes" in dataset.attrs else []
+    for binding, arrays in zip(bindings, values, strict=True):
         computed = {name: array for name, array in arrays.items() if name != REFUSED}
         text = unfit(binding, typed, computed, arrays[REFUSED] == 0 if REFUSED in arrays else True)
-        said += [f"{binding.model.variant}: {text}" if len(bindings) > 1 else text] if text else []
-    if said:
-        dataset.attrs["notes"] = "\n".join(said)
+        notes += [f"{binding.model.variant}: {text}" if len(bindings) > 1 else text] if text else []
+    if notes:
+        dataset.attrs["notes"] = "\n".join(notes)
 
 
 def _occurring(codes: np.ndarray, reasons: Sequence[str]) -> tuple[np.ndarray, dict[str, int]]:
-    """Codes in which only the reasons that occur are counted, and how many points each refuses."""
+    """Renumber the codes of the reasons that occur; count the points that each refuses."""
     counts = np.bincount(codes.ravel(), minlength=len(reasons) + 1).tolist()
     occurring = [code for code, count in enumerate(counts) if code and count]
     renumbered = np.zeros(len(counts), np.int8)
@@ -258,15 +257,15 @@ def _occurring(codes: np.ndarray, reasons: Sequence[str]) -> tuple[np.ndarray, d
 
 
 def _variants(model: DeclaredModel, variant: Any) -> list[DeclaredModel]:
-    """The model in every variant asked for."""
+    """Return the model in every variant asked for."""
     if variant is None:
         return [model]
     if not is_axis(variant):
         return [model.in_variant(variant)]
-    found = [model.in_variant(name) for name in variant]
-    if not found or len({each.variant for each in found}) != len(found):
+    models = [model.in_variant(name) for name in variant]
+    if not models or len({member.variant for member in models}) != len(models):
         raise InputError(VARIANT, variant, "an axis has at least one variant, and each once")
-    return found
+    return models
 
 
 def refuse_size(bindings: Sequence[Binding]) -> None:
@@ -275,7 +274,7 @@ def refuse_size(bindings: Sequence[Binding]) -> None:
     Raises
     ------
     InputError
-        If it is.
+        If the grid is too large.
     """
     points = len(bindings) * int(np.prod(bindings[0].sizes, dtype=float))
     if points > LARGEST_GRID:
@@ -287,7 +286,7 @@ def refuse_size(bindings: Sequence[Binding]) -> None:
 def output_names(
     models: Sequence[DeclaredModel], bindings: Sequence[Binding], outputs: str | Iterable[str] | None
 ) -> list[str]:
-    """Outputs to compute, which every variant has."""
+    """Return the names of the outputs to compute, which every variant has."""
     if outputs is None:
         first = dict.fromkeys(name for model in models for name in model.headline)
         return [name for name in first if all(name in binding.system for binding in bindings)]

@@ -1,4 +1,4 @@
-"""Outputs that are no number, as where a formula divides zero by zero: an error that names the formula."""
+"""Undefined outputs, as where a formula divides zero by zero: an error that names the formula."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from mlsysim.symbolic.printing import text
 
 
 def refuse_undefined(system: System, inputs: Mapping[str, Any], values: Mapping[str, float]) -> NoReturn:
-    """Name the first formula that has no value, and what it was given."""
+    """Raise an error that names the first undefined formula and its inputs."""
     formula = next(formula for formula in system if isnan(values[formula.name]))
     known = {**inputs, **values}
-    given = ", ".join(f"{v.name}={as_text(v, known[v.name])}" for v in formula.inputs)
+    arguments = ", ".join(f"{v.name}={as_text(v, known[v.name])}" for v in formula.inputs)
     raise UndefinedError(
-        f"{formula.name} = {text(formula.expression)} is not a number at {given}; "
+        f"{formula.name} = {text(formula.expression)} is not a number at {arguments}; "
         "give the formula a case for it, or an input a domain without it"
     )

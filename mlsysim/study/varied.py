@@ -1,4 +1,4 @@
-"""Outputs of a model as functions of some of its inputs, while the others are held."""
+"""Outputs of a model as functions of some inputs, with the others held constant."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from mlsysim.symbolic import System, variable_of
 
 
 class Varied:
-    """Outputs of a model as functions of its free inputs, in canonical units, through the compiled functions.
+    """Outputs of a model as functions of its free inputs, in canonical units, through compiled functions.
 
     Parameters
     ----------
     model : DeclaredModel
-        Whose outputs they are.
+        Model that computes the outputs.
     arguments : mapping
         Arguments of ``solve``, some of which may be axes. A free input may be left out.
     free : iterable of str
         Inputs that vary.
     outputs : iterable of str
-        Numbers that are asked for.
+        Names of the outputs, which are numbers.
 
     Attributes
     ----------
     arguments : dict
         As typed.
     binding : Binding
-        The inputs that are held, the axes, and the reasons why a point may be refused.
+        The constant inputs, the axes, and the reasons why a point may be refused.
 
     Raises
     ------
@@ -56,12 +56,12 @@ class Varied:
             self.binding.require(name)
         self._system = closure(self.binding.system, self.outputs)
 
-    def values(self, given: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        """Every output at values of the free inputs.
+    def values(self, free_values: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """Evaluate every output at values of the free inputs.
 
         Parameters
         ----------
-        given : mapping
+        free_values : mapping
             Canonical number or array per free input. Arrays broadcast with those along the axes.
 
         Returns
@@ -69,29 +69,29 @@ class Varied:
         dict
             Array per output, of the broadcast shape.
         """
-        known, shape = self._at(given)
+        known, shape = self._at(free_values)
         return evaluate_outputs(self._system, [OutputSpec(name) for name in self.outputs], known, shape)
 
-    def slopes(self, given: Mapping[str, Any]) -> dict[str, dict[str, np.ndarray]]:
-        """Derivative of every output by each free input, element by element: per input, per output."""
-        known, shape = self._at(given)
-        found = slopes(self._system, self.outputs, self.free, known)
+    def slopes(self, free_values: Mapping[str, Any]) -> dict[str, dict[str, np.ndarray]]:
+        """Differentiate every output by each free input, element by element: arrays per input, per output."""
+        known, shape = self._at(free_values)
+        gradients = slopes(self._system, self.outputs, self.free, known)
         return {
             by: {name: np.broadcast_to(value, shape) for name, value in outputs.items()}
-            for by, outputs in found.items()
+            for by, outputs in gradients.items()
         }
 
-    def allowed(self, given: Mapping[str, Any]) -> np.ndarray:
+    def allowed(self, free_values: Mapping[str, Any]) -> np.ndarray:
         """Tell whether the model accepts a point: the free inputs are in their domains and no reason refuses it."""
-        known, shape = self._at({**self.binding.numbers, **given})
-        held = np.ones(shape, bool) & accepted(self.binding, known)
+        known, shape = self._at({**self.binding.numbers, **free_values})
+        is_allowed = np.ones(shape, bool) & accepted(self.binding, known)
         for name in self.free:
-            held = held & inside(variable_of(name), known[name])
-        return held
+            is_allowed = is_allowed & inside(variable_of(name), known[name])
+        return is_allowed
 
-    def _at(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[int, ...]]:
-        """Every input with as many dimensions as there are axes, and the shape of all together."""
-        known = {**self.binding.values, **{name: np.asarray(value, float) for name, value in given.items()}}
+    def _at(self, free_values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[int, ...]]:
+        """Give every input as many dimensions as there are axes; also return the common shape."""
+        known = {**self.binding.values, **{name: np.asarray(value, float) for name, value in free_values.items()}}
         most = max(np.ndim(value) for value in known.values())
         known = {name: _ranked(value, most) if np.ndim(value) else value for name, value in known.items()}
         return known, np.broadcast_shapes(*(np.shape(value) for value in known.values()))
@@ -100,18 +100,18 @@ class Varied:
 def accepted(binding: Binding, known: Mapping[str, Any]) -> np.ndarray:
     """Tell where no reason refuses a point, at canonical values of the inputs."""
     conditions = tuple((f"condition_{n}", condition) for n, condition in enumerate(binding.conditions))
-    held = np.ones((), bool)
+    is_accepted = np.ones((), bool)
     for met in compiled(binding.system, None, "vector", conditions)(known).values() if conditions else ():
-        held = held & np.asarray(met, bool)
-    return held
+        is_accepted = is_accepted & np.asarray(met, bool)
+    return is_accepted
 
 
 def _ranked(value: np.ndarray, dimensions: int) -> np.ndarray:
-    """An array with so many dimensions: grids are cut along each."""
+    """Reshape an array to this number of dimensions: grids are cut along each."""
     return value.reshape((1,) * (dimensions - value.ndim) + value.shape)
 
 
 @lru_cache(maxsize=256)
 def closure(system: System, outputs: tuple[str, ...], *, relax: bool = False) -> System:
-    """The part of a system that some outputs need: one object each, because compiled functions are cached by object."""
+    """Return the part of a system that outputs need: one object each, since compiled functions are cached by object."""
     return (system.relax() if relax else system).closure(outputs)

@@ -15,7 +15,7 @@ from mlsysim.bounds import Points
 from mlsysim.errors import MlsysimError
 from mlsysim.inputs.binding import bind, bind_grid
 from mlsysim.models import every_model
-from mlsysim.study.searches.problem import problem
+from mlsysim.study.searches.problem import read_problem
 from mlsysim.symbolic import LeastInteger, variable_of
 
 TRAINING = {"model": "Mixtral_8x7B", "hardware": "H100", "batch_size": 64, "precision": "bf16"}
@@ -290,7 +290,7 @@ def random_problem(seed, points=100_000, families=FAMILIES):
         objective, maximized = random_objective(random, model, binding)
         constraints = random_constraints(random, binding, sample)
         goals = {"maximize" if maximized else "minimize": objective}
-        last = problem(model, arguments, goals.get("minimize"), goals.get("maximize"), constraints, True)
+        last = read_problem(model, arguments, goals.get("minimize"), goals.get("maximize"), constraints, True)
         if last.points(sample)[1].any() or random.random() < 0.1:
             break
     if last is None:

@@ -17,7 +17,7 @@ from mlsysim.backends.refused import Refusals
 from mlsysim.bounds import Best
 from mlsysim.collector import paused
 from mlsysim.study import search as module
-from mlsysim.study.searches.problem import problem
+from mlsysim.study.searches.problem import read_problem
 from mlsysim.study.searches.solver import _kept, solver
 
 counting = importlib.import_module("mlsysim.study.searches.refused")
@@ -33,7 +33,7 @@ def nothing_kept(monkeypatch):
 
 def asked(objective="total_memory", constraint="batch_size >= 17", allow_infeasible=False, **axes):
     model = TrainingMemoryModel("per_operator")
-    return problem(model, {**POINT, **AXES, **axes}, objective, None, constraint, allow_infeasible)
+    return read_problem(model, {**POINT, **AXES, **axes}, objective, None, constraint, allow_infeasible)
 
 
 def taken(of, budget=None):

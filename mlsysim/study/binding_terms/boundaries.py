@@ -11,7 +11,7 @@ import sympy
 
 from mlsysim import formatting
 from mlsysim.study.binding_terms.terms import INACTIVE, Choice
-from mlsysim.study.chain import Chain, UnturnableError, roots, value_at
+from mlsysim.study.chain import Chain, NoClosedFormError, roots, value_at
 from mlsysim.symbolic import STEPS, Closed, System, Variable, lower
 from mlsysim.symbolic.exchange import exchanged
 from mlsysim.symbolic.printing import equation, symbol_text, text
@@ -111,7 +111,7 @@ class Solver:
         for sides in _sides(choice, codes):
             try:
                 left, right = (lower(chain.through(side)) for side in sides)
-            except UnturnableError:
+            except NoClosedFormError:
                 continue
             found = self._root(self._shortened(left - right), points)  # type: ignore[operator]
             if found is not None:

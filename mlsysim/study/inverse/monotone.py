@@ -1,18 +1,18 @@
-"""Largest whole numbers at which targets hold, of many points at once, where they hold for all smaller ones."""
+"""Largest whole numbers at which targets hold, for many points at once, if they hold for all smaller numbers."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from mlsysim.study.bisection import bisected
-from mlsysim.study.inverse.landscape import Block
+from mlsysim.study.inverse.target_function import Block
 
 #: Above every answer.
 LIMIT = 2.0**31
 
 
 def largest_whole(block: Block, least: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Largest whole number per point at which everything holds, by bisection.
+    """Find, by bisection, the largest whole number per point at which all targets hold.
 
     Parameters
     ----------
@@ -21,17 +21,17 @@ def largest_whole(block: Block, least: np.ndarray, columns: np.ndarray) -> np.nd
     least : ndarray
         Smallest number of interest, per point.
     columns : ndarray of int
-        Points that are asked.
+        Points to solve.
 
     Returns
     -------
     ndarray
-        Per point asked; nan where not even the smallest holds.
+        The number per point solved; nan if not even the smallest holds.
     """
-    holds = block.at(least, columns).true
-    found = np.full(len(columns), np.nan)
-    asked = columns[holds]
+    least_holds = block.at(least, columns).all_hold
+    largest = np.full(len(columns), np.nan)
+    asked = columns[least_holds]
     if len(asked):
         above = np.full(len(asked), LIMIT)
-        found[holds], _ = bisected(lambda x: block.at(x, asked).true, least[holds], above)
-    return found
+        largest[least_holds], _ = bisected(lambda x: block.at(x, asked).all_hold, least[least_holds], above)
+    return largest

@@ -1,4 +1,4 @@
-"""The answer to what it would take: a value, how it follows, and what the model says there."""
+"""Solutions of inverse problems: the value, its derivation, and the model's result there."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from mlsysim.symbolic import Variable
 if TYPE_CHECKING:
     from mlsysim.study.inverse.closed_form import ClosedForm
 
-#: Fewest and most decimals of what an output is beside what was asked.
+#: Fewest and most decimals of an output printed beside the value asked for.
 DECIMALS = 2, 12
 
-#: What a solution can be, and what that means.
+#: Statuses of a solution and their meanings.
 STATUSES = {
     "solved": "one value, or all values from one to another, meet the targets",
     "several": "several values meet the targets",
@@ -34,7 +34,7 @@ STATUSES = {
 
 @dataclass(frozen=True)
 class Nearest:
-    """A whole number beside the place at which an equation would hold.
+    """A whole number next to the point at which an equation would hold.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Nearest:
     reached : pint.Quantity or float
         The left side of the equation there.
     text, said : str
-        Both as text; the second with as many decimals as tell both numbers and what is asked apart.
+        Both as text; ``said`` has enough decimals to tell both numbers and the target apart.
     """
 
     value: Any
@@ -60,12 +60,12 @@ class Nearest:
 def nearest_of(
     unknown: Variable, unit: str, values: Iterable[float], reached: Iterable[float], asked: Iterable[float]
 ) -> tuple[Nearest, ...]:
-    """The whole numbers beside a place at which an equation would hold, the answer first.
+    """Return the whole numbers next to the point at which an equation would hold, the answer first.
 
     Parameters
     ----------
     unknown : Variable
-        What is asked for.
+        Variable solved for.
     unit : str
         Unit of the sides of the equation.
     values : iterable of float
@@ -90,35 +90,36 @@ def nearest_of(
 
 @dataclass(eq=False, repr=False)
 class Solution(JsonAnswer):
-    """The value of one input at which targets hold; false where there is none.
+    """The value of one input at which targets hold; false if there is none.
 
     Attributes
     ----------
     unknown : str
-        The input that was asked for.
+        Input solved for.
     targets : tuple of str
-        What must hold; ``feasible`` is one of them where the model computes it and infeasible answers are not allowed.
+        Conditions that hold; ``feasible`` is one of them where the model computes it and infeasible answers are not
+        allowed.
     status : str
         ``"solved"``, ``"several"``, ``"everywhere"``, ``"nearest"``, ``"none"`` or ``"outside"``.
     value : pint.Quantity, float, int or None
-        The value; None where there is none.
+        The value; None if there is none.
     nearest : tuple of Nearest
-        Where no whole number meets the only equation, the two beside it with what the output is there. The first, which
-        is the value, is the one ``which`` asks for, or the one at which the output is below what is asked. Else empty.
+        The two whole numbers next to the solution of an equation that no whole number meets, with the output at each.
+        The first is the value: the one ``which`` asks for, or the one whose output is below the target. Else empty.
     values : tuple
-        Every value found: solutions of an equation, and the ends of intervals in which conditions hold.
+        Every value found: solutions of an equation, and the ends of the intervals in which conditions hold.
     intervals : tuple
-        The same as pairs of smallest and largest value; None for an end that the domain does not set.
+        The same as pairs of smallest and largest value; None for an end at which the domain is unbounded.
     which : str
-        ``"largest"`` or ``"smallest"`` where the targets hold for more than one value, else empty.
+        ``"largest"`` or ``"smallest"`` if the targets hold for more than one value, else empty.
     formula : sympy.Eq or None
-        The value in closed form, where there is one: in the names of inputs, targets and other outputs.
+        Closed form of the value, if there is one, in the names of inputs, targets and other outputs.
     where : tuple of str
-        Which cases of the formulas hold at the value, on which the closed form rests.
+        Cases of the formulas that hold at the value, on which the closed form rests.
     reason : str
         Why there is no value; empty if there is one.
     note : str
-        What else may hold: where an output rises and falls, not every value that meets the targets need be found.
+        Caveat on completeness: where an output rises and falls, some values that meet the targets may be missed.
     """
 
     _variable: Variable
@@ -192,12 +193,14 @@ class Solution(JsonAnswer):
         return f"{said}, the {self.which} {'found' if self.note else 'that holds'}"
 
     def _facts(self) -> list[tuple[str, str]]:
-        facts = [("for", each) for each in self.targets]
+        facts = [("for", target) for target in self.targets]
         if self._leaves_out:
             facts[-1] = "for", f"{self.targets[-1]} (allow_infeasible=True keeps what is not)"
         if self.status == "several":
-            found = "; ".join(map(self._interval, self.intervals)) + (f"; and {self._more} more" if self._more else "")
-            facts.append(("several", f"{found}; the value is of the {'last' if self._last else 'first'}"))
+            intervals = "; ".join(map(self._interval, self.intervals)) + (
+                f"; and {self._more} more" if self._more else ""
+            )
+            facts.append(("several", f"{intervals}; the value is of the {'last' if self._last else 'first'}"))
         elif self.status == "everywhere" and self.value is not None:
             facts.append(("holds", "for every value of the domain"))
         elif self.which:
@@ -207,7 +210,7 @@ class Solution(JsonAnswer):
         facts += [("note", note) for note in self.notes]
         if self._closed_form is not None:
             facts.append(("formula", self._closed_form.text()))
-            facts += [("where", each) for each in self.where]
+            facts += [("where", case) for case in self.where]
         return facts
 
     def _interval(self, pair: tuple[Any, Any]) -> str:
@@ -230,7 +233,7 @@ class Solution(JsonAnswer):
             "value": self._at,
             "unit": unit,
             "which": self.which,
-            **({"nearest": [each.to_dict() for each in self.nearest]} if self.nearest else {}),
+            **({"nearest": [neighbour.to_dict() for neighbour in self.nearest]} if self.nearest else {}),
             "intervals": [[units.magnitude(end) for end in pair] for pair in self.intervals],
             "reason": self.reason,
             "note": self.note,
@@ -257,18 +260,18 @@ class Solution(JsonAnswer):
 
 
 def shown(variable: Variable, typed: float) -> Any:
-    """A number in the unit of its variable as a user meets it."""
+    """Convert a number in the unit of its variable to what a user sees: an int, a float or a quantity."""
     number = int(typed) if variable.domain.kind == "integer" else float(typed)
     return number if variable.named_unit or not variable.dimension else units.Q_(number, units.unit(variable.unit))
 
 
 def as_text(variable: Variable, typed: Any) -> str:
-    """A number in the unit of its variable as text."""
+    """Format a number given in the unit of its variable."""
     return _words(variable, shown(variable, typed))
 
 
 def _line(name: str, fact: str) -> str:
-    """A fact on as many lines as it takes."""
+    """Wrap a fact, with its name in front."""
     lines: Any = {"initial_indent": f"  {name:<8} ", "subsequent_indent": " " * 13}
     return textwrap.fill(fact, show.width(), break_long_words=False, break_on_hyphens=False, **lines)
 

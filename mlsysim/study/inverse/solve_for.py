@@ -1,4 +1,4 @@
-"""The verb: what value of one input it would take to meet targets."""
+"""Inverse problem: the value of one input at which outputs meet targets."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.study.inverse.at_point import solution_at
-from mlsysim.study.inverse.landscape import Landscape
+from mlsysim.study.inverse.target_function import TargetFunction
 from mlsysim.study.inverse.targets import read, split
 from mlsysim.symbolic import Variable
 
@@ -24,33 +24,33 @@ def solve_for(
     allow_infeasible: bool = False,
     **targets: Any,
 ) -> Any:
-    """The value of one input at which outputs are what they must be.
+    """Find the value of one input at which outputs meet their targets.
 
-    A keyword that is an argument of the model is an argument; one that is an output is a target: a value that it must
-    have (``step_time="2 s"``, ``feasible=True``), or text that begins with a comparison
-    (``total_memory="<= 0.9 * memory_capacity"``). A bare number is in the unit of the output. All targets must hold.
+    A keyword that names an argument of the model sets it; one that names an output is a target. A target is a value
+    (``step_time="2 s"``, ``feasible=True``) or text that begins with a comparison (``total_memory="<= 0.9 *
+    memory_capacity"``). A bare number is in the unit of the output. All targets must hold.
 
     Parameters
     ----------
-    unknown : str
+    Name of a numeric input.
         Name of an input that is a number.
     *entries : Entry or str
         As for ``solve``.
     which : {"largest", "smallest"}, optional
-        Which value is given where the targets hold for more than one. By default the largest if they hold from the
-        least value of the domain on, and the smallest if they hold from some value on.
+        Value to return if the targets hold for more than one. By default the largest if they hold from the lower end of
+        the domain on, and the smallest if they hold from some value up.
     subject_to : str, sympy Boolean or sequence of them, optional
-        Further conditions on inputs and outputs. A value that lets the model find the unknown is never the answer.
+        Further conditions on inputs and outputs. A value that makes the model choose the unknown itself never counts.
     allow_infeasible : bool
-        Whether a value may be one at which the output ``feasible`` is False. By default ``feasible`` is one of the
-        targets wherever the model computes it, for which it needs a device, and no target names it.
+        Also accept a value at which the output ``feasible`` is False. By default ``feasible`` is one of the targets
+        wherever the model computes it, for which it needs a device, unless a target names it.
     **targets
-        By output, what it must be, and inputs as for ``solve``. Several numbers are an axis.
+        Required value per output, and inputs as for ``solve``. Several numbers form an axis.
 
     Returns
     -------
-    Solution or xarray.Dataset
-        At a point a solution with its value, the closed form if there is one, and the result there. Where arguments
+    At a point, a solution with the value, its closed form if there is one, and the result there. If arguments or
+    targets are lists, the unknown at every point, with a status that tells where there is none.
         or targets are lists, the unknown at every point, with a status that says where there is none.
 
     Raises
@@ -69,20 +69,26 @@ def solve_for(
     variable = _unknown(model, unknown)
     if which is not None and which not in WHICH:
         raise InputError("which", which, "must be 'largest' or 'smallest'")
-    arguments, given = split(model, model.named_arguments(entries, targets))
+    arguments, conditions = split(model, model.named_arguments(entries, targets))
     if arguments.pop(unknown, None) is not None:
         raise InputError(unknown, targets.get(unknown), "is what is asked for: leave it out")
-    landscape = Landscape(model, arguments, variable, read(model, given, subject_to, unknown), allow_infeasible)
-    if landscape.sizes:
+    function = TargetFunction(
+        model, arguments, variable, read(model, conditions, subject_to, unknown), allow_infeasible
+    )
+    if function.sizes:
         from mlsysim.study.inverse.on_grid import solutions_on
 
-        return solutions_on(landscape, which)
-    return solution_at(landscape, arguments, which)
+        return solutions_on(function, which)
+    return solution_at(function, arguments, which)
 
 
 def _unknown(model: DeclaredModel, name: Any) -> Variable:
-    """The variable of an input that can be asked for."""
-    numbers = [each for each, v in model.arguments.items() if v is not None and v.domain.kind != "choice"]
+    """Return the variable of an input that can be solved for."""
+    numbers = [
+        input_name
+        for input_name, variable in model.arguments.items()
+        if variable is not None and variable.domain.kind != "choice"
+    ]
     if isinstance(name, str) and name in numbers:
         return model.arguments[name]  # type: ignore[return-value]
     if isinstance(name, str) and name in model.system:

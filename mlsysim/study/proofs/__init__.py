@@ -1,1 +1,1 @@
-"""A certificate as a file, and what checks it without the search."""
+"""Saved certificates, and their verification without the search."""

@@ -1,8 +1,8 @@
-"""A certificate as a file: the question, the answer, and the boxes that were ruled out.
+"""Saved certificates: the question, the answer, and the boxes that were ruled out.
 
-The file holds what somebody needs who does not trust the search: the question as it was asked, a digest of every
-formula and the value of every input by which changes are noticed, the designs with what they are worth, and the tree of
-halvings (:mod:`mlsysim.bounds.cuts`) whose leaves tile the grid.
+The file holds all that a reader needs who does not trust the search: the question, a digest of every formula and the
+value of every input, the designs with their objectives, and the tree of halvings (:mod:`mlsysim.bounds.cuts`) whose
+leaves tile the grid.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from mlsysim.study.searches.problem import Problem
 from mlsysim.version import __version__
 
 KIND = "mlsysim certificate"
-#: The number rises with every change of what stands in a file; a file of another number is refused.
+#: Version of the format; a file of another version is refused.
 FORMAT = f"{KIND} 3"
-#: What a question asks for: the best designs, or a front.
+#: Kinds of question: the best designs, or a front.
 SEARCH, FRONT = KINDS = "search", "front"
-#: What becomes of a box, as the file calls it.
+#: Outcomes of a box, as named in the file.
 FATES = {"bound": BOUND, "infeasible": INFEASIBLE, "evaluated": EVALUATED, "open": OPEN}
 #: Most bytes of a file, and of the tree in it.
 LARGEST, LARGEST_TREE = 1 << 30, 1 << 29
@@ -49,24 +49,24 @@ DIGITS = 24
 
 
 class Saved:
-    """The file of a certificate that is to be written once the search is over.
+    """Writer of a certificate, created before the search and used after it.
 
     Parameters
     ----------
     path : path
-        Of the file.
-    asked : Problem
-        What is searched.
+        Path of the file.
+    problem : Problem
+        Problem to search.
     top : int, optional
-        How many designs; None for a front.
+        Number of designs; None for a front.
 
     Raises
     ------
     InputError
-        If the path is none or cannot be written, or an argument of the question cannot be written down.
+        If the path is invalid or cannot be written, or an argument of the question cannot be serialised.
     """
 
-    def __init__(self, path: Any, asked: Problem, top: int | None) -> None:
+    def __init__(self, path: Any, problem: Problem, top: int | None) -> None:
         try:
             self.path = Path(path)
         except TypeError:
@@ -77,36 +77,36 @@ class Saved:
             raise
         except (OSError, ValueError) as error:
             raise InputError("certificate", str(path), f"cannot be written: {reason_of(error)}") from None
-        self._asked, self._question = asked, question_of(asked, top)
-        for argument, expression in _untold(asked):
+        self._problem, self._question = problem, question_of(problem, top)
+        for argument, expression in _not_reproduced_by_text(problem):
             hint = "give it as text, as in 'total_memory <= 80 GB'"
             raise InputError(argument, expression.text, "a certificate holds texts, and this one says less", hint)
 
-    def write(self, found: Designs, cuts: Cuts) -> None:
-        """Write the file; a file that was there is replaced, or kept where that fails.
+    def write(self, designs: Designs, cuts: Cuts) -> None:
+        """Write the file; an existing file is replaced, or kept if writing fails.
 
         Parameters
         ----------
         found : Designs
-            The answer.
+            Answer of the search.
         cuts : Cuts
-            What became of every part of the grid, where bounds ruled them out.
+            Tree of boxes and their outcomes, if bounds ruled them out.
         """
-        asked, claims = self._asked, asdict(found.certificate)
+        problem, claims = self._problem, asdict(designs.certificate)
         if self._question["kind"] == FRONT:
             claims["bound"] = None
         content = {
             "format": FORMAT,
             "mlsysim": __version__,
             "question": self._question,
-            "fingerprint": fingerprint(asked),
-            "axes": dict(zip(asked.binding.axes, asked.grid.sizes, strict=True)),
+            "fingerprint": fingerprint(problem),
+            "axes": dict(zip(problem.binding.axes, problem.grid.sizes, strict=True)),
             "designs": [
-                {"place": place.tolist(), "arguments": arguments_at(asked, place), "objectives": objectives}
-                for place, objectives in zip(found.places, found.worth, strict=True)
+                {"place": position.tolist(), "arguments": arguments_at(problem, position), "objectives": objectives}
+                for position, objectives in zip(designs.places, designs.objectives_by_text, strict=True)
             ],
             "certificate": claims,
-            "boxes": _boxes(cuts, asked.grid.sizes) if claims["method"] == "bounds" else None,
+            "boxes": _boxes(cuts, problem.grid.sizes) if claims["method"] == "bounds" else None,
         }
         text = json_text(content, 1) + "\n"
         kept = told(self.path, "cannot be written", lambda: "what it held before is kept")
@@ -114,11 +114,11 @@ class Saved:
             beside.write_text(text, encoding="utf-8", newline="\n")
 
 
-def _untold(asked: Problem) -> Iterator[tuple[str, Expression]]:
-    """The expressions of a question, by argument, whose text says something else."""
-    given = [("minimize" if sign > 0 else "maximize", e, asked.quantity) for e, sign in asked.objectives]
-    given += [("subject_to", constraint, asked.condition) for constraint in asked.constraints]
-    for argument, expression, reader in given:
+def _not_reproduced_by_text(problem: Problem) -> Iterator[tuple[str, Expression]]:
+    """Yield the expressions of a question, by argument, whose text does not reproduce them."""
+    expressions = [("minimize" if sign > 0 else "maximize", e, problem.quantity) for e, sign in problem.objectives]
+    expressions += [("subject_to", constraint, problem.condition) for constraint in problem.constraints]
+    for argument, expression, reader in expressions:
         try:
             same = reader(expression.text).sympy == expression.sympy
         except InputError:
@@ -128,7 +128,7 @@ def _untold(asked: Problem) -> Iterator[tuple[str, Expression]]:
 
 
 def _refuse_unwritable(file: Path, named: str) -> None:
-    """Say before a search what would be said after it."""
+    """Refuse, before the search, a path that cannot be written after it."""
     if not file.name or (file.exists() and not file.is_file()):
         raise InputError("certificate", named, "must be the path of a file", "as in certificate='best.json'")
     folder = Path(os.path.realpath(file)).parent
@@ -138,55 +138,55 @@ def _refuse_unwritable(file: Path, named: str) -> None:
         pass
 
 
-def question_of(asked: Problem, top: int | None) -> dict[str, Any]:
-    """The question as it was asked, as plain data; without ``top`` that for a front."""
-    model = asked.model
-    texts = {sign: [expression.text for expression, s in asked.objectives if s == sign] for sign in (1, -1)}
+def question_of(problem: Problem, top: int | None) -> dict[str, Any]:
+    """Return the question as plain data; without ``top`` it asks for a front."""
+    model = problem.model
+    texts = {sign: [expression.text for expression, s in problem.objectives if s == sign] for sign in (1, -1)}
     return {
         "kind": FRONT if top is None else SEARCH,
         "command": type(model).command,
         "model": type(model).__name__,
         "variant": model.variant,
-        "arguments": {name: as_plain(name, value) for name, value in asked.typed.items()},
+        "arguments": {name: as_plain(name, value) for name, value in problem.typed.items()},
         "minimize": texts[1],
         "maximize": texts[-1],
-        "subject_to": [constraint.text for constraint in asked.constraints],
+        "subject_to": [constraint.text for constraint in problem.constraints],
         "top": top,
     }
 
 
-def fingerprint(asked: Problem) -> dict[str, dict[str, Any]]:
-    """Fingerprint of the question by name: digests of formulas and conditions, and the values of inputs."""
-    binding = asked.binding
+def fingerprint(problem: Problem) -> dict[str, dict[str, Any]]:
+    """Fingerprint a question by name: digests of formulas and conditions, and the values of inputs."""
+    binding = problem.binding
     conditions = {reason.text: reason.condition for reason in binding.reasons}
-    conditions |= {constraint.text: constraint.sympy for constraint in asked.constraints}
+    conditions |= {constraint.text: constraint.sympy for constraint in problem.constraints}
     return {
         "formulas": {formula.name: _digest(formula.expression) for formula in binding.system},
-        "objectives": {e.text: _digest(goal) for (e, _), goal in zip(asked.objectives, asked.goals, strict=True)},
+        "objectives": {e.text: _digest(goal) for (e, _), goal in zip(problem.objectives, problem.goals, strict=True)},
         "conditions": {name: _digest(condition) for name, condition in conditions.items()},
         "inputs": {name: _value(value) for name, value in sorted(binding.numbers.items())},
     }
 
 
-def arguments_at(asked: Problem, place: Any) -> dict[str, Any]:
-    """The swept arguments at a point, as plain data."""
-    return {name: as_plain(name, value) for name, value in asked.swept(place).items()}
+def arguments_at(problem: Problem, position: Any) -> dict[str, Any]:
+    """Return the swept arguments at a point as plain data."""
+    return {name: as_plain(name, value) for name, value in problem.swept(position).items()}
 
 
 def read(path: Any) -> dict[str, Any]:
-    """The content of a file, of which the parts are there.
+    """Read a file and check that all its parts are there.
 
     Parameters
     ----------
     path : path
-        Of the file.
+        Path of the file.
 
     Raises
     ------
     InputError
-        If it cannot be read, or is no certificate.
+        If the file cannot be read, or is no certificate.
     CertificateError
-        If a part of it is missing, or of another type.
+        If a part is missing, or of another type.
     """
 
     def refused(why: str) -> InputError:
@@ -204,8 +204,8 @@ def read(path: Any) -> dict[str, Any]:
             raise
         raise refused("is no certificate of mlsysim, or is damaged: it is no JSON") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        found = content.get("format") if isinstance(content, dict) else None
-        other = f"is {found!r}, of another version than {FORMAT!r}" if str(found).startswith(KIND) else ""
+        version = content.get("format") if isinstance(content, dict) else None
+        other = f"is {version!r}, of another version than {FORMAT!r}" if str(version).startswith(KIND) else ""
         raise refused(other or f"is no certificate of mlsysim: its format is not {FORMAT!r}")
     for where, why in wrong_in({"boxes": None, **content}):
         raise CertificateError(file, where, why)
@@ -213,12 +213,12 @@ def read(path: Any) -> dict[str, Any]:
 
 
 def boxes_in(content: Mapping[str, Any], sizes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """First and last indices of the boxes of a file, and what became of each; None where it has none.
+    """Return first and last indices of the boxes of a file, and the outcome of each; None without boxes.
 
     Raises
     ------
     ValueError
-        If they do not tile the grid, or are not as many as the file says.
+        If they do not tile the grid, or their number differs from what the file says.
     """
     boxes = content.get("boxes")
     if boxes is None:
@@ -233,8 +233,8 @@ def boxes_in(content: Mapping[str, Any], sizes: tuple[int, ...]) -> tuple[np.nda
         raise ValueError("the tree cannot be unpacked: it is cut off, or too long")
     low, high, fates = leaves(tree, sizes)
     for name, fate in FATES.items():
-        if counts[name] != (found := int((fates == fate).sum())):
-            raise ValueError(f"{counts[name]:,} boxes are said to be {name}, and the tree has {found:,}")
+        if counts[name] != (in_tree := int((fates == fate).sum())):
+            raise ValueError(f"{counts[name]:,} boxes are said to be {name}, and the tree has {in_tree:,}")
     return low, high, fates
 
 
@@ -246,7 +246,7 @@ def _boxes(cuts: Cuts, sizes: tuple[int, ...]) -> dict[str, Any]:
 
 
 def _value(value: Any) -> Any:
-    """A number as it is, an array by its shape and digest."""
+    """Return a number as it is, an array by its shape and digest."""
     array = np.ascontiguousarray(value, float)
     if array.size == 1:
         return float(array.ravel()[0])
@@ -255,7 +255,7 @@ def _value(value: Any) -> Any:
 
 @lru_cache(maxsize=4096)
 def _digest(expression: sympy.Basic) -> str:
-    """A digest of an expression as it is written, which takes a third of a check of a small grid."""
+    """Digest an expression as printed; cached because it takes a third of the check of a small grid."""
     return _digest_of(str(expression).encode())
 
 

@@ -1,4 +1,4 @@
-"""Types of the parts of a saved certificate: a file changed by hand is refused where it was changed."""
+"""Types of the parts of a saved certificate, by which a file edited by hand is refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def is_number(value: Any) -> bool:
         return False
 
 
-#: Words for what must stand at a place, and a test of it.
+#: Description of an allowed value, and a test of it.
 Check = tuple[str, Callable[[Any], bool]]
 TEXT: Check = ("must be a text", lambda value: isinstance(value, str))
 TRUTH: Check = ("must be true or false", lambda value: isinstance(value, bool))
@@ -32,7 +32,7 @@ class Optional:
         self.of = of
 
 
-#: Stands for every name of an object whose names are those of a model, or of what was asked.
+#: Stands for any name in an object whose keys come from the model or the question.
 ANY = "*"
 _OBJECT: Any = {ANY: None}
 SHAPE: dict[str, Any] = {
@@ -70,21 +70,21 @@ SHAPE: dict[str, Any] = {
 
 
 def wrong_in(value: Any, shape: Any = SHAPE, where: str = "") -> Iterator[tuple[str, str]]:
-    """The places of a file that are missing or of another type, each with what it must be.
+    """Yield the parts of a file that are missing or of another type, each with what it must be.
 
     Parameters
     ----------
     value
-        As JSON was read.
+        Parsed JSON.
     shape
-        A check, a list of one shape, an object of shapes by name, or None for whatever it is.
+        A check, a list of one shape, an object of shapes by name, or None for anything.
     where : str
-        The place of the value.
+        Path of the value in the file.
 
     Yields
     ------
     tuple of str
-        A place, such as ``designs[0].place``, and what must stand there.
+        A path, such as ``designs[0].place``, and what must stand there.
     """
     if isinstance(shape, Optional):
         if value is not None:
@@ -100,7 +100,7 @@ def wrong_in(value: Any, shape: Any = SHAPE, where: str = "") -> Iterator[tuple[
         if not isinstance(value, list):
             yield where, "must be a list"
             return
-        for place, part in enumerate(value):
-            yield from wrong_in(part, shape[0], f"{where}[{place}]")
+        for index, part in enumerate(value):
+            yield from wrong_in(part, shape[0], f"{where}[{index}]")
     elif shape is not None and not shape[1](value):
         yield where, f"{shape[0]}, and is {repr(value)[:60]}"

@@ -1,4 +1,4 @@
-"""Arguments as plain data: what JSON holds of a question, and the question again."""
+"""Serialised arguments: a question as JSON, and back."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from mlsysim.catalog import Entry
 from mlsysim.errors import InputError
 from mlsysim.inputs.axes import Derived, Linked, derived
 
-#: Finds an entry of the catalog by its kind and name.
+#: Function that finds a catalog entry by kind and name.
 Find = Callable[[str, str], Entry]
 
 
 def as_plain(name: str, value: Any) -> Any:
-    """An argument as JSON holds it.
+    """Serialise an argument.
 
     Parameters
     ----------
     name : str
-        The argument, for errors.
+        Name of the argument, for errors.
     value : object
-        As a user gives it: a number, a label, a quantity, an entry of the catalog, or several of them.
+        Argument as typed: a number, a label, a quantity, a catalog entry, or several of them.
 
     Returns
     -------
     object
-        Numbers and labels stay; anything else is an object with one key that says what it is.
+        Numbers and labels as they are; anything else as an object with one key that names its type.
 
     Raises
     ------
     InputError
-        If it is nothing of that kind.
+        If the type is not supported.
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -52,33 +52,33 @@ def as_plain(name: str, value: Any) -> Any:
     if isinstance(value, np.generic) or hasattr(value, "__array__"):
         return np.asarray(value).tolist()
     if isinstance(value, list | tuple):
-        return [as_plain(name, each) for each in value]
+        return [as_plain(name, item) for item in value]
     raise InputError(
         name, value, "cannot be written down", "give numbers, labels, quantities or entries of the catalog"
     )
 
 
 def as_given(name: str, plain: Any, find: Find) -> Any:
-    """An argument from what JSON holds of it.
+    """Deserialise an argument.
 
     Parameters
     ----------
     name : str
-        The argument, for errors.
+        Name of the argument, for errors.
     plain : object
-        As :func:`as_plain` gives it.
+        Value from :func:`as_plain`.
     find : callable
-        Finds entries of the catalog.
+        Function that finds catalog entries.
 
     Raises
     ------
     InputError
-        If it is nothing that an argument is written as.
+        If the object is none that :func:`as_plain` writes.
     UnknownNameError
-        If there is no entry of a name.
+        If there is no entry with that name.
     """
     if isinstance(plain, list):
-        return [as_given(name, each, find) for each in plain]
+        return [as_given(name, item, find) for item in plain]
     if not isinstance(plain, Mapping):
         return plain
     try:
@@ -88,7 +88,7 @@ def as_given(name: str, plain: Any, find: Find) -> Any:
             case {"entry": [str(what), str(entry)]}:
                 return find(what, entry)
             case {"linked": dict(members), "repeats": bool(repeats)}:
-                return Linked({key: as_given(key, each, find) for key, each in members.items()}, repeats=repeats)
+                return Linked({key: as_given(key, item, find) for key, item in members.items()}, repeats=repeats)
             case {"derived": str(text)}:
                 return derived(text)
             case {"quantity": [magnitude, str(unit)]}:

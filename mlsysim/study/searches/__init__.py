@@ -1,1 +1,1 @@
-"""A search problem, the ways to solve it, the designs that it finds, and why none is better."""
+"""Search problems: how they are read and solved, the designs found, and proof that none is better."""

@@ -1,4 +1,4 @@
-"""The condition that a design is feasible, and the comparisons that a constraint is made of."""
+"""Constraints: the condition that a design is feasible, and the comparisons that a constraint consists of."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.expressions import Expression, condition
 from mlsysim.symbolic import Label, System, UnitSymbol, variable_of
 
-#: The output of a model that says whether a design meets its limits, such as the memory of its device.
+#: Output of a model that tells whether a design meets its limits, such as the memory of its device.
 FEASIBLE = "feasible"
 
 _OPERATORS = {sympy.Le: "<=", sympy.Lt: "<", sympy.Ge: ">=", sympy.Gt: ">", sympy.Eq: "=="}
@@ -31,7 +31,7 @@ class Comparison:
     left, right : Expression
         The two sides.
     condition : sympy.Basic
-        What must hold.
+        Condition that must hold.
     """
 
     text: str
@@ -51,59 +51,67 @@ class Comparison:
 
     @property
     def excess(self) -> Expression:
-        """By how much the comparison is missed: negative where it holds with room to spare."""
+        """Amount by which the comparison is violated: negative if it holds with room to spare."""
         left, right = self.left.sympy, self.right.sympy
         over, under = left - right, right - left  # type: ignore[operator]
-        found = sympy.Max(over, under) if self.equal else over if self.at_most else under
-        return replace(self.left, text=f"{self.left.text} - ({self.right.text})", sympy=found)
+        excess = sympy.Max(over, under) if self.equal else over if self.at_most else under
+        return replace(self.left, text=f"{self.left.text} - ({self.right.text})", sympy=excess)
 
 
 def feasibility(
     model: DeclaredModel, system: System, own: Iterable[Expression], allow_infeasible: Any
 ) -> tuple[Expression, ...]:
-    """The condition that a design is feasible, as one of several conditions; empty where nothing asks for it.
+    """Return the condition that a design is feasible, as one of several conditions; empty if it is not required.
 
     Parameters
     ----------
     model : DeclaredModel
-        Whose designs they are.
+        Model whose designs are searched.
     system : System
-        The formulas that can be evaluated: without a device none says whether a design is feasible.
+        Formulas that can be evaluated: without a device none tells whether a design is feasible.
     own : iterable of Expression
-        Conditions that were given; one on feasibility, or from which it follows, takes the place of this one.
+        Conditions that were given; one on feasibility, or one that implies it, replaces the default.
     allow_infeasible : bool
-        Whether infeasible designs are asked for, too.
+        Allow infeasible designs.
 
     Raises
     ------
     InputError
-        If that is not a truth value.
+        If ``allow_infeasible`` is not a truth value.
     """
     if not isinstance(allow_infeasible, bool):
         raise InputError("allow_infeasible", allow_infeasible, "must be True or False")
-    given = tuple(own)
-    if allow_infeasible or FEASIBLE not in system or any(FEASIBLE in each.names for each in given):
+    conditions = tuple(own)
+    if (
+        allow_infeasible
+        or FEASIBLE not in system
+        or any(FEASIBLE in condition_given.names for condition_given in conditions)
+    ):
         return ()
     limit = system[FEASIBLE].expression
-    if any(_follows(limit, part, system) for each in given for part in sympy.And.make_args(each.sympy)):
+    if any(
+        _follows(limit, part, system)
+        for condition_given in conditions
+        for part in sympy.And.make_args(condition_given.sympy)
+    ):
         return ()
     return (condition(FEASIBLE, model, [FEASIBLE]),)
 
 
-def _follows(limit: sympy.Basic, given: sympy.Basic, system: System) -> bool:
-    """Tell whether a quantity is at most its limit by another condition: that limit, or a share of a positive input."""
-    if not isinstance(limit, sympy.Le) or not isinstance(given, sympy.Le | sympy.Lt | sympy.Ge | sympy.Gt):
+def _follows(limit: sympy.Basic, other: sympy.Basic, system: System) -> bool:
+    """Tell whether another condition implies a limit: the same limit, or a share of it if it is a positive input."""
+    if not isinstance(limit, sympy.Le) or not isinstance(other, sympy.Le | sympy.Lt | sympy.Ge | sympy.Gt):
         return False
     most = limit.gts
-    if not isinstance(most, sympy.Symbol) or given.lts != limit.lts:
+    if not isinstance(most, sympy.Symbol) or other.lts != limit.lts:
         return False
-    share = given.gts / most  # type: ignore[operator]
+    share = other.gts / most  # type: ignore[operator]
     at_least_nothing = most.name not in system and variable_of(most.name).domain.lower >= 0
     return share == 1 or bool(at_least_nothing and share.is_number and 0 < share <= 1)
 
 
 def comparisons(constraint: Expression, system: System, read: Callable[[Any], Expression]) -> list[Comparison]:
-    """The comparisons that must all hold for a constraint to hold; other parts of it are left out.
+    """Return the numeric comparisons that must all hold for a constraint to hold; its other parts are left out.
 
     Parameters
     ----------
@@ -112,7 +120,7 @@ def comparisons(constraint: Expression, system: System, read: Callable[[Any], Ex
     system : System
         Formulas.
     read : callable
-        Turns sympy or text into an expression with a unit.
+        Function that reads sympy or text as an expression with a unit.
     """
     condition = constraint.sympy
     if condition == False:  # noqa: E712
@@ -121,7 +129,7 @@ def comparisons(constraint: Expression, system: System, read: Callable[[Any], Ex
         condition = system[condition.name].expression
     parts = [part for part in sympy.And.make_args(condition) if type(part) in _OPERATORS and _of_numbers(part)]
     alone = len(parts) == 1 and parts[0] is constraint.sympy
-    found = []
+    result = []
     for part in parts:
         operator = _OPERATORS[type(part)]
         left, right = map(read, part.args)
@@ -130,35 +138,39 @@ def comparisons(constraint: Expression, system: System, read: Callable[[Any], Ex
             left, right = (replace(side, text=text.strip()) for side, text in zip((left, right), typed, strict=True))
         left, right = _as_constant(left, right), _as_constant(right, left)
         text = constraint.text if alone else f"{left.text} {operator} {right.text}"
-        found.append(Comparison(text, left, right, part))
-    return found
+        result.append(Comparison(text, left, right, part))
+    return result
 
 
 def _beyond_domains(constraint: Expression, read: Callable[[Any], Expression]) -> list[Comparison]:
-    """The comparisons of a constraint that sympy takes as false, as a size of at most nothing; read from the text."""
-    found = []
+    """Read, from its text, a constraint that sympy evaluates to false, such as a size of at most zero."""
+    result = []
     for text in constraint.text.split(" and "):
         left, operator, right = (re.split("(<=|>=|==|<|>)", text) + [""] * 3)[:3]
         kinds: list[Any] = [kind for kind, sign in _OPERATORS.items() if sign == operator]
         if text.count(operator or " ") != 1 or not kinds or re.search(r"\b(or|not|in)\b", text):
             return []
         try:
-            one, other = read(left.strip()), read(right.strip())
+            left_side, right_side = read(left.strip()), read(right.strip())
         except MlsysimError:  # a label, or part of something in brackets
             return []
-        condition = kinds[0](one.sympy, other.sympy, evaluate=False)
-        found.append(Comparison(text.strip(), _as_constant(one, other), _as_constant(other, one), condition))
-    return found
+        condition = kinds[0](left_side.sympy, right_side.sympy, evaluate=False)
+        result.append(
+            Comparison(
+                text.strip(), _as_constant(left_side, right_side), _as_constant(right_side, left_side), condition
+            )
+        )
+    return result
 
 
 def _of_numbers(part: sympy.Basic) -> bool:
-    """Tell whether numbers are compared, and not labels."""
+    """Tell whether a comparison is between numbers rather than labels."""
     symbols = [symbol for symbol in part.free_symbols if not isinstance(symbol, UnitSymbol | Label)]
     return not part.atoms(Label) and all(variable_of(s).domain.kind != "choice" for s in symbols)  # type: ignore[arg-type]
 
 
 def _as_constant(side: Expression, other: Expression) -> Expression:
-    """A side without variables, in the unit of the other side."""
+    """Give a side without variables the unit of the other side."""
     if side.names:
         return side
     return replace(side, text=side.text.replace("*", " "), unit=other.unit)

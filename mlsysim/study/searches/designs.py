@@ -1,4 +1,4 @@
-"""The best designs found in a grid, with the certificate that there is no better one."""
+"""Designs: the best points of a grid, with the certificate that none is better."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from mlsysim.study.searches.columns import (
 )
 from mlsysim.study.searches.constraints import FEASIBLE, Comparison
 from mlsysim.study.searches.edges import Edge, edges
-from mlsysim.study.searches.misses import Answer, Miss, misses, sides, where
+from mlsysim.study.searches.misses import BestPoint, Miss, misses, sides, where
 from mlsysim.study.searches.problem import Problem
 from mlsysim.study.searches.refused import infeasible
 from mlsysim.study.solve import solve
@@ -42,20 +42,20 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-#: Most designs that are named, and whose notes are put together.
+#: Most designs that are named, and whose notes are merged.
 NAMED = 8
 
 
 @dataclass(frozen=True)
 class Goal:
-    """An objective.
+    """An objective of a search.
 
     Attributes
     ----------
     expression : Expression
-        Of outputs and inputs.
+        Expression of outputs and inputs.
     higher : bool
-        Whether more is better.
+        True if it is maximised.
     """
 
     expression: Expression
@@ -63,55 +63,55 @@ class Goal:
 
     @property
     def text(self) -> str:
-        """As it was asked."""
+        """The objective as typed."""
         return self.expression.text
 
     @property
     def unit(self) -> str:
-        """Its unit; empty for a number."""
+        """Unit; empty for a plain number."""
         return "" if self.expression.unit == "count" else self.expression.unit
 
     def shown(self, canonical: float) -> float:
-        """A value in its unit."""
+        """Convert a canonical value to the unit of the objective."""
         return float(number(self.expression, canonical))
 
 
 class Designs(JsonAnswer):
-    """Designs in order, best first; prints as a table.
+    """Designs, best first; prints as a table.
 
     Attributes
     ----------
     certificate : Certificate
-        Why there is no better one.
+        Proof that no design is better.
     places : ndarray
         Index along every axis (columns) of each design (rows).
     """
 
-    def __init__(self, asked: Problem, places: np.ndarray, certificate: Certificate, answer: Answer) -> None:
-        self._asked = asked
+    def __init__(self, problem: Problem, places: np.ndarray, certificate: Certificate, best_point: BestPoint) -> None:
+        self._problem = problem
         self.places = places
         self.certificate = certificate
-        self._answer = answer
+        self._best_point = best_point
 
     def __len__(self) -> int:
         return len(self.places)
 
-    def __getitem__(self, place: int) -> Result:
-        """A design as the result of a model."""
-        return self._results[place]
+    def __getitem__(self, index: int) -> Result:
+        """Return a design as the result of a model."""
+        return self._results[index]
 
-    def settings(self, place: int) -> dict[str, Any]:
-        """Swept arguments of a design: names and labels as text, numbers in the unit of their variable."""
-        return where(self._asked, self.places[place])
+    def settings(self, index: int) -> dict[str, Any]:
+        """Return the swept arguments of a design: names and labels as text, numbers in the unit of their variable."""
+        return where(self._problem, self.places[index])
 
     def indices(self, arguments: Iterable[str]) -> np.ndarray:
-        """Index along the axes of some arguments (columns) of each design (rows); of those that are axes."""
-        axes = list(self._asked.binding.axes)
+        """Return the index of each design (rows) along the axes of some arguments (columns); others are skipped."""
+        axes = list(self._problem.binding.axes)
         return self.places[:, [axes.index(name) for name in arguments if name in axes]]
 
-    def solve(self, place: int) -> Result:
-        """A design as the result of a model, the only one that is solved."""
-        return solve(self._asked.model, **self._asked.at(self.places[place]))
+    def solve(self, index: int) -> Result:
+        """Solve the model for a single design."""
+        return solve(self._problem.model, **self._problem.at(self.places[index]))
 
     def __iter__(self) -> Iterator[Result]:
         return iter(self._results)
@@ -124,76 +124,81 @@ class Designs(JsonAnswer):
         Raises
         ------
         InfeasibleError
-            If there is none: it names the constraint that is out of reach, and the nearest miss.
+            If there is no design. The error names the constraint that cannot be met and the nearest miss.
         """
         if not len(self):
             refused = [] if self.certificate.accepted[1] else [self.certificate.refusals]
-            raise InfeasibleError(" ".join(filter(None, [*self._none(), self.left_out, *refused])))
+            raise InfeasibleError(" ".join(filter(None, [*self._no_design(), self.left_out, *refused])))
         return self._results[0]
 
     @cached_property
     def misses(self) -> tuple[Miss, ...]:
-        """The constraints no accepted point meets, and how near they can be met; empty where there are designs.
+        """Constraints that no accepted point meets, and how nearly they can be met; empty if there are designs.
 
-        Where each can be met alone, the first that cannot be met together with those before it. It takes
-        a search of its own for every constraint, when it is first asked for.
+        If each can be met alone, this is the first that cannot be met together with those before it. The first access
+        runs a search for every constraint.
         """
         searched = self.certificate.proven and self.certificate.accepted[1]
-        return misses(self._asked, self._answer) if searched and not len(self) else ()
+        return misses(self._problem, self._best_point) if searched and not len(self) else ()
 
     @cached_property
     def infeasible(self) -> tuple[int, ...]:
-        """Places, from 0, of the designs whose output ``feasible`` is False, where the model has it.
+        """Indices of the designs whose output ``feasible`` is False, if the model has it.
 
-        They are designs where infeasible ones are allowed, or asked for.
+        Such designs occur only if infeasible ones are allowed or asked for.
         """
-        has_it = FEASIBLE in self._asked.binding.system
-        return tuple(place for place, result in enumerate(self) if has_it and result[FEASIBLE] is False)
+        has_it = FEASIBLE in self._problem.binding.system
+        return tuple(index for index, result in enumerate(self) if has_it and result[FEASIBLE] is False)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """The notes of the first designs, with the numbers of those that each is of."""
-        places: dict[str, list[int]] = {}
-        for place, result in enumerate(self._results[:NAMED], start=1):
+        """Notes of the first designs, each with the numbers of the designs it belongs to."""
+        numbers: dict[str, list[int]] = {}
+        for ordinal, result in enumerate(self._results[:NAMED], start=1):
             for note in result.notes:
-                places.setdefault(note, []).append(place)
-        whole = {note: len(numbers) == len(self) for note, numbers in places.items()}
-        which = {note: f"design{'s' * (len(n) > 1)} {', '.join(map(str, n))}" for note, n in places.items()}
-        return tuple(note if whole[note] else f"{note} ({which[note]})" for note in places)
+                numbers.setdefault(note, []).append(ordinal)
+        for_all = {note: len(of_note) == len(self) for note, of_note in numbers.items()}
+        names = {
+            note: f"design{'s' * (len(of_note) > 1)} {', '.join(map(str, of_note))}"
+            for note, of_note in numbers.items()
+        }
+        return tuple(note if for_all[note] else f"{note} ({names[note]})" for note in numbers)
 
     @cached_property
     def left_out(self) -> str:
-        """That infeasible designs were left out, and how many; empty where nothing asked for that."""
-        if not self._asked.leaves_out:
+        """Note that infeasible designs were left out, and how many; empty if they were not."""
+        if not self._problem.leaves_out:
             return ""
-        certificate, counted = self.certificate, infeasible(self._asked)
+        certificate, counted = self.certificate, infeasible(self._problem)
         sign = "(allow_infeasible=True keeps them)"
         if counted is not None:
             return f"Infeasible designs left out: {bracket(counted)} {sign}."
-        if len(self._asked.constraints) == 1 and certificate.evaluated == certificate.points:
-            pairs = zip(certificate.accepted, certificate.feasible[::-1], strict=True)
-            lost = bracket(tuple(accepted - feasible for accepted, feasible in pairs))  # type: ignore[arg-type]
-            return f"Designs left out as infeasible, or without a finite objective: {lost} {sign}."
+        if len(self._problem.constraints) == 1 and certificate.evaluated == certificate.points:
+            counts = zip(certificate.accepted, certificate.feasible[::-1], strict=True)
+            dropped = bracket(tuple(accepted - feasible for accepted, feasible in counts))  # type: ignore[arg-type]
+            return f"Designs left out as infeasible, or without a finite objective: {dropped} {sign}."
         return f"Infeasible designs are left out {sign}."
 
     @cached_property
     def edges(self) -> tuple[Edge, ...]:
-        """Arguments whose smallest or largest value the best design has, where a value beyond may be better."""
-        alone = len(self) and len(self._asked.objectives) == 1
-        return edges(self._asked, self.places[0].tolist()) if alone else ()
+        """Arguments at the end of their axis in the best design, if a value beyond may be better."""
+        single = len(self) and len(self._problem.objectives) == 1
+        return edges(self._problem, self.places[0].tolist()) if single else ()
 
     @cached_property
     def _results(self) -> list[Result]:
-        return [self.solve(place) for place in range(len(self))]
+        return [self.solve(index) for index in range(len(self))]
 
     @cached_property
     def objectives(self) -> tuple[tuple[float, ...], ...]:
-        """Value of every objective, in canonical units, per design."""
-        return tuple(tuple(value_of(expression, result) for expression, _ in self._asked.objectives) for result in self)
+        """Value of every objective per design, in canonical units."""
+        return tuple(
+            tuple(value_of(expression, result) for expression, _ in self._problem.objectives) for result in self
+        )
 
     @property
-    def worth(self) -> list[dict[str, Any]]:
-        """Per design its objectives, by the text of each, in their units."""
+    def objectives_by_text(self) -> list[dict[str, Any]]:
+        """Objectives per design, by their text, in their units."""
         return [
             {
                 goal.text: {"value": number(goal.expression, value), "unit": goal.unit}
@@ -204,30 +209,32 @@ class Designs(JsonAnswer):
 
     @property
     def binding_constraints(self) -> tuple[tuple[str, float], ...]:
-        """Share of each limit that the best design uses: the smaller side of the comparison over the larger one."""
-        found = []
-        for compared in self._compared:
-            less, more = sorted(abs(value_of(side, self._results[0])) for side in (compared.left, compared.right))
-            found.append((compared.text, less / more if more else 1.0))
-        return tuple(found)
+        """Fraction of each limit that the best design uses: the smaller side of the comparison over the larger."""
+        shares = []
+        for comparison in self._comparisons:
+            smaller, larger = sorted(
+                abs(value_of(side, self._results[0])) for side in (comparison.left, comparison.right)
+            )
+            shares.append((comparison.text, smaller / larger if larger else 1.0))
+        return tuple(shares)
 
     def to_dataset(self) -> xarray.Dataset:
-        """Every output and swept input of each design, along ``design``."""
+        """Return every output and swept input of each design, along the dimension ``design``."""
         import xarray
 
         from mlsysim.study.grids.dataset import attributes, displayed
 
-        asked = self._asked
-        names = list(dict.fromkeys([*swept_inputs(asked), *(v.name for v in asked.binding.system.variables)]))
-        found: dict[str, Any] = {}
+        problem = self._problem
+        names = list(dict.fromkeys([*swept_inputs(problem), *(v.name for v in problem.binding.system.variables)]))
+        data: dict[str, Any] = {}
         for name in names:
             variable = variable_of(name)
             values = np.array([result.canonical(name) for result in self])
-            found[name] = ("design", displayed(variable, values), attributes(variable))
-        for slot in swept_entries(asked):
-            found[slot] = ("design", list(entry_names(asked, self.places, slot)))
+            data[name] = ("design", displayed(variable, values), attributes(variable))
+        for slot in swept_entries(problem):
+            data[slot] = ("design", list(entry_names(problem, self.places, slot)))
         coords = {"design": ("design", np.arange(1, len(self) + 1), {"long_name": "Design, best first"})}
-        return xarray.Dataset(found, coords=coords, attrs=self._attrs())
+        return xarray.Dataset(data, coords=coords, attrs=self._attrs())
 
     def plot(self, most: int = 12, *, ax: Axes | None = None) -> Axes:
         """Draw a bar per design, the best on top, or the front of two objectives.
@@ -235,9 +242,9 @@ class Designs(JsonAnswer):
         Parameters
         ----------
         most : int
-            How many bars, the best.
+            Most bars, for the best designs.
         ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw on; a new figure by default.
 
         Returns
         -------
@@ -247,27 +254,29 @@ class Designs(JsonAnswer):
 
     @property
     def goals(self) -> tuple[Goal, ...]:
-        """The objectives, as they were asked."""
-        return tuple(Goal(expression, sign < 0) for expression, sign in self._asked.objectives)
+        """The objectives as typed."""
+        return tuple(Goal(expression, sign < 0) for expression, sign in self._problem.objectives)
 
     @property
-    def told(self) -> tuple[str, ...]:
-        """Swept arguments and entries, which tell designs apart."""
-        return (*swept_entries(self._asked), *swept_inputs(self._asked))
+    def distinguishing(self) -> tuple[str, ...]:
+        """Swept arguments and entries, which distinguish the designs."""
+        return (*swept_entries(self._problem), *swept_inputs(self._problem))
 
     def to_pandas(self) -> Any:
-        """:meth:`to_dataset` as a data frame."""
+        """Return :meth:`to_dataset` as a data frame."""
         return self.to_dataset().to_dataframe()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: per design its objectives and what its result holds; edges, misses and the certificate.
+        """Return plain data: objectives and result of each design, edges, misses and the certificate.
 
-        Where designs are not feasible, ``infeasible`` has their numbers; ``left_out`` says how many others there are.
+        If designs are infeasible, ``infeasible`` has their numbers; ``left_out`` says how many others there are.
         """
-        numbers = [place + 1 for place in self.infeasible]
+        numbers = [index + 1 for index in self.infeasible]
         return {
-            "designs": [{"objectives": w, **result._plain()} for w, result in zip(self.worth, self, strict=True)],
-            **({"infeasible": {"designs": numbers, "said": self._said_of_infeasible()}} if numbers else {}),
+            "designs": [
+                {"objectives": w, **result._plain()} for w, result in zip(self.objectives_by_text, self, strict=True)
+            ],
+            **({"infeasible": {"designs": numbers, "said": self._infeasible_line()}} if numbers else {}),
             **({"notes": list(self.notes)} if self.notes else {}),
             **({"left_out": self.left_out} if self.left_out else {}),
             "edges": [edge.to_dict() for edge in self.edges],
@@ -276,20 +285,20 @@ class Designs(JsonAnswer):
         }
 
     def text(self, width: int | None = None) -> str:
-        """The table, what is near its limit, and the certificate.
+        """Render the table, the use of each limit, and the certificate.
 
         Parameters
         ----------
         width : int, optional
-            A table that is wider even with broken headers leaves out headline outputs, and is then turned. The width of
-            the terminal where left out.
+            Width of the table; by default that of the terminal. A table that is too wide even with broken headers drops
+            the headline outputs, and is then transposed.
         """
         width = show.width() if width is None else width
         if not len(self):
-            return "\n".join(_wrapped(line, width) for line in (*self._none(), *self._why()))
+            return "\n".join(_wrapped(line, width) for line in (*self._no_design(), *self._footer()))
         same, table = self._table()
-        said = [*[f"Same for all: {same}"] * bool(same), *self._notes(), *self._why()]
-        return "\n".join([render(table, width), *(_wrapped(line, width) for line in said)])
+        lines = [*[f"Same for all: {same}"] * bool(same), *self._notes(), *self._footer()]
+        return "\n".join([render(table, width), *(_wrapped(line, width) for line in lines)])
 
     def __repr__(self) -> str:
         return self.text()
@@ -299,83 +308,83 @@ class Designs(JsonAnswer):
             return f"<p>{html.escape(self.text()).replace(chr(10), '<br>')}</p>"
         same, table = self._table()
         texts = show.cells(list(zip(*(column.cells for column in table), strict=True)))
-        rows = [[str(place), *row] for place, row in enumerate(texts, start=1)]
-        said = [*[f"Same for all: {same}"] * bool(same), *self._notes(), *self._why()]
-        return show.html_table(["", *(column.header for column in table)], rows, "\n".join(said))
+        rows = [[str(number), *row] for number, row in enumerate(texts, start=1)]
+        lines = [*[f"Same for all: {same}"] * bool(same), *self._notes(), *self._footer()]
+        return show.html_table(["", *(column.header for column in table)], rows, "\n".join(lines))
 
-    def _why(self) -> list[str]:
-        """Lines on what was left out, the certificate and what was refused."""
+    def _footer(self) -> list[str]:
+        """Lines on infeasible designs left out, the certificate and refusals."""
         return [*filter(None, [self.left_out]), self.certificate.summary, self.certificate.refusals]
 
     def _attrs(self) -> dict[str, Any]:
-        model = self._asked.model
+        model = self._problem.model
         notes = {"notes": "\n".join(self.notes)} if self.notes else {}
-        said = " ".join(self._why())
-        return {"model": type(model).__name__, "variant": model.variant, "certificate": said, **notes}
+        certificate = " ".join(self._footer())
+        return {"model": type(model).__name__, "variant": model.variant, "certificate": certificate, **notes}
 
     @property
-    def _compared(self) -> list[Comparison]:
-        """The comparisons of the constraints that can leave room; none if there is no design."""
-        constraints = self._asked.constraints if len(self) else ()
-        found = [compared for constraint in constraints for compared in self._asked.comparisons(constraint)]
-        return [compared for compared in found if not compared.equal]
+    def _comparisons(self) -> list[Comparison]:
+        """Comparisons in the constraints that can have slack; none if there is no design."""
+        constraints = self._problem.constraints if len(self) else ()
+        comparisons = [comparison for constraint in constraints for comparison in self._problem.comparisons(constraint)]
+        return [comparison for comparison in comparisons if not comparison.equal]
 
     def _table(self) -> tuple[str, list[Column]]:
-        """Text of what all designs have in common; and the columns that tell them apart."""
-        found = columns(self._asked, self.places, self._results)
-        alike = [
-            column for column in found if column.kind in ("choice", "limit") and len(self) > 1 and column.is_constant
+        """Split the columns: those equal for all designs, as text, and those that tell the designs apart."""
+        table = columns(self._problem, self.places, self._results)
+        constant = [
+            column for column in table if column.kind in ("choice", "limit") and len(self) > 1 and column.is_constant
         ]
-        same = ", ".join(f"{column.header} = {column.texts[0]}" for column in alike)
-        return same, [column for column in found if column not in alike]
+        same = ", ".join(f"{column.header} = {column.texts[0]}" for column in constant)
+        return same, [column for column in table if column not in constant]
 
     def _notes(self) -> list[str]:
-        """Lines on what is not feasible, how near each constraint is to its limit, ends of axes, and notes."""
-        said = [self._said_of_infeasible()] if self.infeasible else []
-        for compared, (text, share) in zip(self._compared, self.binding_constraints, strict=True):
-            left, right = sides(compared, self._results[0])
-            if compared.at_most:
+        """Lines on infeasible designs, the use of each limit, ends of axes, and notes."""
+        lines = [self._infeasible_line()] if self.infeasible else []
+        for comparison, (text, share) in zip(self._comparisons, self.binding_constraints, strict=True):
+            left, right = sides(comparison, self._results[0])
+            if comparison.at_most:
                 used = f"{100 * share:.4g}% used"
             else:
                 used = f"{1 / share:.4g} times what is asked" if share else ""
-            said.append(f"{text}: {left.text} against {right.text}" + f", {used}" * bool(used))
+            lines.append(f"{text}: {left.text} against {right.text}" + f", {used}" * bool(used))
         if self.edges:
             named = ", ".join(map(str, self.edges))
-            said.append(f"At the end of what was asked: {named}; values beyond may be better.")
-        return [*said, *(f"Note: {note.removesuffix('.')}." for note in self.notes)]
+            lines.append(f"At the end of what was asked: {named}; values beyond may be better.")
+        return [*lines, *(f"Note: {note.removesuffix('.')}." for note in self.notes)]
 
-    def _said_of_infeasible(self) -> str:
-        """Name the designs that are not feasible, and by how much the first of them is not."""
-        asked, numbers = self._asked, [place + 1 for place in self.infeasible]
+    def _infeasible_line(self) -> str:
+        """Name the infeasible designs, and by how much the first of them misses its limits."""
+        problem, numbers = self._problem, [index + 1 for index in self.infeasible]
         named = ", ".join(map(str, numbers[:NAMED])) + f" and {len(numbers) - NAMED} more" * (len(numbers) > NAMED)
         if len(self) == 1:
-            which = "The best design is not feasible"
+            subject = "The best design is not feasible"
         elif len(numbers) == len(self):
-            which = f"None of the {len(self)} designs is feasible"
+            subject = f"None of the {len(self)} designs is feasible"
         else:
-            which = f"Not feasible: {len(numbers)} of {len(self)} designs ({named})"
+            subject = f"Not feasible: {len(numbers)} of {len(self)} designs ({named})"
         first = self._results[self.infeasible[0]]
-        missed = [
-            "{}, {} against {}".format(compared.text, *(side.text for side in sides(compared, first)))
-            for compared in asked.comparisons(asked.condition(FEASIBLE))
-            if value_of(compared.excess, first) > 0
+        violations = [
+            "{}, {} against {}".format(comparison.text, *(side.text for side in sides(comparison, first)))
+            for comparison in problem.comparisons(problem.condition(FEASIBLE))
+            if value_of(comparison.excess, first) > 0
         ]
         at = "" if len(self) == 1 else f" at design {numbers[0]}"
-        why = f": {'; '.join(missed)}{at}" if missed else ""
-        return f"{which}{why}."
+        reason = f": {'; '.join(violations)}{at}" if violations else ""
+        return f"{subject}{reason}."
 
-    def _none(self) -> list[str]:
-        """Why there is no design."""
+    def _no_design(self) -> list[str]:
+        """Explain why there is no design."""
         if not self.certificate.proven:
             return ["No design was found in the time there was."]
         if not self.certificate.accepted[1]:
             return ["No design: every point is refused."]
         if self.misses:
-            alone = self._asked.leaves_out and len(self._asked.constraints) == 1
-            said = "No design is feasible." if alone else "No design meets the constraints."
-            return [said, *(f"{miss}." for miss in self.misses)]
-        texts = " and ".join(expression.text for expression, _ in self._asked.objectives)
-        if not self._asked.constraints:
+            alone = self._problem.leaves_out and len(self._problem.constraints) == 1
+            verdict = "No design is feasible." if alone else "No design meets the constraints."
+            return [verdict, *(f"{miss}." for miss in self.misses)]
+        texts = " and ".join(expression.text for expression, _ in self._problem.objectives)
+        if not self._problem.constraints:
             return [f"No design: {texts} is infinite or undefined at every accepted point."]
         return [f"No design meets the constraints: where they hold, {texts} is infinite or undefined."]
 

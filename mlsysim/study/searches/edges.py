@@ -1,4 +1,4 @@
-"""Arguments of which the best design has the smallest or largest value, so that a better one may lie beyond."""
+"""Edges: arguments at the end of their axis in the best design, so that a better one may lie beyond."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from mlsysim.study.results.display import as_text, plain
 from mlsysim.study.searches.problem import Problem
 from mlsysim.symbolic import variable_of
 
-#: An axis of fewer values is a choice and not a range with ends.
+#: Least number of values of an axis that counts as a range with ends.
 RANGE = 3
 
 
 @dataclass(frozen=True)
 class Edge:
-    """An argument of which the best design has the smallest or the largest value of its axis.
+    """An argument whose value in the best design is the smallest or largest of its axis.
 
     Attributes
     ----------
     name : str
         Name of the argument.
     end : {"smallest", "largest"}
-        Which end of the axis.
+        End of the axis.
     value : float
         The value in canonical units.
     """
@@ -44,41 +44,41 @@ class Edge:
         return f"{self.name}={as_text(variable_of(self.name), self.value)} ({self.end})"
 
 
-def edges(asked: Problem, place: Sequence[int]) -> tuple[Edge, ...]:
-    """The ends of axes on which the best design lies.
+def edges(problem: Problem, position: Sequence[int]) -> tuple[Edge, ...]:
+    """Find the ends of axes at which the best design lies.
 
-    Left out are labels, entries, linked axes, axes of fewer than three values, ends beyond which no value is
-    allowed, and axes along which the next value is feasible and as good.
+    Labels, entries, linked axes and axes of fewer than three values are skipped. So are ends beyond which no value is
+    allowed, and axes along which the next value inward is feasible and equally good.
 
     Parameters
     ----------
-    asked : Problem
-        With one objective.
-    place : sequence of int
+    problem : Problem
+        Problem with one objective.
+    position : sequence of int
         Index of the best design along every axis.
     """
-    found = []
-    for number, (name, axis) in enumerate(asked.binding.axes.items()):
-        if axis.members or name in asked.binding.entries or len(axis) < RANGE:
+    result = []
+    for dimension, (name, axis) in enumerate(problem.binding.axes.items()):
+        if axis.members or name in problem.binding.entries or len(axis) < RANGE:
             continue
         domain = variable_of(name).domain
         order = np.argsort(axis.canonical)
-        rank = int(np.flatnonzero(order == place[number])[0])
+        rank = int(np.flatnonzero(order == position[dimension])[0])
         if domain.kind == "choice" or domain.is_flag or 0 < rank < len(axis) - 1:
             continue
-        value = float(axis.canonical[place[number]])
+        value = float(axis.canonical[position[dimension]])
         typed = units.from_canonical(value, variable_of(name).unit)
         if typed == (domain.lower if rank == 0 else domain.upper):
             continue
         inward = order[1] if rank == 0 else order[-2]
-        if not _as_good(asked, place, number, int(inward)):
-            found.append(Edge(name, "largest" if rank else "smallest", value))
-    return tuple(found)
+        if not _as_good(problem, position, dimension, int(inward)):
+            result.append(Edge(name, "largest" if rank else "smallest", value))
+    return tuple(result)
 
 
-def _as_good(asked: Problem, place: Sequence[int], number: int, other: int) -> bool:
+def _as_good(problem: Problem, position: Sequence[int], dimension: int, other: int) -> bool:
     """Tell whether the design with another value along one axis is feasible and counts as equal."""
-    both = np.tile(np.asarray(place, np.int64)[:, None], 2)
-    both[number, 1] = other
-    (best, beside), good = asked.points(both)
-    return bool(good[1]) and beside <= band(float(best))[1]
+    points = np.tile(np.asarray(position, np.int64)[:, None], 2)
+    points[dimension, 1] = other
+    (best, value), feasible = problem.points(points)
+    return bool(feasible[1]) and value <= band(float(best))[1]

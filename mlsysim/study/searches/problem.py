@@ -18,28 +18,28 @@ from mlsysim.inputs.expressions import Expression, condition, quantity
 from mlsysim.study.grids.grid import Grid
 from mlsysim.study.searches.constraints import Comparison, comparisons, feasibility
 
-#: Most values of the inputs of a problem of which something is kept for the next one: tables take some times as much.
+#: Most values of the inputs of a problem whose results are cached for the next one: tables take several times as much.
 LARGEST_KEPT = 1 << 17
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Objectives and constraints over a grid that is never held.
+    """Objectives and constraints over a grid that is never held in memory.
 
     Attributes
     ----------
     model : DeclaredModel
         Model whose designs are searched.
     typed : mapping
-        Arguments as they were given.
+        Arguments as typed.
     binding : Binding
-        The inputs, of which some are axes.
+        Bound inputs, of which some are axes.
     objectives : tuple of (Expression, int)
         Each objective with 1 if it is minimised, and -1 if it is maximised.
     constraints : tuple of Expression
-        All must hold.
+        Conditions that must all hold.
     leaves_out : bool
-        Whether the last of them is that a design is feasible, which nobody gave.
+        True if the last of them is the default condition that a design is feasible.
     """
 
     model: DeclaredModel
@@ -50,7 +50,7 @@ class Problem:
     leaves_out: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Its fields, without compiled code, which is compiled again when it is needed."""
+        """Pickle the fields; code is compiled again when it is needed."""
         return Problem, (self.model, self.typed, self.binding, self.objectives, self.constraints, self.leaves_out)
 
     @property
@@ -70,13 +70,13 @@ class Problem:
 
     @cached_property
     def parted(self) -> tuple[tuple[sympy.Basic, ...], dict[Limited, float]]:
-        """Requirements without what is held to a number; and those, with the numbers."""
+        """Requirements other than limits; and quantities that are limited by a number, with that number."""
         values = {name: np.asarray(value, float) for name, value in self.binding.numbers.items()}
         return parted(self.binding.system, self.required, values)
 
     @cached_property
     def points(self) -> Points:
-        """Evaluates objectives and all conditions at points."""
+        """Evaluator of objectives and all conditions at points."""
         others, limits = self.parted
         return Points(self.binding.system, self.goals, others, self.binding.numbers, limits)
 
@@ -92,22 +92,22 @@ class Problem:
         )
 
     @cached_property
-    def over(self) -> tuple[Any, ...]:
-        """The system and its inputs, by their values: the same for all problems over one grid."""
-        return self._over(self.binding.numbers)
+    def grid_key(self) -> tuple[Any, ...]:
+        """The system and its inputs by value: a key that all problems over one grid share."""
+        return self._key(self.binding.numbers)
 
-    def known_of(self, expressions: Iterable[sympy.Basic]) -> tuple[Any, ...]:
-        """The system and the inputs that some expressions are computed from, by their values."""
-        return self._over(inputs_of(self.binding.system, expressions) & set(self.binding.numbers))
+    def key_of(self, expressions: Iterable[sympy.Basic]) -> tuple[Any, ...]:
+        """The system and the inputs by value that some expressions depend on, as a key."""
+        return self._key(inputs_of(self.binding.system, expressions) & set(self.binding.numbers))
 
-    def _over(self, names: Iterable[str]) -> tuple[Any, ...]:
+    def _key(self, names: Iterable[str]) -> tuple[Any, ...]:
         numbers = {name: np.asarray(self.binding.numbers[name], float) for name in sorted(names)}
-        told = tuple((name, value.shape, value.tobytes()) for name, value in numbers.items())
-        return self.binding.system, self.binding.sizes, told
+        key = tuple((name, value.shape, value.tobytes()) for name, value in numbers.items())
+        return self.binding.system, self.binding.sizes, key
 
     @property
     def is_small(self) -> bool:
-        """True if its inputs have so few values that what is found of them may be kept."""
+        """True if its inputs have so few values that results may be cached."""
         return sum(map(np.size, self.binding.numbers.values())) <= LARGEST_KEPT
 
     @property
@@ -116,33 +116,33 @@ class Problem:
         return [*(v.name for v in self.binding.system.variables), *self.binding.values]
 
     def quantity(self, text: Any) -> Expression:
-        """An expression of inputs and outputs, at any point of the grid."""
+        """Read an expression of inputs and outputs."""
         return quantity(text, self.model, self.known)
 
     def condition(self, text: Any) -> Expression:
-        """A condition on inputs and outputs, at any point of the grid."""
+        """Read a condition on inputs and outputs."""
         return condition(text, self.model, self.known)
 
     def comparisons(self, constraint: Expression) -> list[Comparison]:
-        """The comparisons of a constraint."""
+        """Return the comparisons of a constraint."""
         return comparisons(constraint, self.binding.system, self.quantity)
 
-    def at(self, place: Iterable[int]) -> dict[str, Any]:
-        """All arguments at a point, as ``solve`` takes them.
+    def at(self, position: Iterable[int]) -> dict[str, Any]:
+        """Return all arguments at a point, as ``solve`` takes them.
 
         Parameters
         ----------
-        place : iterable of int
+        position : iterable of int
             Index along every axis.
         """
-        return self.binding.at(self.typed, place)
+        return self.binding.at(self.typed, position)
 
-    def swept(self, place: Iterable[int]) -> dict[str, Any]:
-        """The swept arguments at a point."""
-        return self.binding.swept(place)
+    def swept(self, position: Iterable[int]) -> dict[str, Any]:
+        """Return the swept arguments at a point."""
+        return self.binding.swept(position)
 
 
-def problem(
+def read_problem(
     model: DeclaredModel,
     arguments: Mapping[str, Any],
     minimize: Any,
@@ -163,7 +163,7 @@ def problem(
     subject_to : str, sympy Boolean or sequence of them
         Constraints.
     allow_infeasible : bool
-        Whether a design may be infeasible where no constraint asks for others.
+        Allow infeasible designs, if no constraint is on feasibility.
 
     Returns
     -------
@@ -180,8 +180,8 @@ def problem(
     known = [*(v.name for v in binding.system.variables), *binding.values]
     objectives = [
         (quantity(text, model, known, argument), sign)
-        for argument, given, sign in (("minimize", minimize, 1), ("maximize", maximize, -1))
-        for text in _several(given)
+        for argument, typed, sign in (("minimize", minimize, 1), ("maximize", maximize, -1))
+        for text in _several(typed)
     ]
     if not objectives:
         raise MissingInputError(
@@ -194,7 +194,7 @@ def problem(
     return Problem(model, dict(arguments), binding, tuple(objectives), (*own, *assumed), bool(assumed))
 
 
-def _several(given: Any) -> list[Any]:
-    if given is None:
+def _several(typed: Any) -> list[Any]:
+    if typed is None:
         return []
-    return list(given) if isinstance(given, list | tuple | set | frozenset) else [given]
+    return list(typed) if isinstance(typed, list | tuple | set | frozenset) else [typed]

@@ -1,4 +1,4 @@
-"""The branch and bound of a problem, kept in case the same problem is solved again: with another limit, or for more."""
+"""Branch and bound of a problem, cached in case it is solved again with another limit or for more designs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from mlsysim.backends.budget import Budget
 from mlsysim.bounds import GraphForms, Points, Search
 from mlsysim.study.searches.problem import Problem
 
-#: Problems that are kept.
+#: Problems cached.
 KEPT = 4
-#: Most points of a grid whose front is found by bounds: more have no number each in 64 bits.
+#: Most points of a grid whose front is found by bounds: indices must fit in 64 bits.
 LARGEST = 1 << 62
 
 _kept: OrderedDict[Any, Search] = OrderedDict()
@@ -23,40 +23,42 @@ _lock = Lock()
 
 
 @contextmanager
-def solver(asked: Problem, budget: Budget) -> Iterator[Search]:
-    """The branch and bound of a problem, which nobody else uses meanwhile.
+def solver(problem: Problem, budget: Budget) -> Iterator[Search]:
+    """Provide the branch and bound of a problem for exclusive use.
 
     Parameters
     ----------
-    asked : Problem
-        What is solved.
+    problem : Problem
+        Problem to solve.
     budget : Budget
-        Under which it is. What its deadline broke off is not kept.
+        Budget of the solution. A search that its deadline interrupted is not cached.
     """
-    # The forms hold what the values are, the programs what is done to them: all of it hangs on nothing else.
-    others, limits = asked.parted
-    key = asked.over, asked.goals, others, tuple(limits)
+    # Forms depend on the values and compiled programs on the expressions: together they make the key.
+    others, limits = problem.parted
+    key = problem.grid_key, problem.goals, others, tuple(limits)
     with _lock:
-        found = _kept.pop(key, None)
-    if found is None:
-        found = _made(asked)
+        search = _kept.pop(key, None)
+    if search is None:
+        search = _built(problem)
     else:
-        found.limit(limits)
-    yield found
-    if asked.is_small and time.perf_counter() <= budget.deadline:
+        search.limit(limits)
+    yield search
+    if problem.is_small and time.perf_counter() <= budget.deadline:
         with _lock:
-            _kept[key] = found
+            _kept[key] = search
             while len(_kept) > KEPT:
                 _kept.popitem(last=False)
 
 
-def _made(asked: Problem) -> Search:
-    binding, goals = asked.binding, asked.goals
-    others, limits = asked.parted
+def _built(problem: Problem) -> Search:
+    binding, goals = problem.binding, problem.goals
+    others, limits = problem.parted
     needed = *goals, *others, *(limited.quantity for limited in limits)
     forms = GraphForms(binding.system, binding.numbers, binding.sizes, needed)
     conditions = forms.require(others)
-    held = {limited: forms.sum(limited.quantity, limited.sign) for limited in limits}
-    alone = [Points(binding.system, (goal,), (), binding.numbers) for goal in goals] if goals[1:] else [asked.points]
+    limited_forms = {limited: forms.sum(limited.quantity, limited.sign) for limited in limits}
+    evaluators = (
+        [Points(binding.system, (goal,), (), binding.numbers) for goal in goals] if goals[1:] else [problem.points]
+    )
     objectives = [forms.sum(goal) for goal in goals]
-    return Search(forms.plans, objectives, conditions, asked.points, alone, binding.sizes, held)
+    return Search(forms.plans, objectives, conditions, problem.points, evaluators, binding.sizes, limited_forms)

@@ -1,4 +1,4 @@
-"""The best points, or the exact front, of a grid of any size: block by block, here or on a cluster."""
+"""Streaming searches: the best points, or the exact front, of a grid of any size, here or on a cluster."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from mlsysim.study.grids.checkpoint import Checkpoint, resumable, told
 from mlsysim.study.grids.cluster import each
 from mlsysim.study.grids.grid import Grid
 
-#: Seconds between two checkpoints of a search.
+#: Seconds between two checkpoints.
 OFTEN = 1.0
-#: Tasks that a search on a cluster is split into, and most points of each.
+#: Tasks of a search on a cluster, and most points of each.
 SHARES, SHARE_POINTS = 64, 2**28
 
 
 @dataclass(eq=False)
 class _Search:
-    """A search of a grid. Workers get its fields, and compile for themselves."""
+    """A streaming search. Workers receive its fields and compile the code themselves."""
 
     grid: Grid
     objectives: tuple[sympy.Basic, ...]
@@ -67,44 +67,44 @@ def pareto(
     client: Any = None,
     progress: bool | None = None,
 ) -> Front:
-    """The exact front of several objectives, all minimised; a block is held at a time.
+    """Find the exact front of several objectives, all minimised; one block is in memory at a time.
 
     Parameters
     ----------
     grid : Grid
-        System, inputs and requirements; points they refuse are out.
+        System, inputs and requirements; points that these refuse are left out.
     objectives : sequence of sympy.Expr
-        At least one.
+        Objectives, at least one.
     conditions : sequence of sympy Boolean
-        All must hold.
+        Conditions that must all hold.
     block_points : int
-        Most points held at once.
+        Most points in memory at once.
     client : dask.distributed.Client, optional
-        Of a cluster that looks at the blocks.
+        Cluster that evaluates the blocks.
     progress : bool, optional
-        Whether to show a progress bar; by default on a terminal.
+        Show a progress bar; by default on a terminal.
 
     Returns
     -------
     Front
-        Of points alike in every objective the first in C order.
+        The front; of points equal in every objective, the first in C order.
     """
     if not objectives:
         raise InputError("objectives", objectives, "name at least one")
-    parts = blocks(grid.sizes, block_points)
-    shared = _Search(grid, tuple(objectives), tuple(conditions)), parts
-    found = Front(np.empty((0, len(objectives))), np.empty(0, np.int64), 0, 0)
+    tiles = blocks(grid.sizes, block_points)
+    shared = _Search(grid, tuple(objectives), tuple(conditions)), tiles
+    merged = Front(np.empty((0, len(objectives))), np.empty(0, np.int64), 0, 0)
     with bar("front", grid.points, show=progress) as advance:
-        for number, front in each(_front, shared, range(parts.count), client):
-            found = joined_fronts(found, front)
-            advance(parts.points(number))
-    return found
+        for index, block_front in each(_front, shared, range(tiles.count), client):
+            merged = joined_fronts(merged, block_front)
+            advance(tiles.points(index))
+    return merged
 
 
-def _front(shared: tuple[_Search, Blocks], number: int) -> Front:
-    search, parts = shared
-    front = search.front.of(parts.region(number))
-    return replace(front, indices=front.indices + parts.start(number))
+def _front(shared: tuple[_Search, Blocks], index: int) -> Front:
+    search, tiles = shared
+    front = search.front.of(tiles.region(index))
+    return replace(front, indices=front.indices + tiles.start(index))
 
 
 def smallest(
@@ -118,25 +118,25 @@ def smallest(
     deadline: float = math.inf,
     progress: bool | None = None,
 ) -> Smallest:
-    """The points of a grid with the smallest values of an expression; only one tile is held at a time.
+    """Find the points of a grid with the smallest values of an expression; one tile is in memory at a time.
 
     Parameters
     ----------
     grid, conditions, client, progress
         As for :func:`pareto`.
     objective : sympy.Expr
-        In inputs and variables of the system, canonical.
+        Expression of inputs and variables of the system, canonical.
     k : int
-        How many points.
+        Number of points.
     checkpoint : path, optional
-        File that keeps what is known, to go on from.
+        File with the state of the search, from which it resumes.
     deadline : float
-        Time of ``time.perf_counter`` after which no further part of the grid is begun.
+        Time of ``time.perf_counter`` after which no further part of the grid is started.
 
     Returns
     -------
     Smallest
-        Of the points that were looked at.
+        The best of the points evaluated.
     """
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise InputError("top", k, "must be a whole number >= 1")
@@ -150,7 +150,7 @@ def _smallest(
     search: _Search, note: Checkpoint | None, deadline: float, client: Any, progress: bool | None
 ) -> Smallest:
     points, saved = search.grid.points, note.read(lambda state, _: _scan_of(state)) if note else None
-    # What is known and where to go on change in one step, so that no interrupt comes between.
+    # State and position change in one assignment, so that no interrupt comes between.
     reached = saved or (0, Scan())
 
     def keep() -> float:
@@ -159,20 +159,20 @@ def _smallest(
                 note.save({"run": reached[0], **_state_of(reached[1])})
         return time.monotonic()
 
-    def so_far() -> str:
+    def describe_progress() -> str:
         after = (
             f"the same call goes on from {note.path}" if note else "with checkpoint=... a call could go on from there"
         )
         return f"{reached[1].points:,} of {points:,} points are done; {after}"
 
-    kept = time.monotonic()
-    with bar("search", points, reached[1].points, progress) as advance, resumable(so_far):
+    saved_at = time.monotonic()
+    with bar("search", points, reached[1].points, progress) as advance, resumable(describe_progress):
         try:
-            for further in _scanned(search, *reached, client):
-                advance(further[1].points - reached[1].points)
-                reached = further
-                if time.monotonic() - kept > OFTEN:
-                    kept = keep()
+            for following in _scanned(search, *reached, client):
+                advance(following[1].points - reached[1].points)
+                reached = following
+                if time.monotonic() - saved_at > OFTEN:
+                    saved_at = keep()
                 if time.perf_counter() > deadline:
                     break
         finally:
@@ -180,23 +180,23 @@ def _smallest(
     return search.dense.resolve(reached[1], search.k)
 
 
-def _scanned(search: _Search, start: int, found: Scan, client: Any) -> Iterator[tuple[int, Scan]]:
-    """Yield the next run of tiles, and what is known from all runs before it."""
+def _scanned(search: _Search, start: int, scan: Scan, client: Any) -> Iterator[tuple[int, Scan]]:
+    """Yield the position of the next run of tiles, and the state after all runs before it."""
     total = search.dense.runs
     if client is None:
-        for part, following in search.dense.scans(start, total, search.k):
-            found = found.joined(part, search.k)
-            yield following, found
+        for run_scan, following in search.dense.scans(start, total, search.k):
+            scan = scan.joined(run_scan, search.k)
+            yield following, scan
         return
     share = max(1, min(-(-total // SHARES), SHARE_POINTS // (search.dense.tiling.width * search.dense.tiling.run)))
-    parts = [(first, min(first + share, total)) for first in range(start, total, share)]
-    for (_, following), scan in each(_range, search, parts, client):
-        found = found.joined(scan, search.k)
-        yield following, found
+    ranges = [(first, min(first + share, total)) for first in range(start, total, share)]
+    for (_, following), block_scan in each(_range, search, ranges, client):
+        scan = scan.joined(block_scan, search.k)
+        yield following, scan
 
 
-def _range(search: _Search, part: tuple[int, int]) -> Scan:
-    return search.dense.scan(*part, search.k)
+def _range(search: _Search, tiles: tuple[int, int]) -> Scan:
+    return search.dense.scan(*tiles, search.k)
 
 
 def _state_of(scan: Scan) -> dict[str, Any]:

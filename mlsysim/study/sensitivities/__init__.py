@@ -1,1 +1,1 @@
-"""Sensitivity of an output to inputs: gradients, elasticities, steps in between, and what changes of inputs bring."""
+"""Sensitivity of an output to its inputs: gradients, elasticities, jumps and finite changes."""

@@ -21,7 +21,7 @@ from mlsysim.study.sensitivities.second import SecondOrder
 from mlsysim.study.sensitivities.table import Sensitivity
 from mlsysim.symbolic import Variable
 
-#: What is said where the output has no slope, or no elasticity.
+#: Remarks on an output without slopes, or without elasticities.
 INFINITE = (
     "It is infinite here: it has no slopes. One input at a time was tried: whole numbers at their next values, numbers "
     f"doubled and halved up to {TIMES} times, labels at every other."
@@ -32,7 +32,7 @@ RELAXED = "Ceilings and floors are dropped (relax=True): the value and the slope
 
 
 def at_point(moves: Moves, smooth: Sequence[str], *, second: bool, relax: bool) -> Sensitivity:
-    """Gradients, steps and labels at a point.
+    """Compute gradients, steps and labels at a point.
 
     Parameters
     ----------
@@ -41,34 +41,34 @@ def at_point(moves: Moves, smooth: Sequence[str], *, second: bool, relax: bool) 
     smooth : sequence of str
         Inputs with a derivative.
     second : bool
-        Whether second derivatives are asked for.
+        Compute second derivatives.
     relax : bool
-        Whether the formulas have been relaxed.
+        True if the formulas have been relaxed.
     """
     output, values = moves.output, moves.binding.values
-    found = derivatives(moves.system, [output.name], smooth, values, 2 if second else 1)[output.name]
-    real = [v for v in moves.system.inputs if v.domain.kind == "real"]
+    partials = derivatives(moves.system, [output.name], smooth, values, 2 if second else 1)[output.name]
+    real = [variable for variable in moves.system.inputs if variable.domain.kind == "real"]
     through = jumping(moves.system, output.name)
-    jumps = next_jumps(moves, [v for v in real if through[v.name]])
-    beside = moves.beside(lambda by: moves.neighbours(by) if by.domain.kind == "integer" else np.empty(0))
+    jumps = next_jumps(moves, [variable for variable in real if through[variable.name]])
+    changes = moves.beside(lambda by: moves.neighbours(by) if by.domain.kind == "integer" else np.empty(0))
     rows = []
     for by in looped(moves.system.inputs):
         row = Row(by.name, _kind(by, smooth), as_text(by, values[by.name]), through=through[by.name])
         if by.name in smooth:
-            row = _with_slope(row, moves, by, float(np.ravel(found.get((by.name,), 0.0))[0]))
+            row = _with_slope(row, moves, by, float(np.ravel(partials.get((by.name,), 0.0))[0]))
         if by.domain.kind == "integer":
-            row = _with_steps(row, moves, by, beside[by.name])
+            row = _with_steps(row, moves, by, changes[by.name])
         elif by.domain.kind == "choice":
-            row = _with_labels(row, moves, by, beside[by.name])
+            row = _with_labels(row, moves, by, changes[by.name])
         else:
-            around = jumps.get(by.name, [None, None])
-            down, up = (jump and jump[0] for jump in around)
-            row = replace(row, down=down, up=up, effect=max((jump[1] for jump in around if jump), default=0.0))
+            nearest = jumps.get(by.name, [None, None])
+            down, up = (jump and jump[0] for jump in nearest)
+            row = replace(row, down=down, up=up, effect=max((jump[1] for jump in nearest if jump), default=0.0))
         rows.append(row)
     rows = ranked(rows)
     strongest = [row.name for row in rows if row.name in smooth and row.strength]
     rest = [name for name in smooth if name not in strongest]
-    order = SecondOrder(output, [*strongest, *rest], found, values) if second else None
+    order = SecondOrder(output, [*strongest, *rest], partials, values) if second else None
     remark = " ".join(text for text in (RELAXED if relax else "", _remark(moves.value)) if text)
     text, amount = as_text(output, moves.value), float(units.from_canonical(moves.value, output.unit))
     finite = finite_at(moves) if math.isinf(moves.value) else ()
@@ -76,12 +76,12 @@ def at_point(moves: Moves, smooth: Sequence[str], *, second: bool, relax: bool) 
 
 
 def ranked(rows: Sequence[Row]) -> list[Row]:
-    """Rows with their ranks: by elasticity, then by what steps and labels bring, then those without effect.
+    """Rank rows by elasticity, then by the effect of steps and labels, then those without effect.
 
-    Numbers that differ by rounding leave rows in their order, which is then that of every processor.
+    Differences within rounding keep the order of rows, so that it is the same on every processor.
     """
     ordered = sorted(rows, key=lambda row: (*-rounded(np.array([row.strength, row.effect])), not row.matters))
-    return [replace(row, rank=place if row.strength else None) for place, row in enumerate(ordered, start=1)]
+    return [replace(row, rank=rank if row.strength else None) for rank, row in enumerate(ordered, start=1)]
 
 
 def _kind(by: Variable, smooth: Sequence[str]) -> str:
@@ -96,7 +96,7 @@ def _remark(value: float) -> str:
 
 
 def _with_slope(row: Row, moves: Moves, by: Variable, slope: float) -> Row:
-    """A row with gradient and elasticity, where the output is finite."""
+    """Add gradient and elasticity to a row, if the output is finite."""
     value = moves.value
     if not math.isfinite(value):
         return row
@@ -105,24 +105,24 @@ def _with_slope(row: Row, moves: Moves, by: Variable, slope: float) -> Row:
     return replace(row, gradient=units.Q_(slope * scale, unit), elasticity=elasticity)
 
 
-def _with_steps(row: Row, moves: Moves, by: Variable, beside: Sequence[tuple[float, float]]) -> Row:
-    """A row with the next allowed values both ways."""
+def _with_steps(row: Row, moves: Moves, by: Variable, changes: Sequence[tuple[float, float]]) -> Row:
+    """Add the next allowed values both ways to a row."""
     at = float(moves.binding.values[by.name])
     steps: dict[bool, Step] = {}
     arcs: dict[bool, float | None] = {}
-    for value, after in beside:
+    for value, after in changes:
         distance = presented(by, abs(value - at))
         steps[value > at] = Step(presented(by, value), distance, moves.change(moves.value, after))
         arcs[value > at] = _arc(at, value, moves.value, after)
     arc = arcs.get(False) if arcs.get(True) is None else arcs[True]
-    effect = max((moves.relative(after) for _, after in beside), default=0.0)
+    effect = max((moves.relative(after) for _, after in changes), default=0.0)
     down, up = steps.get(False), steps.get(True)
     return replace(row, down=down, up=up, arc_elasticity=None if by.domain.is_flag else arc, effect=effect)
 
 
-def _with_labels(row: Row, moves: Moves, by: Variable, beside: Sequence[tuple[str, float]]) -> Row:
-    """A row with the change of the output for every other label, the largest first."""
-    after = dict(beside)
+def _with_labels(row: Row, moves: Moves, by: Variable, changes: Sequence[tuple[str, float]]) -> Row:
+    """Add the change of the output for every other label to a row, the largest first."""
+    after = dict(changes)
     effects = {label: moves.relative(after.get(label, moves.value)) for label in moves.others(by)}
     ordered = sorted(effects, key=lambda label: -effects[label])
     labels = {label: moves.change(moves.value, after[label]) if label in after else None for label in ordered}
@@ -130,8 +130,8 @@ def _with_labels(row: Row, moves: Moves, by: Variable, beside: Sequence[tuple[st
 
 
 def _arc(before: float, after: float, output_before: float, output_after: float) -> float | None:
-    """Percent of output per percent of input between two values."""
+    """Return the elasticity between two values: percent of output per percent of input."""
     numbers = (before, after, output_before, output_after)
-    if not all(math.isfinite(each) and each > 0 for each in numbers):
+    if not all(math.isfinite(number) and number > 0 for number in numbers):
         return None
     return math.log(output_after / output_before) / math.log(after / before)

@@ -9,28 +9,28 @@ from typing import Any
 
 from mlsysim import formatting
 
-#: Relative changes of an output up to which it counts as unchanged.
+#: Relative change of an output up to which it counts as unchanged.
 UNCHANGED = 1e-12
 
 
 @dataclass(frozen=True)
 class Step:
-    """The next value of an input at which an output jumps, or may.
+    """The next value of an input at which an output jumps, or may jump.
 
     Attributes
     ----------
     at : object
-        Value of the input there: of a whole number its next allowed value, of a continuous input the first one
-        behind the jump.
+        Value of the input: the next allowed value of a whole number, or the first value of a continuous input beyond
+        the jump.
     distance : object
-        How far away that is.
+        Distance to that value.
     change : object or None
-        Change of the output from here to there. None where the output is infinite here and there.
+        Change of the output from the point to there. None if the output is infinite at both.
     jump : object or None
-        Change of the output across the jump alone, for a continuous input. None where the output is infinite on both
-        sides of it.
+        Change of the output across the jump alone, for a continuous input. None if the output is infinite on both
+        sides.
     variables : tuple of str
-        What jumps there, for a continuous input.
+        Variables that jump there, for a continuous input.
     """
 
     at: Any
@@ -41,13 +41,13 @@ class Step:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        found = {"at": number(self.at), "distance": number(self.distance), "change": number(self.change)}
-        more = {"jump": number(self.jump), "variables": list(self.variables)}
-        return {**found, **more} if self.variables else found
+        data = {"at": number(self.at), "distance": number(self.distance), "change": number(self.change)}
+        jump = {"jump": number(self.jump), "variables": list(self.variables)}
+        return {**data, **jump} if self.variables else data
 
     @property
     def brought(self) -> Any:
-        """Change of the output that the step alone brings."""
+        """Change of the output caused by the step alone."""
         return self.jump if self.variables else self.change
 
     def __str__(self) -> str:
@@ -61,28 +61,28 @@ class Row:
     Attributes
     ----------
     name : str
-        The input.
+        Name of the input.
     kind : str
         ``"continuous"``, ``"step"`` (whole numbers), ``"relaxed"`` (whole numbers with a derivative) or ``"label"``.
     value : str
-        Value of the input at which it was computed.
+        Value of the input at the point.
     rank : int or None
-        Place among the inputs by the size of the elasticity, 1 the strongest; None where it has none, or is zero.
+        Rank of the input by the size of the elasticity, 1 the strongest; None without an elasticity, or if it is zero.
     gradient : pint.Quantity or None
-        Output per input; None for steps and labels, and where the output is infinite.
+        Output per input; None for steps and labels, and if the output is infinite.
     elasticity : float or None
-        Percent of output per percent of input; None where the output is zero or infinite.
+        Percent of output per percent of input; None if the output is zero or infinite.
     arc_elasticity : float or None
-        The same for a whole number, between here and its next allowed value.
+        Elasticity of a whole number, between the point and its next allowed value.
     up, down : Step or None
-        The next larger and the next smaller value at which the output jumps, or may; None where there is none.
+        The next larger and the next smaller value at which the output jumps, or may jump; None if there is none.
     labels : dict
-        Change of the output for every other label; None where the model refuses it, or the output is infinite on
-        both sides.
+        Change of the output for every other label; None if the model refuses the label, or the output is infinite at
+        both.
     through : tuple of str
         Variables between input and output that jump, and count as constant in a gradient.
     effect : float
-        Largest relative change of the output that steps and labels bring.
+        Largest relative change of the output by steps and labels.
     """
 
     name: str
@@ -100,23 +100,23 @@ class Row:
 
     @property
     def step(self) -> Any:
-        """Change of the output when a whole number grows to its next allowed value."""
+        """Change of the output if a whole number grows to its next allowed value."""
         return self.up.change if self.up and self.kind == "step" else None
 
     @property
     def increment(self) -> int:
-        """By how much the whole number grows; 0 where it cannot."""
+        """Growth of the whole number to its next allowed value; 0 if there is none."""
         return int(number(self.up.distance) or 0) if self.up and self.kind == "step" else 0
 
     @property
     def strength(self) -> float:
-        """Size of the elasticity, of a whole number that to its next value; 0 without."""
-        found = self.arc_elasticity if self.elasticity is None else self.elasticity
-        return abs(found) if found is not None else 0.0
+        """Size of the elasticity, for a whole number of the arc elasticity; 0 without."""
+        elasticity = self.arc_elasticity if self.elasticity is None else self.elasticity
+        return abs(elasticity) if elasticity is not None else 0.0
 
     @property
     def matters(self) -> bool:
-        """True if the output answers to it at all, here or at its next step."""
+        """True if the output responds to the input, here or at its next step."""
         slope = number(self.gradient)
         return bool(self.strength or self.effect > UNCHANGED or slope)
 
@@ -138,12 +138,12 @@ class Row:
 
 
 def number(amount: Any) -> float | None:
-    """The magnitude of an amount; None of none."""
+    """Return the magnitude of an amount; None for None."""
     return None if amount is None else float(getattr(amount, "magnitude", amount))
 
 
 def shown(amount: Any, *, signed: bool = True) -> str:
-    """An amount as text; a change with its sign."""
+    """Format an amount; a change with its sign."""
     if amount is None:
         return "-"
     text = formatting.amount(amount)

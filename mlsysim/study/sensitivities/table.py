@@ -22,7 +22,7 @@ from mlsysim.tracebacks import at_the_call
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Characters of a cell that lists labels.
+#: Most characters of a cell that lists labels.
 ROOM = 44
 #: Rows of each table that are printed.
 ROWS = 10
@@ -35,19 +35,19 @@ class Sensitivity:
     Attributes
     ----------
     output : Variable
-        What responds.
+        The output.
     value : str
-        Its value at the point.
+        Value of the output at the point.
     amount : float
-        The same as a number, in the unit of the output.
+        The value as a number, in the unit of the output.
     rows : tuple of Row
-        One per input: ranked, then those without an elasticity by what their steps bring.
+        One row per input: ranked ones first, then those without an elasticity by the effect of their steps.
     second : SecondOrder or None
         Second derivatives and cross-elasticities, if asked for.
     remark : str
-        What a reader must know beside the numbers.
+        Caveat on the numbers; empty without one.
     finite : tuple of Finite
-        Where the output is infinite: changes of one input that make it finite.
+        Changes of one input that make an infinite output finite.
     """
 
     output: Variable
@@ -61,7 +61,7 @@ class Sensitivity:
 
     @at_the_call
     def __getitem__(self, name: str) -> Row:
-        """The row of an input."""
+        """Return the row of an input."""
         for row in self.rows:
             if row.name == name:
                 return row
@@ -75,23 +75,23 @@ class Sensitivity:
 
     @at_the_call
     def tornado(self, change: float = 0.1) -> tuple[Bar, ...]:
-        """The output with one input changed at a time, the widest bar first.
+        """Compute the output with one input changed at a time, the widest bar first.
 
         Parameters
         ----------
         change : float
-            Share by which continuous inputs are lowered and raised, as far as they are allowed. Whole numbers take
-            their next allowed values, and labels every other one.
+            Share by which continuous inputs are lowered and raised, within their domain. Whole numbers take their next
+            allowed values, and labels all others.
 
         Returns
         -------
         tuple of Bar
-            Only of inputs that change the output.
+            Bars of the inputs that change the output.
 
         Raises
         ------
         InputError
-            If the share is not above 0 and below 1.
+            If the share is not between 0 and 1.
         """
         return self._bars(change)
 
@@ -103,9 +103,9 @@ class Sensitivity:
         change : float
             As for :meth:`tornado`.
         most : int
-            How many bars, the widest.
+            Most bars, for the widest.
         ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw on; a new figure by default.
 
         Returns
         -------
@@ -133,35 +133,35 @@ class Sensitivity:
         return sorted(stepping, key=lambda row: -row.effect)
 
     def labels(self) -> tuple[list[str], list[list[str]]]:
-        """Headers and cells of the changes that other labels bring."""
+        """Headers and cells of the changes caused by other labels."""
         rows = sorted((row for row in self.rows if row.kind == "label" and row.matters), key=lambda row: -row.effect)
         return ["Label", "At", "Change of the output for others"], [[r.name, r.value, _listed(r)] for r in rows]
 
     def made_finite(self) -> tuple[list[str], list[list[str]]]:
         """Headers and cells of the changes of one input that make an infinite output finite."""
-        rows = [[each.name, each.before, each.at, shown(each.output, signed=False)] for each in self.finite]
+        rows = [[change.name, change.before, change.at, shown(change.output, signed=False)] for change in self.finite]
         return ["Finite by", "At", "At the nearest tried", "Output there"], rows
 
     def unmoved(self) -> tuple[str, ...]:
-        """Inputs to which the output does not answer here; of an infinite one those that leave it infinite."""
+        """Inputs to which the output does not respond; for an infinite output, those that leave it infinite."""
         if math.isinf(self.amount):
-            moving = {each.name for each in self.finite}
+            moving = {change.name for change in self.finite}
             return tuple(row.name for row in self.rows if row.name not in moving)
         return tuple(row.name for row in self.rows if not row.matters)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
-        """Plain data by input name."""
+        """Return plain data by input name."""
         return {row.name: row.to_dict() for row in self.rows}
 
     def to_json(self, indent: int | None = 2) -> str:
-        """The output with :meth:`to_dict` and second derivatives as JSON."""
+        """Return the output with :meth:`to_dict` and second derivatives as JSON."""
         data: dict[str, Any] = {"output": self.output.name, "at": self.value}
         data |= {"remark": self.remark} if self.remark else {}
         data["inputs"] = self.to_dict()
         if math.isinf(self.amount):
-            data["finite"] = {each.name: [] for each in self.finite}
-            for each in self.finite:
-                data["finite"][each.name].append(each.to_dict())
+            data["finite"] = {change.name: [] for change in self.finite}
+            for change in self.finite:
+                data["finite"][change.name].append(change.to_dict())
         data |= {} if self.second is None else {"second": self.second.to_dict()}
         return json_text(data, indent)
 
@@ -171,12 +171,12 @@ class Sensitivity:
         return f"Sensitivity of {self.output.name} = {self.value}"
 
     def _unmoved(self) -> str:
-        said = "Infinite at all values that were tried of" if math.isinf(self.amount) else "No effect here:"
-        return f"{said} {', '.join(self.unmoved())}" if self.unmoved() else ""
+        prefix = "Infinite at all values that were tried of" if math.isinf(self.amount) else "No effect here:"
+        return f"{prefix} {', '.join(self.unmoved())}" if self.unmoved() else ""
 
     def _parts(self) -> list[tuple[list[str], list[list[str]]]]:
-        shown = (self.made_finite(),) if math.isinf(self.amount) else (self.steps(), self.jumps(), self.labels())
-        return [part for part in (self.table(), *shown) if part[1]]
+        tables = (self.made_finite(),) if math.isinf(self.amount) else (self.steps(), self.jumps(), self.labels())
+        return [table for table in (self.table(), *tables) if table[1]]
 
     @at_the_call
     def text(self, most: int | None = ROWS) -> str:
@@ -234,10 +234,10 @@ def _jump_cells(row: Row) -> list[str]:
 
 
 def _listed(row: Row) -> str:
-    """Labels with their changes, those that change most first, as far as there is room."""
-    moved = [f"{label} {shown(change)}" for label, change in row.labels.items() if change is not None]
-    text = ", ".join(moved)
-    while len(text) > ROOM and len(moved) > 1:
-        moved.pop()
-        text = ", ".join([*moved, "..."])
+    """List labels with their changes, the largest first, as far as there is room."""
+    changes = [f"{label} {shown(change)}" for label, change in row.labels.items() if change is not None]
+    text = ", ".join(changes)
+    while len(text) > ROOM and len(changes) > 1:
+        changes.pop()
+        text = ", ".join([*changes, "..."])
     return text
