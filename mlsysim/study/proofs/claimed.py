@@ -60,7 +60,7 @@ class Claimed(ABC):
         Whether the answer is said to be proven.
     gap : float
         The share that is claimed where it is not.
-    answer, rest : Claim
+    answer, rest : ExclusionClaim
         Conditions that no evaluated point, and no other point, may meet.
     said : list of str
         Sentences on what was shown of the designs.
@@ -74,8 +74,8 @@ class Claimed(ABC):
     #: What the designs were found by, and what is said of a point that is against the claim.
     found_by: str
     against: str
-    answer: claims.Claim
-    rest: claims.Claim
+    answer: claims.ExclusionClaim
+    rest: claims.ExclusionClaim
 
     def __init__(
         self, content: Mapping[str, Any], asked: Problem, values: np.ndarray, places: np.ndarray, wrong: Wrong
@@ -155,10 +155,10 @@ class ClaimedFront(Claimed):
                 other = int(as_good.argmax()) + 1
                 raise self.wrong("designs", f"design {number + 1} is as good as design {other} in every objective")
         first, indices = self.first and not slack, index_of(self.places, sizes)
-        self.answer = self.rest = claims.Unbeaten(rows, indices, self.known, sizes, first, slack)
+        self.answer = self.rest = claims.Undominated(rows, indices, self.known, sizes, first, slack)
         said = [again, "None is as good as another one in every objective."]
         if not self.proven:
-            self.rest = claims.Within(rows, self.gap, self.known)
+            self.rest = claims.WithinGap(rows, self.gap, self.known)
             far = f": to be as good as any other design, one of them must be up to {100 * self.gap:.3g}% better"
             said.append(f"It is not proven whole{far if math.isfinite(self.gap) else ', and claims no gap'}.")
         elif slack:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from mlsysim.backends.programs.lazily import without_programs
-from mlsysim.bounds import Recheck, Shown
-from mlsysim.bounds.cuts import EVALUATED, OPEN, volumes
+from mlsysim.bounds import CheckReport, Recheck
+from mlsysim.bounds.branch_tree import EVALUATED, OPEN, volumes
 from mlsysim.errors import CertificateError, InputError, MlsysimError, UnknownNameError
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.progress import looped
@@ -248,12 +248,12 @@ def _solved_again(
 
 def _grid_shown(
     content: Mapping[str, Any], asked: Problem, claimed: Claimed, checker: Recheck, wrong: Wrong
-) -> tuple[Shown, list[str], bool]:
+) -> tuple[CheckReport, list[str], bool]:
     """Show that no point of the grid is against what the file says, or raise."""
     method, answer, rest = content["certificate"]["method"], claimed.answer, claimed.rest
     if method not in WAYS:
         raise wrong("certificate.method", f"must be one of {', '.join(WAYS)}, and is {method!r}")
-    shown, total = Shown(), asked.grid.points
+    shown, total = CheckReport(), asked.grid.points
     try:
         boxes = boxes_in(content, asked.grid.sizes)
     except ValueError as error:
@@ -309,7 +309,7 @@ def _parts(low: np.ndarray, high: np.ndarray) -> list[tuple[np.ndarray, np.ndarr
     return [(low[:, at : at + STEP], high[:, at : at + STEP]) for at in range(0, low.shape[1], STEP)]
 
 
-def _refute(shown: Shown, asked: Problem, claimed: Claimed, wrong: Wrong) -> None:
+def _refute(shown: CheckReport, asked: Problem, claimed: Claimed, wrong: Wrong) -> None:
     """Raise for a point that was found against the claim, or a box that was not shown to hold none."""
     if shown.better:
         values, place = min(shown.better)
@@ -333,7 +333,7 @@ def _objectives(asked: Problem, values: Sequence[float], verb: str) -> str:
     return " and ".join(said)
 
 
-def _counts(claims: Mapping[str, Any], asked: Problem, shown: Shown, complete: bool, wrong: Wrong) -> None:
+def _counts(claims: Mapping[str, Any], asked: Problem, shown: CheckReport, complete: bool, wrong: Wrong) -> None:
     """Tell whether the counts of the certificate agree with what is found here."""
     accepted, refusals = refused(asked)
     here = {"points": asked.grid.points, "accepted": list(accepted)}
@@ -351,7 +351,7 @@ def _counts(claims: Mapping[str, Any], asked: Problem, shown: Shown, complete: b
         raise wrong("certificate", f"{feasible} points are said to be feasible, and here {fewest} to {most}")
 
 
-def _ways(shown: Shown, evaluated: int = 0) -> list[str]:
+def _ways(shown: CheckReport, evaluated: int = 0) -> list[str]:
     """Ways in which boxes were shown to hold nothing better, a line each."""
     lines = [f"{evaluated:>10,}  evaluated again, {shown.evaluated:,} points"] * bool(shown.evaluated)
     for name, count in sorted(shown.by.items(), key=lambda each: -each[1]):
