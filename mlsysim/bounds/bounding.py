@@ -1,4 +1,4 @@
-"""What a search asks of boxes, by NumPy while they are few and by a program once they are many."""
+"""Bounds of boxes for a search: in NumPy while boxes are few, by a program once they are many."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from mlsysim.graph.operand import NoOperationError, Operand
 
 @dataclass(frozen=True)
 class Built:
-    """A program, and the operations per box that NumPy would take for what it does.
+    """Program, and the operations per box that NumPy would take for the same.
 
     Attributes
     ----------
     program : Program
-        From the first and last index of every axis to whether a box may hold a point, the bound, and those of what
-        is held to a number.
+        Maps the first and last index of every axis to feasibility of the box, the bound, and bounds of the limited
+        quantities.
     conditions, objective : float
         Operations.
     """
@@ -38,23 +38,23 @@ class Built:
 
 
 class Bounding:
-    """Bounds an objective under conditions.
+    """Lower bound of an objective under conditions.
 
     Parameters
     ----------
     plans : Plans
-        How sums are bounded.
+        Rewrites under which sums are bounded.
     objective : Sum
-        What is minimised.
+        Sum to minimise.
     conditions, implied : tuple of Condition
-        What must hold, and what follows from it.
-    held : mapping, optional
-        What is held to a number: the sum that must be small, by what is held.
+        Conditions, and others that follow from them.
+    limited : mapping, optional
+        The sum that must be small, by limited quantity.
 
     Attributes
     ----------
     limits : mapping
-        The numbers, by what is held to them.
+        Numbers, by limited quantity.
     """
 
     def __init__(
@@ -63,17 +63,17 @@ class Bounding:
         objective: Sum,
         conditions: tuple[Condition, ...],
         implied: tuple[Condition, ...],
-        held: Mapping[Limited, Sum] | None = None,
+        limited: Mapping[Limited, Sum] | None = None,
     ) -> None:
         self.plans, self.objective = plans, objective
-        self._held = dict(held or {})
+        self._limited = dict(limited or {})
         self.limits: Mapping[Limited, float] = {}
         self._conditions, self._implied = conditions, implied
         self._built: dict[bool, Built | None] = {}
         self._done = self._last = 0.0
 
     def __call__(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """For every box a lower bound of the objective, and whether the conditions may hold.
+        """Bound the objective in every box, and select the boxes in which the conditions may hold.
 
         Parameters
         ----------
@@ -84,14 +84,14 @@ class Bounding:
         if built is None:
             return self._in_numpy(low, high, thorough=True)
         take(built.conditions, low.shape[1])
-        alive, bound, *held = built.program(np.concatenate([low, high]))
-        alive = self._within(alive != 0, held)
+        alive, bound, *limited = built.program(np.concatenate([low, high]))
+        alive = self._meets_limits(alive != 0, limited)
         if alive.any():
             take(built.objective, low.shape[1])
         return bound, alive
 
     def halves(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What a call gives, less thoroughly, of both halves of every box along every axis.
+        """Bound, less thoroughly, both halves of every box along every axis.
 
         Parameters
         ----------
@@ -112,8 +112,8 @@ class Bounding:
         take(built.conditions, count)
         both = np.concatenate([wanted, wanted])
         changed = np.concatenate([middle, middle + 1])
-        alive, bound, *held = built.program.varied(np.concatenate([low, high]), changed, both)[:, 1:]
-        alive = self._within(alive != 0, held) | ~both
+        alive, bound, *limited = built.program.varied(np.concatenate([low, high]), changed, both)[:, 1:]
+        alive = self._meets_limits(alive != 0, limited) | ~both
         if (alive & both).any():
             take(built.objective, count)
         return np.where(both, bound, np.inf).reshape(2, *low.shape), alive.reshape(2, *low.shape)
@@ -122,10 +122,10 @@ class Bounding:
         axes, boxes = np.nonzero(high > low)
         middle = (low[axes, boxes] + high[axes, boxes]) // 2
         count = len(boxes)
-        place = np.arange(count)
+        columns = np.arange(count)
         lows, highs = np.tile(low[:, boxes], 2), np.tile(high[:, boxes], 2)
-        highs[axes, place] = middle
-        lows[axes, place + count] = middle + 1
+        highs[axes, columns] = middle
+        lows[axes, columns + count] = middle + 1
         bounds, alives = self._in_numpy(lows, highs, thorough=False)
         bound, alive = np.full((2, *low.shape), np.inf), np.ones((2, *low.shape), bool)
         bound[:, axes, boxes] = bounds.reshape(2, count)
@@ -138,7 +138,7 @@ class Bounding:
         with np.errstate(all="ignore"):
             ranges = Ranges(self.plans, low, high, thorough=thorough)
             with aside() as counted:
-                alive = self._within(self._alive(ranges), self._held_in(ranges))
+                alive = self._meets_limits(self._alive(ranges), self._limited_bounds(ranges))
             self._take(counted.done, count)
             if alive.any():
                 with aside() as counted:
@@ -152,18 +152,18 @@ class Bounding:
         take(operations / (count + CALL), count)
 
     def _alive(self, ranges: Ranges) -> Any:
-        """Whether all conditions may hold."""
+        """Select boxes in which all conditions may hold."""
         conditions = (self.plans.forms.true, *self._implied, *self._conditions)
         return reduce(np.logical_and, [ranges.truth(condition)[0] for condition in conditions])
 
-    def _held_in(self, ranges: Ranges) -> list[Any]:
-        """Lower bounds of what is held to a number."""
-        return [ranges.lower(each) for each in self._held.values()]
+    def _limited_bounds(self, ranges: Ranges) -> list[Any]:
+        """Lower bounds of the limited quantities."""
+        return [ranges.lower(quantity) for quantity in self._limited.values()]
 
-    def _within(self, alive: Any, lower: Iterable[Any]) -> Any:
-        """Whether limits may be met, too, by the bounds of what is held to them."""
-        for limited, found in zip(self._held, lower, strict=True):
-            alive = alive & limited.may_hold(found, self.limits[limited])
+    def _meets_limits(self, alive: Any, lower: Iterable[Any]) -> Any:
+        """Select boxes that may meet the limits, by lower bounds of the limited quantities."""
+        for quantity, bound in zip(self._limited, lower, strict=True):
+            alive = alive & quantity.may_hold(bound, self.limits[quantity])
         return alive
 
     def _program(self, thorough: bool, axes: int) -> Built | None:
@@ -182,9 +182,9 @@ class Bounding:
         def compute(ends: list[Operand]) -> list[Any]:
             nonlocal conditions
             ranges = Ranges(self.plans, ends[:axes], ends[axes:], thorough=thorough)
-            alive, held = self._alive(ranges), self._held_in(ranges)
+            alive, limited = self._alive(ranges), self._limited_bounds(ranges)
             conditions = counted.done
-            return [alive, ranges.lower(self.objective), *held]
+            return [alive, ranges.lower(self.objective), *limited]
 
         # The left half along an axis has another last index, the right half another first one.
         changes = [] if thorough else [*range(axes, 2 * axes), *range(axes)]

@@ -1,4 +1,4 @@
-"""The boxes of a search that are still open, of which those with the lowest keys are taken first."""
+"""Open boxes of a search, taken lowest key first."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ import numpy as np
 from mlsysim.backends.ties import band
 
 #: First and last index per axis (rows) and box (columns), lower bounds by objective (rows), and a key per box.
-Some = Sequence[np.ndarray]
+BoxArrays = Sequence[np.ndarray]
 
 
 class Boxes:
-    """Open boxes, in arrays that are longer than needed, so that most rounds move few of them.
+    """Open boxes, in arrays longer than needed, so that most rounds move few of them.
 
     Parameters
     ----------
-    some : sequence of ndarray
+    arrays : sequence of ndarray
         The boxes.
     """
 
-    def __init__(self, some: Some) -> None:
-        self.all = some
+    def __init__(self, arrays: BoxArrays) -> None:
+        self.all = arrays
 
     def __len__(self) -> int:
         return self._count
 
     @property
-    def all(self) -> Some:
-        """All that are open."""
+    def all(self) -> BoxArrays:
+        """All open boxes."""
         return [array[..., : self._count] for array in self._arrays]
 
     @all.setter
-    def all(self, some: Some) -> None:
+    def all(self, some: BoxArrays) -> None:
         self._arrays, self._count = some, some[-1].size
 
-    def take(self, width: int) -> Some:
+    def take(self, width: int) -> BoxArrays:
         """Remove the foremost boxes, at most so many."""
         low, high, _, key = self.all
         places = np.sort(_foremost(low, high, key, width))
@@ -52,21 +52,21 @@ class Boxes:
         self._count = left
         return taken
 
-    def put(self, some: Some) -> None:
+    def put(self, added: BoxArrays) -> None:
         """Add boxes."""
-        more = self._count + some[-1].size
+        more = self._count + added[-1].size
         if more > self._arrays[-1].size:
             longer = [np.empty((*array.shape[:-1], 2 * more), array.dtype) for array in self._arrays]
             for new, old in zip(longer, self.all, strict=True):
                 new[..., : self._count] = old
             self._arrays = longer
-        for array, new in zip(self._arrays, some, strict=True):
+        for array, new in zip(self._arrays, added, strict=True):
             array[..., self._count : more] = new
         self._count = more
 
 
 def _foremost(low: np.ndarray, high: np.ndarray, key: np.ndarray, width: int) -> np.ndarray:
-    """The boxes with the lowest keys. Of equal keys the smallest boxes, so that a plateau is searched in depth."""
+    """Positions of the boxes with the lowest keys; of equal keys the smallest boxes, for depth first on plateaus."""
     if key.size <= width:
         return np.arange(key.size)
     limit = np.partition(key, width - 1)[width - 1]

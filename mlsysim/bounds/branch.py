@@ -1,8 +1,8 @@
-"""Branch and bound over a grid, for one objective or several, with a proof of what is found.
+"""Branch and bound over a grid, for one objective or several, with a proof of the result.
 
 Boxes are taken lowest key first. Both halves of a box along every axis are bounded, and a half that cannot hold a
-point of the answer is dropped. Where none is, the box is split along the axis whose halves raise the bounds most.
-Small boxes are enumerated. Which points belong to the answer, and so which boxes matter, the incumbent says.
+point of the answer is dropped. If no half is dropped, the box is split along the axis whose halves raise the bounds
+most. Small boxes are enumerated. The incumbent decides which points belong to the answer, and so which boxes matter.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 
 from mlsysim.backends.budget import Budget, SpentError
 from mlsysim.bounds.bounding import Bounding
-from mlsysim.bounds.boxes import Boxes, Some
-from mlsysim.bounds.cuts import BOUND, EVALUATED, INFEASIBLE, OPEN, Cuts
+from mlsysim.bounds.boxes import BoxArrays, Boxes
+from mlsysim.bounds.branch_tree import BOUND, EVALUATED, INFEASIBLE, OPEN, BranchTree
 from mlsysim.bounds.descent import descend
 from mlsysim.bounds.effects import effects
 from mlsysim.bounds.forms import Condition, Sum
@@ -26,26 +26,26 @@ from mlsysim.bounds.incumbent import Aim, Incumbent
 from mlsysim.bounds.limits import Limited
 from mlsysim.bounds.plans import Plans
 from mlsysim.bounds.points import Points
-from mlsysim.bounds.stages import Pairs, staged
+from mlsysim.bounds.stages import Pairs, into_stages
 
 
 @dataclass
 class Progress:
-    """What a search has looked at.
+    """Counts and bounds of a search so far.
 
     Attributes
     ----------
     boxes, points : int
         Boxes bounded, points evaluated.
     bound : float
-        The least key of what was not evaluated. With one objective no point there is below it; with several none
-        betters all points found by more than this share, negated, in every objective.
+        Least key of what was not evaluated. With one objective no point there is below it; with several none
+        improves on all points of the answer by more than this share, negated, in every objective.
     proven : bool
-        Whether no other point can be better than those found, up to rounding.
+        True if no other point can be better than those of the answer, up to rounding.
     first : bool
-        Whether the points found are also the first ones, in C order, among those with equal values.
+        True if these are also the first, in C order, among points with equal values.
     feasible, infeasible : int
-        How many points are known to meet the conditions, and how many are known not to.
+        Points known to meet the conditions, and points known not to.
     """
 
     boxes: int = 0
@@ -58,12 +58,12 @@ class Progress:
 
 
 class Search:
-    """The search for the points with small objectives under conditions.
+    """Search for the points with small objectives under conditions.
 
     Parameters
     ----------
     plans : Plans
-        How sums are bounded.
+        Rewrites under which sums are bounded.
     objectives : sequence of Sum
         What is minimised.
     conditions : tuple of Condition
@@ -71,11 +71,11 @@ class Search:
     evaluate : Points
         Evaluates objectives and conditions at points.
     alone : sequence of Points
-        Evaluate each objective first.
+        One evaluator per objective, with that objective first.
     sizes : tuple of int
         Values per axis.
-    held : mapping, optional
-        What ``evaluate`` holds to a number: the sum that must be small, by what is held.
+    limited : mapping, optional
+        The sum that must be small, by limited quantity of ``evaluate``.
     """
 
     #: Most boxes taken in one round for each objective, and most points of a box that is enumerated instead of split.
@@ -92,11 +92,11 @@ class Search:
         evaluate: Points,
         alone: Sequence[Points],
         sizes: tuple[int, ...],
-        held: Mapping[Limited, Sum] | None = None,
+        limited: Mapping[Limited, Sum] | None = None,
     ) -> None:
         further = implied(plans.forms, conditions)
         first, *others = objectives
-        self._bounds = [Bounding(plans, first, conditions, further, held)]
+        self._bounds = [Bounding(plans, first, conditions, further, limited)]
         self._bounds += [Bounding(plans, other, (), ()) for other in others]
         self.evaluate, self._alone, self.sizes = evaluate, alone, sizes
         self.limit(evaluate.limits)
@@ -105,11 +105,11 @@ class Search:
             for c in further
             if c.relation == "pairs"
         ]
-        self._stages = staged([*pairs, *evaluate.checks], sizes)
+        self._stages = into_stages([*pairs, *evaluate.checks], sizes)
         decided = {axis for stage in self._stages for axis in stage.axes}
         self._undecided = [axis for axis in range(len(sizes)) if axis not in decided]
         self._mark: tuple[Any, ...] | None = None
-        self._cuts: Cuts | None = None
+        self._tree: BranchTree | None = None
 
     def limit(self, limits: Mapping[Limited, float]) -> None:
         """Take other numbers as limits.
@@ -117,42 +117,42 @@ class Search:
         Parameters
         ----------
         limits : mapping
-            The numbers, by what is held to them.
+            Numbers, by limited quantity.
         """
         self._bounds[0].limits = limits
         self.evaluate = self.evaluate.limited(limits)
 
     def bound(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-        """A lower bound of the first objective in every box, given by the first and last index per axis (rows)."""
+        """Lower bound of the first objective in every box, given by the first and last index per axis (rows)."""
         bound, alive = self._bounds[0](low, high)
         return np.where(alive, bound, np.inf)
 
     def run(
         self,
-        found: Incumbent,
+        incumbent: Incumbent,
         budget: Budget | None = None,
         report: Callable[[Progress], None] | None = None,
-        cuts: Cuts | None = None,
+        tree: BranchTree | None = None,
     ) -> Progress:
         """Find the points of an answer.
 
         Parameters
         ----------
-        found : Incumbent
-            Keeps them, the k best or those that none beats.
+        incumbent : Incumbent
+            Keeps the k best points, or the nondominated ones.
         budget : Budget, optional
-            Operations and time this may take. When they are used up, it returns with what is known.
+            Operations and time this may take. When they are used up, the search returns with what is known.
         report : callable, optional
             Called with the progress after every round.
-        cuts : Cuts, optional
-            Keeps what becomes of every part of the grid.
+        tree : BranchTree, optional
+            Records the outcome of every part of the grid.
 
         Returns
         -------
         Progress
         """
         self._budget = Budget() if budget is None else budget
-        self._cuts, self._mark, seen = cuts, None, Progress()
+        self._tree, self._mark, progress = tree, None, Progress()
         low = np.zeros((len(self.sizes), 1), dtype=np.int64)
         high = np.array(self.sizes, dtype=np.int64)[:, None] - 1
         boxes = Boxes([low, high, np.full((len(self._bounds), 1), -np.inf), np.full(1, -np.inf)])
@@ -160,98 +160,100 @@ class Search:
         with self._budget.running():
             if len(self._bounds) == 1:
                 # A bound of the whole grid comes first, so that an answer has a gap however dear its points are.
-                self._round(boxes, 1, found, seen)
-            self._descend(found, seen)
-            self._look(boxes, found, seen)
+                self._round(boxes, 1, incumbent, progress)
+            self._descend(incumbent, progress)
+            self._prune(boxes, incumbent, progress)
             width = 16
             while len(boxes):
-                self._round(boxes, width, found, seen)
-                self._look(boxes, found, seen)
-                width = min(math.ceil(found.growth * width), self.WIDTH * len(self._bounds))
+                self._round(boxes, width, incumbent, progress)
+                self._prune(boxes, incumbent, progress)
+                width = min(math.ceil(incumbent.growth * width), self.WIDTH * len(self._bounds))
                 if report is not None:
-                    report(seen)
+                    report(progress)
         self._mark = None
-        self._look(boxes, found, seen)
-        seen.first = not len(boxes) and not found.lossy
-        if cuts is not None:
+        self._prune(boxes, incumbent, progress)
+        progress.first = not len(boxes) and not incumbent.lossy
+        if tree is not None:
             low, high, *_ = boxes.all
-            cuts.add(low, high, OPEN)
-        self._cuts = None
-        return seen
+            tree.add(low, high, OPEN)
+        self._tree = None
+        return progress
 
-    def _without(self, some: Some, gone: np.ndarray, fate: int) -> Some:
-        """Boxes but those that are gone, of which it is kept why."""
-        if self._cuts is not None:
-            self._cuts.add(some[0][:, gone], some[1][:, gone], fate)
-        return [array[..., ~gone] for array in some]
+    def _without(self, arrays: BoxArrays, gone: np.ndarray, fate: int) -> BoxArrays:
+        """Drop the boxes that are gone, and record why."""
+        if self._tree is not None:
+            self._tree.add(arrays[0][:, gone], arrays[1][:, gone], fate)
+        return [array[..., ~gone] for array in arrays]
 
-    def _look(self, boxes: Boxes, found: Incumbent, seen: Progress) -> None:
-        """Drop boxes that do not matter any more, and see what is proven."""
-        if found.mark != self._mark:
+    def _prune(self, boxes: Boxes, incumbent: Incumbent, progress: Progress) -> None:
+        """Drop boxes that no longer matter, and update what is proven."""
+        if incumbent.mark != self._mark:
             low, high, lower, _ = boxes.all
-            key = found.key(lower, lambda places: low[:, places])
+            key = incumbent.key(lower, lambda places: low[:, places])
             boxes.all = self._without([low, high, lower, key], key == np.inf, BOUND)
-            self._mark = found.mark
+            self._mark = incumbent.mark
         least = float(boxes.all[-1].min(initial=np.inf))
         # Nothing is below the least key of the open boxes, nor below what others were dropped by.
-        seen.bound = min(least, found.settled)
-        if not seen.proven and least >= found.settled:
-            seen.proven = True
+        progress.bound = min(least, incumbent.settled)
+        if not progress.proven and least >= incumbent.settled:
+            progress.proven = True
             self._budget.narrow(max(self.FIRST_OPERATIONS, self._budget.done))
 
-    def _round(self, boxes: Boxes, width: int, found: Incumbent, seen: Progress) -> None:
-        """Replace the foremost boxes by what is left of them; put them back if that is broken off."""
-        if self._cuts is not None:
-            self._cuts.commit()
+    def _round(self, boxes: Boxes, width: int, incumbent: Incumbent, progress: Progress) -> None:
+        """Replace the foremost boxes by what remains of them; put them back if the budget ends."""
+        if self._tree is not None:
+            self._tree.commit()
         left = taken = boxes.take(width)
         try:
-            low, high, lower = self._taken(taken[:-1], found, seen)
-            key = found.key(lower, lambda places: low[:, places])
+            low, high, lower = self._process(taken[:-1], incumbent, progress)
+            key = incumbent.key(lower, lambda places: low[:, places])
             left = self._without([low, high, lower, key], key == np.inf, BOUND)
         except SpentError:
-            if self._cuts is not None:
-                self._cuts.rollback()
+            if self._tree is not None:
+                self._tree.rollback()
             raise
         finally:
             boxes.put(left)
 
-    def _taken(self, some: Some, found: Incumbent, seen: Progress) -> Some:
-        """What is left of some boxes after they were shrunk, split or enumerated."""
-        low, high, lower = some = self._mattering(some, found)
+    def _process(self, arrays: BoxArrays, incumbent: Incumbent, progress: Progress) -> BoxArrays:
+        """Shrink, split or enumerate boxes, and return those that remain."""
+        low, high, lower = arrays = self._relevant(arrays, incumbent)
         small = np.prod((high - low + 1).astype(float), axis=0) <= self.LEAF
         if small.any():
-            self._enumerate(low[:, small], high[:, small], found, seen)
-        low, high, lower = some = self._without(some, small, EVALUATED)
+            self._enumerate(low[:, small], high[:, small], incumbent, progress)
+        low, high, lower = arrays = self._without(arrays, small, EVALUATED)
         if not lower.size:
-            return some
+            return arrays
         better, alive = _stacked(bounding(low, high) for bounding in self._bounds)
-        seen.boxes += alive.size
-        seen.infeasible += _volume(low[:, ~alive], high[:, ~alive])
-        some = self._without([low, high, np.maximum(lower, better)], ~alive, INFEASIBLE)
-        low, high, lower = some = self._mattering(some, found)
+        progress.boxes += alive.size
+        progress.infeasible += _volume(low[:, ~alive], high[:, ~alive])
+        arrays = self._without([low, high, np.maximum(lower, better)], ~alive, INFEASIBLE)
+        low, high, lower = arrays = self._relevant(arrays, incumbent)
         if not lower.size:
-            return some
+            return arrays
         # Two corners and the middle of every box are tried.
-        _, good = self._evaluated(np.concatenate([low, high, (low + high) // 2], axis=1), found)
-        seen.points += good.size
-        return self._split(low, high, lower, found, seen)
+        _, good = self._evaluate(np.concatenate([low, high, (low + high) // 2], axis=1), incumbent)
+        progress.points += good.size
+        return self._split(low, high, lower, incumbent, progress)
 
-    def _mattering(self, some: Some, found: Incumbent) -> Some:
-        """The boxes that may hold a point of the answer."""
-        low, _, lower = some
-        return self._without(some, ~found.matters(lower, lambda places: low[:, places]), BOUND)
+    def _relevant(self, arrays: BoxArrays, incumbent: Incumbent) -> BoxArrays:
+        """Keep the boxes that may hold a point of the answer."""
+        low, _, lower = arrays
+        return self._without(arrays, ~incumbent.matters(lower, lambda places: low[:, places]), BOUND)
 
-    def _split(self, low: np.ndarray, high: np.ndarray, lower: np.ndarray, found: Incumbent, seen: Progress) -> Some:
-        """The halves that matter, of the boxes of which no half along any axis can be dropped; and what is left."""
+    def _split(
+        self, low: np.ndarray, high: np.ndarray, lower: np.ndarray, incumbent: Incumbent, progress: Progress
+    ) -> BoxArrays:
+        """Return the halves that matter of boxes no half of which can be dropped, and the others shrunk."""
         open_axes, middles = high > low, (low + high) // 2
         own, may = _stacked(bounding.halves(low, high) for bounding in self._bounds)
-        seen.boxes += 2 * int(open_axes.sum())
+        progress.boxes += 2 * int(open_axes.sum())
         whole = lower[:, None, None]
         child = np.where(open_axes, np.maximum(own, whole), whole)
-        stays = may & (self._halves_matter(child, low, middles, found) | ~open_axes)
+        stays = may & (self._halves_matter(child, low, middles, incumbent) | ~open_axes)
         dead = (~stays).all(axis=0).any(axis=0)
-        if self._cuts is not None:
-            self._cuts.halves(low, high, (stays[0], stays[1]), (~may[0], ~may[1]))
+        if self._tree is not None:
+            self._tree.halves(low, high, (stays[0], stays[1]), (~may[0], ~may[1]))
         new_low = np.where(~stays[0] & stays[1], middles + 1, low)
         new_high = np.where(stays[0] & ~stays[1], middles, high)
         new_lower = np.maximum(lower, np.where(stays, child, np.inf).min(axis=1).max(axis=1))
@@ -259,9 +261,9 @@ class Search:
         keep = shrunk & ~dead
         # What is dropped is known to be infeasible where the conditions alone rule it out.
         sure = (stays | ~may).all(axis=(0, 1)) & keep
-        seen.infeasible += _volume(low[:, sure], high[:, sure]) - _volume(new_low[:, sure], new_high[:, sure])
+        progress.infeasible += _volume(low[:, sure], high[:, sure]) - _volume(new_low[:, sure], new_high[:, sure])
         void = (~may).all(axis=0).any(axis=0)
-        seen.infeasible += _volume(low[:, void], high[:, void])
+        progress.infeasible += _volume(low[:, void], high[:, void])
         parts = [(new_low[:, keep], new_high[:, keep], new_lower[:, keep])]
         columns = np.flatnonzero(~shrunk)
         if columns.size:
@@ -272,7 +274,9 @@ class Search:
                 parts.append((part_low, part_high, np.maximum(child[:, side, axis, columns], new_lower[:, columns])))
         return [np.concatenate(arrays, axis=1) for arrays in zip(*parts, strict=True)]
 
-    def _halves_matter(self, child: np.ndarray, low: np.ndarray, middles: np.ndarray, found: Incumbent) -> np.ndarray:
+    def _halves_matter(
+        self, child: np.ndarray, low: np.ndarray, middles: np.ndarray, incumbent: Incumbent
+    ) -> np.ndarray:
         """Tell which halves of boxes may hold a point of the answer, by half, axis and box."""
         shape = child.shape[1:]
 
@@ -282,10 +286,10 @@ class Search:
             corner[axis[right], right] = middles[axis[right], box[right]] + 1
             return corner
 
-        return found.matters(child.reshape(len(child), -1), first).reshape(shape)
+        return incumbent.matters(child.reshape(len(child), -1), first).reshape(shape)
 
     def _axis(self, low: np.ndarray, high: np.ndarray, own: np.ndarray) -> np.ndarray:
-        """The axis to split: the one whose halves raise the bounds most, and along which the objectives change most."""
+        """Choose the axis to split: its halves raise the bounds most, and the objectives change most along it."""
         score: Any = 0.0
         for bounds, evaluate in zip(own, self._alone, strict=True):
             with np.errstate(all="ignore"):
@@ -298,28 +302,30 @@ class Search:
         score = score + 1e-6 * np.log2(high - low + 1.0)
         return np.argmax(np.where(high > low, score, -np.inf), axis=0)
 
-    def _evaluated(self, points: np.ndarray, found: Incumbent) -> tuple[np.ndarray, np.ndarray]:
-        """The objectives at some points, which may belong to the answer, and which of these are feasible."""
+    def _evaluate(self, points: np.ndarray, incumbent: Incumbent) -> tuple[np.ndarray, np.ndarray]:
+        """Evaluate points, offer the feasible ones to the incumbent, and return objectives and feasibility."""
         columns, good = self.evaluate.columns(points)
-        found.offer(columns[:, good], points[:, good])
+        incumbent.offer(columns[:, good], points[:, good])
         return columns, good
 
-    def _enumerate(self, low: np.ndarray, high: np.ndarray, found: Incumbent, seen: Progress) -> None:
+    def _enumerate(self, low: np.ndarray, high: np.ndarray, incumbent: Incumbent, progress: Progress) -> None:
         """Evaluate every point of some boxes, axis by axis, after ruling out what conditions on inputs refuse."""
-        for places in self._accepted(low, high, 0, seen):
-            _, good = self._evaluated(places, found)
-            seen.points += good.size
-            seen.feasible += int(good.sum())
-            seen.infeasible += int((~good).sum())
+        for places in self._accepted_points(low, high, 0, progress):
+            _, good = self._evaluate(places, incumbent)
+            progress.points += good.size
+            progress.feasible += int(good.sum())
+            progress.infeasible += int((~good).sum())
 
-    def _accepted(self, low: np.ndarray, high: np.ndarray, stage: int, seen: Progress) -> Iterator[np.ndarray]:
-        """The points of some boxes that inputs alone do not refuse: few axes first, the others for what is left."""
+    def _accepted_points(
+        self, low: np.ndarray, high: np.ndarray, stage: int, progress: Progress
+    ) -> Iterator[np.ndarray]:
+        """Points of some boxes that conditions on inputs accept, few axes first."""
         done = stage == len(self._stages)
         axes = self._undecided if done else self._stages[stage].axes
-        for part in _parts(np.prod((high - low + 1)[axes], axis=0), self.evaluate.chunk):
+        for part in _slices(np.prod((high - low + 1)[axes], axis=0), self.evaluate.chunk):
             last = low[:, part].copy()
             last[axes] = high[axes, part]
-            points, owner = _spread(low[:, part], last, axes)
+            points, owner = _points_of(low[:, part], last, axes)
             if done:
                 yield points
                 continue
@@ -327,16 +333,16 @@ class Search:
             points, ends = points[:, good], high[:, part][:, owner[good]]
             ends[axes] = points[axes]
             rest = np.prod((high - low + 1)[:, part], axis=0) // np.prod((high - low + 1)[axes, part], axis=0)
-            seen.infeasible += int(rest[owner[~good]].sum())
-            yield from self._accepted(points, ends, stage + 1, seen)
+            progress.infeasible += int(rest[owner[~good]].sum())
+            yield from self._accepted_points(points, ends, stage + 1, progress)
 
-    def _descend(self, found: Incumbent, seen: Progress) -> None:
-        """Find the first good values."""
-        for aim in found.aims:
+    def _descend(self, incumbent: Incumbent, progress: Progress) -> None:
+        """Find a first incumbent by local search."""
+        for aim in incumbent.aims:
 
             def value(points: np.ndarray, aim: Aim = aim) -> np.ndarray:
-                columns, good = self._evaluated(points, found)
-                seen.points += int(good.sum())
+                columns, good = self._evaluate(points, incumbent)
+                progress.points += int(good.sum())
                 with np.errstate(all="ignore"):
                     return np.where(good, aim(columns), np.inf)
 
@@ -344,21 +350,21 @@ class Search:
 
 
 def _stacked(bounds: Iterable[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds by objective, and where the conditions may hold, of which the first knows."""
+    """Stack bounds by objective; the first of them knows whether the conditions may hold."""
     own, (alive, *_) = zip(*bounds, strict=True)
     return np.stack(own), alive
 
 
 def _volume(low: np.ndarray, high: np.ndarray) -> int:
-    """How many points some boxes hold, exactly."""
+    """Count the points of some boxes, exactly."""
     sides = high - low + 1
     if np.prod(sides.max(axis=1, initial=1).astype(float)) * max(sides.shape[1], 1) < 2.0**62:
         return int(np.prod(sides, axis=0).sum())
     return sum(math.prod(map(int, column)) for column in sides.T)
 
 
-def _parts(counts: np.ndarray, most: int) -> Iterator[slice]:
-    """Boxes in groups that hold at most so many points, but at least one box."""
+def _slices(counts: np.ndarray, most: int) -> Iterator[slice]:
+    """Slices of boxes that hold at most so many points, but at least one box."""
     order, start = np.cumsum(counts), 0
     while start < len(counts):
         done = order[start - 1] if start else 0
@@ -367,8 +373,8 @@ def _parts(counts: np.ndarray, most: int) -> Iterator[slice]:
         start = stop
 
 
-def _spread(low: np.ndarray, high: np.ndarray, axes: list[int]) -> tuple[np.ndarray, np.ndarray]:
-    """The points of some boxes along some axes, at the low end of the others; and to which box each belongs."""
+def _points_of(low: np.ndarray, high: np.ndarray, axes: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Enumerate boxes along some axes, at the low end of the others; return the points and the box of each."""
     sides = (high - low + 1)[axes]
     counts = np.prod(sides, axis=0)
     owner = np.repeat(np.arange(len(counts)), counts)

@@ -1,4 +1,4 @@
-"""What a saved answer says of every point that is not in it, and whether a box or a point may be against that."""
+"""Claims of a saved answer about the points left out, and tests of boxes and points against them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from mlsysim.backends.front import BESIDE, index_of, share_to_better
 from mlsysim.backends.ties import TIE, rounded
 
 
-class Claim(Protocol):
-    """What no point may be that is not in the answer.
+class ExclusionClaim(Protocol):
+    """Statement that must hold at every point left out of the answer.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Claim(Protocol):
         ...
 
     def against(self, values: np.ndarray, first: np.ndarray) -> np.ndarray:
-        """Where values at a place, or from there on in the order of the axes, may be against the claim.
+        """Select boxes or points that may violate the claim.
 
         Parameters
         ----------
@@ -39,13 +39,13 @@ class Claim(Protocol):
         ...
 
     def nearness(self, values: np.ndarray) -> np.ndarray:
-        """A number per box that is the higher the nearer its bounds are to show that it is not against the claim."""
+        """Score of every box: the higher, the nearer its bounds are to exclude a violation."""
         ...
 
 
 @dataclass(frozen=True)
 class Best:
-    """No point is better than the designs.
+    """Claim that no point is better than the designs.
 
     Attributes
     ----------
@@ -65,22 +65,22 @@ class Best:
     known: frozenset[tuple[int, ...]]
 
     def against(self, values: np.ndarray, first: np.ndarray) -> np.ndarray:
-        """See :class:`Claim`."""
+        """Compare values with the best one; see :class:`ExclusionClaim`."""
         (own,) = values
-        found = ~(own >= self.value)
-        tied = np.flatnonzero(~found & (own <= self.equal))
+        violating = ~(own >= self.value)
+        tied = np.flatnonzero(~violating & (own <= self.equal))
         if tied.size and self.mark:
-            found[tied] = [tuple(place) < self.mark for place in first[:, tied].T.tolist()]
-        return found
+            violating[tied] = [tuple(corner) < self.mark for corner in first[:, tied].T.tolist()]
+        return violating
 
     def nearness(self, values: np.ndarray) -> np.ndarray:
-        """See :class:`Claim`."""
+        """The lower bound itself; see :class:`ExclusionClaim`."""
         return values[0]
 
 
 @dataclass(frozen=True)
-class Unbeaten:
-    """For every point there is one of the front that is as good in every objective.
+class Undominated:
+    """Claim that every point is matched by one of the front that is as good in every objective.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Unbeaten:
     first : bool
         Whether the first of equal points is claimed.
     slack : float
-        By what share of itself a point of the front may be worse and count as good.
+        Share of itself by which a point of the front may be worse and still count as good.
     """
 
     values: np.ndarray
@@ -106,28 +106,28 @@ class Unbeaten:
     slack: float = 0.0
 
     def against(self, values: np.ndarray, first: np.ndarray) -> np.ndarray:
-        """See :class:`Claim`."""
+        """Compare values with the front; see :class:`ExclusionClaim`."""
         # No point is feasible where an objective is infinite.
-        found, lower = ~(values == math.inf).any(axis=0), rounded(values)
-        for start in range(0, len(self.values) if found.any() else 0, BESIDE):
-            at = np.flatnonzero(found)
+        violating, lower = ~(values == math.inf).any(axis=0), rounded(values)
+        for start in range(0, len(self.values) if violating.any() else 0, BESIDE):
+            at = np.flatnonzero(violating)
             ours, theirs = self.values[start : start + BESIDE, :, None], lower[:, at]
             good = (ours - self.slack * np.abs(ours) <= theirs).all(axis=1)
             if self.first:
-                # One that is alike in everything must come no later than what it is compared with.
-                alike = (ours == theirs).all(axis=1)
-                good &= ~alike | (self.indices[start : start + BESIDE, None] <= index_of(first[:, at], self.sizes))
-            found[at] = ~good.any(axis=0)
-        return found
+                # A point equal in every objective must come no later than the one it is compared with.
+                equal = (ours == theirs).all(axis=1)
+                good &= ~equal | (self.indices[start : start + BESIDE, None] <= index_of(first[:, at], self.sizes))
+            violating[at] = ~good.any(axis=0)
+        return violating
 
     def nearness(self, values: np.ndarray) -> np.ndarray:
-        """See :class:`Claim`."""
+        """Negated share by which a point of the front must be improved on; see :class:`ExclusionClaim`."""
         return -share_to_better(self.values, values)
 
 
 @dataclass(frozen=True)
-class Within:
-    """No point is better than every one of the front by more than a share in every objective.
+class WithinGap:
+    """Claim that no point improves on all points of the front by more than a share in every objective.
 
     Attributes
     ----------
@@ -144,9 +144,9 @@ class Within:
     known: frozenset[tuple[int, ...]]
 
     def against(self, values: np.ndarray, first: np.ndarray) -> np.ndarray:
-        """See :class:`Claim`."""
+        """Compare values with the front, less the gap; see :class:`ExclusionClaim`."""
         return ~(values == math.inf).any(axis=0) & ~(share_to_better(self.values, values) <= self.gap + TIE)
 
     def nearness(self, values: np.ndarray) -> np.ndarray:
-        """See :class:`Claim`."""
+        """Negated share by which a point of the front must be improved on; see :class:`ExclusionClaim`."""
         return -share_to_better(self.values, values)

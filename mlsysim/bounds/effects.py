@@ -1,8 +1,8 @@
-"""Along which axes an objective changes most: where to split a box of which the bounds do not tell.
+"""Elementary effects (Morris): axes along which an objective changes most, to split boxes that bounds do not rank.
 
-A bound takes every term at its best, one at one end of an axis and another at the other. So halves of one axis may
-have the bound of the whole, until several axes are split. The axes that matter are those along which the objective
-itself changes: from the first and from the last corner of the box to its other end (the elementary effects of Morris).
+A bound takes every term at its best, one at one end of an axis and another at the other. So halves of one axis may have
+the bound of the whole box until several axes are split. The axes that matter are those along which the objective itself
+changes, from the first and from the last corner of the box to its other end.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from mlsysim.bounds.points import Points
 
 
 def effects(evaluate: Points, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """By how much the logarithm of the objective differs between the two ends of an axis, on average of two corners.
+    """Mean absolute change of the logarithm of the objective along each axis, from two corners of a box.
 
     Conditions are not looked at: between points that they accept, hardly any two differ along one axis alone.
 

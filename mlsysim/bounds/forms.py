@@ -1,4 +1,4 @@
-"""What a formula becomes when everything but the axes is a number: sums of products of tables.
+"""Sums of products of tables: the form of a formula in which everything but the axes is a number.
 
 A sum has terms. A term is a number, times at most one table per axis, times powers of atoms. An atom is
 what does not factor: a maximum, a case, a ceiling, a sum inside a product. A product of two tables of one axis
@@ -18,29 +18,29 @@ import numpy as np
 from mlsysim.bounds.tables import DIGITS, Plane, Table, Tables
 from mlsysim.graph import ANY, TABLE
 
-#: Share of its spread up to which a function of two axes is worth taking apart into tables.
+#: Share of the spread of a function of two axes that may remain after it was factored into tables.
 FLATTER = 0.5
 
-#: What an atom is; or the name of an operation of the graph, of which its table knows the range.
+#: Kinds of atoms; or the name of an operation of the graph, whose entry in the table knows its range.
 Kind = (
     Literal["max", "power", "case", "sum", "least", "root", "between", "parameter", "plane", "unknown", "truth"] | str
 )
 Relation = Literal["compare", "equal", "multiple", "and", "or", "not", "table", "pairs", "true", "false"]
 
 
-class Homes(NamedTuple):
-    """Numbers that are the same for terms that differ along one axis alone, and hardly for others.
+class MergeKeys(NamedTuple):
+    """Hash keys that agree for terms that differ along one axis alone, and hardly for others.
 
     Attributes
     ----------
     keys : list of tuple of int
-        Such a number, and the axis; -1 where another term may have a table of any axis more.
+        A key and its axis; -1 where another term may have one table more, of any axis.
     whole : int
-        The number for that.
+        The key for that.
     without : list of int
-        The other numbers.
+        The other keys: one per table, without that table.
     along : list of int
-        Numbers that are the same only for the same axis.
+        Keys that agree only for the same axis.
     """
 
     keys: list[tuple[int, int]]
@@ -60,7 +60,7 @@ class Term:
     key: tuple[Any, ...] = field(init=False)
     #: The same for equal terms; zero until somebody asks.
     mark: int = field(init=False, default=0)
-    _homes: Homes | None = field(init=False, default=None)
+    _merge_keys: MergeKeys | None = field(init=False, default=None)
     _positive: bool | None = field(init=False, default=None)
     _factors: frozenset[int] | None = field(init=False, default=None)
 
@@ -68,18 +68,20 @@ class Term:
         self.key = (tuple([t.number for t in self.tables]), tuple([(a.number, e) for a, e in self.atoms]))
 
     @property
-    def homes(self) -> Homes:
-        """Numbers that are the same for terms that differ along one axis alone."""
-        if self._homes is None:
+    def merge_keys(self) -> MergeKeys:
+        """Hash keys that agree for terms that differ along one axis alone."""
+        if self._merge_keys is None:
             owns = [(hash((t.axis, t.number)), t.axis) for t in self.tables]
             whole = hash(self.key[1]) + sum([own for own, _ in owns])
             without = [(whole - own, axis) for own, axis in owns]
-            self._homes = Homes([(whole, -1), *without], whole, [n for n, _ in without], [hash(n) for n in without])
-        return self._homes
+            self._merge_keys = MergeKeys(
+                [(whole, -1), *without], whole, [n for n, _ in without], [hash(n) for n in without]
+            )
+        return self._merge_keys
 
     @property
     def positive(self) -> bool:
-        """Whether the signs of its factors show that it is not negative, but for its number."""
+        """True if the signs of its factors show that it is not negative, but for its number."""
         if self._positive is None:
             self._positive = all(table.nonnegative for table in self.tables) and all(
                 _nonnegative(atom) for atom, _ in self.atoms
@@ -88,18 +90,18 @@ class Term:
 
     @property
     def factors(self) -> frozenset[int]:
-        """The numbers of its tables, and those of its atoms below zero."""
+        """Numbers of its tables, and negated numbers of its atoms."""
         if self._factors is None:
             self._factors = frozenset([*[t.number for t in self.tables], *[-a.number for a, _ in self.atoms]])
         return self._factors
 
     def times(self, number: float) -> Term:
         """The term times a number."""
-        found = Term.__new__(Term)
-        found.number, found.mark = self.number * number, 0
-        found.tables, found.atoms, found.key = self.tables, self.atoms, self.key
-        found._homes, found._positive, found._factors = self._homes, self._positive, self._factors
-        return found
+        scaled = Term.__new__(Term)
+        scaled.number, scaled.mark = self.number * number, 0
+        scaled.tables, scaled.atoms, scaled.key = self.tables, self.atoms, self.key
+        scaled._merge_keys, scaled._positive, scaled._factors = self._merge_keys, self._positive, self._factors
+        return scaled
 
     def __str__(self) -> str:
         powers = [str(atom) if exponent == 1 else f"{atom}^{exponent:g}" for atom, exponent in self.atoms]
@@ -119,7 +121,7 @@ class Sum:
 
     @property
     def constant(self) -> float | None:
-        """Its value if it depends on no axis, else None."""
+        """Value if it depends on no axis, else None."""
         if not self.terms:
             return 0.0
         first = self.terms[0]
@@ -187,7 +189,7 @@ class Forms:
         return self._scaled(*self._tables.intern(axis, np.asarray(values, float)))
 
     def plane(self, first: int, second: int, values: np.ndarray) -> Sum:
-        """A function of two axes: as an atom, or as a product of two tables and an atom that changes much less.
+        """Function of two axes: an atom, or a product of two tables and an atom that changes much less.
 
         A table joins others of its axis, so that what grows and what falls along it cancels.
 
@@ -231,17 +233,17 @@ class Forms:
         counts[1:, 1:] = mask.cumsum(0).cumsum(1)
         return self.condition("pairs", first, second, counts)
 
-    def add(self, parts: Iterable[Sum]) -> Sum:
+    def add(self, sums: Iterable[Sum]) -> Sum:
         """A sum of sums, in which terms that differ along one axis alone become one term."""
-        return self.total([term for part in parts for term in part.terms])
+        return self.total([term for summand in sums for term in summand.terms])
 
     def total(self, terms: list[Term]) -> Sum:
         """A sum of terms, in which those that differ along one axis alone become one."""
         key = tuple([term.mark or self._mark(term) for term in terms])
-        found = self._totals.get(key)
-        if found is None:
-            found = self._totals[key] = self._sum(self._collected(terms))
-        return found
+        total = self._totals.get(key)
+        if total is None:
+            total = self._totals[key] = self._sum(self._collected(terms))
+        return total
 
     def scale(self, of: Sum, number: float) -> Sum:
         """A sum times a number."""
@@ -251,10 +253,10 @@ class Forms:
 
     def negative(self, of: Sum) -> Sum:
         """A sum with the other sign."""
-        found = self._negatives.get(of.number)
-        if found is None:
-            found = self._negatives[of.number] = self.scale(of, -1.0)
-        return found
+        negated = self._negatives.get(of.number)
+        if negated is None:
+            negated = self._negatives[of.number] = self.scale(of, -1.0)
+        return negated
 
     def subtract(self, left: Sum, right: Sum) -> Sum:
         """A difference."""
@@ -263,14 +265,14 @@ class Forms:
     def multiply(self, left: Sum, right: Sum) -> Sum:
         """A product, multiplied out unless that has too many terms."""
         key = left.number, right.number
-        found = self._products.get(key)
-        if found is None:
-            found = self._products[key] = self._multiplied(left, right)
-        return found
+        product = self._products.get(key)
+        if product is None:
+            product = self._products[key] = self._multiplied(left, right)
+        return product
 
     def _multiplied(self, left: Sum, right: Sum) -> Sum:
         if len(left.terms) * len(right.terms) > self.LARGEST and len(left.terms) > 1 and len(right.terms) > 1:
-            left, right = (self._factored(each) for each in (left, right))
+            left, right = (self._factored(factor) for factor in (left, right))
         if number := left.constant:
             products = [term.times(number) for term in right.terms]
         elif number := right.constant:
@@ -282,10 +284,10 @@ class Forms:
     def power(self, base: Sum, exponent: float) -> Sum:
         """A constant power. A single term is raised factor by factor, unless a sign would be lost."""
         key = base.number, exponent
-        found = self._powers.get(key)
-        if found is None:
-            found = self._powers[key] = self._raised(base, exponent)
-        return found
+        power = self._powers.get(key)
+        if power is None:
+            power = self._powers[key] = self._raised(base, exponent)
+        return power
 
     def _raised(self, base: Sum, exponent: float) -> Sum:
         if exponent == 0:
@@ -295,10 +297,10 @@ class Forms:
         if not base.terms:
             return self.number(0.0 if exponent > 0 else np.inf)
         if exponent in (2.0, 3.0) and len(base.terms) ** exponent <= self.LARGEST:
-            found = base
+            product = base
             for _ in range(int(exponent) - 1):
-                found = self.multiply(found, base)
-            return found
+                product = self.multiply(product, base)
+            return product
         one = self._factored(base).terms[0]
         whole = float(exponent).is_integer()
         signed = (
@@ -335,7 +337,7 @@ class Forms:
         return self._sum(self._collected(terms))
 
     def primitive(self, of: Sum) -> tuple[Term, Sum]:
-        """The factor that all terms share, and the sum without it."""
+        """Factor that all terms share, and the sum without it."""
         first = of.terms[0]
         if len(of.terms) == 1:
             return first, self.number(1.0)
@@ -369,7 +371,7 @@ class Forms:
         return self.one(Term(1.0, (), ((atom, 1.0),)))
 
     def where(self, of: Sum, condition: Condition, holds: bool) -> Sum:
-        """A sum with every case of a condition settled, inside other atoms, too."""
+        """Sum in which every case of a condition is settled, inside other atoms, too."""
         if condition.number not in self.decided_by(of):
             return of
         key = ("where", of.number, condition.number, holds)
@@ -378,24 +380,24 @@ class Forms:
         return self._known[key]
 
     def decided_by(self, of: Sum) -> frozenset[int]:
-        """The numbers of the conditions of all cases in a sum."""
+        """Numbers of the conditions of all cases in a sum."""
         key = ("decided by", of.number)
         if key not in self._known:
-            found: set[int] = set()
+            numbers: set[int] = set()
             for atom in {atom for term in of.terms for atom, _ in term.atoms}:
                 if atom.kind == "case":
-                    found.add(atom.args[0].number)
+                    numbers.add(atom.args[0].number)
                 for arg in atom.args:
                     if isinstance(arg, Sum):
-                        found |= self.decided_by(arg)
-            self._known[key] = frozenset(found)
+                        numbers |= self.decided_by(arg)
+            self._known[key] = frozenset(numbers)
         return self._known[key]
 
     def _term_where(self, term: Term, condition: Condition, holds: bool) -> Sum:
-        found = self.one(Term(term.number, term.tables, ()))
+        product = self.one(Term(term.number, term.tables, ()))
         for atom, exponent in term.atoms:
-            found = self.multiply(found, self.power(self._atom_where(atom, condition, holds), exponent))
-        return found
+            product = self.multiply(product, self.power(self._atom_where(atom, condition, holds), exponent))
+        return product
 
     def _atom_where(self, atom: Atom, condition: Condition, holds: bool) -> Sum:
         if atom.kind == "case" and atom.args[0] is condition:
@@ -422,7 +424,7 @@ class Forms:
         return self._sum((Term(scale, (table,) if table else (), ()),) if scale != 0 else ())
 
     def _factored(self, of: Sum) -> Sum:
-        """The sum as a single term: the shared factor times an atom that holds the rest."""
+        """Sum as a single term: the shared factor times an atom that holds the rest."""
         if len(of.terms) <= 1:
             return of
         shared, rest = self.primitive(of)
@@ -447,60 +449,60 @@ class Forms:
         return Term(number, _ordered(tables.values()), _atoms([*left.atoms, *right.atoms]))
 
     def _collected(self, terms: list[Term]) -> tuple[Term, ...]:
-        """Terms with the same factors added, and then, again and again, terms that differ along one axis alone."""
+        """Add terms with the same factors, then merge those that differ along one axis alone."""
         if len(terms) < 2:
             return tuple([term for term in terms if term.number != 0])
-        found: dict[Any, Term] = {}
+        by_key: dict[Any, Term] = {}
         for term in terms:
             if term.number == 0:
                 continue
-            known = found.get(term.key)
-            found[term.key] = Term(known.number + term.number, term.tables, term.atoms) if known else term
-        pending = [term for term in found.values() if term.number != 0]
+            known = by_key.get(term.key)
+            by_key[term.key] = Term(known.number + term.number, term.tables, term.atoms) if known else term
+        pending = [term for term in by_key.values() if term.number != 0]
         shared = Counter([term.key[1] for term in pending])
         alone = [term for term in pending if shared[term.key[1]] == 1]
-        return (*alone, *self._joined([term for term in pending if shared[term.key[1]] > 1]))
+        return (*alone, *self._merge_along_axes([term for term in pending if shared[term.key[1]] > 1]))
 
-    def _joined(self, terms: list[Term]) -> list[Term]:
-        """Terms, of which those that differ along one axis alone are added until there are no more such."""
-        if not _may_differ_along_one([term.homes for term in terms]):
+    def _merge_along_axes(self, terms: list[Term]) -> list[Term]:
+        """Merge terms that differ along one axis alone until there are no more such."""
+        if not _may_differ_along_one([term.merge_keys for term in terms]):
             return terms
         kept: list[Term | None] = []
-        homes: dict[int, list[tuple[int, int]]] = {}
+        index_by_key: dict[int, list[tuple[int, int]]] = {}
         pending = terms[::-1]
         while pending:
             term = pending.pop()
             if term.number == 0:
                 continue
-            keys, whole, without, _ = term.homes
-            found = whole in homes or not homes.keys().isdisjoint(without)
-            mate = self._mate(term, keys, homes, kept) if found else None
+            keys, whole, without, _ = term.merge_keys
+            may_match = whole in index_by_key or not index_by_key.keys().isdisjoint(without)
+            mate = self._find_mergeable(term, keys, index_by_key, kept) if may_match else None
             if mate is not None:
-                place, axis = mate
-                pending.append(self._merged(kept[place], term, axis))  # type: ignore[arg-type]
-                kept[place] = None
+                index, axis = mate
+                pending.append(self._merged(kept[index], term, axis))  # type: ignore[arg-type]
+                kept[index] = None
                 continue
             for key, axis in keys:
-                homes.setdefault(key, []).append((len(kept), axis))
+                index_by_key.setdefault(key, []).append((len(kept), axis))
             kept.append(term)
         return [term for term in kept if term is not None]
 
-    def _mate(
+    def _find_mergeable(
         self,
         term: Term,
         keys: list[tuple[int, int]],
-        homes: dict[int, list[tuple[int, int]]],
+        index_by_key: dict[int, list[tuple[int, int]]],
         kept: list[Term | None],
     ) -> tuple[int, int] | None:
-        """Place of a term that differs from another along one axis alone, and that axis."""
+        """Find a kept term that differs from another along one axis alone, by index and axis."""
         for key, axis in keys:
-            for place, other_axis in homes.get(key, ()):
+            for index, other_axis in index_by_key.get(key, ()):
                 along = axis if axis >= 0 else other_axis
-                mate = kept[place]
-                if mate is None or (axis >= 0 and other_axis not in (-1, axis)):
+                candidate = kept[index]
+                if candidate is None or (axis >= 0 and other_axis not in (-1, axis)):
                     continue
-                if _but_for(mate, along) == _but_for(term, along):
-                    return place, along
+                if _key_without(candidate, along) == _key_without(term, along):
+                    return index, along
         return None
 
     def _merged(self, left: Term, right: Term, axis: int) -> Term:
@@ -512,10 +514,10 @@ class Forms:
 
     def _sum(self, terms: tuple[Term, ...]) -> Sum:
         key = self._mark(terms[0]) if len(terms) == 1 else frozenset([self._mark(term) for term in terms])
-        found = self._sums.get(key)
-        if found is None:
-            found = self._sums[key] = Sum(terms, self._next())
-        return found
+        interned = self._sums.get(key)
+        if interned is None:
+            interned = self._sums[key] = Sum(terms, self._next())
+        return interned
 
     def _mark(self, term: Term) -> int:
         if not term.mark:
@@ -538,15 +540,17 @@ class Forms:
         return self._known[key]
 
 
-def _may_differ_along_one(homes: list[Homes]) -> bool:
-    """Whether any two of some terms may differ along one axis alone."""
-    along = [number for home in homes for number in home.along]
+def _may_differ_along_one(merge_keys: list[MergeKeys]) -> bool:
+    """True if two of some terms may differ along one axis alone."""
+    along = [number for keys in merge_keys for number in keys.along]
     if len(set(along)) < len(along):
         return True
-    return not {home.whole for home in homes}.isdisjoint([number for home in homes for number in home.without])
+    return not {keys.whole for keys in merge_keys}.isdisjoint(
+        [number for keys in merge_keys for number in keys.without]
+    )
 
 
-def _but_for(term: Term, axis: int) -> tuple[Any, ...]:
+def _key_without(term: Term, axis: int) -> tuple[Any, ...]:
     """A key that is the same for terms that differ along this axis alone."""
     return tuple([t.number for t in term.tables if t.axis != axis]), term.key[1]
 
@@ -567,7 +571,7 @@ def _atoms(factors: list[tuple[Atom, float]]) -> tuple[tuple[Atom, float], ...]:
 
 
 def _factors(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A number per row and per column, whose products are nearest to positive values; ones for others."""
+    """Rank-one fit of positive values: a number per row and per column; ones for other values."""
     if not ((values >= 0) & np.isfinite(values)).all():
         return np.ones(values.shape[0]), np.ones(values.shape[1])
     there = values > 0
@@ -601,7 +605,7 @@ def _nonnegative(atom: Atom) -> bool:
 
 
 def shows_positive(of: Sum) -> bool:
-    """Whether the signs of its factors show that no term is negative."""
+    """True if the signs of its factors show that no term is negative."""
     return all(term.number >= 0 and term.positive for term in of.terms)
 
 

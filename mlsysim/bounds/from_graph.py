@@ -23,28 +23,28 @@ from mlsysim.bounds.ranges import MARGIN, Ranges
 from mlsysim.graph import Graph
 from mlsysim.symbolic import System
 
-#: Points of the grid at which it is seen which terms of a sum are large.
+#: Points of the grid that show which terms of a sum are large.
 SAMPLE = 64
 #: Most nodes of a residual that is bounded at every number that a search for its root tries.
 LARGEST_RESIDUAL = 64
 
 
 @dataclass(slots=True, eq=False)
-class Gathered:
-    """Operands of an operation on any number of them, which is made once all are known.
+class Deferred:
+    """Deferred sum, product or maximum: it is built once all operands are known.
 
     Attributes
     ----------
     kind : {"sum", "product", "largest"}
         The operation.
-    parts : tuple
+    operands : tuple
         Sums; of a product with their exponents.
     sign : float
-        What the largest one is multiplied by.
+        Factor of the largest one.
     """
 
     kind: str
-    parts: tuple[Any, ...]
+    operands: tuple[Any, ...]
     sign: float = 1.0
 
 
@@ -74,10 +74,10 @@ class GraphForms:
         plans: Any = weakref.proxy(self.plans)
         self._whole = Ranges(plans, np.zeros_like(last), last, thorough=False)
         self.plans.least = self._whole.least
-        somewhere = np.random.default_rng(0).integers(0, last + 1, (len(sizes), SAMPLE))
-        self.plans.sample = Ranges(plans, somewhere, somewhere, thorough=False)
-        self._asked = {expression: f"asked_{place}" for place, expression in enumerate(dict.fromkeys(needed))}
-        graph = graph_of(system, None, tuple((name, expression) for expression, name in self._asked.items()))
+        sampled_points = np.random.default_rng(0).integers(0, last + 1, (len(sizes), SAMPLE))
+        self.plans.sample = Ranges(plans, sampled_points, sampled_points, thorough=False)
+        self._outputs = {expression: f"asked_{index}" for index, expression in enumerate(dict.fromkeys(needed))}
+        graph = graph_of(system, None, tuple((name, expression) for expression, name in self._outputs.items()))
         self._whole_numbers: set[int] = set()
         self._depth = 0
         # Nodes are held, and hold what makes their forms.
@@ -90,39 +90,39 @@ class GraphForms:
 
     @np.errstate(all="ignore")
     def sum(self, expression: sympy.Basic, sign: int = 1) -> Sum:
-        """The form of an expression that is a number, with this sign."""
-        return self.forms.scale(self.settled(self._nodes.quantity(self._place(expression))), sign)
+        """Form of an expression that is a number, with this sign."""
+        return self.forms.scale(self.settled(self._nodes.quantity(self._index(expression))), sign)
 
     @np.errstate(all="ignore")
     def conditions(self, expression: sympy.Basic) -> list[Condition]:
-        """The forms of all parts of an expression that is a truth value."""
-        return [self.condition(self._nodes.quantity(part)) for part in self._nodes.parts(self._place(expression))]
+        """Forms of all parts of an expression that is a truth value."""
+        return [self.condition(self._nodes.quantity(part)) for part in self._nodes.parts(self._index(expression))]
 
     @np.errstate(all="ignore")
     def require(self, conditions: Iterable[sympy.Basic]) -> tuple[Condition, ...]:
-        """The forms of conditions that every point must meet.
+        """Forms of conditions that every point must meet.
 
-        A quotient that one of them says is whole is not rounded in what is made afterwards.
+        A quotient that one of them requires to be whole is not rounded in forms built afterwards.
         """
-        parts = [part for condition in conditions for part in self._nodes.parts(self._place(condition))]
+        parts = [part for condition in conditions for part in self._nodes.parts(self._index(condition))]
         parts.sort(key=lambda part: self._nodes.graph.nodes[part].op != "equal")
-        found = []
+        required = []
         for part in parts:
             condition = self.condition(self._nodes.quantity(part))
             if condition.relation == "multiple":
                 self._whole_numbers.add(condition.args[0].number)
-            found.append(condition)
-        return tuple(dict.fromkeys(c for c in found if c is not self.forms.true))
+            required.append(condition)
+        return tuple(dict.fromkeys(c for c in required if c is not self.forms.true))
 
-    def _place(self, expression: sympy.Basic) -> int:
-        return self._nodes.graph.outputs[self._asked[expression]]
+    def _index(self, expression: sympy.Basic) -> int:
+        return self._nodes.graph.outputs[self._outputs[expression]]
 
-    # The rest is what operations make their forms of.
+    # Operations build their forms from the methods below.
 
     def settled(self, of: Any) -> Sum:
         """A number as a sum of products."""
         of = of.form if type(of) is Quantity else of
-        if type(of) is Gathered:
+        if type(of) is Deferred:
             return getattr(self, f"_{of.kind}_of")(of)
         return self._counted(of) if type(of) is Condition else of
 
@@ -138,41 +138,47 @@ class GraphForms:
             return self.forms.number(float(of is self.forms.true))
         return self.forms.atom("truth", of)
 
-    def _own(self, of: Any, kind: str) -> tuple[Any, ...]:
-        """The parts of what is gathered in this way, else itself as the only one."""
+    def _operands_of(self, of: Any, kind: str) -> tuple[Any, ...]:
+        """Operands of a deferred operation of this kind; else the number itself as the only one."""
         form = of.form if type(of) is Quantity else of
-        if type(form) is Gathered and form.kind == kind and form.sign == 1:
-            return form.parts
-        found = self.settled(form)
-        return ((found, 1.0),) if kind == "product" else (found,)
+        if type(form) is Deferred and form.kind == kind and form.sign == 1:
+            return form.operands
+        settled = self.settled(form)
+        return ((settled, 1.0),) if kind == "product" else (settled,)
 
-    def added(self, *operands: Any) -> Gathered:
+    def added(self, *operands: Any) -> Deferred:
         """Sum of some numbers."""
-        return Gathered("sum", tuple([part for each in operands for part in self._own(each, "sum")]))
+        return Deferred(
+            "sum", tuple([operand for argument in operands for operand in self._operands_of(argument, "sum")])
+        )
 
-    def product(self, *operands: Any) -> Gathered:
+    def product(self, *operands: Any) -> Deferred:
         """Product of some numbers."""
-        return Gathered("product", tuple([part for each in operands for part in self._own(each, "product")]))
+        return Deferred(
+            "product", tuple([operand for argument in operands for operand in self._operands_of(argument, "product")])
+        )
 
-    def largest(self, *operands: Any) -> Gathered:
+    def largest(self, *operands: Any) -> Deferred:
         """Largest of some numbers."""
-        return Gathered("largest", tuple([part for each in operands for part in self._own(each, "largest")]))
+        return Deferred(
+            "largest", tuple([operand for argument in operands for operand in self._operands_of(argument, "largest")])
+        )
 
-    def negative(self, of: Any) -> Gathered:
+    def negative(self, of: Any) -> Deferred:
         """A number with the other sign."""
         form = of.form if type(of) is Quantity else of
-        if type(form) is Gathered and form.kind == "largest":
-            return Gathered("largest", form.parts, -form.sign)
-        if type(form) is Gathered and form.kind == "product":
+        if type(form) is Deferred and form.kind == "largest":
+            return Deferred("largest", form.operands, -form.sign)
+        if type(form) is Deferred and form.kind == "product":
             return self.product(form, self.forms.number(-1.0))
-        return Gathered("sum", tuple([self.forms.negative(part) for part in self._own(form, "sum")]))
+        return Deferred("sum", tuple([self.forms.negative(part) for part in self._operands_of(form, "sum")]))
 
     def power(self, base: Any, exponent: Any) -> Any:
         """A number to the power of another one."""
         forms, power = self.forms, exponent if type(exponent) is float else self.settled(exponent).constant
         if power is not None:
-            factors = self._own(base, "product") if power.is_integer() else ((self.settled(base), 1.0),)
-            return Gathered("product", tuple([(factor, power * own) for factor, own in factors]))
+            factors = self._operands_of(base, "product") if power.is_integer() else ((self.settled(base), 1.0),)
+            return Deferred("product", tuple([(factor, power * own) for factor, own in factors]))
         base, exponent = self.settled(base), self.settled(exponent)
         if base.constant is not None and base.constant > 0:
             return forms.atom("exp", forms.scale(exponent, float(np.log(base.constant))))
@@ -198,7 +204,7 @@ class GraphForms:
         condition = self.condition(condition)
         if condition is self.forms.true or condition is self.forms.false:
             return then if condition is self.forms.true else otherwise
-        if all(type(each.form) is Condition for each in (then, otherwise)):
+        if all(type(branch.form) is Condition for branch in (then, otherwise)):
             return self.either(self.both(condition, then), self.both(self.negation(condition), otherwise))
         return self._chosen(condition, self.settled(then), self.settled(otherwise))
 
@@ -216,27 +222,27 @@ class GraphForms:
         return forms.times(shared, forms.atom("case", condition, first, second))
 
     def compared(self, relation: Relation, left: Any, right: Any, strict: bool = False) -> Condition:
-        """A comparison of two sums: their difference, and the two sums, whose size tells its rounding."""
+        """Comparison of two sums: their difference, and the two sums, whose size bounds its rounding."""
         forms = self.forms
         first, second = self.settled(left), self.settled(right)
         if relation == "equal":
-            quotient = self._said_whole(first, second)
+            quotient = self._whole_quotient(first, second)
             if quotient is not None:
                 return forms.condition("multiple", quotient)
         elif first is second is forms.number(0.0):
             return forms.false if strict else forms.true
-        found = forms.condition(relation, forms.subtract(first, second), first, second)
-        return self._decided(found) if relation == "compare" else found
+        comparison = forms.condition(relation, forms.subtract(first, second), first, second)
+        return self._decided(comparison) if relation == "compare" else comparison
 
     def _decided(self, condition: Condition) -> Condition:
-        """True or false instead of a comparison that has one outcome on the whole grid."""
+        """Replace a comparison that has one outcome on the whole grid by true or false."""
         if self._depth and any(term.atoms for term in condition.args[0].terms):
             return condition
         may, must = self._whole.truth(condition)
         return self.forms.true if must[0] else condition if may[0] else self.forms.false
 
-    def _said_whole(self, left: Sum, right: Sum) -> Sum | None:
-        """The quotient of which an equation says that it is a whole number; None if it says something else."""
+    def _whole_quotient(self, left: Sum, right: Sum) -> Sum | None:
+        """Quotient that an equation requires to be whole; None if it requires something else."""
         first, second = _only_atom(left), _only_atom(right)
         if first is None:
             return None
@@ -249,41 +255,47 @@ class GraphForms:
         return None
 
     def both(self, *operands: Any) -> Condition:
-        """The condition that all of some conditions hold."""
-        return self._joined("and", self.forms.true, self.forms.false, operands)
+        """Conjunction of conditions."""
+        return self._junction("and", self.forms.true, self.forms.false, operands)
 
     def either(self, *operands: Any) -> Condition:
-        """The condition that one of some conditions holds."""
-        return self._joined("or", self.forms.false, self.forms.true, operands)
+        """Disjunction of conditions."""
+        return self._junction("or", self.forms.false, self.forms.true, operands)
 
-    def _joined(
+    def _junction(
         self, relation: Relation, neutral: Condition, absorbing: Condition, operands: Sequence[Any]
     ) -> Condition:
-        parts: list[Condition] = []
-        for each in map(self.condition, operands):
-            if each is absorbing:
+        operands_kept: list[Condition] = []
+        for condition in map(self.condition, operands):
+            if condition is absorbing:
                 return absorbing
-            if each is not neutral:
-                parts += each.args if each.relation == relation else (each,)
-        parts = list(dict.fromkeys(parts))
-        return neutral if not parts else parts[0] if len(parts) == 1 else self.forms.condition(relation, *parts)
+            if condition is not neutral:
+                operands_kept += condition.args if condition.relation == relation else (condition,)
+        operands_kept = list(dict.fromkeys(operands_kept))
+        return (
+            neutral
+            if not operands_kept
+            else operands_kept[0]
+            if len(operands_kept) == 1
+            else self.forms.condition(relation, *operands_kept)
+        )
 
     def negation(self, of: Any) -> Condition:
-        """The condition that another does not hold."""
+        """Negation of a condition."""
         of, forms = self.condition(of), self.forms
         if of is forms.true or of is forms.false:
             return forms.false if of is forms.true else forms.true
         return of.args[0] if of.relation == "not" else forms.condition("not", of)
 
     def alike(self, left: Any, right: Any) -> Condition:
-        """The condition that two numbers, or two truth values, are equal."""
-        if all(type(each.form) is Condition for each in (left, right)):
+        """Equality of two numbers, or of two truth values."""
+        if all(type(side.form) is Condition for side in (left, right)):
             neither = self.both(self.negation(left), self.negation(right))
             return self.either(self.both(left, right), neither)
         return self.compared("equal", left, right)
 
     def crossing(self, residual: Graph, lower: Any, upper: Any, *captured: Any) -> Sum:
-        """Number between two ends at which a residual is zero; anything between where bounding it takes long."""
+        """Root of a residual between two ends; any number between them if bounding it takes long."""
         ends = [self.settled(end) for end in (lower, upper)]
         endless = ends[1] is self.forms.number(math.inf)
         if residual.size > LARGEST_RESIDUAL or residual.has("root"):
@@ -298,65 +310,65 @@ class GraphForms:
         return self.forms.atom("least", parameter, self.condition(inner), self.settled(limit))
 
     def _within(self, graph: Graph, captured: Sequence[Quantity]) -> tuple[Atom, Quantity]:
-        """The bound input of a subgraph, and its result."""
-        place = next(place for place, node in enumerate(graph.nodes) if node.data == graph.inputs[0])
+        """Bound input of a subgraph, and its result."""
+        index = next(index for index, node in enumerate(graph.nodes) if node.data == graph.inputs[0])
         self._depth += 1
-        parameter = self.forms.atom("parameter", self._depth, graph.facts[place].low)
+        parameter = self.forms.atom("parameter", self._depth, graph.facts[index].low)
         own = Quantity(None, 1 << len(self.sizes), parameter)
         inner = Nodes(self, graph, [own, *captured])
         (result,) = graph.outputs.values()
-        found = inner.quantity(result)
+        inner_result = inner.quantity(result)
         self._depth -= 1
-        return parameter.terms[0].atoms[0][0], found
+        return parameter.terms[0].atoms[0][0], inner_result
 
     def atom(self, op: str, *operands: Any, data: Any = None) -> Sum:
-        """A result without a form, of which the table of operations knows a range at most."""
+        """Result without a form; the table of operations knows a range at most."""
         return self.forms.atom(op, *map(self.settled, operands), *(() if data is None else (data,)))
 
-    def _sum_of(self, of: Gathered) -> Sum:
-        return self.forms.add(of.parts)
+    def _sum_of(self, of: Deferred) -> Sum:
+        return self.forms.add(of.operands)
 
-    def _product_of(self, of: Gathered) -> Sum:
+    def _product_of(self, of: Deferred) -> Sum:
         powers: dict[Sum, float] = {}
-        for factor, exponent in of.parts:
+        for factor, exponent in of.operands:
             powers[factor] = powers.get(factor, 0.0) + exponent
         factors = [self.forms.power(factor, exponent) for factor, exponent in powers.items()]
         return reduce(self.forms.multiply, sorted(factors, key=lambda factor: len(factor.terms)))
 
-    def _largest_of(self, of: Gathered) -> Sum:
-        return self.forms.scale(self.greatest(list(of.parts)), of.sign)
+    def _largest_of(self, of: Deferred) -> Sum:
+        return self.forms.scale(self.greatest(list(of.operands)), of.sign)
 
-    def greatest(self, parts: list[Sum]) -> Sum:
-        """The largest of some sums; those that are nowhere the largest are left out."""
-        parts = list(dict.fromkeys(parts))
-        ranges = [self._whole.range(part) for part in parts]
+    def greatest(self, arguments: list[Sum]) -> Sum:
+        """Maximum of some sums; those that are nowhere the largest are left out."""
+        arguments = list(dict.fromkeys(arguments))
+        ranges = [self._whole.range(argument) for argument in arguments]
         floor = max(low[0] for low, _ in ranges)
-        kept = [part for part, (_, high) in zip(parts, ranges, strict=True) if high[0] >= floor]
+        kept = [argument for argument, (_, high) in zip(arguments, ranges, strict=True) if high[0] >= floor]
         if len(kept) <= 1:
-            return kept[0] if kept else parts[0]
+            return kept[0] if kept else arguments[0]
         axis = _only_axis(*kept)
         if axis is not None:
-            rows = [self._row(part, axis) for part in kept]
+            rows = [self._row(argument, axis) for argument in kept]
             return self.forms.table(axis, np.maximum.reduce(rows))
         shared, rest = self._shared(kept, signed=False)
         return self.forms.times(shared, self.forms.atom("max", *sorted(rest, key=_number)))
 
     def in_domain(self, of: Sum) -> Sum:
-        """The form of a quantity that requirements keep from being negative, so that its bounds are not either."""
+        """Form of a quantity that requirements keep nonnegative, so that its bounds are nonnegative, too."""
         if shows_positive(of) or self._whole.range(of)[0][0] >= 0:
             return of
         shared, (rest,) = self._shared([of], signed=False)
         return self.forms.times(shared, self.forms.atom("max", *sorted((rest, self.forms.number(0.0)), key=_number)))
 
-    def _row(self, part: Sum, axis: int) -> np.ndarray:
-        found = np.zeros(self.sizes[axis])
-        for term in part.terms:
-            found = found + term.number * (term.tables[0].values if term.tables else 1.0)
-        return found
+    def _row(self, of: Sum, axis: int) -> np.ndarray:
+        values = np.zeros(self.sizes[axis])
+        for term in of.terms:
+            values = values + term.number * (term.tables[0].values if term.tables else 1.0)
+        return values
 
-    def _shared(self, parts: list[Sum], signed: bool) -> tuple[Any, list[Sum]]:
-        """The factor that all terms of all parts share, and the parts without it."""
-        terms = tuple(term for part in parts for term in part.terms)
+    def _shared(self, summands: list[Sum], signed: bool) -> tuple[Any, list[Sum]]:
+        """Factor that all terms of all summands share, and the summands without it."""
+        terms = tuple(term for summand in summands for term in summand.terms)
         first = next(iter(terms))
         shared, _ = self.forms.primitive(self.forms.gathered(terms)) if len(terms) > 1 else (first, None)
         if not signed:
@@ -367,7 +379,7 @@ class GraphForms:
                     (a, e) for a, e in shared.atoms if shows_positive(self.forms.one(type(shared)(1.0, (), ((a, e),))))
                 ),
             )
-        return shared, [self.forms.without(part, shared) for part in parts]
+        return shared, [self.forms.without(summand, shared) for summand in summands]
 
 
 def _number(of: Sum) -> int:
@@ -375,7 +387,7 @@ def _number(of: Sum) -> int:
 
 
 def _only_atom(of: Sum) -> Atom | None:
-    """The atom of a sum that is nothing where that is, and nowhere else."""
+    """Atom of a sum that is zero where the atom is, and nowhere else."""
     if len(of.terms) != 1 or len(of.terms[0].atoms) != 1:
         return None
     (atom, exponent), tables = of.terms[0].atoms[0], of.terms[0].tables
@@ -383,8 +395,8 @@ def _only_atom(of: Sum) -> Atom | None:
 
 
 def _only_axis(*sums: Sum) -> int | None:
-    """The axis along which some sums change, if they are made of its tables alone."""
-    if any(term.atoms for each in sums for term in each.terms):
+    """Axis along which some sums change, if they are made of its tables alone."""
+    if any(term.atoms for of in sums for term in of.terms):
         return None
-    axes = {table.axis for each in sums for term in each.terms for table in term.tables}
+    axes = {table.axis for of in sums for term in of.terms for table in term.tables}
     return axes.pop() if len(axes) == 1 else None

@@ -1,4 +1,4 @@
-"""Conditions on fewer axes that conditions of whole quotients imply, so that a box is ruled out before it is small.
+"""Conditions on fewer axes that follow from conditions on whole quotients, to rule out boxes before they are small.
 
 Where ``fleet / (tp * pp)`` is whole, so is ``fleet / pp``, whatever ``tp`` is. Where ``batch / (d * g)`` is whole, too,
 with ``d`` the first quotient, then their product is, in which the fleet cancels.
@@ -17,21 +17,21 @@ from mlsysim.bounds.forms import Condition, Forms, Term
 LARGEST_PAIRS = 1 << 20
 #: Most axes of which every choice is left out of a condition.
 MOST_LEFT_OUT = 4
-#: How far from a whole number a quotient may be and still count as one, to be sure to drop no point that is accepted.
+#: Largest distance of a quotient from a whole number that still counts as whole, so that no accepted point is dropped.
 ROUNDING = 1e-6
-#: How far from a whole number the quotient of two values of an axis may be, relative to it, and still count as one.
+#: Largest relative distance of the quotient of two values of an axis from a whole number that still counts as whole.
 EXACT = 1e-9
 
 
 def implied(forms: Forms, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
-    """What some conditions imply for fewer axes.
+    """Derive conditions on fewer axes.
 
     Parameters
     ----------
     forms : Forms
-        Where conditions are built.
+        Builds conditions.
     conditions : tuple of Condition
-        What holds.
+        Conditions that hold.
 
     Returns
     -------
@@ -42,9 +42,9 @@ def implied(forms: Forms, conditions: tuple[Condition, ...]) -> tuple[Condition,
     quotients = [c.args[0] for c in conditions if c.relation == "multiple"]
     products = [forms.multiply(a, b) for a, b in combinations(quotients, 2)]
     plain = [q.terms[0] for q in (*quotients, *products) if len(q.terms) == 1 and not q.terms[0].atoms]
-    found = [condition for term in plain for condition in _of_pairs(forms, term)]
-    found += [condition for term in plain[: len(quotients)] for condition in _of_fewer(forms, term)]
-    return tuple(dict.fromkeys(c for c in found if c is not forms.true and c not in conditions))
+    derived = [condition for term in plain for condition in _of_pairs(forms, term)]
+    derived += [condition for term in plain[: len(quotients)] for condition in _of_fewer(forms, term)]
+    return tuple(dict.fromkeys(c for c in derived if c is not forms.true and c not in conditions))
 
 
 def _of_pairs(forms: Forms, quotient: Term) -> Iterator[Condition]:
@@ -62,7 +62,7 @@ def _of_pairs(forms: Forms, quotient: Term) -> Iterator[Condition]:
 
 
 def _of_fewer(forms: Forms, quotient: Term) -> Iterator[Condition]:
-    """What is whole whatever the values of some axes are, if more than two are left."""
+    """Quotients that stay whole whatever the values of some axes are, if more than two axes are left."""
     whole = [table for table in quotient.tables if _divides(table.values)][:MOST_LEFT_OUT]
     for count in range(1, min(len(whole), len(quotient.tables) - 3) + 1):
         for out in combinations(whole, count):
@@ -72,7 +72,7 @@ def _of_fewer(forms: Forms, quotient: Term) -> Iterator[Condition]:
 
 
 def _divides(values: np.ndarray) -> bool:
-    """Whether the greatest of some values is a whole multiple of each."""
+    """True if the greatest of some values is a whole multiple of each."""
     if not (np.isfinite(values).all() and (values > 0).all()):
         return False
     times = values.max() / values

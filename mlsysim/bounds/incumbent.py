@@ -1,8 +1,8 @@
-"""The points that a search has found so far, and which boxes may hold others that belong to the answer.
+"""Best points a search has evaluated so far, and a test of which boxes may still improve on them.
 
-A search for one objective keeps the k best points with those that count as equal to the k-th, a search for several the
-points that none beats. Both say of a box, by the lower bounds of its objectives and by its first corner, whether it
-still matters and how soon it should be looked at; the search itself is the same.
+A search for one objective keeps the k best points and those that count as equal to the k-th. A search for several keeps
+the nondominated points. Both decide from the lower bounds of a box and its first corner if it still matters and how
+soon it is taken. The search itself is the same.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from mlsysim.backends.ties import band, rounded
 #: Shares of the first objective in the sums whose small values a front begins with.
 SHARES = 0.1, 0.3, 0.5, 0.7, 0.9
 
-#: The first index per axis (rows) of some of the boxes at hand (columns), given by their places.
+#: First index per axis (rows) of boxes (columns) that are selected by their positions.
 First = Callable[[np.ndarray], np.ndarray]
-#: One number per point that is to be small, from its objectives (rows).
+#: Function from the objectives (rows) of points to one number per point that is to be small.
 Aim = Callable[[np.ndarray], np.ndarray]
 
 
 class Incumbent(Protocol):
-    """The points found so far that may be the answer.
+    """Points evaluated so far that may be the answer.
 
     Attributes
     ----------
@@ -39,26 +39,26 @@ class Incumbent(Protocol):
 
     @property
     def lossy(self) -> bool:
-        """Whether a point was dropped that might be the first of those that count as equal in the end."""
+        """True if a point was dropped that might be the first of those that count as equal in the end."""
         ...
 
     @property
     def aims(self) -> Sequence[Aim]:
-        """Numbers of which small ones are looked for to begin with."""
+        """Functions whose small values a first local search looks for."""
         ...
 
     @property
     def settled(self) -> float:
-        """The least key of a box that holds no better point, and at most an earlier one of equal points."""
+        """Least key of a box that holds no better point, and at most an earlier one of equal points."""
         ...
 
     @property
     def mark(self) -> tuple[Any, ...]:
-        """A value that differs once open boxes must be looked at again; the others are when they are taken."""
+        """Value that changes once open boxes must be pruned again."""
         ...
 
     def offer(self, columns: np.ndarray, points: np.ndarray) -> None:
-        """Keep those of some feasible points that belong to the answer. A point may be offered more than once.
+        """Keep those of some feasible points that belong to the answer; a point may be offered more than once.
 
         Parameters
         ----------
@@ -70,7 +70,7 @@ class Incumbent(Protocol):
         ...
 
     def matters(self, lower: np.ndarray, first: First) -> np.ndarray:
-        """Tell which boxes may hold a better point, or an equal one that is earlier.
+        """Select the boxes that may hold a better point, or an equal one that is earlier.
 
         Parameters
         ----------
@@ -99,9 +99,9 @@ class Best:
     Attributes
     ----------
     k : int
-        How many are wanted.
+        Number of points wanted.
     threshold : float
-        The k-th best value found, infinite while fewer points are known.
+        The k-th best value so far, infinite while fewer points are known.
     lossy : bool
         See :class:`Incumbent`.
     """
@@ -119,7 +119,7 @@ class Best:
 
     @property
     def values(self) -> np.ndarray:
-        """In ascending order; those that count as equal to the k-th come last, in the order of their index."""
+        """Values in ascending order; those that count as equal to the k-th come last, in the order of their index."""
         return self._values[: self.k]
 
     @property
@@ -129,21 +129,21 @@ class Best:
 
     @property
     def aims(self) -> Sequence[Aim]:
-        """The objective."""
+        """The objective alone."""
         return (lambda columns: columns[0],)
 
     @property
     def settled(self) -> float:
-        """The lowest value that counts as equal to the k-th."""
+        """Lowest value that counts as equal to the k-th."""
         return band(self.threshold)[0]
 
     @property
     def mark(self) -> tuple[Any, ...]:
-        """The k-th point, before which equal ones matter."""
+        """Threshold and the k-th point, before which equal ones matter."""
         return (self.threshold, *self.points[:, -1].tolist()) if len(self.values) else (self.threshold,)
 
     def offer(self, columns: np.ndarray, points: np.ndarray) -> None:
-        """See :class:`Incumbent`."""
+        """Keep the k best points and those equal to the k-th; see :class:`Incumbent`."""
         values = columns[0]
         near = values <= band(self.threshold)[1]
         if not near.any():
@@ -173,7 +173,7 @@ class Best:
         self._values, self._points = values[kept], points[:, kept]
 
     def matters(self, lower: np.ndarray, first: First) -> np.ndarray:
-        """See :class:`Incumbent`."""
+        """Select boxes by their bound; see :class:`Incumbent`."""
         (bound,), (below, above) = lower, band(self.threshold)
         matter = bound < below
         tied = np.flatnonzero(~matter & (bound <= above) & (bound < math.inf))
@@ -187,7 +187,7 @@ class Best:
 
 
 class Nondominated:
-    """The points that no known point beats, and of points alike in every objective the first.
+    """Points that no known point dominates; of points equal in every objective the first.
 
     Values are compared as :func:`~mlsysim.backends.ties.rounded` gives them: what differs by rounding
     alone is equal, and "as good as" stays transitive.
@@ -197,7 +197,7 @@ class Nondominated:
     sizes : tuple of int
         Values per axis.
     objectives : int
-        How many.
+        Number of objectives.
 
     Attributes
     ----------
@@ -214,7 +214,7 @@ class Nondominated:
         self.sizes, self.objectives = sizes, objectives
         self.values, self.indices = np.empty((0, objectives)), np.empty(0, np.int64)
         self.lossy, self.settled = False, 0.0
-        # Comparing all open boxes with a front takes long: each is when it is taken.
+        # Comparing all open boxes with a front takes long, so a box is compared when it is taken.
         self.mark: tuple[Any, ...] = ()
 
     @property
@@ -229,7 +229,7 @@ class Nondominated:
         return [aim(weight) for weight in weights]
 
     def offer(self, columns: np.ndarray, points: np.ndarray) -> None:
-        """See :class:`Incumbent`."""
+        """Keep the nondominated points; see :class:`Incumbent`."""
         columns = rounded(columns)
         fresh = self.matters(columns, lambda places: points[:, places])
         if fresh.any():
@@ -238,7 +238,7 @@ class Nondominated:
             self.values, self.indices = nondominated(values, indices)
 
     def matters(self, lower: np.ndarray, first: First) -> np.ndarray:
-        """See :class:`Incumbent`."""
+        """Select boxes that may hold a nondominated point; see :class:`Incumbent`."""
         better, earlier = self._against(lower, first)
         return better | earlier
 
@@ -250,7 +250,7 @@ class Nondominated:
         return key
 
     def _against(self, lower: np.ndarray, first: First) -> tuple[np.ndarray, np.ndarray]:
-        """Tell which boxes may hold a point that none beats, and which at most an earlier one that is alike."""
+        """Select boxes that may hold a nondominated point, and boxes that hold at most an earlier equal one."""
         beaten, tied = self._compared(rounded(lower))
         places = np.flatnonzero(tied >= 0)
         earlier = np.zeros(beaten.shape, bool)
@@ -258,7 +258,7 @@ class Nondominated:
         return ~beaten & (tied < 0), earlier
 
     def _compared(self, lower: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Tell which bounds a known point betters; and the known point that equals them, -1 where none does."""
+        """Select bounds that a known point dominates, and name the known point that equals them, else -1."""
         boxes = lower.shape[1]
         beaten, tied = np.zeros(boxes, bool), np.full(boxes, -1)
         if not len(self.values):
@@ -280,7 +280,7 @@ class Nondominated:
 
 
 def _before(points: np.ndarray, mark: np.ndarray) -> np.ndarray:
-    """Tell which of some points come before another point in C order."""
+    """Select points that come before another point in C order."""
     before, equal = np.zeros(points.shape[1], bool), np.ones(points.shape[1], bool)
     for row, at in zip(points, mark, strict=True):
         before |= equal & (row < at)

@@ -1,6 +1,6 @@
-"""Conditions that hold a quantity to a number: what bounds and programs know of them is the quantity alone.
+"""Conditions that limit a quantity by a number; bounds and programs depend on the quantity alone.
 
-Questions that differ in such numbers, as in a budget, share all that is made of their formulas.
+Questions that differ only in such numbers, as in a budget, share everything that is built from their formulas.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _RELATIONS: dict[Any, tuple[Relation, Relation]] = {
 
 @dataclass(frozen=True)
 class Limited:
-    """A quantity that is held to a number, whatever that is.
+    """Quantity that is limited by a number, whatever that is.
 
     Attributes
     ----------
     quantity : sympy.Basic
-        What is compared with the number.
+        Expression that is compared with the number.
     relation : str
-        How it must compare.
+        Relation that must hold.
     """
 
     quantity: sympy.Basic
@@ -47,22 +47,22 @@ class Limited:
 
     @property
     def sign(self) -> int:
-        """What the quantity is multiplied by, so that it must be small."""
+        """Factor of the quantity, so that it must be small."""
         return 1 if self.relation in ("<=", "<") else -1
 
     def holds(self, values: Any, number: float) -> Any:
-        """Whether values of the quantity meet a limit."""
+        """Compare values of the quantity with a limit."""
         return self.COMPARED[self.relation](values, number)
 
     def may_hold(self, lower: np.ndarray, number: float) -> np.ndarray:
-        """Whether a quantity may meet a limit where ``sign`` times it is at least ``lower``."""
+        """Select boxes that may meet a limit where ``sign`` times the quantity is at least ``lower``."""
         return lower <= self.sign * number + MARGIN * abs(number)
 
 
-def parted(
+def split_limits(
     system: System, conditions: Iterable[sympy.Basic], values: Mapping[str, np.ndarray]
 ) -> tuple[tuple[sympy.Basic, ...], dict[Limited, float]]:
-    """Conditions without those that hold a variable of more than two axes to a number; and these, by their numbers.
+    """Split conditions into those that limit a variable of more than two axes by a number, and the others.
 
     Parameters
     ----------
@@ -76,24 +76,24 @@ def parted(
     Returns
     -------
     tuple of sympy.Basic, dict
-        A condition over one or two axes is a table, and stays what it is.
+        Other conditions, and the numbers by limited quantity. A condition over one or two axes is a table and stays.
     """
     others: list[sympy.Basic] = []
     numbers: dict[Limited, float] = {}
     for condition in conditions:
-        left = []
+        unlimited = []
         for part in sympy.And.make_args(lower(condition)):
-            found = _limited(system, part, values)
-            if found is None or found[0] in numbers:
-                left.append(part)
+            limit = _limited(system, part, values)
+            if limit is None or limit[0] in numbers:
+                unlimited.append(part)
             else:
-                numbers[found[0]] = found[1]
-        others += [sympy.And(*left)] * bool(left)
+                numbers[limit[0]] = limit[1]
+        others += [sympy.And(*unlimited)] * bool(unlimited)
     return tuple(others), numbers
 
 
 def inputs_of(system: System, expressions: Iterable[sympy.Basic]) -> frozenset[str]:
-    """The inputs from which some expressions over a system are computed, by name."""
+    """Names of the inputs from which some expressions over a system are computed."""
     names = {symbol.name for expression in expressions for symbol in lower(expression).free_symbols}  # type: ignore[attr-defined]
     inside = sorted(name for name in names if name in system)
     below = {variable.name for variable in system.closure(inside).inputs} if inside else set()
@@ -113,16 +113,16 @@ def _limited(system: System, part: Any, values: Mapping[str, np.ndarray]) -> tup
 
 
 def _number(side: Any, values: Mapping[str, np.ndarray]) -> float | None:
-    """What a side is worth that depends on no variable and no axis; else None."""
+    """Value of a side that depends on no variable and no axis; else None."""
     names = {symbol.name for symbol in side.free_symbols}
     if not all(name in values and values[name].size == 1 for name in names):
         return None
-    found = compiled_expression(side)({name: float(values[name].ravel()[0]) for name in names})["value"]
-    return float(found)
+    value = compiled_expression(side)({name: float(values[name].ravel()[0]) for name in names})["value"]
+    return float(value)
 
 
 def _axes(system: System, side: Any, values: Mapping[str, np.ndarray]) -> set[int]:
-    """The axes of what a side of a comparison is computed from; none where it is computed from inputs alone."""
+    """Axes that a side of a comparison depends on through formulas; none if it is computed from inputs alone."""
     names = inputs_of(system, [side])
     if all(symbol.name in names for symbol in side.free_symbols):
         return set()

@@ -1,4 +1,4 @@
-"""How a sum is bounded from below: term by term, and with a maximum, a case or a ceiling replaced by its branches.
+"""Plans for lower bounds of sums: term by term, or with a maximum, case or ceiling replaced by its branches.
 
 Bounding term by term forgets what terms have in common. ``T + Max(0, V - T)`` is at least ``T`` and at
 least ``V``. The second is seen only when the branch ``V - T`` replaces the maximum and ``T`` cancels.
@@ -22,29 +22,29 @@ NO_SWITCH: tuple[int, dict[Term, tuple[Term, np.ndarray]]] = (-1, {})
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Plan:
-    """How a lower bound of a sum is found: term by term, or from the bounds of other sums.
+    """Plan for a lower bound of a sum: term by term, or from the bounds of other sums.
 
     Attributes
     ----------
     of : Sum
-        What is bounded.
+        The bounded sum.
     how : {"plain", "any", "all"}
-        Term by term. Or also from parts: ``"any"`` where every part is nowhere above the sum, so that the largest of
-        their bounds counts; ``"all"`` where the sum is one of them, so that only the least of their bounds does.
-    parts : tuple of Plan
-        How the parts are bounded.
+        Term by term; or also from branches. ``"any"``: no branch exceeds the sum, so the largest of their bounds
+        counts. ``"all"``: the sum is one of the branches, so only the least of their bounds counts.
+    branches : tuple of Plan
+        Plans of the branches.
     condition : Condition, optional
-        Of two parts, the first where this holds and the second elsewhere.
+        Selects the first of two branches where it holds, and the second elsewhere.
     """
 
     of: Sum
     how: Literal["plain", "any", "all"] = "plain"
-    parts: tuple[Plan, ...] = ()
+    branches: tuple[Plan, ...] = ()
     condition: Condition | None = None
 
     def __str__(self) -> str:
-        parts = "; ".join(map(str, self.parts))
-        return str(self.of) if self.how == "plain" else f"{self.how} of: {parts}"
+        branches = "; ".join(map(str, self.branches))
+        return str(self.of) if self.how == "plain" else f"{self.how} of: {branches}"
 
 
 class Plans:
@@ -84,7 +84,7 @@ class Plans:
         return self._plans[of.number]
 
     def groups(self, of: Sum) -> tuple[tuple[Term, Sum | None], ...]:
-        """The terms of a sum, each negative one together with a positive one: ``p - q`` as ``p (1 - q/p)``.
+        """Terms of a sum, each negative one paired with a positive one: ``p - q`` as ``p (1 - q/p)``.
 
         Term by term, ``p`` would be taken at its least and ``q`` at its greatest, as if they did not depend on the
         same axes. Each term comes with the sum it is to be multiplied by, or None.
@@ -93,8 +93,8 @@ class Plans:
         if known is not None:
             return known
         with aside():
-            self._groups[of.number] = found = self._grouped(of)
-        for _, inner in found:
+            self._groups[of.number] = groups = self._grouped(of)
+        for _, inner in groups:
             if inner is not None:  # a quotient is bounded as it is, or the two would take turns for ever
                 for side in (inner, self.forms.negative(inner)):
                     self._groups.setdefault(side.number, tuple((term, None) for term in side.terms))
@@ -112,11 +112,11 @@ class Plans:
         return self._inverses[term.key]
 
     def partial(self, of: Sum) -> tuple[tuple[Sum, bool], ...]:
-        """Sums on which it depends whether a sum has a value.
+        """Sums whose signs decide if a sum has a value.
 
-        They are what stands below a root or logarithm, the load of a queue, and what is negative where a table or a
-        least whole number is infinite, as a quotient of two such has no value. Each comes with whether it may be
-        zero; where one is negative, the value is not a number.
+        These are arguments of roots and logarithms, the load of a queue, and a sum that is negative where a table or a
+        least whole number is infinite, as a quotient of two such has no value. Each comes with True if it may be zero.
+        Where one is negative, the value is not a number.
         """
         if of.number not in self._partial:
             self._partial[of.number] = tuple(dict.fromkeys(self._partial_of(of)))
@@ -142,7 +142,7 @@ class Plans:
                     yield from self.partial(arg)
 
     def switch(self, of: Sum) -> tuple[int, dict[Term, tuple[Term, np.ndarray]]]:
-        """A short axis that is taken value by value, because its values switch terms on and off.
+        """Short axis that is taken value by value, because its values switch terms on and off.
 
         Returns
         -------
@@ -154,10 +154,10 @@ class Plans:
         """
         if len(of.terms) < 2:
             return NO_SWITCH
-        found = self._switches.get(of.number)
-        if found is None:
-            found = self._switches[of.number] = self._switch(of)
-        return found
+        switch = self._switches.get(of.number)
+        if switch is None:
+            switch = self._switches[of.number] = self._switch(of)
+        return switch
 
     def _switch(self, of: Sum) -> tuple[int, dict[Term, tuple[Term, np.ndarray]]]:
         paired = {term.key for term, inner in self.groups(of) if inner is not None}
@@ -167,8 +167,8 @@ class Plans:
             for table in term.tables:
                 if len(table.values) <= self.SHORT and table.finite:
                     by_axis.setdefault(table.axis, []).append(term)
-        off = {axis: sum(any(t.axis == axis and t.has_zero for t in term.tables) for term in found)
-               for axis, found in by_axis.items()}  # fmt: skip
+        off = {axis: sum(any(t.axis == axis and t.has_zero for t in term.tables) for term in terms_along)
+               for axis, terms_along in by_axis.items()}  # fmt: skip
         axis = max(off, key=lambda a: off[a], default=-1)
         if axis < 0 or off[axis] < 1 or len(by_axis[axis]) < 2:
             return NO_SWITCH
@@ -180,7 +180,7 @@ class Plans:
         return axis, switched
 
     def simple(self, term: Term) -> bool:
-        """Whether no factor is negative or infinite: then the ends of a term are products of ends."""
+        """True if no factor is negative or infinite: then the ends of a term are products of ends."""
         if term.key not in self._simple:
             self._simple[term.key] = all(t.plain for t in term.tables) and all(
                 shows_positive(self.forms.alone(atom)) for atom, _ in term.atoms
@@ -213,33 +213,33 @@ class Plans:
     def _inverse(self, term: Term) -> list[Sum]:
         if len(term.tables) + len(term.atoms) == 1 or not all((t.values > 0).all() for t in term.tables):
             return []
-        found = []
-        for place, (atom, exponent) in enumerate(term.atoms):
+        inverses = []
+        for index, (atom, exponent) in enumerate(term.atoms):
             if atom.kind == "sum" and exponent == -1:
-                rest = Term(1.0, term.tables, term.atoms[:place] + term.atoms[place + 1 :])
-                found.append(self.forms.multiply(atom.args[0], self.forms.power(self.forms.one(rest), -1.0)))
-        return found
+                rest = Term(1.0, term.tables, term.atoms[:index] + term.atoms[index + 1 :])
+                inverses.append(self.forms.multiply(atom.args[0], self.forms.power(self.forms.one(rest), -1.0)))
+        return inverses
 
     def _plan(self, of: Sum, budget: int) -> Plan:
         if budget < 2 or self._opened_sums >= self.LARGEST:
             return Plan(of)
-        found: list[tuple[int, Any]] = []
-        for place in self._largest_first(of):
-            for atom, exponent in of.terms[place].atoms:
-                opened = self._branched(of, place, atom) if exponent == 1 else None
+        candidates: list[tuple[int, Any]] = []
+        for index in self._largest_first(of):
+            for atom, exponent in of.terms[index].atoms:
+                opened = self._branched(of, index, atom) if exponent == 1 else None
                 if opened is not None:
-                    found.append((min(len(each.terms) for each in opened[1]), opened))
-        if not found:
+                    candidates.append((min(len(each.terms) for each in opened[1]), opened))
+        if not candidates:
             return Plan(of)
         # Of equal ones the first, which is the largest part of the sum.
-        how, sums, condition = min(found, key=lambda each: each[0])[1]
+        how, sums, condition = min(candidates, key=lambda each: each[0])[1]
         self._opened_sums += len(sums)
         share = budget // len(sums)
         return Plan(of, how, tuple(self._plan(each, share) for each in sums), condition)
 
-    def _branched(self, of: Sum, place: int, atom: Atom) -> tuple[Any, list[Sum], Condition | None] | None:
-        """How a sum is bounded with an atom of one of its terms opened; None if that is of no use."""
-        term = of.terms[place]
+    def _branched(self, of: Sum, index: int, atom: Atom) -> tuple[Any, list[Sum], Condition | None] | None:
+        """Open an atom in one term of a sum, and return the sums that bound it; None if that is of no use."""
+        term = of.terms[index]
         branches = self._branches(term, atom)
         if branches is None:
             return None
@@ -247,13 +247,13 @@ class Plans:
         if how == "any":
             choices = self._often_largest(choices)
         if condition is None:
-            sums = [self._opened(of, place, atom, how, choice) for choice in choices]
+            sums = [self._opened(of, index, atom, how, choice) for choice in choices]
         else:
             sums = [self.forms.where(of, condition, holds) for holds in (True, False)]
         return (how, sums, condition) if self._useful(of, term, choices, sums) else None
 
     def _largest_first(self, of: Sum) -> list[int]:
-        """Places of the terms, those first that are the largest part of the sum at points of the grid."""
+        """Indices of the terms, largest share of the sum at sampled points first."""
         if len(of.terms) < 2 or self.sample is None:
             return list(range(len(of.terms)))
         sizes = np.array([np.abs(self._sampled(self.forms.one(term))) for term in of.terms])
@@ -269,7 +269,7 @@ class Plans:
         return self._values[of.number]
 
     def _often_largest(self, choices: list[Sum]) -> list[Sum]:
-        """Of the arguments of a maximum those that are it at many points of the grid: the others seldom bound it."""
+        """Keep arguments of a maximum that attain it at many sampled points; the others seldom bound it."""
         if len(choices) < 2 or self.sample is None:
             return choices
         values = np.array([np.nan_to_num(self._sampled(choice), nan=-np.inf) for choice in choices])
@@ -295,41 +295,41 @@ class Plans:
             return "any", [self.forms.subtract(atom.args[0], self.forms.number(1.0))], None
         return None
 
-    def _opened(self, of: Sum, place: int, atom: Atom, how: str, choice: Sum) -> Sum:
-        """A sum with one choice in the place of an atom, in all terms in which that bounds or is the sum."""
-        found: list[Term] = []
-        for at, term in enumerate(of.terms):
+    def _opened(self, of: Sum, index: int, atom: Atom, how: str, choice: Sum) -> Sum:
+        """Put a choice in the place of an atom, in all terms in which it bounds or equals the sum."""
+        terms: list[Term] = []
+        for position, term in enumerate(of.terms):
             if (atom, 1.0) not in term.atoms or not (
-                at == place or how == "all" or self._alike(of.terms[place], term, atom)
+                position == index or how == "all" or self._same_side(of.terms[index], term, atom)
             ):
-                found.append(term)
+                terms.append(term)
                 continue
             rest = _without(term, atom, term.number)
-            found += self.forms.times(rest, choice).terms
-        return self.forms.total(found)
+            terms += self.forms.times(rest, choice).terms
+        return self.forms.total(terms)
 
-    def _alike(self, first: Term, second: Term, atom: Atom) -> bool:
-        """Whether a bound of an atom bounds two terms from the same side."""
+    def _same_side(self, first: Term, second: Term, atom: Atom) -> bool:
+        """True if a bound of an atom bounds two terms from the same side."""
         rests = [_without(term, atom, 1.0) for term in (first, second)]
         return first.number * second.number > 0 and all(rest.positive for rest in rests)
 
     def _useful(self, of: Sum, term: Term, choices: list[Sum], sums: list[Sum]) -> bool:
-        """Whether anything cancels when a branch takes the place of its atom."""
+        """True if something cancels when a branch takes the place of its atom."""
         axes = {t.axis for t in term.tables}
         return any(
-            len(each.terms) < len(of.terms) - 1 + len(choice.terms)
+            len(opened.terms) < len(of.terms) - 1 + len(choice.terms)
             or any(t.axis in axes for inner in choice.terms for t in inner.tables)
             or len(term.atoms) > 1
-            for choice, each in zip(choices, sums, strict=True)
+            for choice, opened in zip(choices, sums, strict=True)
         )
 
 
 def _without(term: Term, atom: Atom, number: float) -> Term:
-    """The factors of a term but for an atom, times a number."""
+    """Factors of a term but for an atom, times a number."""
     return Term(number, term.tables, tuple((a, e) for a, e in term.atoms if a is not atom))
 
 
 def _likeness(left: Term, right: Term) -> int:
-    """How many factors two terms share, less the number they do not share."""
+    """Number of factors that two terms share, less the number they do not share."""
     one, other = left.factors, right.factors
     return 3 * len(one & other) - len(one) - len(other)

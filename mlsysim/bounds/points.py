@@ -1,4 +1,4 @@
-"""Objectives and conditions at any points of a grid, evaluated by the compiled function."""
+"""Objectives and conditions at points of a grid, evaluated by the compiled function."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mlsysim.symbolic import System, lower
 CHUNK_OPERATIONS, CHUNK_POINTS = 2e8, 1 << 17
 #: The same where points take iterations: a root does a thousand calls of NumPy, and few of ten tries on most points.
 LOOP_OPERATIONS, LOOP_POINTS = 4e9, 1 << 14
-#: Of what takes iterations, most values that are found at once for all points; and as a share of the points.
+#: Most values of iterated nodes that are computed at once for all points; and as a share of the points.
 AHEAD, SHARE = 1 << 17, 0.25
 #: Most values of a table in which a program looks up what one axis decides.
 TABULATED = 1 << 16
@@ -48,7 +48,7 @@ class Points:
     values : mapping
         Canonical value per input: a number, or an array with one dimension per axis.
     limits : mapping, optional
-        What is held to a number, and that number.
+        Number per limited quantity.
     """
 
     def __init__(
@@ -63,34 +63,34 @@ class Points:
         cheap = [c for c in conditions if not any(symbol.name in system for symbol in _symbols(c))]
         dear = [c for c in conditions if c not in cheap]
         self._count = len(objectives)
-        held = [limited.quantity for limited in self.limits]
-        given = {name: np.asarray(value, float) for name, value in values.items()}
-        points = math.prod(np.broadcast_shapes(*{value.shape for value in given.values()}))
-        self._then = _Function(system, [*objectives, *dear, *held], given, points)
+        quantities = [limited.quantity for limited in self.limits]
+        arrays = {name: np.asarray(value, float) for name, value in values.items()}
+        points = math.prod(np.broadcast_shapes(*{value.shape for value in arrays.values()}))
+        self._formulas = _Function(system, [*objectives, *dear, *quantities], arrays, points)
         #: The conditions that inputs alone decide, before any formula is evaluated.
-        self.checks = [_Function(system, [condition], given, points) for condition in cheap]
-        self._accepted = Checks(self.checks)
+        self.checks = [_Function(system, [condition], arrays, points) for condition in cheap]
+        self._input_checks = Checks(self.checks)
 
     @property
     def chunk(self) -> int:
-        """How many points are evaluated at once."""
+        """Number of points evaluated at once."""
         if self.iterates:
-            return int(np.clip(LOOP_OPERATIONS / max(self._then.operations, 1.0), 1, LOOP_POINTS))
-        return int(np.clip(CHUNK_OPERATIONS / max(self._then.operations, 1.0), 1, CHUNK_POINTS))
+            return int(np.clip(LOOP_OPERATIONS / max(self._formulas.operations, 1.0), 1, LOOP_POINTS))
+        return int(np.clip(CHUNK_OPERATIONS / max(self._formulas.operations, 1.0), 1, CHUNK_POINTS))
 
     @property
     def iterates(self) -> bool:
-        """Whether a point takes iterations, which compiled code does no faster than NumPy."""
-        return self._then.iterates
+        """True if a point takes iterations, which compiled code does no faster than NumPy."""
+        return self._formulas.iterates
 
     def limited(self, limits: Mapping[Limited, float]) -> Points:
-        """The same with other numbers, by the same programs."""
-        found = copy.copy(self)
-        found.limits = {limited: limits[limited] for limited in self.limits}
-        return found
+        """Copy with other limits, which shares the programs."""
+        copied = copy.copy(self)
+        copied.limits = {limited: limits[limited] for limited in self.limits}
+        return copied
 
     def operations(self, sizes: tuple[int, ...]) -> float:
-        """Operations per point of a grid. How many points are accepted is estimated from 4,096 of them.
+        """Operations per point of a grid; the share of accepted points is estimated from 4,096 of them.
 
         Parameters
         ----------
@@ -100,68 +100,68 @@ class Points:
         random = np.random.default_rng(0)
         taken = self.accepts(np.array([random.integers(0, size, 4096) for size in sizes]))
         first = sum(check.operations for check in self.checks)
-        return first + float(taken.mean()) * self._then.operations
+        return first + float(taken.mean()) * self._formulas.operations
 
     def __call__(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The first objective, and whether a point is feasible.
+        """Evaluate the first objective and feasibility.
 
-        It is if every objective is a finite number and every condition holds.
+        A point is feasible if every objective is a finite number and every condition holds.
 
         Parameters
         ----------
         points : ndarray
             Index per axis (rows) and point (columns).
         """
-        found, good = self.columns(points)
-        return found[0], good
+        objectives, good = self.columns(points)
+        return objectives[0], good
 
     def columns(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """All objectives (rows) at points (columns), and whether each point is feasible; see :meth:`__call__`."""
+        """Evaluate all objectives (rows) at points (columns), and their feasibility; see :meth:`__call__`."""
         good = self.accepts(points)
-        found = np.full((self._count, points.shape[1]), np.nan)
+        objectives = np.full((self._count, points.shape[1]), np.nan)
         if not good.any():
-            return found, good
-        # What inputs alone rule out is not worth a run of the formulas.
-        answers = self._then(points[:, good])
-        place = np.nonzero(good)[0]
-        for row, objective in zip(found, answers, strict=False):
-            row[place] = objective
-        held = len(answers) - len(self.limits)
-        for condition in answers[self._count : held]:
-            good[place] &= np.asarray(condition, bool)
-        for (limited, number), found_there in zip(self.limits.items(), answers[held:], strict=True):
-            good[place] &= limited.holds(found_there, number)
-        return found, good & np.isfinite(found).all(axis=0)
+            return objectives, good
+        # Points that inputs alone rule out are not worth a run of the formulas.
+        results = self._formulas(points[:, good])
+        accepted = np.nonzero(good)[0]
+        for row, objective in zip(objectives, results, strict=False):
+            row[accepted] = objective
+        first_limited = len(results) - len(self.limits)
+        for condition in results[self._count : first_limited]:
+            good[accepted] &= np.asarray(condition, bool)
+        for (limited, number), values in zip(self.limits.items(), results[first_limited:], strict=True):
+            good[accepted] &= limited.holds(values, number)
+        return objectives, good & np.isfinite(objectives).all(axis=0)
 
     def changed(self, points: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """The first objective at points, and after a move along each axis alone, whatever conditions say.
+        """Evaluate the first objective at points and after a move along each axis alone, conditions left aside.
 
         Parameters
         ----------
         points : ndarray
             Index per axis (rows) and point (columns).
         places : ndarray
-            Where to along each axis.
+            Target index along each axis.
 
         Returns
         -------
         ndarray
-            In the first row at the points; in one more per axis after the move, or anything if it moves nowhere.
+            First row: at the points. One more row per axis: after the move, or anything if nothing moves.
         """
-        return self._then.changed(points, places)
+        return self._formulas.changed(points, places)
 
     def accepts(self, points: np.ndarray) -> np.ndarray:
-        """Whether points meet the conditions on inputs alone."""
-        return self._accepted.accepts(points)
+        """Select points that meet the conditions on inputs alone."""
+        return self._input_checks.accepts(points)
 
 
 class _Function:
-    """Expressions over a system, compiled to be evaluated at points of a grid of so many."""
+    """Expressions over a system, compiled for points of a grid of this size."""
 
     def __init__(
         self, system: System, expressions: list[sympy.Basic], values: Mapping[str, np.ndarray], points: int
     ) -> None:
-        named = tuple((f"asked_{place}", expression) for place, expression in enumerate(expressions))
+        named = tuple((f"asked_{index}", expression) for index, expression in enumerate(expressions))
         self._function = compiled(system, None, "vector", named)
         self.inputs = [values[name] for name in self._function.inputs]
         self.axes = frozenset(axis for value in self.inputs for axis in _swept(value))
@@ -201,7 +201,7 @@ class _Function:
             return self._function.raw(*(at_points(value, points) for value in self.inputs))
 
     def changed(self, points: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """The first expression at points, and after a move along each axis alone; see :meth:`Points.changed`."""
+        """Evaluate the first expression at points and after a move along each axis; see :meth:`Points.changed`."""
         axes, moves = len(points), points != places
         count = points.shape[1] + int(moves.sum())
         if self._changed is None:
@@ -214,35 +214,35 @@ class _Function:
         moved = points[:, column]
         moved[axis, np.arange(len(axis))] = places[axis, column]
         values = np.broadcast_to(np.asarray(self(np.concatenate([points, moved], axis=1))[0], float), (count,))
-        found = np.full((1 + axes, points.shape[1]), np.nan)
-        found[0] = values[: points.shape[1]]
-        found[1 + axis, column] = values[points.shape[1] :]
-        return found
+        values_by_row = np.full((1 + axes, points.shape[1]), np.nan)
+        values_by_row[0] = values[: points.shape[1]]
+        values_by_row[1 + axis, column] = values[points.shape[1] :]
+        return values_by_row
 
     def _built(self, places: Sequence[Operand]) -> list[Operand]:
-        """The expressions at places that are operands."""
+        """Build the expressions on operands that are indices along the axes."""
         graph, builder = self._function.graph, places[0].builder
-        given = dict(zip(self._function.inputs, self.inputs, strict=True))
-        at: list[int] = []
+        inputs = dict(zip(self._function.inputs, self.inputs, strict=True))
+        node_at: list[int] = []
         tables: dict[int, int] = {}
         for node in graph.nodes:
             if node.op == "input":
-                at.append(_looked_up(given[node.data], places))
+                node_at.append(_looked_up(inputs[node.data], places))
             elif node.op == "number":
-                at.append(builder.number(node.data))
+                node_at.append(builder.number(node.data))
             else:
-                place = builder.make(node.op, *[at[arg] for arg in node.args], data=node.data)
-                if place not in tables:
-                    tables[place] = _tabulated(builder, place)
-                at.append(tables[place])
-        return [Operand(builder, at[place]) for place in graph.outputs.values()]
+                made = builder.make(node.op, *[node_at[arg] for arg in node.args], data=node.data)
+                if made not in tables:
+                    tables[made] = _tabulated(builder, made)
+                node_at.append(tables[made])
+        return [Operand(builder, node_at[made]) for made in graph.outputs.values()]
 
     def built(self, places: Sequence[Operand]) -> Operand:
-        """The first expression at places that are operands."""
+        """Build the first expression on operands that are indices along the axes."""
         return self._built(places)[0]
 
     def accepts(self, points: np.ndarray) -> np.ndarray:
-        """Whether the first expression holds at points; not counted, see :class:`~.stages.Checks`."""
+        """Select points at which the first expression holds; not counted, see :class:`~.stages.Checks`."""
         return np.broadcast_to(np.asarray(self._evaluated(points)[0], bool), points.shape[1:])
 
 
@@ -255,7 +255,7 @@ def _swept(value: np.ndarray) -> list[int]:
 
 
 def _looked_up(value: np.ndarray, places: Sequence[Operand]) -> int:
-    """Place of a value over some axes, which stand at places that are operands."""
+    """Node that looks a value up by the indices of its axes, which are operands."""
     axes = _swept(value)
     if not axes:
         return places[0].builder.number(float(value.ravel()[0]))
@@ -265,21 +265,21 @@ def _looked_up(value: np.ndarray, places: Sequence[Operand]) -> int:
     return (looked_up, looked_up_pair)[len(axes) - 1](table, *(places[axis] for axis in axes)).place
 
 
-def _tabulated(builder: Builder, place: int) -> int:
-    """Place of a table of an operation on numbers and on what is looked up at one place; any other is itself."""
-    op, args, data = builder.nodes[place]
+def _tabulated(builder: Builder, node: int) -> int:
+    """Node of a precomputed table if an operation looks everything up at one index; else the node itself."""
+    op, args, data = builder.nodes[node]
     operands = [builder.nodes[arg] for arg in args]
-    tables = [each for each in operands if each.op == "looked_up"]
-    if op == "looked_up" or data is not None or len({each.args for each in tables}) != 1:
-        return place
-    if tables[0].data.values.size > TABULATED or any(each.op not in ("looked_up", "number") for each in operands):
-        return place
-    values = [each.data.values if each.op == "looked_up" else each.data for each in operands]
+    tables = [operand for operand in operands if operand.op == "looked_up"]
+    if op == "looked_up" or data is not None or len({operand.args for operand in tables}) != 1:
+        return node
+    if tables[0].data.values.size > TABULATED or any(operand.op not in ("looked_up", "number") for operand in operands):
+        return node
+    values = [operand.data.values if operand.op == "looked_up" else operand.data for operand in operands]
     return builder.make("looked_up", *tables[0].args, data=Array(vector.FUNCTIONS[op](*values)))
 
 
 def at_points(value: np.ndarray, points: np.ndarray) -> Any:
-    """A value over some axes, at points that are given by their index along every axis."""
+    """Look a value up at points that are given by their index along every axis."""
     if not value.ndim:
         return value[()]
     return value[tuple(points[axis] if size > 1 else 0 for axis, size in enumerate(value.shape))]

@@ -50,13 +50,13 @@ class Ranges:
     Parameters
     ----------
     plans : Plans
-        How sums are bounded.
+        Rewrites under which sums are bounded.
     low, high : ndarray or list of Operand
         First and last index per axis (rows) and box (columns); or an operand per axis, to build a graph.
     parameters : mapping, optional
         For each parameter atom, its value in every box.
     thorough : bool
-        Whether plans are followed, which takes longer and gives tighter bounds, or all is bounded term by term.
+        Follow plans, which takes longer and gives tighter bounds; else bound everything term by term.
     """
 
     def __init__(
@@ -73,33 +73,33 @@ class Ranges:
         self.boxes: int = low.shape[1] if isinstance(low, np.ndarray) else 1
         self.parameters = dict(parameters or {})
         self._known: dict[tuple[str, Any], Any] = {}
-        self._rewritten = 0
+        self._nesting = 0
 
     def range(self, of: Sum) -> Pair:
         """Lower and upper bound of a sum."""
-        return self._once("range", of.number, lambda: self._range(of))
+        return self._cached("range", of.number, lambda: self._range(of))
 
     def lower(self, of: Sum) -> np.ndarray:
         """Lower bound of a sum."""
         if self.thorough:
-            return self._once("lower", of.number, lambda: self._planned(self.plans.lower(of)))
-        return self._once("lower", of.number, lambda: self._plain(of))
+            return self._cached("lower", of.number, lambda: self._by_plan(self.plans.lower(of)))
+        return self._cached("lower", of.number, lambda: self._termwise(of))
 
     def upper(self, of: Sum) -> np.ndarray:
         """Upper bound of a sum."""
         return -self.lower(self.plans.forms.negative(of))
 
     def truth(self, of: Condition) -> Pair:
-        """Whether a condition may hold somewhere in the box, and whether it holds everywhere."""
-        return self._once("truth", of.number, lambda: self._truth(of))
+        """Possible and certain truth of a condition: true somewhere in the box, and true all over it."""
+        return self._cached("truth", of.number, lambda: self._truth(of))
 
     def least(self, term: Term) -> float:
         """Lower bound of one term over all boxes."""
-        low, high = self._once("term", term.key, lambda: self._term(term))
+        low, high = self._cached("term", term.key, lambda: self._term(term))
         return float(np.min(low * term.number if term.number >= 0 else high * term.number))
 
     def value(self, of: Sum) -> np.ndarray:
-        """About what a sum is in boxes of one point."""
+        """Approximate value of a sum in boxes of one point."""
         with np.errstate(all="ignore"):
             low, high = self.range(of) if len(of.terms) != 1 or self.thorough else self._range_of_one(of.terms[0])
             return np.where(np.isfinite(low + high), (low + high) / 2, np.where(np.isfinite(low), low, high))
@@ -110,13 +110,13 @@ class Ranges:
         return self.lower(of), self.upper(of)
 
     def _range_of_one(self, term: Term) -> Pair:
-        """The range of a term, without a sum of the other sign for its upper end."""
+        """Range of a single term. Its upper end needs no sum of the other sign."""
         number = term.number
         least, greatest = (self._either_end(term, side) * number for side in ((0, 1) if number >= 0 else (1, 0)))
         none = self._full(0.0)
         return known(plus_outward(none, least), -np.inf), -known(plus_outward(none, -greatest), -np.inf)
 
-    def _once(self, what: str, number: Any, compute: Callable[[], Any]) -> Any:
+    def _cached(self, what: str, number: Any, compute: Callable[[], Any]) -> Any:
         key = (what, number)
         if key not in self._known:
             take(PIECE, self.boxes)
@@ -126,20 +126,20 @@ class Ranges:
     def _full(self, value: float) -> np.ndarray:
         return np.full(self.boxes, value)
 
-    def _planned(self, plan: Plan) -> np.ndarray:
-        found = self._plain(plan.of)
+    def _by_plan(self, plan: Plan) -> np.ndarray:
+        bound = self._termwise(plan.of)
         if plan.how == "plain":
-            return found
-        parts = [self._planned(part) for part in plan.parts]
+            return bound
+        bounds = [self._by_plan(branch) for branch in plan.branches]
         if plan.how == "any":
-            return reduce(np.maximum, [found, *parts])
+            return reduce(np.maximum, [bound, *bounds])
         if plan.condition is None:
-            return np.maximum(found, reduce(np.minimum, parts))
+            return np.maximum(bound, reduce(np.minimum, bounds))
         may, must = self.truth(plan.condition)
-        then, otherwise = parts
-        return np.maximum(found, np.where(must, then, np.where(may, np.minimum(then, otherwise), otherwise)))
+        then, otherwise = bounds
+        return np.maximum(bound, np.where(must, then, np.where(may, np.minimum(then, otherwise), otherwise)))
 
-    def _plain(self, of: Sum) -> np.ndarray:
+    def _termwise(self, of: Sum) -> np.ndarray:
         """Lower bound term by term; terms that an axis switches on and off are bounded value by value of it."""
         total = self._full(0.0)
         axis, switched = self.plans.switch(of)
@@ -154,49 +154,49 @@ class Ranges:
         side = 0 if term.number >= 0 else 1
         if inner is None:
             return self._either_end(term, side) * term.number
-        factor = self._once("term", term.key, lambda: self._term(term))
+        factor = self._cached("term", term.key, lambda: self._term(term))
         return (times_low, times_high)[side](*factor, *self._within(lambda: self.range(inner))) * term.number
 
     def _within(self, bounded: Callable[[], Any]) -> Any:
-        """The bounds of a sum that was made to bound another one."""
-        self._rewritten += 1
+        """Run a bound of a sum that was made to bound another one; nesting is counted."""
+        self._nesting += 1
         try:
             return bounded()
         finally:
-            self._rewritten -= 1
+            self._nesting -= 1
 
     def _inverses(self, term: Term) -> tuple[Sum, ...]:
-        return self.plans.inverses(term) if self._rewritten < REWRITTEN else ()
+        return self.plans.inverses(term) if self._nesting < REWRITTEN else ()
 
     def _either_end(self, term: Term, side: int) -> np.ndarray:
         if self.plans.simple(term):
-            return self._once("end", (side, *term.key), lambda: self._end(term, side))
-        return self._once("term", term.key, lambda: self._term(term))[side]
+            return self._cached("end", (side, *term.key), lambda: self._end(term, side))
+        return self._cached("term", term.key, lambda: self._term(term))[side]
 
     def _switched(self, axis: int, terms: Mapping[Term, tuple[Term, np.ndarray]]) -> np.ndarray:
         """Lower bound of the sum of some terms: the least over those values of an axis that are in the box."""
-        found = self._full(np.inf)
+        least = self._full(np.inf)
         for value in range(len(next(iter(terms.values()))[1])):
-            here = self._full(0.0)
+            total = self._full(0.0)
             for rest, factors in terms.values():
                 if factors[value] != 0:
-                    here = plus_outward(here, self._either_end(rest, 0 if factors[value] > 0 else 1) * factors[value])
+                    total = plus_outward(total, self._either_end(rest, 0 if factors[value] > 0 else 1) * factors[value])
             inside = (self.low[axis] <= value) & (value <= self.high[axis])
-            found = least_inside(found, here, inside)
-        return found
+            least = least_inside(least, total, inside)
+        return least
 
     def _term(self, term: Term) -> Pair:
         """Range of a term without its number. Inverses come first: they have more to cancel, and plans are few."""
         inverses = [self._within(lambda of=inverse: self.range(of)) for inverse in self._inverses(term)]
-        found = self._once("tables", term.tables, lambda: self._tables(term.tables)) if term.tables else None
+        product = self._cached("tables", term.tables, lambda: self._tables(term.tables)) if term.tables else None
         for atom, exponent in term.atoms:
-            found = _times(found, self._power(atom, exponent))
-        if found is None:
+            product = _times(product, self._power(atom, exponent))
+        if product is None:
             return self._full(1.0), self._full(1.0)
         for low, high in inverses:
             least, greatest = _inverse(low, high)
-            found = np.maximum(found[0], least), np.minimum(found[1], greatest)
-        return found
+            product = np.maximum(product[0], least), np.minimum(product[1], greatest)
+        return product
 
     def _end(self, term: Term, side: int) -> np.ndarray:
         """One end of the range of a term without its number, none of whose factors is negative."""
@@ -204,25 +204,25 @@ class Ranges:
             self._within(lambda of=inverse: self.upper(of) if side == 0 else self.lower(of))
             for inverse in self._inverses(term)
         ]
-        found = self._once("side", (side, *term.tables), lambda: self._table_end(term.tables, side))
+        product = self._cached("side", (side, *term.tables), lambda: self._table_end(term.tables, side))
         for atom, exponent in term.atoms:
             way = side if exponent > 0 else 1 - side
             end = np.maximum(
-                self._once("atom end", (way, atom.number), lambda a=atom, w=way: self._atom_end(a, w)), 0.0
+                self._cached("atom end", (way, atom.number), lambda a=atom, w=way: self._atom_end(a, w)), 0.0
             )
-            found = found * (end if exponent == 1 else end**exponent)
+            product = product * (end if exponent == 1 else end**exponent)
         for bound in inverses:
-            found = (np.fmax, np.fmin)[side](found, inverted(bound, (-np.inf, np.inf)[side]))
-        return known(found, 0.0 if side == 0 else np.inf) if term.atoms else found
+            product = (np.fmax, np.fmin)[side](product, inverted(bound, (-np.inf, np.inf)[side]))
+        return known(product, 0.0 if side == 0 else np.inf) if term.atoms else product
 
     def _table_end(self, tables: tuple[Table, ...], side: int) -> Any:
         if not tables:
             return np.float64(1.0)
         *others, last = tables
-        end = self._once("table end", (side, last), lambda: last.end(self.low[last.axis], self.high[last.axis], side))
+        end = self._cached("table end", (side, last), lambda: last.end(self.low[last.axis], self.high[last.axis], side))
         if not others:
             return end
-        return self._once("side", (side, *others), lambda: self._table_end(tuple(others), side)) * end
+        return self._cached("side", (side, *others), lambda: self._table_end(tuple(others), side)) * end
 
     def _atom_end(self, atom: Atom, side: int) -> np.ndarray:
         if atom.kind in ("sum", "max"):
@@ -230,23 +230,23 @@ class Ranges:
             return reduce(np.maximum, ends)
         if atom.kind == "ceil":
             return np.ceil(self.lower(*atom.args)) if side == 0 else ceil(self.upper(*atom.args))
-        return self._once("atom", atom.number, lambda: self._atom(atom))[side]
+        return self._cached("atom", atom.number, lambda: self._atom(atom))[side]
 
     def _tables(self, tables: tuple[Table, ...]) -> Pair:
         """Range of a product of tables."""
         *others, last = tables
-        table = self._once("table", last.number, lambda: last.range(self.low[last.axis], self.high[last.axis]))
+        table = self._cached("table", last.number, lambda: last.range(self.low[last.axis], self.high[last.axis]))
         if not others:
             return table
-        rest = self._once("tables", tuple(others), lambda: self._tables(tuple(others)))
-        if all(each.plain for each in tables):
+        rest = self._cached("tables", tuple(others), lambda: self._tables(tuple(others)))
+        if all(factor.plain for factor in tables):
             return rest[0] * table[0], rest[1] * table[1]
         return _times(rest, table)
 
     def _power(self, atom: Atom, exponent: float) -> Pair:
         if atom in self.parameters:
             return _to_power(self.parameters[atom], self.parameters[atom], exponent)
-        low, high = self._once("atom", atom.number, lambda: self._atom(atom))
+        low, high = self._cached("atom", atom.number, lambda: self._atom(atom))
         return _to_power(low, high, exponent)
 
     def _atom(self, atom: Atom) -> Pair:
@@ -291,7 +291,7 @@ class Ranges:
         return _to_power(*self.range(of), exponent)
 
     def _by_operation(self, op: str, *args: Any) -> Pair:
-        """The range of an operation, of which the table says in which direction it goes, or between which ends it is.
+        """Range of an operation by its table entry: monotone between ends of operands, or a stated range.
 
         What has an instruction is exact but for its last digit, which the margin of a term covers.
         """
@@ -330,7 +330,7 @@ class Ranges:
         return must.astype(float), may.astype(float)
 
     def _atom_least(self, parameter: Atom, condition: Condition, upper: Sum) -> Pair:
-        """From the first number that may meet the condition to the first one that surely does."""
+        """Range from the first number that may meet the condition to the first that surely does."""
         limit = np.minimum(self.range(upper)[1], 2.0**53)
         sure = self._first(parameter, condition, limit, 1)
         return self._first(parameter, condition, limit, 0), sure
@@ -339,35 +339,35 @@ class Ranges:
         def met(n: np.ndarray, box: np.ndarray) -> np.ndarray:
             return self._trial(parameter, n, box).truth(condition)[which]
 
-        return vector.least_integer(met, limit, (self._numbered(),))
+        return vector.least_integer(met, limit, (self._box_indices(),))
 
-    def _numbered(self) -> np.ndarray:
-        """The number of every box, which a search carries along."""
+    def _box_indices(self) -> np.ndarray:
+        """Index of every box, which a search carries along."""
         if not isinstance(self.low, np.ndarray):
             raise NoOperationError("a search for a number")
         return np.arange(self.boxes)
 
     def _trial(self, parameter: Atom, value: np.ndarray, box: np.ndarray) -> Ranges:
-        """Bounds over some of the boxes, in which a parameter has a value."""
+        """Bounds over some of the boxes with a parameter fixed."""
         boxes = box.astype(int)
         parameters = {atom: values[boxes] for atom, values in self.parameters.items()} | {parameter: value}
         return Ranges(self.plans, self.low[:, boxes], self.high[:, boxes], parameters, self.thorough)
 
     def _atom_root(self, parameter: Atom, residual: Sum, lower: Sum, upper: Sum | None = None) -> Pair:
-        """From where the function may be zero to where it is surely not negative.
+        """Enclosure of the root: from where the function may be zero to where it is surely not negative.
 
         A number at which the upper bound of a rising function is negative lies below its root, and one at which the
         lower bound is not lies above it, also where these bounds themselves do not rise.
         """
 
         def most(x: np.ndarray, box: np.ndarray) -> np.ndarray:
-            found = known(self._trial(parameter, x, box).upper(residual), np.inf)
-            return np.where(found == 0, np.finfo(float).tiny, found)  # a zero would end the search from above alone
+            bound = known(self._trial(parameter, x, box).upper(residual), np.inf)
+            return np.where(bound == 0, np.finfo(float).tiny, bound)  # a zero would end the search from above alone
 
         def least(x: np.ndarray, box: np.ndarray) -> np.ndarray:
             return known(self._trial(parameter, x, box).lower(residual), -np.inf)
 
-        numbered = (self._numbered(),)
+        numbered = (self._box_indices(),)
         first, last = self.range(lower)
         soon, late = self.range(upper) if upper is not None else (self._full(np.inf), self._full(np.inf))
         low, *_ = vector.bracket(most, first, soon, numbered)
@@ -375,7 +375,7 @@ class Ranges:
         return low - MARGIN * np.abs(low), high + MARGIN * np.abs(high)
 
     def _atom_between(self, lower: Sum, upper: Sum) -> Pair:
-        """What lies between two ends, or is the first one where they are the other way round."""
+        """Enclosure of a number between two ends, or of the first end if they are reversed."""
         (first, last), (_, late) = self.range(lower), self.range(upper)
         return first, np.maximum(last, late)
 
@@ -404,22 +404,22 @@ class Ranges:
         return (low <= rounding) & (high >= -rounding), np.zeros(self.boxes, bool)
 
     def _rounding(self, left: Sum, right: Sum) -> np.ndarray:
-        """How large the difference of two sides may be by rounding alone."""
+        """Largest difference of two sides by rounding alone."""
         sizes = [np.maximum(np.abs(low), np.abs(high)) for low, high in (self.range(left), self.range(right))]
         return MARGIN * np.minimum(*sizes)
 
     def _truth_multiple(self, quotient: Sum) -> Pair:
-        """Whether a quotient may be a whole number: its range contains one."""
+        """A quotient may be a whole number if its range contains one."""
         low, high = self.range(quotient)
         return np.floor(high) >= np.ceil(low), np.zeros(self.boxes, bool)
 
     def _truth_and(self, *args: Condition) -> Pair:
-        found = [self.truth(arg) for arg in args]
-        return reduce(np.logical_and, [f[0] for f in found]), reduce(np.logical_and, [f[1] for f in found])
+        truths = [self.truth(arg) for arg in args]
+        return reduce(np.logical_and, [f[0] for f in truths]), reduce(np.logical_and, [f[1] for f in truths])
 
     def _truth_or(self, *args: Condition) -> Pair:
-        found = [self.truth(arg) for arg in args]
-        return reduce(np.logical_or, [f[0] for f in found]), reduce(np.logical_or, [f[1] for f in found])
+        truths = [self.truth(arg) for arg in args]
+        return reduce(np.logical_or, [f[0] for f in truths]), reduce(np.logical_or, [f[1] for f in truths])
 
     def _truth_not(self, of: Condition) -> Pair:
         may, must = self.truth(of)
@@ -438,12 +438,12 @@ class Ranges:
 
 
 def _is_fixed(low: np.ndarray, high: np.ndarray, whole: bool) -> np.ndarray:
-    """True where a range is one number."""
+    """True if a range is one number."""
     return np.rint(low) == np.rint(high) if whole else high - low <= FIXED * np.abs(high)
 
 
 def _within(end: np.ndarray, domain: Facts) -> np.ndarray:
-    """The end of a range as a number of a domain."""
+    """Clip the end of a range to a domain."""
     end = np.rint(end) if domain.whole else end
     end = np.maximum(end, domain.low) if domain.low > -np.inf else end
     return np.minimum(end, domain.high) if domain.high < np.inf else end

@@ -1,7 +1,7 @@
-"""Whether boxes hold no better point, shown anew: by ranges in NumPy, box by box, and by evaluating what is small.
+"""Independent check of boxes of a certificate: by ranges in NumPy, box by box, and by evaluating small ones.
 
-Nothing of a search is used but its boxes. A search may know more of a box than the box itself tells, as what was
-found for both of its halves. A box that is not shown at once is therefore halved along the axis that helps most.
+The check uses nothing of a search but its boxes. A search may know more of a box than the box itself shows, such as
+bounds of both its halves. So a box that is not shown at once is halved along the axis that helps most.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import sympy
 
-from mlsysim.bounds.claims import Claim
-from mlsysim.bounds.cuts import volumes
+from mlsysim.bounds.branch_tree import volumes
+from mlsysim.bounds.claims import ExclusionClaim
 from mlsysim.bounds.from_graph import GraphForms
 from mlsysim.bounds.implied import implied
 from mlsysim.bounds.points import Points
@@ -26,23 +26,23 @@ WIDTH, SMALL, MOST = 1024, 4096, 1 << 18
 
 
 @dataclass
-class Shown:
-    """What was shown of some boxes.
+class CheckReport:
+    """Outcome of a check of boxes.
 
     Attributes
     ----------
     by : dict of str to int
-        Boxes of each way in which it was shown that a box holds nothing better.
+        Number of boxes by the argument that showed that they hold nothing better.
     halved : int
         Boxes that had to be halved.
     evaluated : int
         Points evaluated.
     feasible, infeasible : int
-        Points that were found to meet the conditions, and points that are known not to.
+        Points that meet the conditions, and points that are known not to.
     missed : list of tuple
-        For boxes of which it was not shown, first and last index per axis, and the bound of every objective.
+        Boxes that were not shown: first and last index per axis, and the bound of every objective.
     better : list of tuple
-        Points that are against the claim: their objectives, and index per axis.
+        Points that violate the claim: their objectives, and index per axis.
     """
 
     by: dict[str, int] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Shown:
 
 
 class Recheck:
-    """Bounds boxes of a problem by its formulas, in NumPy.
+    """Check of boxes of a problem by its formulas, in NumPy.
 
     Parameters
     ----------
@@ -83,12 +83,12 @@ class Recheck:
         of_graph = GraphForms(system, values, sizes, (*objectives, *required))
         self._plans, everything = of_graph.plans, of_graph.require(required)
         self._conditions = [(name, part) for name, condition in conditions for part in of_graph.conditions(condition)]
-        self._conditions += [("what several conditions imply", each) for each in implied(of_graph.forms, everything)]
+        self._conditions += [("what several conditions imply", extra) for extra in implied(of_graph.forms, everything)]
         self._objectives = [of_graph.sum(objective) for objective in objectives]
         self._points = Points(system, tuple(objectives), required, values)
 
     def worth(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Objectives (rows) at points (columns), by the compiled function in NumPy; and which of them are feasible.
+        """Objectives (rows) at points (columns), by the compiled function in NumPy; and their feasibility.
 
         Parameters
         ----------
@@ -97,35 +97,37 @@ class Recheck:
         """
         return self._points.columns(points)
 
-    def evaluate(self, low: np.ndarray, high: np.ndarray, claim: Claim, shown: Shown) -> None:
-        """Look at every point of some boxes.
+    def evaluate(self, low: np.ndarray, high: np.ndarray, claim: ExclusionClaim, report: CheckReport) -> None:
+        """Check every point of some boxes.
 
         Parameters
         ----------
         low, high : ndarray
             First and last index per axis (rows) and box (columns).
-        claim : Claim
-            What no point may be.
-        shown : Shown
-            Where it is noted what was found.
+        claim : ExclusionClaim
+            Excludes the points.
+        report : CheckReport
+            Collects the outcome.
         """
         for points in _points_of(low, high, self._points.chunk):
             values, good = self._points.columns(points)
-            shown.evaluated += len(good)
-            shown.feasible += int(good.sum())
-            shown.infeasible += int((~good).sum())
+            report.evaluated += len(good)
+            report.feasible += int(good.sum())
+            report.infeasible += int((~good).sum())
             against = np.flatnonzero(good)[claim.against(values[:, good], points[:, good])]
-            for place in against.tolist():
-                at = tuple(points[:, place].tolist())
+            for column in against.tolist():
+                at = tuple(points[:, column].tolist())
                 if at not in claim.known:
-                    shown.better.append((values[:, place].tolist(), list(at)))
+                    report.better.append((values[:, column].tolist(), list(at)))
 
-    def show(self, low: np.ndarray, high: np.ndarray, claim: Claim, shown: Shown, most: int = MOST) -> None:
-        """Show of some boxes that they hold no point that is against a claim, or note those that may.
+    def show(
+        self, low: np.ndarray, high: np.ndarray, claim: ExclusionClaim, report: CheckReport, most: int = MOST
+    ) -> None:
+        """Show that some boxes hold no point that violates a claim, or note those that may.
 
         Parameters
         ----------
-        low, high, claim, shown
+        low, high, claim, report
             As for :meth:`evaluate`.
         most : int
             Boxes that are halved at most, in all that is noted.
@@ -134,32 +136,34 @@ class Recheck:
                 range(0, low.shape[1], WIDTH)][::-1]  # fmt: skip
         while left:
             low, high = left.pop()
-            bound, doubtful = self._bounded(low, high, claim, shown)
+            bound, doubtful = self._bounded(low, high, claim, report)
             low, high, bound = low[:, doubtful], high[:, doubtful], bound[:, doubtful]
             small = np.array([volume <= SMALL for volume in volumes(low, high)], bool)
-            self.evaluate(low[:, small], high[:, small], claim, shown)
+            self.evaluate(low[:, small], high[:, small], claim, report)
             low, high, bound = low[:, ~small], high[:, ~small], bound[:, ~small]
             if not bound.size:
                 continue
-            shown.halved += low.shape[1]
-            if shown.halved > most:
+            report.halved += low.shape[1]
+            if report.halved > most:
                 ends = zip(low.T.tolist(), high.T.tolist(), bound.T.tolist(), strict=True)
-                shown.missed += [(first, last, value) for first, last, value in ends]
+                report.missed += [(first, last, value) for first, last, value in ends]
                 continue
-            left.append(self._halved(low, high, claim, shown))
+            left.append(self._halved(low, high, claim, report))
 
-    def _bounded(self, low: np.ndarray, high: np.ndarray, claim: Claim, shown: Shown) -> tuple[np.ndarray, np.ndarray]:
-        """Lower bounds of every box, and of which they do not show that they hold nothing against the claim."""
+    def _bounded(
+        self, low: np.ndarray, high: np.ndarray, claim: ExclusionClaim, report: CheckReport
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Lower bounds of every box, and the boxes that may still violate the claim."""
         with np.errstate(all="ignore"):
             ranges = Ranges(self._plans, low, high)
             bound = self._lower(ranges, low.shape[1])
             doubtful = claim.against(bound, low)
-            _count(shown, "bound", int((~doubtful).sum()))
+            _add_boxes(report, "bound", int((~doubtful).sum()))
             for name, condition in self._conditions if doubtful.any() else ():
                 may = np.broadcast_to(ranges.truth(condition)[0], doubtful.shape)
                 out = doubtful & ~may
-                _count(shown, name, int(out.sum()))
-                shown.infeasible += sum(volumes(low[:, out], high[:, out]))
+                _add_boxes(report, name, int(out.sum()))
+                report.infeasible += sum(volumes(low[:, out], high[:, out]))
                 doubtful &= may
         return bound, doubtful
 
@@ -167,13 +171,15 @@ class Recheck:
         """Lower bounds by objective (rows) and box (columns)."""
         return np.stack([np.broadcast_to(ranges.lower(objective), (boxes,)) for objective in self._objectives])
 
-    def _halved(self, low: np.ndarray, high: np.ndarray, claim: Claim, shown: Shown) -> tuple[np.ndarray, np.ndarray]:
+    def _halved(
+        self, low: np.ndarray, high: np.ndarray, claim: ExclusionClaim, report: CheckReport
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Both halves of every box, along the axis whose halves are nearest to be shown."""
         axes, boxes = np.nonzero(high > low)
         middle = (low[axes, boxes] + high[axes, boxes]) // 2
-        place, count = np.arange(len(boxes)), len(boxes)
+        columns, count = np.arange(len(boxes)), len(boxes)
         lows, highs = np.tile(low[:, boxes], 2), np.tile(high[:, boxes], 2)
-        highs[axes, place], lows[axes, place + count] = middle, middle + 1
+        highs[axes, columns], lows[axes, columns + count] = middle, middle + 1
         with np.errstate(all="ignore"):
             ranges = Ranges(self._plans, lows, highs)
             near = claim.nearness(self._lower(ranges, 2 * count))
@@ -184,16 +190,16 @@ class Recheck:
         # Of boxes that are equally near the longest side is halved.
         score[axes, boxes] = rank.min(axis=0) + rank.max(axis=0) / 2 + 1e-3 * np.log2((high - low + 1)[axes, boxes])
         best = score.argmax(axis=0)
-        at = np.arange(low.shape[1])
-        cut = (low[best, at] + high[best, at]) // 2
+        kept = np.arange(low.shape[1])
+        cut = (low[best, kept] + high[best, kept]) // 2
         first, last = np.tile(low, 2), np.tile(high, 2)
-        last[best, at], first[best, at + len(at)] = cut, cut + 1
+        last[best, kept], first[best, kept + len(kept)] = cut, cut + 1
         return first, last
 
 
-def _count(shown: Shown, name: str, boxes: int) -> None:
+def _add_boxes(report: CheckReport, name: str, boxes: int) -> None:
     if boxes:
-        shown.by[name] = shown.by.get(name, 0) + boxes
+        report.by[name] = report.by.get(name, 0) + boxes
 
 
 def _points_of(low: np.ndarray, high: np.ndarray, most: int) -> Iterator[np.ndarray]:

@@ -1,4 +1,4 @@
-"""In which order the conditions on inputs are looked at when boxes are enumerated: the fewest points come first."""
+"""Order of the conditions on inputs when boxes are enumerated: those that leave the fewest points come first."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from mlsysim.graph.operations.outward import looked_up_pair
 TYPICAL = 4
 #: Operations that looking up one input at one point takes.
 LOOK_UP = 10
-#: Points on which it is seen how many a condition refuses.
+#: Points on which the share that a condition refuses is estimated.
 SAMPLE = 1024
 
 
 class Check(Protocol):
-    """A condition on few axes."""
+    """Condition on few axes."""
 
     @property
     def axes(self) -> frozenset[int]:
-        """The axes that it depends on."""
+        """Axes that it depends on."""
         ...
 
     def accepts(self, points: np.ndarray) -> np.ndarray:
-        """Whether points (an index per axis in each column) meet it; who asks counts the operations."""
+        """Select points (an index per axis in each column) that meet it; the caller counts the operations."""
         ...
 
     @property
@@ -41,20 +41,20 @@ class Check(Protocol):
         ...
 
     def built(self, places: Sequence[Operand]) -> Operand:
-        """Whether points at places that are operands meet it."""
+        """Build the condition on operands that are indices along the axes."""
         ...
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """A condition on two axes that is tabulated.
+    """Condition on two axes, as a truth table.
 
     Attributes
     ----------
     first, second : int
         The axes.
     mask : ndarray
-        Whether it holds at each pair of their values.
+        Truth at each pair of their values.
     """
 
     first: int
@@ -67,7 +67,7 @@ class Pairs:
         return frozenset((self.first, self.second))
 
     def accepts(self, points: np.ndarray) -> np.ndarray:
-        """Whether points meet it."""
+        """Select points that meet it."""
         return self.mask[points[self.first], points[self.second]]
 
     @property
@@ -76,12 +76,12 @@ class Pairs:
         return LOOK_UP
 
     def built(self, places: Sequence[Operand]) -> Operand:
-        """Whether points at places that are operands meet it."""
+        """Build the condition on operands that are indices along the axes."""
         return looked_up_pair(self.mask, places[self.first], places[self.second])
 
 
 class Checks:
-    """Several conditions, each of which looks at what those before it left; one program once points are many.
+    """Conjunction of conditions: each tests the points the ones before it left; one program once points are many.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Checks:
         self._program = Lazily()
 
     def accepts(self, points: np.ndarray) -> np.ndarray:
-        """Whether points meet the conditions."""
+        """Select points that meet all conditions."""
         if not self._checks:
             return np.ones(points.shape[1], bool)
         take(self._operations, points.shape[1])
@@ -104,8 +104,8 @@ class Checks:
             return program(points)[0] != 0
         good = np.ones(points.shape[1], bool)
         for check in self._checks:
-            place = np.flatnonzero(good)
-            good[place] = check.accepts(points[:, place])
+            remaining = np.flatnonzero(good)
+            good[remaining] = check.accepts(points[:, remaining])
         return good
 
     def _built(self, places: list[Operand]) -> list[Any]:
@@ -114,7 +114,7 @@ class Checks:
 
 @dataclass(frozen=True)
 class Stage:
-    """Conditions that can be looked at once some more axes are known.
+    """Conditions that can be tested once some more axes are known.
 
     Attributes
     ----------
@@ -128,8 +128,8 @@ class Stage:
     checks: Checks
 
 
-def staged(checks: Iterable[Check], sizes: tuple[int, ...]) -> tuple[Stage, ...]:
-    """Conditions in an order in which each adds few axes for what it refuses.
+def into_stages(checks: Iterable[Check], sizes: tuple[int, ...]) -> tuple[Stage, ...]:
+    """Sort conditions into stages, so that each adds few axes for the points it refuses.
 
     Parameters
     ----------
@@ -141,11 +141,11 @@ def staged(checks: Iterable[Check], sizes: tuple[int, ...]) -> tuple[Stage, ...]
     random = np.random.default_rng(0)
     points = np.array([random.integers(0, size, SAMPLE) for size in sizes])
     left = [(check, (1 + check.accepts(points).sum()) / (1 + SAMPLE)) for check in checks]
-    known, found = frozenset[int](), []
+    known, stages = frozenset[int](), []
     while left:
         best, _ = min(left, key=lambda each: math.log(TYPICAL) * len(each[0].axes - known) + math.log(each[1]))
         new = best.axes - known
         known |= new
-        found.append(Stage(sorted(new), Checks(check for check, _ in left if check.axes <= known)))
-        left = [each for each in left if not each[0].axes <= known]
-    return tuple(found)
+        stages.append(Stage(sorted(new), Checks(check for check, _ in left if check.axes <= known)))
+        left = [candidate for candidate in left if not candidate[0].axes <= known]
+    return tuple(stages)

@@ -9,14 +9,14 @@ import numpy as np
 
 from mlsysim.graph.operations.outward import greatest_of, greatest_of_plane, least_of, least_of_plane, looked_up
 
-#: Tables that agree to so many digits count as equal; the margin of every bound covers the difference.
+#: Decimal digits to which equal tables agree; the margin of every bound covers the difference.
 DIGITS = 13
 #: Binary digits of a float that are rounded away for it: of 52, 40 stay, so that tables differ by 9e-13 at most.
 SPARE = 12
 
 
 class Table:
-    """What a factor is worth at each value of one axis; :class:`Tables` makes equal tables one object.
+    """Values of a factor along one axis; :class:`Tables` makes equal tables one object.
 
     Attributes
     ----------
@@ -38,22 +38,22 @@ class Table:
 
     @cached_property
     def nonnegative(self) -> bool:
-        """Whether no value is below zero."""
+        """True if no value is below zero."""
         return bool((self.values >= 0).all())
 
     @cached_property
     def finite(self) -> bool:
-        """Whether all values are finite."""
+        """True if all values are finite."""
         return bool(np.isfinite(self.values).all())
 
     @cached_property
     def has_zero(self) -> bool:
-        """Whether a value is zero."""
+        """True if a value is zero."""
         return not self.values.all()
 
     @cached_property
     def plain(self) -> bool:
-        """Whether all values are finite and none is below zero: then ends of products are products of ends."""
+        """True if all values are finite and none is below zero: then ends of products are products of ends."""
         return self.nonnegative and self.finite
 
     @cached_property
@@ -63,7 +63,7 @@ class Table:
 
     @cached_property
     def _ladder(self) -> tuple[np.ndarray, np.ndarray]:
-        """Least and greatest value of every stretch whose length is a power of two; a nan counts as any number."""
+        """Sparse table for range minima and maxima: one row per power of two; a nan counts as any number."""
         unknown = np.isnan(self.values)
         least, greatest = [np.where(unknown, -np.inf, self.values)], [np.where(unknown, np.inf, self.values)]
         width = 1
@@ -117,21 +117,21 @@ class Plane:
 
 
 def _plane_ladder(values: np.ndarray, pick: Any) -> np.ndarray:
-    """The picks of all rectangles with sides of powers of two, behind their numbers; see :func:`least_of_plane`."""
+    """Sparse table of rectangles with sides of powers of two, behind their count; see :func:`least_of_plane`."""
     down = [values]
     while 2 ** len(down) <= values.shape[0]:
         down.append(_doubled(down[-1], 2 ** (len(down) - 1), pick))
-    found = []
+    levels = []
     for rows in down:
         across = [rows.T]
         while 2 ** len(across) <= values.shape[1]:
             across.append(_doubled(across[-1], 2 ** (len(across) - 1), pick))
-        found += [each.T.ravel() for each in across]
-    return np.concatenate([[len(found) // len(down), *values.shape], *found])
+        levels += [level.T.ravel() for level in across]
+    return np.concatenate([[len(levels) // len(down), *values.shape], *levels])
 
 
 def _doubled(rows: np.ndarray, width: int, pick: Any) -> np.ndarray:
-    """From the picks of so many rows to those of twice as many; near the end as many as there are."""
+    """Combine the picks of so many rows to those of twice as many; near the end as many as there are."""
     return np.concatenate([pick(rows[:-width], rows[width:]), rows[-width:]])
 
 

@@ -18,7 +18,7 @@ from mlsysim.backends.blocks import cores
 from mlsysim.backends.budget import Budget, abandon, abandonable
 from mlsysim.backends.front import Front
 from mlsysim.backends.ties import band, in_order
-from mlsysim.bounds import Best, Cuts, Incumbent, Nondominated, Points, Progress
+from mlsysim.bounds import Best, BranchTree, Incumbent, Nondominated, Points, Progress
 from mlsysim.collector import paused
 from mlsysim.errors import InputError
 from mlsysim.inputs.declaration import DeclaredModel
@@ -228,7 +228,7 @@ class _SearchRun:
     checkpoint: Any = None
     client: Any = None
     progress: bool | None = None
-    cuts: Cuts | None = None
+    cuts: BranchTree | None = None
 
     @property
     def deadline(self) -> float:
@@ -237,7 +237,7 @@ class _SearchRun:
     def run(self, certificate: Any) -> Designs:
         """Run the search; save the answer with its proof if a file is named."""
         file = None if certificate is None else Saved(certificate, self.problem, self.top)
-        self.cuts = Cuts() if file else None
+        self.cuts = BranchTree() if file else None
         designs = self.front() if self.top is None else self.best(self.top)
         if file and self.cuts is not None:
             file.write(designs, self.cuts)

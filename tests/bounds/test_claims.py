@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from mlsysim.bounds.claims import Best, Unbeaten, Within
+from mlsysim.bounds.claims import Best, Undominated, WithinGap
 
 SIZES = (3, 4)
 
@@ -27,7 +27,7 @@ def drawn(seed, objectives):
 @pytest.mark.parametrize("seed", range(12))
 def test_a_box_that_a_point_of_the_front_equals_or_betters(seed, first_claimed, objectives):
     front, indices, values, first = drawn(seed, objectives)
-    claim = Unbeaten(front, indices, frozenset(), SIZES, first_claimed)
+    claim = Undominated(front, indices, frozenset(), SIZES, first_claimed)
     found = claim.against(values, first).tolist()
     for box, against in enumerate(found):
         bound, corner = values[:, box].tolist(), first[0, box] * SIZES[1] + first[1, box]
@@ -42,12 +42,12 @@ def test_values_count_to_thirty_digits_and_with_slack_to_a_share():
     front, nowhere = np.array([[1.0, 1.0]]), np.zeros((2, 1), int)
     bounds = np.array([[1 - 1e-8], [1.0]])
     near = np.array([[1 - 1e-11], [1.0]])
-    exact = Unbeaten(front, np.zeros(1, int), frozenset(), SIZES)
+    exact = Undominated(front, np.zeros(1, int), frozenset(), SIZES)
     assert exact.against(bounds, nowhere).all()
     assert not exact.against(near, nowhere).any()
-    late = Unbeaten(front, np.full(1, 5), frozenset(), SIZES)
+    late = Undominated(front, np.full(1, 5), frozenset(), SIZES)
     assert late.against(near, nowhere).all()
-    wide = Unbeaten(front, np.full(1, 5), frozenset(), SIZES, first=False, slack=1e-7)
+    wide = Undominated(front, np.full(1, 5), frozenset(), SIZES, first=False, slack=1e-7)
     assert not wide.against(bounds, nowhere).any()
 
 
@@ -56,7 +56,7 @@ def test_a_box_within_a_gap(seed):
     front, _, values, first = drawn(seed, 2)
     front = front[(front > 0).all(axis=1)]
     gap = 0.4
-    found = Within(front, gap, frozenset()).against(values, first).tolist()
+    found = WithinGap(front, gap, frozenset()).against(values, first).tolist()
     for box, against in enumerate(found):
         bound = values[:, box].tolist()
         holds = math.inf in bound
@@ -70,9 +70,11 @@ def test_no_bound_is_not_taken_for_one():
     nowhere = np.zeros((2, 1), int)
     assert Best(1.0, 1.0, (), frozenset()).against(np.array([[np.nan]]), nowhere).all()
     assert (
-        Unbeaten(np.ones((1, 2)), np.zeros(1, int), frozenset(), SIZES).against(np.full((2, 1), np.nan), nowhere).all()
+        Undominated(np.ones((1, 2)), np.zeros(1, int), frozenset(), SIZES)
+        .against(np.full((2, 1), np.nan), nowhere)
+        .all()
     )
-    assert Within(np.ones((1, 2)), 0.1, frozenset()).against(np.full((2, 1), np.nan), nowhere).all()
+    assert WithinGap(np.ones((1, 2)), 0.1, frozenset()).against(np.full((2, 1), np.nan), nowhere).all()
 
 
 def test_equal_points_count_against_the_best_where_they_come_earlier():

@@ -10,7 +10,7 @@ from mlsysim.bounds import GraphForms, Points
 from mlsysim.bounds.descent import descend
 from mlsysim.bounds.implied import implied
 from mlsysim.bounds.ranges import Ranges
-from mlsysim.bounds.stages import staged
+from mlsysim.bounds.stages import into_stages
 from mlsysim.symbolic import System
 
 FLEET, TP, PP, BATCH, STEPS = sympy.symbols("fleet tp pp batch steps", positive=True)
@@ -73,7 +73,7 @@ def test_what_is_implied():
 def test_stages_refuse_what_conditions_refuse_and_know_their_axes():
     grid = Grid(fleet=range(1, 41), tp=[1, 2, 4], pp=range(1, 8), batch=range(1, 33), steps=range(1, 9))
     points = grid.points()
-    stages = staged(points.checks, grid.sizes)
+    stages = into_stages(points.checks, grid.sizes)
     assert sorted(axis for stage in stages for axis in stage.axes) == [0, 1, 2, 3, 4]
     good = np.logical_and.reduce([stage.checks.accepts(grid.places) for stage in stages])
     assert (good == grid.accepted).all()

@@ -10,7 +10,7 @@ from fuzz import fuzzing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlsysim.bounds import Best, Limited, Points, Search, bounding, inputs_of, parted
+from mlsysim.bounds import Best, Limited, Points, Search, bounding, inputs_of, split_limits
 
 COMPARED = {"<=": operator.le, "<": operator.lt, ">=": operator.ge, ">": operator.gt}
 #: What is held to a number beside an objective.
@@ -24,7 +24,7 @@ def system_case():
 
 def required(case, *conditions):
     values = {name: np.asarray(value, float) for name, value in case.values.items()}
-    return parted(case.system, conditions, values)
+    return split_limits(case.system, conditions, values)
 
 
 class TestParted:

@@ -15,7 +15,7 @@ from study.test_pareto import ROUTED, ROUTES, ROUTING, everywhere, to_digits, un
 
 from mlsysim import DistributedModel, TrainingMemoryModel, verify
 from mlsysim.bounds import Search
-from mlsysim.bounds.cuts import BOUND, EVALUATED, OPEN, leaves
+from mlsysim.bounds.branch_tree import BOUND, EVALUATED, OPEN, leaves
 from mlsysim.errors import CertificateError, InputError, UnknownNameError
 from mlsysim.study import search as module
 from mlsysim.study.proofs import verification

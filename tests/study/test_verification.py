@@ -13,7 +13,7 @@ from study.tampering import BAD, as_text, every_part_but_digests, put, put_tree,
 import mlsysim
 from mlsysim import Q_, Hardware, TrainingMemoryModel, derived, linked, load_catalog, verify
 from mlsysim.bounds import Search
-from mlsysim.bounds.cuts import BOUND, EVALUATED, OPEN, leaves
+from mlsysim.bounds.branch_tree import BOUND, EVALUATED, OPEN, leaves
 from mlsysim.errors import CertificateError, InputError, UnknownNameError
 from mlsysim.study import search as module
 from mlsysim.study.proofs import verification

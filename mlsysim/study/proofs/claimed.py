@@ -74,8 +74,8 @@ class Claimed(ABC):
     #: How the designs were found, and how a point that violates the claim is described.
     found_by: str
     against: str
-    answer: claims.Claim
-    rest: claims.Claim
+    answer: claims.ExclusionClaim
+    rest: claims.ExclusionClaim
 
     def __init__(
         self, content: Mapping[str, Any], problem: Problem, values: np.ndarray, places: np.ndarray, wrong: Wrong
@@ -155,10 +155,10 @@ class ClaimedFront(Claimed):
                 other = int(dominating.argmax()) + 1
                 raise self.wrong("designs", f"design {index + 1} is as good as design {other} in every objective")
         first, indices = self.first and not slack, index_of(self.places, sizes)
-        self.answer = self.rest = claims.Unbeaten(rows, indices, self.known, sizes, first, slack)
+        self.answer = self.rest = claims.Undominated(rows, indices, self.known, sizes, first, slack)
         sentences = [again, "None is as good as another one in every objective."]
         if not self.proven:
-            self.rest = claims.Within(rows, self.gap, self.known)
+            self.rest = claims.WithinGap(rows, self.gap, self.known)
             shortfall = f": to be as good as any other design, one of them must be up to {100 * self.gap:.3g}% better"
             sentences.append(
                 f"It is not proven whole{shortfall if math.isfinite(self.gap) else ', and claims no gap'}."

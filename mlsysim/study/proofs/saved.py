@@ -1,7 +1,7 @@
 """Saved certificates: the question, the answer, and the boxes that were ruled out.
 
 The file holds all that a reader needs who does not trust the search: the question, a digest of every formula and the
-value of every input, the designs with their objectives, and the tree of halvings (:mod:`mlsysim.bounds.cuts`) whose
+value of every input, the designs with their objectives, and the tree of halvings (:mod:`mlsysim.bounds.branch_tree`) whose
 leaves tile the grid.
 """
 
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from mlsysim.bounds.cuts import BOUND, EVALUATED, INFEASIBLE, OPEN, Cuts, leaves
+from mlsysim.bounds.branch_tree import BOUND, EVALUATED, INFEASIBLE, OPEN, BranchTree, leaves
 from mlsysim.errors import CertificateError, InputError
 from mlsysim.files import read_bytes, replacing
 from mlsysim.inputs.expressions import Expression
@@ -82,14 +82,14 @@ class Saved:
             hint = "give it as text, as in 'total_memory <= 80 GB'"
             raise InputError(argument, expression.text, "a certificate holds texts, and this one says less", hint)
 
-    def write(self, designs: Designs, cuts: Cuts) -> None:
+    def write(self, designs: Designs, cuts: BranchTree) -> None:
         """Write the file; an existing file is replaced, or kept if writing fails.
 
         Parameters
         ----------
         found : Designs
             Answer of the search.
-        cuts : Cuts
+        cuts : BranchTree
             Tree of boxes and their outcomes, if bounds ruled them out.
         """
         problem, claims = self._problem, asdict(designs.certificate)
@@ -238,8 +238,8 @@ def boxes_in(content: Mapping[str, Any], sizes: tuple[int, ...]) -> tuple[np.nda
     return low, high, fates
 
 
-def _boxes(cuts: Cuts, sizes: tuple[int, ...]) -> dict[str, Any]:
-    tree = cuts.tree(sizes)
+def _boxes(cuts: BranchTree, sizes: tuple[int, ...]) -> dict[str, Any]:
+    tree = cuts.encode(sizes)
     _, _, fates = leaves(tree, sizes)
     counts = {name: int((fates == fate).sum()) for name, fate in FATES.items()}
     return {**counts, "tree": base64.b64encode(zlib.compress(tree, 9)).decode()}

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from mlsysim.backends.programs.lazily import without_programs
-from mlsysim.bounds import Recheck, Shown
-from mlsysim.bounds.cuts import EVALUATED, OPEN, volumes
+from mlsysim.bounds import CheckReport, Recheck
+from mlsysim.bounds.branch_tree import EVALUATED, OPEN, volumes
 from mlsysim.errors import CertificateError, InputError, MlsysimError, UnknownNameError
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.progress import looped
@@ -256,12 +256,12 @@ def _solved_again(
 
 def _grid_shown(
     content: Mapping[str, Any], problem: Problem, claimed: Claimed, checker: Recheck, wrong: Wrong
-) -> tuple[Shown, list[str], bool]:
+) -> tuple[CheckReport, list[str], bool]:
     """Show that no point of the grid violates the claims of the file, or raise."""
     method, answer, rest = content["certificate"]["method"], claimed.answer, claimed.rest
     if method not in WAYS:
         raise wrong("certificate.method", f"must be one of {', '.join(WAYS)}, and is {method!r}")
-    shown, total = Shown(), problem.grid.points
+    shown, total = CheckReport(), problem.grid.points
     try:
         boxes = boxes_in(content, problem.grid.sizes)
     except ValueError as error:
@@ -317,7 +317,7 @@ def _batches(low: np.ndarray, high: np.ndarray) -> list[tuple[np.ndarray, np.nda
     return [(low[:, at : at + STEP], high[:, at : at + STEP]) for at in range(0, low.shape[1], STEP)]
 
 
-def _refute(shown: Shown, problem: Problem, claimed: Claimed, wrong: Wrong) -> None:
+def _refute(shown: CheckReport, problem: Problem, claimed: Claimed, wrong: Wrong) -> None:
     """Raise for a point that violates the claim, or for a box not shown to be free of such points."""
     if shown.better:
         values, position = min(shown.better)
@@ -341,7 +341,7 @@ def _objectives(problem: Problem, values: Sequence[float], verb: str) -> str:
     return " and ".join(descriptions)
 
 
-def _counts(claims: Mapping[str, Any], problem: Problem, shown: Shown, complete: bool, wrong: Wrong) -> None:
+def _counts(claims: Mapping[str, Any], problem: Problem, shown: CheckReport, complete: bool, wrong: Wrong) -> None:
     """Refuse counts of the certificate that differ from those computed here."""
     accepted, refusals = refused(problem)
     expected = {"points": problem.grid.points, "accepted": list(accepted)}
@@ -359,7 +359,7 @@ def _counts(claims: Mapping[str, Any], problem: Problem, shown: Shown, complete:
         raise wrong("certificate", f"{feasible} points are said to be feasible, and here {fewest} to {most}")
 
 
-def _ways(shown: Shown, evaluated: int = 0) -> list[str]:
+def _ways(shown: CheckReport, evaluated: int = 0) -> list[str]:
     """List the ways in which boxes were shown to hold nothing better, one line each."""
     lines = [f"{evaluated:>10,}  evaluated again, {shown.evaluated:,} points"] * bool(shown.evaluated)
     for name, count in sorted(shown.by.items(), key=lambda item: -item[1]):

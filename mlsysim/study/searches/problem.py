@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from mlsysim.bounds import Limited, Points, inputs_of, parted
+from mlsysim.bounds import Limited, Points, inputs_of, split_limits
 from mlsysim.errors import InputError, MissingInputError
 from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.declaration import DeclaredModel
@@ -72,7 +72,7 @@ class Problem:
     def parted(self) -> tuple[tuple[sympy.Basic, ...], dict[Limited, float]]:
         """Requirements other than limits; and quantities that are limited by a number, with that number."""
         values = {name: np.asarray(value, float) for name, value in self.binding.numbers.items()}
-        return parted(self.binding.system, self.required, values)
+        return split_limits(self.binding.system, self.required, values)
 
     @cached_property
     def points(self) -> Points:

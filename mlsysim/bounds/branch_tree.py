@@ -1,14 +1,14 @@
-"""What becomes of every part of a grid in a search: a tree of halvings, small enough to be saved.
+"""Tree of all halvings of a search and the outcome of every leaf, small enough to be saved.
 
-A search halves boxes and drops halves, so that what it dropped or enumerated tiles the grid, and the tiles are the
-leaves of a tree in which every other node is halved along one axis. Level by level, a node takes one byte: the number
-of the axis along which it is halved, or what became of it. No box needs its ends, as those follow from the halvings;
-and no tree leaves a gap or covers a point twice.
+A search halves boxes and drops halves, so the boxes it dropped or enumerated tile the grid. They are the leaves of a
+tree in which every inner node is halved along one axis. Level by level, a node takes one byte: the number of that
+axis, or the outcome of a leaf. The ends of a box follow from the halvings. No tree leaves a gap or covers a point
+twice.
 
->>> cuts = Cuts()
+>>> boxes = BranchTree()
 >>> for low, high, fate in (((0, 0), (1, 4), BOUND), ((2, 0), (3, 2), EVALUATED), ((2, 3), (3, 4), INFEASIBLE)):
-...     cuts.add(np.array([low]).T, np.array([high]).T, fate)
->>> tree = cuts.tree((4, 5))
+...     boxes.add(np.array([low]).T, np.array([high]).T, fate)
+>>> tree = boxes.encode((4, 5))
 >>> list(tree)
 [0, 255, 1, 253, 254]
 >>> low, high, fates = leaves(tree, (4, 5))
@@ -22,8 +22,8 @@ import math
 
 import numpy as np
 
-#: What became of a box: its bound is no better than the answer, a condition fails all over it, every point of it was
-#: evaluated, or it was left when the time was over. Smaller bytes are axes.
+#: Outcomes of a box: its bound is no better than the answer, a condition fails all over it, every point of it was
+#: evaluated, or it was still open when the time was over. Smaller bytes are axes.
 BOUND, INFEASIBLE, EVALUATED, OPEN = 255, 254, 253, 252
 
 
@@ -31,8 +31,8 @@ class TreeError(ValueError):
     """A tree that does not tile its grid."""
 
 
-class Cuts:
-    """The boxes that a search is done with, in the order in which it dropped or enumerated them."""
+class BranchTree:
+    """Boxes that a search is done with, in the order in which it dropped or enumerated them."""
 
     def __init__(self) -> None:
         self._ends: list[np.ndarray] = []
@@ -47,7 +47,7 @@ class Cuts:
         low, high : ndarray
             First and last index per axis (rows) and box (columns).
         fate : int or ndarray of int
-            What became of them.
+            Their outcome.
         """
         if low.shape[1]:
             ends = np.stack([low, high])
@@ -61,16 +61,16 @@ class Cuts:
         matter: tuple[np.ndarray, np.ndarray],
         empty: tuple[np.ndarray, np.ndarray],
     ) -> None:
-        """Keep what is dropped of boxes whose halves are dropped along several axes, as tiles that do not overlap.
+        """Keep the dropped halves of boxes, along several axes at once, as tiles that do not overlap.
 
         Parameters
         ----------
         low, high : ndarray
             First and last index per axis (rows) and box (columns).
         matter : tuple of ndarray of bool
-            Which left and which right halves stay, by axis and box.
+            Left and right halves that stay, by axis and box.
         empty : tuple of ndarray of bool
-            In which of them a condition fails all over.
+            Halves all over which a condition fails.
         """
         low, high, gone = low.copy(), high.copy(), np.zeros(low.shape[1], bool)
         for axis in range(low.shape[0]):
@@ -86,15 +86,15 @@ class Cuts:
             gone |= ~left & ~right
 
     def commit(self) -> None:
-        """Boxes that were added so far stay."""
+        """Make the boxes added so far permanent."""
         self._kept = len(self._fates)
 
     def rollback(self) -> None:
         """Forget the boxes that were added since the last commit."""
         del self._ends[self._kept :], self._fates[self._kept :]
 
-    def tree(self, sizes: tuple[int, ...]) -> bytes:
-        """The tree whose leaves these boxes are.
+    def encode(self, sizes: tuple[int, ...]) -> bytes:
+        """Encode the tree whose leaves these boxes are, one byte per node.
 
         Parameters
         ----------
@@ -126,9 +126,9 @@ class Cuts:
             axis = free.argmax(axis=0)
             levels.append(np.where(split, axis, fates[starts]).astype(np.uint8))
             boxes = np.flatnonzero(split[owner])
-            place = np.cumsum(split) - 1
+            rank = np.cumsum(split) - 1
             right = low[axis[owner[boxes]], boxes] > middle[axis[owner[boxes]], owner[boxes]]
-            child = 2 * place[owner[boxes]] + right
+            child = 2 * rank[owner[boxes]] + right
             order = np.argsort(child, kind="stable")
             low, high, fates = low[:, boxes][:, order], high[:, boxes][:, order], fates[boxes][order]
             starts = np.searchsorted(child[order], np.arange(2 * int(split.sum())))
@@ -139,12 +139,12 @@ class Cuts:
 
 
 def leaves(tree: bytes, sizes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The boxes that are the leaves of a tree.
+    """Decode a tree into the boxes that are its leaves.
 
     Parameters
     ----------
     tree : bytes
-        As :meth:`Cuts.tree` gives it.
+        As :meth:`BranchTree.encode` gives it.
     sizes : tuple of int
         Length of each axis of the grid.
 
@@ -153,7 +153,7 @@ def leaves(tree: bytes, sizes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray,
     low, high : ndarray
         First and last index per axis (rows) and box (columns).
     fates : ndarray of int
-        What became of every box.
+        Outcome of every box.
 
     Raises
     ------
@@ -162,7 +162,7 @@ def leaves(tree: bytes, sizes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray,
     """
     codes, at = np.frombuffer(tree, np.uint8), 0
     low, high = _whole(sizes)
-    found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    levels: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     while low.shape[1]:
         level = codes[at : at + low.shape[1]]
         if level.size < low.shape[1]:
@@ -171,22 +171,22 @@ def leaves(tree: bytes, sizes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray,
         axis = level[split].astype(np.int64)
         wrong = axis >= len(sizes)
         if not wrong.any():
-            place = np.flatnonzero(split)
-            wrong = high[axis, place] == low[axis, place]
+            columns = np.flatnonzero(split)
+            wrong = high[axis, columns] == low[axis, columns]
         if wrong.any():
             node = at + np.flatnonzero(split)[np.argmax(wrong)]
             raise TreeError(f"node {node:,} of the tree halves a box along axis {codes[node]}, which it cannot")
-        found.append((low[:, ~split], high[:, ~split], level[~split]))
+        levels.append((low[:, ~split], high[:, ~split], level[~split]))
         at += level.size
         low, high = _halved(low[:, split], high[:, split], axis)
     if at < codes.size:
         raise TreeError(f"the tree has {codes.size - at:,} nodes more than its halvings ask for")
-    low, high, fates = (np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True))
+    low, high, fates = (np.concatenate(parts, axis=-1) for parts in zip(*levels, strict=True))
     return low, high, fates
 
 
 def volumes(low: np.ndarray, high: np.ndarray) -> list[int]:
-    """How many points every box holds, exactly."""
+    """Number of points of every box, exactly."""
     return [math.prod(column) for column in (high - low + 1).T.tolist()]
 
 
@@ -196,9 +196,9 @@ def _whole(sizes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _halved(low: np.ndarray, high: np.ndarray, axis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Both halves of every box along an axis each, one beside the other."""
-    place = np.arange(axis.size)
-    middle = (low[axis, place] + high[axis, place]) // 2
+    """Both halves of every box along one axis each, side by side."""
+    columns = np.arange(axis.size)
+    middle = (low[axis, columns] + high[axis, columns]) // 2
     lows, highs = np.repeat(low, 2, axis=1), np.repeat(high, 2, axis=1)
-    highs[axis, 2 * place], lows[axis, 2 * place + 1] = middle, middle + 1
+    highs[axis, 2 * columns], lows[axis, 2 * columns + 1] = middle, middle + 1
     return lows, highs

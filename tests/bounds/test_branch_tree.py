@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mlsysim.bounds.cuts import BOUND, EVALUATED, INFEASIBLE, OPEN, Cuts, TreeError, leaves, volumes
+from mlsysim.bounds.branch_tree import BOUND, EVALUATED, INFEASIBLE, OPEN, BranchTree, TreeError, leaves, volumes
 
 FATES = (BOUND, INFEASIBLE, EVALUATED, OPEN)
 
@@ -30,11 +30,11 @@ def test_boxes_in_any_order_come_back_from_the_tree(seed):
     random = np.random.default_rng(seed)
     sizes = tuple(int(size) for size in random.integers(1, 40, random.integers(1, 5)))
     boxes = halved_at_random(random, sizes)
-    cuts = Cuts()
+    tree = BranchTree()
     for place in random.permutation(len(boxes)):
         low, high, fate = boxes[place]
-        cuts.add(np.array([low]).T, np.array([high]).T, fate)
-    low, high, fates = leaves(cuts.tree(sizes), sizes)
+        tree.add(np.array([low]).T, np.array([high]).T, fate)
+    low, high, fates = leaves(tree.encode(sizes), sizes)
     found = sorted(zip(low.T.tolist(), high.T.tolist(), fates.tolist(), strict=True))
     assert found == sorted((list(low), list(high), int(fate)) for low, high, fate in boxes)
     seen = np.zeros(sizes, int)
@@ -45,21 +45,21 @@ def test_boxes_in_any_order_come_back_from_the_tree(seed):
 
 
 def test_what_is_not_committed_is_forgotten():
-    cuts, low, high = Cuts(), np.array([[0]]), np.array([[1]])
-    cuts.add(low, high, BOUND)
-    cuts.commit()
-    cuts.add(low + 2, high + 2, OPEN)
-    cuts.rollback()
-    assert list(cuts.tree((2,))) == [BOUND]
+    tree, low, high = BranchTree(), np.array([[0]]), np.array([[1]])
+    tree.add(low, high, BOUND)
+    tree.commit()
+    tree.add(low + 2, high + 2, OPEN)
+    tree.rollback()
+    assert list(tree.encode((2,))) == [BOUND]
 
 
 @pytest.mark.parametrize("boxes", [[((0,), (1,))], [((0,), (1,)), ((1,), (3,))], [((0,), (0,)), ((1,), (3,))]])
 def test_boxes_that_do_not_tile_the_grid(boxes):
-    cuts = Cuts()
+    tree = BranchTree()
     for low, high in boxes:
-        cuts.add(np.array([low]).T, np.array([high]).T, BOUND)
+        tree.add(np.array([low]).T, np.array([high]).T, BOUND)
     with pytest.raises(TreeError, match="do not tile the grid by halvings"):
-        cuts.tree((4,))
+        tree.encode((4,))
 
 
 @pytest.mark.parametrize(
