@@ -94,6 +94,8 @@ class Stack(Entry):
         Energy of one operation of a product, which sets the ceiling of a device by its power.
     idle_power_fraction, busy_power, flop_power, cap_exponent : Value, optional
         Constants of the law of power: of idling, of running kernels, of operations, and of the clock under a cap.
+    busy_bandwidth_share, busy_peak_share : Value, optional
+        Shares of the memory bandwidth and of the 16-bit peak at which a device that runs kernels is taken to work.
     kernel_gap : Value, optional
         Time of a layer that is neither reading nor computing, of an iteration that leaves its device waiting.
     format_energy : Value, optional
@@ -234,6 +236,8 @@ class Stack(Entry):
     idle_power_fraction: Count | None = None
     busy_power: Count | None = None
     flop_power: Count | None = None
+    busy_bandwidth_share: Count | None = None
+    busy_peak_share: Count | None = None
     kernel_gap: Seconds | None = None
     cap_exponent: Count | None = None
     format_energy: Share | None = None

@@ -58,6 +58,8 @@ from mlsysim.symbols.energy import (
     m_host,
     m_op,
     phi_op,
+    phi_read,
+    phi_run,
     sigma_P,
     t_cap,
     t_clk,
@@ -179,19 +181,18 @@ iteration_busy_share = Formula(
     Piecewise(
         (u_given, u_given > 0),
         (1, Or(t > 1, e > 1)),
-        (Min(1, Q_it / (Rational(7, 10) * B_mem * t_clk) + 2 * x_F + _passes * L * tau_k / t_clk), True),
+        (Min(1, Q_it / (phi_read * B_mem * t_clk) + x_F / phi_run + _passes * L * tau_k / t_clk), True),
     ),
     title="Share of an iteration in which an accelerator runs kernels",
     source=FITTED,
     variant="iteration",
-    assumes="Ranks that exchange wait in a kernel. Others read at 0.7 of the bandwidth, compute at half of the peak, "
-    "and run small kernels besides.",
+    assumes="Ranks that exchange wait in a kernel. Others read at one rate, compute at one, and run small kernels too.",
     accuracy="With eight accelerators and experts ranks may draw less while they wait: power is then 22 to 31% high.",
     example=Example(
         {u_given: 0, t: 1, e: 1, Q_it: 16, B_mem: 3350, t_clk: 20, x_F: 0.02, two: 0, p_busy: 1, p: 1, L: 32,
-         tau_k: 50},
+         tau_k: 50, phi_read: 0.7, phi_run: 0.5},
         "0.46115",
-        derived="16 / (0.7 * 3350 * 0.02) + 2 * 0.02 + 32 * 0.05 / 20",
+        derived="16 / (0.7 * 3350 * 0.02) + 0.02 / 0.5 + 32 * 0.05 / 20",
     ),
 )  # fmt: skip
 

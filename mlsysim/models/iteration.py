@@ -306,6 +306,8 @@ class IterationModel(PerformanceModel):
                 "sampling_bytes",
                 "expert_hidden_multiple",
                 "expert_width_multiple",
+                "busy_bandwidth_share",
+                "busy_peak_share",
                 "kernel_gap",
                 *OF_STACK,
             )

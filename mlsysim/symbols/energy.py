@@ -34,6 +34,20 @@ tau_k = variable(
     "Kernels of one layer that neither read nor compute much, which keep an accelerator busy.",
     nonnegative(),
 )
+phi_read = variable(
+    "busy_bandwidth_share",
+    r"\varphi_{\mathrm{rd}}",
+    "count",
+    "Share of the memory bandwidth at which a device that runs kernels is taken to read.",
+    between(0, 1, open_lower=True),
+)
+phi_run = variable(
+    "busy_peak_share",
+    r"\varphi_{\mathrm{run}}",
+    "count",
+    "Share of the 16-bit peak at which a device that runs kernels is taken to compute.",
+    between(0, 1, open_lower=True),
+)
 gamma_P = variable(
     "cap_exponent",
     r"\gamma_{\mathrm{P}}",
