@@ -31,7 +31,7 @@ from mlsysim.symbols.costs import (
     u_busy,
 )
 from mlsysim.symbols.hardware import n_fleet
-from mlsysim.symbols.runs import C_90, W_90, C_run, W_run, gput, s_C, s_W
+from mlsysim.symbols.runs import C_run
 from mlsysim.symbols.serving import c_req, n_out, qps, utilization
 from mlsysim.symbols.step import T_mean, T_step, T_train, n_train
 
@@ -188,37 +188,10 @@ run_cost = Formula(
     example=Example({tco: 44768026}, "44768026 USD", derived="44768026"),
 )
 
-run_cost_deviation = Formula(
-    s_C,
-    when(gput > 0, C_run * s_W / W_run, oo),
-    title="Deviation of the cost of a run that fails",
-    source=BARROSO,
-    variant="bill",
-    assumes="In proportion to its wall time.",
-    example=Example(
-        {gput: 0.85375, C_run: 44768026, s_W: 0.3052, W_run: 56.925}, "240021 USD", derived="44768026 * 0.3052 / 56.925"
-    ),
-)
-
-run_cost_p90 = Formula(
-    C_90,
-    when(gput > 0, C_run * W_90 / W_run, oo),
-    title="Cost that nine runs of ten keep",
-    source=BARROSO,
-    variant="bill",
-    assumes="In proportion to its wall time, as rent, shares of a purchase and energy are.",
-    example=Example(
-        {gput: 0.85375, C_run: 44768026, W_90: 57.316, W_run: 56.925},
-        "45075524 USD",
-        derived="44768026 * 57.316 / 56.925",
-    ),
-)
-
 OWNED = (owned, electricity, maintenance, owned_total)
 RENTED = (rented, rented_total)
 TRAINING = (training_accelerators, training_duration, training_load, trained_tokens)
 #: Accelerators, load, requests and tokens of a serving fleet.
 SERVED = (serving_accelerators, serving_load, answered_requests, generated_tokens)
 SERVING = (request_cost, *SERVED)
-RUN = (run_cost, run_cost_deviation, run_cost_p90)
-FORMULAS = (token_cost, *OWNED, *RENTED, *TRAINING, *SERVING, *RUN)
+FORMULAS = (token_cost, *OWNED, *RENTED, *TRAINING, *SERVING, run_cost)

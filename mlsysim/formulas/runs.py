@@ -571,22 +571,28 @@ cost = Formula(
     example=Example({n_acc: 16384, rate: 2, W_run: 56.925}, "44767642 USD", derived="16384 * 2 * 56.925 * 24"),
 )
 
-cost_spread = Formula(
+run_cost_deviation = Formula(
     s_C,
-    n_acc * rate * s_W,
-    title="Deviation of the rent of a run",
+    when(gput > 0, C_run * s_W / W_run, oo),
+    title="Deviation of the cost of a run that fails",
     source=RENT,
-    variant="rent",
-    example=Example({n_acc: 16384, rate: 2, s_W: 0.3052}, "240019 USD", derived="16384 * 2 * 0.3052 * 24"),
+    assumes="In proportion to its wall time.",
+    example=Example(
+        {gput: 0.85375, C_run: 44768026, s_W: 0.3052, W_run: 56.925}, "240021 USD", derived="44768026 * 0.3052 / 56.925"
+    ),
 )
 
-cost_p90 = Formula(
+run_cost_p90 = Formula(
     C_90,
-    n_acc * rate * W_90,
-    title="Rent that nine runs of ten keep",
+    when(gput > 0, C_run * W_90 / W_run, oo),
+    title="Cost that nine runs of ten keep",
     source=RENT,
-    variant="rent",
-    example=Example({n_acc: 16384, rate: 2, W_90: 57.316}, "45075137 USD", derived="16384 * 2 * 57.316 * 24"),
+    assumes="In proportion to its wall time, as rent, shares of a purchase and energy are.",
+    example=Example(
+        {gput: 0.85375, C_run: 44768026, W_90: 57.316, W_run: 56.925},
+        "45075524 USD",
+        derived="44768026 * 57.316 / 56.925",
+    ),
 )
 
 cost_of_failures = Formula(
@@ -640,8 +646,8 @@ _DAYS = (
     down_days,
     paid_accelerators,
     cost,
-    cost_spread,
-    cost_p90,
+    run_cost_deviation,
+    run_cost_p90,
     cost_of_failures,
 )
 PERIODIC = (up, *_GOODPUT, failures, cost_deviation, chance, elasticity, stall_days, rework_days, *_DAYS)

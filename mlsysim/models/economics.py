@@ -118,7 +118,7 @@ PAID = {
     "run": Paid(
         RunModel(),
         "A distributed training run whose devices fail, with its spare nodes",
-        economics.RUN,
+        (economics.run_cost,),
         "run_time",
         ("duration", "run_cost", "run_cost_p90", "failure_cost"),
         _measured(RunModel),
