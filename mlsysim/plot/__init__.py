@@ -9,6 +9,7 @@ from mlsysim.plot.pareto import pareto
 from mlsysim.plot.regimes import regimes
 from mlsysim.plot.roofline import roofline
 from mlsysim.plot.spread import spread
+from mlsysim.plot.themes import themed
 from mlsysim.plot.tornado import tornado
 from mlsysim.plot.waterfall import waterfall
 
@@ -22,6 +23,7 @@ __all__ = [
     "regimes",
     "roofline",
     "spread",
+    "themed",
     "tornado",
     "waterfall",
 ]
