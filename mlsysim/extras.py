@@ -16,6 +16,7 @@ EXTRAS = {
     "distributed": "cluster",
     "numba": "fast",
     "SALib": "sobol",
+    "plotly": "interactive",
 }
 
 

@@ -1,8 +1,9 @@
-"""Figures: what is feasible, what binds, curves, parts, moments of a step, fronts, rooflines, spread, tornadoes."""
+"""Figures: heat maps, regimes, curves, bars, fronts, rooflines, spreads, tornadoes, waterfalls; also interactive ones."""
 
 from mlsysim.plot.bars import bars
 from mlsysim.plot.designs import designs
 from mlsysim.plot.heatmap import heatmap
+from mlsysim.plot.interactive import interactive
 from mlsysim.plot.lines import lines
 from mlsysim.plot.moments import moments
 from mlsysim.plot.pareto import pareto
@@ -17,6 +18,7 @@ __all__ = [
     "bars",
     "designs",
     "heatmap",
+    "interactive",
     "lines",
     "moments",
     "pareto",

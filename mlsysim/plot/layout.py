@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mlsysim import formatting
 from mlsysim.plot import themes
 
 if TYPE_CHECKING:
@@ -224,4 +225,4 @@ def broken(ax: Axes, levels: Sequence[float], lengths: Sequence[float], unit: st
     ax.axvspan(start, stop, facecolor=themes.ink(0), linewidth=0, zorder=3, gid="left out")
     for side in (start, stop):
         ax.axvline(side, color=themes.ink(0.6), linewidth=0.8, linestyle=(0, (2, 2)), zorder=3.1)
-    return f"the axis leaves out {start:,.3g} to {stop:,.3g} {unit}".rstrip()
+    return f"the axis leaves out {formatting.number(start)} to {formatting.number(stop)} {unit}".rstrip()
