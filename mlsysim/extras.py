@@ -16,6 +16,7 @@ EXTRAS = {
     "distributed": "cluster",
     "numba": "fast",
     "SALib": "sobol",
+    "plotly": "interactive",
 }
 #: Packages that write a grid to a file, by the ending of its name.
 STORES = {".zarr": ("filelock", "zarr"), ".nc": ("filelock", "h5netcdf", "h5py")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,23 +10,21 @@ import numpy as np
 
 from mlsysim import units
 from mlsysim.errors import InputError, UnitError, quoted
-from mlsysim.plot import data, style
+from mlsysim.plot import data, style, themes
 from mlsysim.tracebacks import at_the_call
 
 if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-_REST = "0.78"
 #: Share of the room of a group that its bars take.
 _WIDTH = 0.8
 #: Parts may miss their total by this share, which is rounding.
 _ROUNDING = 1e-9
-#: Share of the width of a figure that bars surely have.
-SHARE = 0.55
 
 
 @at_the_call
+@themes.figure
 def bars(
     ds: xarray.Dataset,
     parts: str | Sequence[str],
@@ -37,8 +36,9 @@ def bars(
     unit: str | None = None,
     feasible: str | None = "feasible",
     ax: Axes | None = None,
+    theme: str | None = None,
 ) -> Axes:
-    """Draw the parts of an amount on top of each other, one bar per point.
+    """Stack the parts of an amount, one bar per point.
 
     Infeasible bars are pale, with a dashed outline. Refused and infinite points are grey columns.
 
@@ -60,7 +60,9 @@ def bars(
     feasible : str, optional
         The truth value that tells plain from pale; None for all plain.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
+        Axes to draw on; a new figure by default.
+    theme : {"light", "dark"}, optional
+        Colours of the figure; by default those that matplotlib is set to.
 
     Returns
     -------
@@ -89,12 +91,11 @@ def bars(
 
     heights = np.stack([plane(_amount(ds, "parts", name, unit)) for name in parts])
     labels, count = [style.entry(ds[name]) for name in parts], len(parts)
-    # Areas that touch need more colours that are distinct than curves do.
-    colours = list(style.COLOURS[:count]) if count <= len(style.COLOURS) else style.shades(count)
+    colours = style.shades(count)
     refused = plane(data.refused(ds)).astype(bool)
     if total is not None:
         heights = np.concatenate([heights, [_rest(heights, plane(_amount(ds, "total", total, unit)), ~refused, total)]])
-        labels, colours = [*labels, "rest"], [*colours, _REST]
+        labels, colours = [*labels, "rest"], [*colours, themes.ink(0.22)]
     line = None if limit is None else _limit(ds, limit, unit)
     truth = data.truth(ds, feasible)
     said = "" if line is None else f"Limit {style.short(float(line))} {unit}".rstrip() if line.name == "limit" else ""
@@ -106,15 +107,14 @@ def bars(
     handles = _stacks(ax, places, width, np.where(drawn, heights, 0.0), labels, colours, hatched)
     if line is not None:
         handles.append(_across(ax, places, width, plane(line), style.entry(line) if line.name != "limit" else said))
-    for where, word, colour in ((refused, "refused", style.REFUSED), (infinite, "infinite", style.INFINITE)):
+    for where, word, colour in ((refused, "refused", style.refused()), (infinite, "infinite", style.infinite())):
         handles += _columns(ax, places[where], width, word, colour)
-    _mark(ax, places, [ds[name] for name in (x, *others)])
     ax.set(ylabel=f"[{unit}]" if total is None else style.label(ds[total].assign_attrs(units=unit)))
-    ax.set_axisbelow(True)
-    ax.grid(axis="y", alpha=0.25, linewidth=0.6)
+    style.grid(ax, "y")
     if (heights[:, drawn] >= 0).all():
         ax.set_ylim(bottom=0)
     style.beside(ax, handles)
+    _mark(ax, places, [ds[name] for name in (x, *others)])
     style.titled(ax, style.asked(f"Parts of {style.plain(ds[total])}" if total is not None else "Parts", ds[x], ds))
     return ax
 
@@ -123,36 +123,36 @@ def _named(ds: Any, parts: str | Sequence[str]) -> list[str]:
     """Parts as a list of names that the data set has, each once."""
     data.checked(ds)
     names = [parts] if isinstance(parts, str) else parts
-    found = [str(data.named(ds, name, "output of the data set").name) for name in names]
-    if not found or len(set(found)) < len(found):
+    outputs = [str(data.named(ds, name, "output of the data set").name) for name in names]
+    if not outputs or len(set(outputs)) < len(outputs):
         raise InputError("parts", parts, "must name at least one output, and each once")
-    return found
+    return outputs
 
 
 def _amount(ds: xarray.Dataset, argument: str, name: str, unit: str) -> xarray.DataArray:
     """A variable as numbers of the unit of the axis."""
-    found = data.named(ds, name, "output of the data set")
-    if data.is_label(found):
+    amount = data.named(ds, name, "output of the data set")
+    if data.is_label(amount):
         raise InputError(argument, name, "must be a number; labels have no height")
-    own = found.attrs.get("units", "")
+    own = amount.attrs.get("units", "")
     if units.dimension(own) != units.dimension(unit):
         raise UnitError(f"{argument}: {name} is in {own or 'no unit'}, which is not {unit or 'a pure number'}")
-    return found.astype(float) * (units.factor(own) / units.factor(unit))
+    return amount.astype(float) * (units.factor(own) / units.factor(unit))
 
 
-def _limit(ds: xarray.Dataset, given: Any, unit: str) -> xarray.DataArray:
+def _limit(ds: xarray.Dataset, limit: Any, unit: str) -> xarray.DataArray:
     """An output or an amount, as numbers of the unit of the axis."""
     import xarray
 
-    if isinstance(given, str) and given in ds.variables:
-        return _amount(ds, "limit", given, unit).assign_attrs(ds[given].attrs)
-    if isinstance(given, str):
-        given = units.parsed(given)
-    if units.is_quantity(given):
-        given = units.canonical(given, unit, "limit") / units.factor(unit)
-    if isinstance(given, bool) or not isinstance(given, int | float) or not np.isfinite(given):
-        raise InputError("limit", quoted(given), "must be an output, a number, a quantity, or text such as '92 GiB'")
-    return xarray.DataArray(float(given), name="limit")
+    if isinstance(limit, str) and limit in ds.variables:
+        return _amount(ds, "limit", limit, unit).assign_attrs(ds[limit].attrs)
+    if isinstance(limit, str):
+        limit = units.parsed(limit)
+    if units.is_quantity(limit):
+        limit = units.canonical(limit, unit, "limit") / units.factor(unit)
+    if isinstance(limit, bool) or not isinstance(limit, int | float) or not np.isfinite(limit):
+        raise InputError("limit", quoted(limit), "must be an output, a number, a quantity, or text such as '92 GiB'")
+    return xarray.DataArray(float(limit), name="limit")
 
 
 def _rest(heights: np.ndarray, whole: np.ndarray, known: np.ndarray, total: str) -> np.ndarray:
@@ -182,7 +182,11 @@ def _stacks(
     ax.use_sticky_edges = False
     # What is below zero is stacked downwards.
     top, bottom = np.zeros(places.shape), np.zeros(places.shape)
-    look: dict[str, Any] = {"width": 0.92 * width, "edgecolor": "white", "linewidth": 0.4}
+    look: dict[str, Any] = {
+        "width": 0.92 * width,
+        "edgecolor": themes.ink(0),
+        "linewidth": 0.4 if places.size <= 24 else 0,
+    }
     for height, label, colour in zip(heights, labels, colours, strict=True):
         base = np.where(height < 0, bottom, top)
         ax.bar(places.ravel(), height.ravel(), bottom=base.ravel(), color=colour, label=label, **look)
@@ -191,8 +195,8 @@ def _stacks(
             handles.insert(0, Patch(facecolor=colour, label=label))
     if hatched.any():
         # What is infeasible is pale behind a veil, with a dashed outline.
-        ax.bar(places[hatched], (top - bottom)[hatched], 0.92 * width, bottom[hatched], color="white", alpha=0.6)
-        look = {**style.MISSED, "label": "infeasible"}
+        ax.bar(places[hatched], (top - bottom)[hatched], 0.92 * width, bottom[hatched], color=themes.ink(0), alpha=0.6)
+        look = {**style.missed(), "label": "infeasible"}
         ax.bar(places[hatched], (top - bottom)[hatched], 0.92 * width, bottom[hatched], **{**look, "facecolor": "none"})
         handles.append(Patch(**look))
     return handles
@@ -211,7 +215,7 @@ def _across(ax: Axes, places: np.ndarray, width: float, heights: np.ndarray, lab
     """A line from edge to edge, or one over each bar where it differs."""
     from matplotlib.lines import Line2D
 
-    look: dict[str, Any] = {"color": "black", "linewidth": 1.4, "linestyle": (0, (5, 2))}
+    look = style.limit()
     known = heights[np.isfinite(heights)]
     if known.size and np.ptp(known) <= _ROUNDING * np.abs(known).max():
         ax.axhline(known[0], **look, gid="limit")
@@ -222,32 +226,36 @@ def _across(ax: Axes, places: np.ndarray, width: float, heights: np.ndarray, lab
 
 
 def _mark(ax: Axes, places: np.ndarray, along: list[Any]) -> None:
-    """Ticks: the values of the axis, and above them one for each bar of a group."""
+    """Name the values of the axis under the bars, and each bar of a group, or their order where names have no room."""
     words = style.words(along[0])
     ax.set_xlim(places.min() - 0.6, places.max() + 0.6)
-    axis = ax.xaxis
+    style.ticks_at(ax.xaxis, list(range(len(words))), words)
+    ax.set_xlabel(style.label(along[0]))
     if len(along) == 1:
-        style.ticks_at(axis, list(range(len(words))), words)
-        ax.set_xlabel(style.label(along[0]))
         return
-    members = style.words(along[1]) * len(words)
-    # The legend stands beside the axes, which then have about half of the width.
-    room = 72 * ax.figure.get_figure(root=True).get_figwidth() * SHARE / len(words)
-    turned = _depth(members, turned=True) > room * _WIDTH / max(1, along[1].size)
+    members = style.words(along[1])
+    ax.get_figure(root=True).draw_without_rendering()  # pyright: ignore[reportOptionalMemberAccess]
+    points = 72 / ax.get_figure(root=True).dpi  # pyright: ignore[reportOptionalMemberAccess]
+    pitch = points * ax.bbox.width / np.ptp(ax.get_xlim()) * _WIDTH / len(members)
+    across, height = _size(members)
+    if pitch < height:
+        order = f"(bars from the left: {style.plain(along[1])} {', '.join(members)})"
+        ax.set_xlabel("\n".join([style.label(along[0]), *textwrap.wrap(order, 60)]))
+        return
+    turned = across > pitch - 2
     # The middle of a group may be the middle of a bar, too.
-    axis.remove_overlapping_locs = False
-    axis.set_ticks(places.ravel().tolist(), labels=members, minor=True, fontsize="small", rotation=90 * turned)
-    axis.set_ticks(list(range(len(words))), labels=words)
-    axis.set_tick_params(which="major", length=0, pad=8 + _depth(members, turned))
-    ax.set_xlabel(style.label(along[0], f"bars: {style.description(along[1])}"))
+    ax.xaxis.remove_overlapping_locs = False
+    names = members * len(words)
+    ax.xaxis.set_ticks(places.ravel().tolist(), labels=names, minor=True, fontsize="small", rotation=90 * turned)
+    ax.xaxis.set_tick_params(which="major", length=0, pad=8 + (across if turned else height))
+    ax.set_xlabel(style.label(along[0], f"bars: {style.plain(along[1])}"))
 
 
-def _depth(words: list[str], turned: bool) -> float:
-    """Points that tick labels take downwards."""
+def _size(words: list[str]) -> tuple[float, float]:
+    """Points that the widest of small tick labels takes, and their height."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextPath
 
     small = FontProperties(size="small")
     size = small.get_size_in_points()
-    across = [TextPath((0, 0), word or " ", size, prop=small).get_extents().width for word in words]
-    return max(across) if turned else size
+    return max(TextPath((0, 0), word or " ", size, prop=small).get_extents().width for word in words), 1.1 * size

@@ -27,14 +27,14 @@ class Grid:
         """Put ticks and scales on both axes."""
         for axis, array in ((ax.xaxis, self.x), (ax.yaxis, self.y)):
             if is_even(array):
-                style.ticks_at(axis, list(range(array.size)), style.words(array), most=style.FEW)
+                style.ticks_at(axis, list(range(array.size)), style.words(array))
             else:
                 style.numeric(axis, array.values, style.geometric(array.values))
         ax.set(xlim=self.columns[[0, -1]], ylim=self.rows[[0, -1]])
 
 
 def is_even(array: xarray.DataArray) -> bool:
-    """Tell whether values stand one beside the other and not to scale: labels, and a few values."""
+    """Tell whether values get cells of one size and no scale: labels, and a few numbers."""
     return data.is_label(array) or array.size <= style.FEW
 
 
@@ -52,12 +52,12 @@ def to_scale(values: Any) -> np.ndarray:
     places = np.log(values) if log else values
     middles = (places[1:] + places[:-1]) / 2
     ends = 2 * places[0] - middles[0], 2 * places[-1] - middles[-1]
-    found = np.concatenate([ends[:1], middles, ends[1:]])
-    return np.exp(found) if log else found
+    bounds = np.concatenate([ends[:1], middles, ends[1:]])
+    return np.exp(bounds) if log else bounds
 
 
 def covered(where: np.ndarray, grid: Grid) -> Any:
-    """The cells where something holds, as one path; cells of one row that touch are joined."""
+    """Outline the cells where a mask holds, as one path; cells of one row that touch are joined."""
     from matplotlib.path import Path
 
     boxes = []
@@ -71,7 +71,7 @@ def covered(where: np.ndarray, grid: Grid) -> Any:
 
 
 def boundary(inside: np.ndarray, known: np.ndarray, grid: Grid) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Lines between known cells inside and outside, in whole strokes; the outside is on their left."""
+    """Trace the lines between known cells inside and outside, in whole strokes; the outside is on their left."""
     ends: dict[tuple[int, int], list[tuple[int, int]]] = {}
     inside = np.asarray(inside, dtype=bool)
     beside = (inside[:, 1:] != inside[:, :-1]) & known[:, 1:] & known[:, :-1]
@@ -88,8 +88,8 @@ def boundary(inside: np.ndarray, known: np.ndarray, grid: Grid) -> list[tuple[np
 
 
 def _strokes(ends: dict[tuple[int, int], list[tuple[int, int]]]) -> list[list[tuple[int, int]]]:
-    """Directed edges joined end to start; open lines first, what is left are rings."""
-    arrivals = {end for found in ends.values() for end in found}
+    """Join directed edges end to start; open lines first, what is left are rings."""
+    arrivals = {end for targets in ends.values() for end in targets}
     strokes = []
     for start in [*(place for place in ends if place not in arrivals), *list(ends)]:
         while ends.get(start):

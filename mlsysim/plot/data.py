@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -127,20 +126,3 @@ def refused(ds: xarray.Dataset) -> xarray.DataArray:
     import xarray
 
     return ds["refused"] > 0 if "refused" in ds else xarray.DataArray(False)
-
-
-def setting(ds: xarray.Dataset) -> str:
-    """The catalog entries and selected points a figure holds for."""
-    try:
-        entries = [str(name) for name in json.loads(ds.attrs.get("entries", "{}")).values()]
-    except (TypeError, ValueError, AttributeError):
-        entries = []
-    points = []
-    for name, array in ds.coords.items():
-        if array.ndim == 0:
-            value = np.asarray(array.values)
-            text = str(value) if value.dtype.kind in "OUSb" else f"{float(value):.6g}"
-            unit = array.attrs.get("units", "")
-            points.append(text if value.dtype.kind in "OUS" else f"{name} = {text} {unit}".strip())
-    # Spaces within one item do not break, so that a title wraps between items.
-    return ", ".join(item.replace(" ", "\N{NO-BREAK SPACE}") for item in entries + points)

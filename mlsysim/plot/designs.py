@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mlsysim import formatting
 from mlsysim.errors import InputError
-from mlsysim.plot import data, style
+from mlsysim.plot import style, themes
 from mlsysim.plot.pareto import pareto
 from mlsysim.study.searches.designs import Designs
 from mlsysim.tracebacks import at_the_call
@@ -20,19 +21,22 @@ _ROOM = 40
 
 
 @at_the_call
-def designs(found: Designs, most: int = 12, *, ax: Axes | None = None) -> Axes:
-    """Draw what a search found: a bar per design, the best on top; a front of two objectives as :func:`pareto` does.
+@themes.figure
+def designs(designs: Designs, most: int = 12, *, ax: Axes | None = None, theme: str | None = None) -> Axes:
+    """Draw the designs of a search: a bar per design, the best on top; two objectives as :func:`pareto` does.
 
-    What is not feasible is pale with a dashed outline, or hollow on a front.
+    Infeasible designs are pale with a dashed outline, or hollow on a front.
 
     Parameters
     ----------
-    found : Designs
-        Of ``model.search(...)`` or ``model.pareto(...)``.
+    designs : Designs
+        What ``model.search(...)`` or ``model.pareto(...)`` gives.
     most : int
         How many bars, the best.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
+        Axes to draw on; a new figure by default.
+    theme : {"light", "dark"}, optional
+        Colours of the figure; by default those that matplotlib is set to.
 
     Returns
     -------
@@ -43,62 +47,58 @@ def designs(found: Designs, most: int = 12, *, ax: Axes | None = None) -> Axes:
     InputError
         If there is no design, or of several objectives one is no output by name or they are more than two.
     """
-    if not isinstance(found, Designs) or not len(found):
-        raise InputError("found", found, "must be designs of model.search(...) or model.pareto(...), at least one")
+    if not isinstance(designs, Designs) or not len(designs):
+        raise InputError("designs", designs, "must be designs of model.search(...) or model.pareto(...), at least one")
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise InputError("most", most, "must be a whole number >= 1")
-    ds, texts = found.to_dataset(), [goal.text for goal in found.goals]
+    ds, texts = designs.to_dataset(), [goal.text for goal in designs.goals]
     if len(texts) == 1:
-        return _bars(style.axes_of(ax), found, ds, most)
+        return _bars(style.axes_of(ax), designs, ds, most)
     if len(texts) > 2 or any(text not in ds for text in texts):
-        raise InputError("found", texts, "a figure shows two objectives, each an output by name")
-    higher = [goal.text for goal in found.goals if goal.higher]
-    return pareto(ds, *texts, maximize=higher, feasible=None, front=None, label=found.distinguishing or None, ax=ax)
+        raise InputError("designs", texts, "a figure shows two objectives, each an output by name")
+    higher = [goal.text for goal in designs.goals if goal.higher]
+    return pareto(ds, *texts, maximize=higher, feasible=None, front=None, label=designs.distinguishing or None, ax=ax)
 
 
-def _bars(ax: Axes, found: Designs, ds: Any, most: int) -> Axes:
-    """The objective of each design, with what tells them apart."""
-    (goal,) = found.goals
-    heights = np.array([goal.shown(values[0]) for values in found.objectives[:most]])
-    missed = np.isin(np.arange(len(heights)), found.infeasible)
+def _bars(ax: Axes, designs: Designs, ds: Any, most: int) -> Axes:
+    """Draw the objective of each design beside the inputs that tell it apart."""
+    (goal,) = designs.goals
+    heights = np.array([goal.shown(values[0]) for values in designs.objectives[:most]])
+    missed = np.isin(np.arange(len(heights)), designs.infeasible)
     if ax.figure.get_axes() == [ax]:
         ax.figure.set_size_inches(7.2, 1.5 + 0.42 * len(heights))  # type: ignore[union-attr]
     looks: list[tuple[bool, str, dict[str, Any]]]
-    looks = [(False, "feasible", {"color": style.COLOURS[0]}), (True, "infeasible", style.MISSED)]
+    looks = [(False, "feasible", {"color": themes.colours()[0]}), (True, "infeasible", style.missed())]
     for bad, word, look in looks:
         here = np.flatnonzero(missed == bad)
         if here.size:
             ax.barh(here, heights[here], height=0.66, label=word, gid=word, **look)
-    ax.set_yticks(
-        range(len(heights)), [_told(ds, found.distinguishing, place) for place in range(len(heights))], fontsize="small"
-    )
+    ax.set_yticks(range(len(heights)), [_told(ds, designs.distinguishing, row) for row in range(len(heights))], fontsize="small")
     ax.invert_yaxis()
-    for place, height in enumerate(heights):
-        text = style.short(height)
-        ax.annotate(text, (height, place), (3, 0), textcoords="offset points", va="center", fontsize="small")
+    for row, height in enumerate(heights):
+        text = formatting.number(float(height))
+        ax.annotate(text, (height, row), (3, 0), textcoords="offset points", va="center", fontsize="small")
     ax.margins(x=0.14)
-    ax.set_axisbelow(True)
-    ax.grid(axis="x", alpha=0.25, linewidth=0.6)
+    style.bare(ax)
     remark = "higher is better" if goal.higher else "lower is better"
     known = style.label(ds[goal.text], remark) if goal.text in ds else ""
     ax.set_xlabel(
         known or " ".join(part for part in (goal.text, goal.unit and f"[{goal.unit}]", f"({remark})") if part)
     )
-    proof = "proven" if found.certificate.proven else "not proven"
-    style.titled(
-        ax, f"Best of {found.certificate.points:,} designs by {goal.text}, {proof}\n{data.setting(ds)}".strip()
-    )
+    what = style.plain(ds[goal.text]) if goal.text in ds else goal.text
+    proof = "proven best" if designs.certificate.proven else "not proven"
+    style.titled(ax, f"Best of {designs.certificate.points:,} designs by {what}, {proof}\n{style.setting(ds)}".strip())
     if missed.any():
         style.beside(ax, ax.get_legend_handles_labels()[0])
     return ax
 
 
-def _told(ds: Any, names: tuple[str, ...], place: int) -> str:
+def _told(ds: Any, names: tuple[str, ...], row: int) -> str:
     """Text that tells a design apart, in lines that fit."""
     lines = [""]
     for name in names:
-        value = style.words(ds[name].isel(design=[place]))[0]
+        value = style.words(ds[name].isel(design=[row]))[0]
         part = f"{name}={value}"
         joined = f"{lines[-1]}, {part}" if lines[-1] else part
         lines = [*lines[:-1], joined] if len(joined) <= _ROOM else [*lines, part]
-    return "\n".join(lines) or f"design {place + 1}"
+    return "\n".join(lines) or f"design {row + 1}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlsysim.errors import InputError
-from mlsysim.plot import cells, data, style
+from mlsysim.plot import cells, data, style, themes
 from mlsysim.tracebacks import at_the_call
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ _HATCHES = ("///", "...", "\\\\\\", "xxx", "---", "|||", "++", "oo")
 _PLAIN = ("Feasible", "None")
 #: What the legend says where no boundary can.
 WHOLE = {True: "all feasible", False: "nothing feasible"}
-_INK = "0.15"
 
 
 @at_the_call
+@themes.figure
 def heatmap(
     ds: xarray.Dataset,
     output: str,
@@ -32,6 +32,7 @@ def heatmap(
     feasible: str | None = "feasible",
     regions: str | None = "bottleneck",
     ax: Axes | None = None,
+    theme: str | None = None,
 ) -> Axes:
     """Draw one output over two swept inputs.
 
@@ -52,7 +53,9 @@ def heatmap(
         The label whose regions are outlined and hatched; None for none. By default ``bottleneck``,
         or the first variable of the data set whose name ends like that.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
+        Axes to draw on; a new figure by default.
+    theme : {"light", "dark"}, optional
+        Colours of the figure; by default those that matplotlib is set to.
 
     Returns
     -------
@@ -81,7 +84,7 @@ def heatmap(
     else:
         handles = _amounts(ax, grid, values, plane(values).astype(float), refused)
     if refused.any():
-        handles.append(_patch(ax, grid, refused, "refused", facecolor=style.REFUSED))
+        handles.append(_patch(ax, grid, refused, "refused", facecolor=style.refused()))
     if binds is not None and binds.name != output:
         handles += _outlined(ax, grid, binds, plane(data.codes(binds)), refused)
     if limit is not None and limit.name != output:
@@ -89,7 +92,7 @@ def heatmap(
     grid.mark(ax)
     ax.set(xlabel=style.label(ds[x]), ylabel=style.label(ds[y]))
     title = f"{style.description(values)} by {style.plain(ds[x])} and {style.plain(ds[y])}"
-    style.titled(ax, f"{title}\n{data.setting(ds)}".strip(), handles)
+    style.titled(ax, f"{title}\n{style.setting(ds)}".strip(), handles)
     return ax
 
 
@@ -117,8 +120,9 @@ def _amounts(ax: Axes, grid: cells.Grid, array: Any, values: np.ndarray, refused
     log = style.spread(kept)
     if low == high:
         low, high = low - 0.5, high + 0.5
-    # The darkest quarter is left out: black lines and hatches stay visible on every colour.
-    colours = ListedColormap(colormaps["viridis"](np.linspace(0.28, 1, 256)))
+    # The quarter next to the colour of lines and hatches is left out, so that they stay visible on every colour.
+    ends = (0.0, 0.72) if themes.colours() == themes.DARK else (0.28, 1.0)
+    colours = ListedColormap(colormaps["viridis"](np.linspace(*ends, 256)))
     mesh = ax.pcolormesh(
         grid.columns,
         grid.rows,
@@ -130,14 +134,14 @@ def _amounts(ax: Axes, grid: cells.Grid, array: Any, values: np.ndarray, refused
     bar = ax.figure.colorbar(mesh, ax=ax, label=style.label(array), pad=0.02)
     style.numeric(bar.ax.yaxis, kept, log)
     infinite = np.isinf(values) & ~refused
-    return [_patch(ax, grid, infinite, "infinite", facecolor=style.INFINITE)] if infinite.any() else []
+    return [_patch(ax, grid, infinite, "infinite", facecolor=style.infinite())] if infinite.any() else []
 
 
 def _kinds(ax: Axes, grid: cells.Grid, array: Any, codes: np.ndarray, refused: np.ndarray) -> list[Any]:
     """One colour per label that occurs, always the same for a label."""
-    words = data.meanings(array)
+    words, colours = data.meanings(array), themes.colours()
     return [
-        _patch(ax, grid, (codes == code) & ~refused, word, facecolor=style.COLOURS[place % len(style.COLOURS)])
+        _patch(ax, grid, (codes == code) & ~refused, word, facecolor=colours[place % len(colours)])
         for place, (code, word) in enumerate(words.items())
         if ((codes == code) & ~refused).any()
     ]
@@ -148,7 +152,7 @@ def _outlined(ax: Axes, grid: cells.Grid, array: Any, codes: np.ndarray, refused
     words = data.meanings(array)
     codes = np.where(refused, -1, codes)
     what, handles = style.description(array), []
-    look: dict[str, Any] = {"facecolor": "none", "edgecolor": _INK, "linewidth": 0, "alpha": 0.5}
+    look: dict[str, Any] = {"facecolor": "none", "edgecolor": themes.ink(0.85), "linewidth": 0, "alpha": 0.5}
     for place, code in enumerate(words):
         inside = codes == code
         if not inside.any():
@@ -156,7 +160,7 @@ def _outlined(ax: Axes, grid: cells.Grid, array: Any, codes: np.ndarray, refused
         hatch = "" if words[code] in _PLAIN else _HATCHES[place % len(_HATCHES)]
         handles.append(_patch(ax, grid, inside, f"{what}: {words[code]}", hatch=hatch, **look))
         for line in cells.boundary(inside, ~refused, grid):
-            ax.plot(*line, color=_INK, linewidth=0.7, gid=f"region {words[code]}")
+            ax.plot(*line, color=themes.ink(0.85), linewidth=0.7, gid=f"region {words[code]}")
     return handles
 
 
@@ -168,7 +172,7 @@ def _limit(ax: Axes, grid: cells.Grid, good: np.ndarray, known: np.ndarray) -> l
 
     if known.any() and (good[known].all() or not good[known].any()):
         return [Patch(facecolor="none", edgecolor="none", label=WHOLE[bool(good[known].all())])]
-    look: dict[str, Any] = {"color": "black", "linewidth": 1.6, "solid_capstyle": "butt"}
+    look: dict[str, Any] = {"color": themes.ink(), "linewidth": 1.6, "solid_capstyle": "butt"}
     ticked = [patheffects.withTickedStroke(spacing=7, angle=90, length=0.6)]
     for line in cells.boundary(good, known, grid):
         ax.plot(*line, **look, path_effects=ticked, gid="feasible")
@@ -180,5 +184,5 @@ def _patch(ax: Axes, grid: cells.Grid, where: np.ndarray, word: str, **look: Any
     from matplotlib.patches import Patch, PathPatch
 
     ax.add_patch(PathPatch(cells.covered(where, grid), label=word, **{"linewidth": 0, **look}))
-    edge = {"edgecolor": _INK, "linewidth": 0.7} if look.get("facecolor") == "none" else {}
+    edge = {"edgecolor": themes.ink(0.85), "linewidth": 0.7} if look.get("facecolor") == "none" else {}
     return Patch(label=word, **{**look, **edge})

@@ -1,12 +1,15 @@
-"""Curves of one output."""
+"""Curves of one output, named at their ends."""
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mlsysim.plot import data, style
+from mlsysim.errors import InputError, UnknownNameError
+from mlsysim.plot import data, layout, style, themes
 from mlsysim.tracebacks import at_the_call
 
 if TYPE_CHECKING:
@@ -15,23 +18,26 @@ if TYPE_CHECKING:
 
 #: Beyond so many points along a curve, markers would hide it.
 _MARKED = 40
-#: Entries of a legend, evenly chosen of more curves.
-_ENTRIES = 10
+_NAME = 24
 
 
 @at_the_call
+@themes.figure
 def lines(
     ds: xarray.Dataset,
     output: str,
     x: str | None = None,
     hue: str | None = None,
     *,
+    highlight: Sequence[Any] | None = None,
     feasible: str | None = "feasible",
     ax: Axes | None = None,
+    theme: str | None = None,
 ) -> Axes:
-    """Draw one output along one swept input, one curve per value of another.
+    """Draw one output along one swept input, one curve per value of another, named at its right end.
 
-    What is infeasible is dashed, with hollow markers. Refused points are left out; infinite ones leave a gap.
+    At most eight curves have a colour and a name; the others are grey. Infeasible points are hollow on dashed
+    curves. Refused points are left out; infinite ones leave a gap.
 
     Parameters
     ----------
@@ -41,10 +47,14 @@ def lines(
         A number, label or truth value.
     x, hue : str, optional
         Dimensions, or coordinates along one; by default the last and the one before.
+    highlight : sequence, optional
+        Up to eight values of ``hue`` whose curves are named; by default eight, evenly chosen by their last values.
     feasible : str, optional
         The truth value that tells solid from dashed; None for all solid.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
+        Axes to draw on; a new figure by default.
+    theme : {"light", "dark"}, optional
+        Colours of the figure; by default those that matplotlib is set to.
 
     Returns
     -------
@@ -53,14 +63,21 @@ def lines(
     Raises
     ------
     InputError
-        If more than two dimensions are left, or none.
+        If more than two dimensions are left, or none; if more than eight curves are to be highlighted.
     UnknownNameError
-        If the data set has no variable of a name.
+        If the data set has no variable of a name, or no curve of a highlighted value.
+
+    Examples
+    --------
+    >>> from mlsysim import DistributedModel, plot
+    >>> sweep = DistributedModel().sweep(
+    ...     model="Llama3_70B", fleet="SuperPOD_H100", batch_size=[256, 512, 1024], tp_size=[4, 8], pp_size=4
+    ... )
+    >>> ax = plot.lines(sweep, "step_time", x="batch_size", hue="tp_size")
     """
     ds, (x, *others) = data.shown_over(ds, output, (x, hue), 1)
     ds = data.ascending(ds, x)
     limit = data.truth(ds, feasible)
-    ax = style.axes_of(ax)
     along = ds[x]
     words = data.is_label(along)
     places = np.arange(along.size) if words else np.asarray(along.values, dtype=float)
@@ -72,33 +89,78 @@ def lines(
     good = drawn.notnull() if limit is None else limit & drawn.notnull()
     split = others[0] if others else None
     names = style.words(ds[split]) if split else [""]
-    curves: list[Any] = []
-    for place, (name, colour) in enumerate(zip(names, style.shades(len(names)), strict=True)):
-        at = {split: place} if split else {}
+    chosen = _chosen(
+        names, [] if highlight is None else highlight, drawn.transpose(..., x).values.reshape(len(names), -1)
+    )
+    ax = style.axes_of(ax)
+    palette, curves = themes.colours(), []
+    for index in sorted(range(len(names)), key=chosen.__contains__):
+        at = {split: index} if split else {}
         taken = accepted.isel(at).values
         values, fits = (array.broadcast_like(drawn).isel(at).values[taken] for array in (drawn, good))
-        curves.append(_curve(ax, places[taken], values, fits, colour, name))
+        colour = palette[chosen.index(index)] if index in chosen else themes.ink(0.3)
+        _curve(ax, places[taken], values, fits, colour, names[index], named=index in chosen)
+        if index in chosen and np.isfinite(values).any():
+            curves.append((names[index], colour, places[taken], values))
     _axis_of_x(ax, along, places, words)
     _axis_of_y(ax, series, drawn.values, label)
     ax.set(xlabel=style.label(along), ylabel=style.label(series))
-    if split or not bool(good.where(drawn.notnull(), True).all()):
-        chosen = curves[:: -(-len(curves) // _ENTRIES)] if split else []
-        style.beside(ax, chosen + _keys(good, drawn), style.narrow(ds[split]) if split else "")
-    ax.grid(alpha=0.25, linewidth=0.6)
-    style.titled(ax, style.asked(style.description(series), along, ds))
+    style.grid(ax)
+    title = style.asked(style.description(series), along, ds)
+    if len(chosen) < len(names):
+        title += f"\n{len(chosen)} of {len(names)} curves in colour, the others grey"
+    style.titled(ax, title, _keys(good, drawn))
+    if split:
+        _name(ax, curves, style.narrow(ds[split]))
+        layout.fit(ax)
     return ax
 
 
-def _curve(ax: Axes, places: np.ndarray, values: np.ndarray, fits: np.ndarray, colour: Any, name: str) -> Any:
+def _chosen(names: list[str], highlight: Sequence[Any], values: np.ndarray) -> list[int]:
+    """Positions of the curves that are named, in their order."""
+    if isinstance(highlight, str) or len(highlight) > layout.NAMED:
+        raise InputError("highlight", highlight, f"must be a list of at most {layout.NAMED} values")
+    asked = [value if isinstance(value, str) else style.short(value) for value in highlight]
+    for word in asked:
+        if word not in names:
+            raise UnknownNameError("curve", word, names)
+    if asked or len(names) <= layout.NAMED:
+        return [index for index, name in enumerate(names) if not asked or name in asked]
+    return layout.evenly([row[np.isfinite(row)][-1] if np.isfinite(row).any() else np.nan for row in values])
+
+
+def _name(ax: Axes, curves: list[Any], head: str) -> None:
+    """Name curves at their right ends; curves that are the same have one name."""
+    ends, words, colours, seen = [], [], [], []
+    for name, colour, places, values in curves:
+        same = next((index for index, other in enumerate(seen) if np.array_equal(other, values, equal_nan=True)), None)
+        if same is None:
+            last = int(np.flatnonzero(np.isfinite(values))[-1])
+            ends.append((float(places[last]), float(values[last])))
+            words.append(name)
+            colours.append(colour)
+            seen.append(values)
+        else:
+            words[same] += f", {name}"
+    words = [textwrap.shorten(word, _NAME, placeholder=" ...") if ", " in word else word for word in words]
+    layout.at_ends(ax, ends, words, colours, head)
+
+
+def _curve(
+    ax: Axes, places: np.ndarray, values: np.ndarray, fits: np.ndarray, colour: Any, name: str, *, named: bool
+) -> None:
     """Dashed throughout, solid where both ends are feasible, with a marker per point where there are few."""
     solid = np.where(fits, values, np.nan)
     ax.plot(places, values, "--", color=colour, linewidth=1, gid=f"all {name}".strip())
-    (line,) = ax.plot(places, solid, "-", color=colour, linewidth=1.8, label=name, gid=f"feasible {name}".strip())
-    if len(places) <= _MARKED:
+    (line,) = ax.plot(
+        places, solid, "-", color=colour, linewidth=1.8 if named else 1, label=name, gid=f"feasible {name}".strip()
+    )
+    if named and len(places) <= _MARKED:
         hollow = np.where(fits, np.nan, values)
-        ax.plot(places, hollow, "o", color=colour, markersize=4, markerfacecolor="white", gid=f"hollow {name}".strip())
+        ax.plot(
+            places, hollow, "o", color=colour, markersize=4, markerfacecolor=themes.ink(0), gid=f"hollow {name}".strip()
+        )
         line.set(marker="o", markersize=4)
-    return line
 
 
 def _keys(good: xarray.DataArray, drawn: xarray.DataArray) -> list[Any]:
@@ -106,8 +168,8 @@ def _keys(good: xarray.DataArray, drawn: xarray.DataArray) -> list[Any]:
 
     if bool((good | drawn.isnull()).all()):
         return []
-    look: dict[str, Any] = {"color": "0.3", "marker": "o", "markersize": 4}
-    return [Line2D([], [], linestyle="--", linewidth=1, markerfacecolor="white", label="infeasible", **look)]
+    look: dict[str, Any] = {"color": themes.ink(0.7), "marker": "o", "markersize": 4}
+    return [Line2D([], [], linestyle="--", linewidth=1, markerfacecolor=themes.ink(0), label="infeasible", **look)]
 
 
 def _axis_of_x(ax: Axes, along: xarray.DataArray, places: np.ndarray, words: bool) -> None:

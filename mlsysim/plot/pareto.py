@@ -9,7 +9,7 @@ import numpy as np
 
 from mlsysim import units
 from mlsysim.errors import InputError, UnknownNameError
-from mlsysim.plot import data, style
+from mlsysim.plot import data, style, themes
 from mlsysim.study.results.display import named
 from mlsysim.symbolic import variable_of
 from mlsysim.tracebacks import at_the_call
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 @at_the_call
+@themes.figure
 def pareto(
     designs: Any,
     x: str,
@@ -31,6 +32,7 @@ def pareto(
     label: Sequence[str] | None = None,
     annotate: int = 4,
     ax: Axes | None = None,
+    theme: str | None = None,
 ) -> Axes:
     """Draw feasible designs as a cloud, and the front of those that no other beats as a stepped line.
 
@@ -51,7 +53,9 @@ def pareto(
     annotate : int
         How many designs of the front are numbered, evenly chosen, its ends among them.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
+        Axes to draw on; a new figure by default.
+    theme : {"light", "dark"}, optional
+        Colours of the figure; by default those that matplotlib is set to.
 
     Returns
     -------
@@ -88,11 +92,13 @@ def pareto(
         best = best[np.lexsort((signs[1] * up[best], signs[0] * across[best]))]
     ax = style.axes_of(ax)
     word = "feasible" if feasible is not None else "designs"
-    ax.plot(across, up, ".", color="0.72", markersize=4, rasterized=len(across) > 2000, label=word, gid="cloud")
-    look: dict[str, Any] = {"color": style.COLOURS[0], "marker": "o", "markersize": 4, "label": "front"}
+    ax.plot(
+        across, up, ".", color=themes.ink(0.28), markersize=4, rasterized=len(across) > 2000, label=word, gid="cloud"
+    )
+    look: dict[str, Any] = {"color": themes.colours()[0], "marker": "o", "markersize": 4, "label": "front"}
     ax.plot(across[best], up[best], drawstyle="steps-post", gid="front", **look)
     if points.missed[best].any():
-        look |= {"linestyle": "none", "markerfacecolor": "white", "label": "infeasible"}
+        look |= {"linestyle": "none", "markerfacecolor": themes.ink(0), "label": "infeasible"}
         ax.plot(across[best][points.missed[best]], up[best][points.missed[best]], gid="infeasible", **look)
     for axis, values, name in ((ax.xaxis, across, x), (ax.yaxis, up, y)):
         style.numeric(axis, values, style.spread(values))
@@ -101,8 +107,8 @@ def pareto(
     keys = [_numbered(ax, place, points, told, number) for number, place in enumerate(chosen, start=1)]
     drawn = ax.get_lines()[len(best) == len(across) :]
     style.beside(ax, [*drawn, *keys])
-    ax.grid(alpha=0.25, linewidth=0.6)
-    style.titled(ax, f"{style.description(ds[y])} against {style.plain(ds[x])}\n{data.setting(ds)}".strip())
+    style.grid(ax)
+    style.titled(ax, f"{style.description(ds[y])} against {style.plain(ds[x])}\n{style.setting(ds)}".strip())
     return ax
 
 
@@ -111,10 +117,12 @@ def _numbered(ax: Axes, place: int, points: _Points, told: list[str], number: in
     from matplotlib.lines import Line2D
 
     at = (points.x[place], points.y[place])
-    look: dict[str, Any] = {"color": "white", "fontsize": 7, "ha": "center", "va": "center"}
-    ax.annotate(str(number), at, zorder=5, bbox={"boxstyle": "circle,pad=0.2", "facecolor": "black", "lw": 0}, **look)
+    look: dict[str, Any] = {"color": themes.ink(0), "fontsize": 7, "ha": "center", "va": "center"}
+    ax.annotate(
+        str(number), at, zorder=5, bbox={"boxstyle": "circle,pad=0.2", "facecolor": themes.ink(), "lw": 0}, **look
+    )
     described = points.described(int(place), told)
-    mark: dict[str, Any] = {"marker": f"${number}$", "color": "black", "markersize": 6, "linestyle": "none"}
+    mark: dict[str, Any] = {"marker": f"${number}$", "color": themes.ink(), "markersize": 6, "linestyle": "none"}
     return Line2D([], [], label="\n".join(described), **mark)
 
 

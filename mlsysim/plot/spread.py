@@ -8,7 +8,7 @@ import numpy as np
 
 from mlsysim import formatting, units
 from mlsysim.errors import InputError
-from mlsysim.plot import style
+from mlsysim.plot import layout, style, themes
 from mlsysim.symbolic import variable_of
 from mlsysim.tracebacks import at_the_call
 
@@ -22,7 +22,15 @@ _BINS = 60
 
 
 @at_the_call
-def spread(answer: Uncertainty, output: str | None = None, *, kind: str = "histogram", ax: Axes | None = None) -> Axes:
+@themes.figure
+def spread(
+    answer: Uncertainty,
+    output: str | None = None,
+    *,
+    kind: str = "histogram",
+    ax: Axes | None = None,
+    theme: str | None = None,
+) -> Axes:
     """Draw the draws of one output, with a line at each quantile that was asked for.
 
     Parameters
@@ -34,7 +42,9 @@ def spread(answer: Uncertainty, output: str | None = None, *, kind: str = "histo
     kind : {"histogram", "cumulative"}
         How many draws lie in each interval, or the share of them up to each value.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
+        Axes to draw on; a new figure by default.
+    theme : {"light", "dark"}, optional
+        Colours of the figure; by default those that matplotlib is set to.
 
     Returns
     -------
@@ -47,7 +57,7 @@ def spread(answer: Uncertainty, output: str | None = None, *, kind: str = "histo
     """
     if kind not in KINDS:
         raise InputError("kind", kind, f"must be {' or '.join(KINDS)}")
-    asked = answer[output] if output is not None else next((each for each in answer if not each.shares), None)
+    asked = answer[output] if output is not None else next((report for report in answer if not report.shares), None)
     if asked is None or asked.shares:
         raise InputError("output", output, "is no number; its shares are a table")
     variable = variable_of(asked.name)
@@ -56,28 +66,31 @@ def spread(answer: Uncertainty, output: str | None = None, *, kind: str = "histo
     if len(finite) < len(draws) / 2:
         raise InputError("output", asked.name, "is infinite in most of the draws")
     ax = style.axes_of(ax)
+    shade, marked, *_ = themes.colours()
     if kind == "histogram":
-        ax.hist(finite, bins=_BINS, color=style.COLOURS[0], alpha=0.75)
+        ax.hist(finite, bins=_BINS, color=shade, alpha=0.75)
         ax.set_ylabel("Draws")
     else:
-        ax.plot(finite, np.arange(1, len(finite) + 1) / len(draws), color=style.COLOURS[0])
-        ax.set_ylabel("Share of the draws up to here")
-    for level, value in asked.quantiles.items():
-        if np.isfinite(units.magnitude(value)):
-            ax.axvline(units.magnitude(value), color=style.COLOURS[1], linewidth=1, linestyle="--")
-            text = f" {100 * level:g}%: {formatting.number(float(units.magnitude(value)))}"
-            ax.text(
-                units.magnitude(value),
-                0.98,
-                text,
-                transform=ax.get_xaxis_transform(),
-                rotation=90,
-                ha="right",
-                va="top",
-                fontsize="small",
-            )
-    ax.margins(y=0.3)
+        ax.plot(finite, np.arange(1, len(finite) + 1) / len(draws), color=shade)
+        ax.set(ylabel="Share of draws up to this value", ylim=(0, 1.0), yticks=np.linspace(0, 1, 6))
     unit = f" [{variable.unit}]" if variable.unit not in ("", "count") else ""
     ax.set_xlabel(f"{variable.label}{unit}")
+    style.grid(ax)
+    amounts = {level: float(units.magnitude(value)) for level, value in asked.quantiles.items()}
+    amounts = {level: amount for level, amount in amounts.items() if np.isfinite(amount)}
     style.titled(ax, f"{variable.label}: spread of {len(draws):,} draws")
+    _quantiles(ax, amounts, marked)
     return ax
+
+
+def _quantiles(ax: Axes, amounts: dict[float, float], colour: str) -> None:
+    """Mark each quantile by a line, and write its level and value above the draws."""
+    ax.set_ylim(0, 1.25 * ax.get_ylim()[1])
+    low, high = ax.get_xlim()
+    texts = layout.apart([(amount - low) / (high - low) for amount in amounts.values()], 0.13, 0.04, 0.96)
+    for (level, amount), place in zip(amounts.items(), texts, strict=True):
+        ax.axvline(amount, color=colour, linewidth=1, linestyle="--")
+        ax.text(
+            place, 0.98, f"{100 * level:g}%\n{formatting.number(amount)}", transform=ax.transAxes, ha="center",
+            va="top", fontsize="small", bbox={"facecolor": themes.ink(0), "edgecolor": "none", "pad": 1},
+        )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 from collections.abc import Sequence
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlsysim.extras import require
-from mlsysim.plot.data import is_label, meanings, setting
+from mlsysim.plot import layout, themes
+from mlsysim.plot.data import is_label, meanings
 from mlsysim.symbolic.labels import from_name
 
 if TYPE_CHECKING:
@@ -19,22 +21,56 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
-#: Okabe and Ito's colours: apart for every kind of colour vision.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#666666", "#F0E442", "#000000")
-REFUSED, INFINITE = "0.85", "0.6"
-#: Bars that are infeasible: pale, with a dashed outline, as curves are dashed and points hollow there. No hatch.
-MISSED: dict[str, Any] = {"facecolor": "#cfdfec", "edgecolor": "0.15", "linestyle": (0, (3, 2)), "linewidth": 0.9}
-#: Up to so many values of a dimension get a tick each.
+#: Colours of light figures; :func:`mlsysim.plot.themes.colours` has those of the theme that is drawn.
+COLOURS = themes.LIGHT
+#: Dots per inch of figures that the plots make.
+DPI = 150
+#: Up to so many numbers of a dimension get a tick each.
 FEW = 12
 _LINE = 50
 
 
 def axes_of(ax: Axes | None) -> Axes:
-    """The axes given, or those of a new figure of 6 by 4 inches."""
+    """Axes that are given, or those of a new figure of 6 by 4 inches."""
     require("a figure", "matplotlib")
     from matplotlib import pyplot
 
-    return pyplot.subplots(figsize=(6, 4), layout="constrained")[1] if ax is None else ax
+    return pyplot.subplots(figsize=(6, 4), dpi=DPI, layout="constrained")[1] if ax is None else ax
+
+
+def refused() -> str:
+    """Colour of points that a model refuses."""
+    return themes.ink(0.15)
+
+
+def infinite() -> str:
+    """Colour of points where an output is infinite."""
+    return themes.ink(0.4)
+
+
+def missed() -> dict[str, Any]:
+    """Look of infeasible bars: pale, with a dashed outline, as curves are dashed and points hollow; no hatch."""
+    pale = themes.tint(themes.colours()[0], 0.22)
+    return {"facecolor": pale, "edgecolor": themes.ink(0.85), "linestyle": (0, (3, 2)), "linewidth": 0.9}
+
+
+def limit() -> dict[str, Any]:
+    """Look of the line of a limit."""
+    return {"color": themes.ink(), "linewidth": 1.4, "linestyle": (0, (5, 2))}
+
+
+def grid(ax: Axes, axis: Any = "both") -> None:
+    """Draw a faint grid behind all else."""
+    ax.grid(axis=axis, color=themes.ink(0.12), linewidth=0.6)
+    ax.set_axisbelow(True)
+
+
+def bare(ax: Axes) -> None:
+    """Leave an outline at the bottom alone, for bars with their names at the left."""
+    ax.tick_params(axis="y", length=0)
+    for side in ("top", "right", "left"):
+        ax.spines[side].set_visible(False)
+    grid(ax, "x")
 
 
 def label(array: xarray.DataArray, remark: str = "") -> str:
@@ -47,7 +83,7 @@ def label(array: xarray.DataArray, remark: str = "") -> str:
 
 
 def narrow(array: xarray.DataArray) -> str:
-    """The same, for the head of a legend."""
+    """Label, symbol and unit in narrow lines, for the head of a legend."""
     ending = f"{_symbol(array)} {_unit(array)}".strip()
     return "\n".join([*textwrap.wrap(description(array), 18), ending]).strip()
 
@@ -59,21 +95,37 @@ def entry(array: xarray.DataArray) -> str:
 
 
 def description(array: xarray.DataArray) -> str:
-    """The label of a variable; else its description, without what that adds after a colon or semicolon."""
+    """Label of a variable; else its description, without what that adds after a colon or semicolon."""
     text = str(array.attrs.get("label") or array.attrs.get("long_name") or from_name(str(array.name)))
-    first = re.split(r"[:;]", text)[0].strip()
+    first = re.split(r"[:;]| of the catalog", text)[0].strip()
     return _escaped(first[:1].upper() + first[1:]) or str(array.name)
 
 
 def plain(array: xarray.DataArray) -> str:
-    """The label of a variable within a sentence."""
+    """Label of a variable within a sentence."""
     text = description(array)
     first = text.partition(" ")[0]
     return text[:1].lower() + text[1:] if first[1:] == first[1:].lower() else text
 
 
+def setting(ds: xarray.Dataset) -> str:
+    """Catalog entries and selected points that a figure holds for."""
+    try:
+        entries = [str(name) for name in json.loads(ds.attrs.get("entries", "{}")).values()]
+    except (TypeError, ValueError, AttributeError):
+        entries = []
+    points = []
+    for array in ds.coords.values():
+        if array.ndim == 0:
+            (word,) = words(array.expand_dims("point"))
+            unit = array.attrs.get("units", "")
+            points.append(word if array.dtype.kind in "OUS" else f"{plain(array)} {word} {unit}".strip())
+    # Spaces within one item do not break, so that a title wraps between items.
+    return ", ".join(item.replace(" ", "\N{NO-BREAK SPACE}") for item in entries + points)
+
+
 def asked(what: str, along: xarray.DataArray, ds: xarray.Dataset) -> str:
-    """The title of a figure: what it shows by what, and on the next line what it holds for."""
+    """Title of a figure: its quantities, and on the next line the setting that it holds for."""
     return f"{what} by {plain(along)}\n{setting(ds)}".strip()
 
 
@@ -83,7 +135,7 @@ def _unit(array: xarray.DataArray) -> str:
 
 
 def _symbol(array: xarray.DataArray) -> str:
-    """The LaTeX symbol as mathtext; none for labels, whose symbol is a word."""
+    """LaTeX symbol as mathtext; none for labels, whose symbol is a word."""
     latex = array.attrs.get("latex", "")
     return f"${latex}$" if latex and not is_label(array) and draws(latex) else ""
 
@@ -105,13 +157,13 @@ def _escaped(text: str) -> str:
 
 
 def short(value: Any) -> str:
-    """A number as a tick shows it."""
+    """Print a number as on a tick."""
     mantissa, _, exponent = f"{float(value):.6g}".partition("e")
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa
 
 
 def words(array: xarray.DataArray) -> list[str]:
-    """The values of a coordinate as text."""
+    """Print the values of a coordinate."""
     if array.dtype.kind in "OUS":
         return [str(value) for value in array.values]
     if is_label(array):
@@ -136,18 +188,14 @@ def spread(values: Any) -> bool:
     return bool(values.size and values.min() > 0 and values.max() >= 30 * values.min())
 
 
-def ticks_at(axis: Axis, places: Sequence[float], texts: Sequence[str], most: int = FEW) -> None:
-    """Major ticks at some of the places, evenly chosen; no others."""
-    step = -(-len(places) // most)
-    axis.set_ticks(list(places[::step]), labels=list(texts[::step]))
+def ticks_at(axis: Axis, places: Sequence[float], texts: Sequence[str]) -> None:
+    """Set major ticks at places and no others."""
+    axis.set_ticks(list(places), labels=list(texts))
     axis.set_ticks([], minor=True)
-    if axis is axis.axes.xaxis and sum(map(len, texts[::step])) > 60:
-        for text in axis.get_ticklabels():
-            text.set(rotation=30, ha="right", rotation_mode="anchor")
 
 
 def numeric(axis: Axis, values: Any, log: bool) -> None:
-    """A scale for these numbers: plain numbers at its ticks, whole ones where all are whole."""
+    """Set a scale for numbers: plain numbers at its ticks, whole ones where all are whole."""
     from matplotlib.ticker import AutoLocator, FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
     values = np.asarray(values, dtype=float)
@@ -165,30 +213,16 @@ def numeric(axis: Axis, values: Any, log: bool) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def titled(ax: Axes, text: str, handles: Sequence[Any] = (), columns: int = 3) -> None:
-    """A title, and below it a legend above the axes, where it hides nothing."""
-    rows = -(-len(handles) // columns)
+def titled(ax: Axes, text: str, handles: Sequence[Any] = ()) -> None:
+    """Set the title, and below it a legend that hides nothing; then make ticks, legend and title fit."""
     if handles:
-        ax.legend(
-            handles=list(handles),
-            loc="lower left",
-            bbox_to_anchor=(0, 1),
-            ncols=columns,
-            frameon=False,
-            fontsize="small",
-            borderaxespad=0.2,
-            borderpad=0.2,
-            handlelength=1.8,
-            columnspacing=1.2,
-        )
-    if text:
-        pad = 6 + 15 * rows
-        wrapped = [part for line in text.splitlines() for part in textwrap.wrap(_escaped(line), 64)]
-        ax.set_title("\n".join(wrapped), loc="left", fontsize="medium", pad=pad)
+        layout.above(ax, handles, [handle.get_label() for handle in handles], 3)
+    ax.set_title(_escaped(text), loc="left", fontsize="medium")
+    layout.fit(ax)
 
 
 def beside(ax: Axes, handles: Sequence[Any], title: str = "") -> None:
-    """A legend to the right of the axes."""
+    """Put a legend to the right of the axes."""
     ax.legend(
         handles=list(handles),
         title=title,
@@ -203,9 +237,9 @@ def beside(ax: Axes, handles: Sequence[Any], title: str = "") -> None:
 
 
 def shades(count: int) -> list[Any]:
-    """Colours of a series: distinct for a few, an even scale from dark to light for many."""
-    if count <= 7:
-        return list(COLOURS[:count])
+    """Colours of a series: distinct for a few, an even scale for many."""
+    if count <= len(themes.colours()):
+        return list(themes.colours()[:count])
     from matplotlib import colormaps
 
-    return [tuple(colour) for colour in colormaps["viridis"](np.linspace(0, 0.92, count))]
+    return [tuple(colour) for colour in colormaps["viridis"](np.linspace(0.12, 0.95, count))]

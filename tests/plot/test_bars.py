@@ -63,7 +63,7 @@ def test_two_axes_are_groups_side_by_side(ax, memory):
     assert (np.diff(left) > 0).all()
     assert ticks(ax) == ["0", "1", "2", "3"]
     assert ticks(ax, minor=True) == ["A100_40GB", "H200"] * 4
-    assert ax.get_xlabel() == "ZeRO stage $Z$ (bars: Hardware of the catalog)"
+    assert ax.get_xlabel() == "ZeRO stage $Z$ (bars: hardware)"
 
 
 def test_the_bar_in_the_middle_of_a_group_keeps_its_name(ax, memory):

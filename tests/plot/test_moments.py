@@ -30,7 +30,7 @@ def test_a_bar_per_moment_whose_parts_add_up():
     ax = drawn(found)
     moments = [found.canonical(name) / 1e9 for name in MOMENTS]
     assert list(widths(ax).values()) == pytest.approx(moments)
-    assert ax.get_title(loc="left") == "The loss binds: fits"
+    assert ax.get_title(loc="left") == "Memory peaks at the loss: fits"
     bold = [text.get_text() for text in ax.texts if text.get_fontweight() == "bold"]
     assert bold == ["69.07"]
 
@@ -38,7 +38,7 @@ def test_a_bar_per_moment_whose_parts_add_up():
 def test_the_ranks_of_a_pipeline_and_the_one_that_binds():
     found = MEMORY.solve(**PIPELINE, stack="Megatron_LM")
     ax = drawn(found)
-    assert ax.get_title(loc="left") == "The backward pass of a layer of the first stage binds: fits"
+    assert ax.get_title(loc="left") == "Memory peaks at the backward pass of a layer of the first stage: fits"
     ranks = [found.canonical(name) / 1e9 for name in RANKS]
     assert [widths(ax)[row] for row in (4, 5, 6)] == pytest.approx(ranks)
     assert sum(text.get_text() == "not on this rank" for text in ax.texts) == 2

@@ -10,6 +10,8 @@ from mlsysim.errors import InputError, UnitError, UnknownNameError
 from mlsysim.plot import roofline
 
 NEEDED = ["prefill_flops", "served_weights", "ttft", "decode_step_time", "feasible"]
+#: TFLOP/s and TB/s of datasheets.
+PEAKS = {"A100": (312, 2.039), "H100": (989, 3.35)}
 PREFILL = ("prefill_flops", "served_weights", "ttft")
 
 
@@ -38,18 +40,25 @@ def test_points_are_intensity_and_rate(ax, prefill):
         one = prefill.sel(hardware=name)
         intensity = one.prefill_flops * 1e12 / (one.served_weights * 1e9)
         rate = one.prefill_flops / (one.ttft / 1e3)
-        for gid, good in (("feasible", one.feasible), ("infeasible", ~one.feasible)):
-            wanted = np.column_stack([array.values[good.values] for array in (intensity, rate)])
+        peak, bandwidth = PEAKS[name]
+        above = rate > np.minimum(peak, intensity * bandwidth) * (1 + 1e-9)
+        assert 0 < int(above.sum()) < above.size
+        kinds = {"feasible": one.feasible & ~above, "infeasible": ~one.feasible & ~above, "above": above}
+        for gid, here in kinds.items():
+            wanted = np.column_stack([array.values[here.values] for array in (intensity, rate)])
             np.testing.assert_allclose(drawn(ax, f"{gid} {name}"), wanted)
+        (triangles,) = [line for line in ax.get_lines() if line.get_gid() == f"above {name}"]
+        assert triangles.get_marker() == "^"
     assert 0 < int(prefill.feasible.sum()) < prefill.feasible.size
     assert ax.get_xlabel() == "Arithmetic intensity $I$ [FLOP/byte]"
     assert ax.get_ylabel() == "Rate reached [TFLOP/s]"
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert texts == ["A100", "H100", "peak", "reached share", "infeasible"]
+    assert texts == ["peak", "reached share", "infeasible", "above its roof"]
+    assert "6 of 12 points above their roof: their time leaves out work or traffic" in ax.get_title(loc="left")
 
 
-@pytest.mark.parametrize(("name", "peak", "bandwidth"), [("A100", 312, 2.039), ("H100", 989, 3.35)])
+@pytest.mark.parametrize(("name", "peak", "bandwidth"), [(name, *ends) for name, ends in PEAKS.items()])
 def test_roofs_are_those_of_the_datasheets(ax, prefill, name, peak, bandwidth):
     roofline(prefill, *PREFILL, ax=ax)
     for gid, share in (("roof", 1.0), ("reached", 0.5)):
@@ -94,7 +103,8 @@ def test_several_outputs_are_added(ax, prefill):
     roofline(prefill, "prefill_flops", ["served_weights", "served_weights"], "ttft", ax=ax)
     one = prefill.sel(hardware="H100")
     wanted = (one.prefill_flops * 1e3 / (2 * one.served_weights)).values[one.feasible.values]
-    np.testing.assert_allclose(drawn(ax, "feasible H100")[:, 0], wanted)
+    points = np.concatenate([drawn(ax, "above H100"), drawn(ax, "feasible H100")])
+    np.testing.assert_allclose(np.sort(points[:, 0]), np.sort(wanted))
 
 
 def test_ceilings_can_be_given(ax, prefill):
@@ -110,6 +120,25 @@ def test_ceilings_can_be_given(ax, prefill):
         intensity, rate = drawn(ax, f"roof {name}").T
         np.testing.assert_allclose(rate, np.minimum(peak, intensity))
     assert not [line for line in ax.get_lines() if str(line.get_gid()).startswith("reached")]
+
+
+def test_each_precision_has_its_own_roof(ax):
+    ds = ServingCapacityModel().sweep(
+        model="Llama3_8B", hardware="H100", precision=["bf16", "fp8"], seq_len=[256, 4096], qps=5,
+        target_p99_latency_ms=4000, max_batch_size=1, output_tokens=1, outputs=NEEDED,
+    )  # fmt: skip
+    roofline(ds, *PREFILL, ax=ax)
+    assert [drawn(ax, f"roof {name}")[:, 1].max() for name in ("bf16", "fp8")] == [989, 1979]
+    assert [text.get_text() for text in ax.texts] == ["bf16", "fp8"]
+
+
+def test_a_device_without_the_precision_has_no_roof(ax):
+    ds = ServingCapacityModel().sweep(
+        model="Llama3_8B", hardware=["V100", "H100"], precision="fp8", seq_len=[256, 4096], qps=5, refused="mask",
+        target_p99_latency_ms=4000, max_batch_size=1, output_tokens=1, outputs=NEEDED,
+    )  # fmt: skip
+    roofline(ds, *PREFILL, ax=ax)
+    assert [text.get_text() for text in ax.texts] == ["H100"]
 
 
 def test_a_fixed_accelerator_has_one_roof(ax, prefill):
@@ -146,5 +175,6 @@ def test_a_wrong_argument_is_refused(ax, prefill, change, error, message):
 
 def test_an_unknown_ceiling_is_asked_for(ax):
     ds = TrainingMemoryModel().sweep(model="Llama3_8B", hardware="H100", batch_size=[1, 2])
+    ds = ds.assign_attrs(entries="{}")
     with pytest.raises(InputError, match=r"peak_flops=None: the data set does not say it; give peak_flops=\.\.\."):
         roofline(ds, "weights", "weights", ax=ax)

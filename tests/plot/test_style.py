@@ -1,6 +1,7 @@
 """Words, ticks and colours; and a figure that nobody gave axes for."""
 
 import importlib
+import itertools
 import json
 import os
 import subprocess
@@ -12,7 +13,7 @@ import xarray
 
 import mlsysim.plot  # noqa: F401
 from mlsysim.models import every_model
-from mlsysim.plot import style
+from mlsysim.plot import style, themes
 
 
 @pytest.mark.long
@@ -55,14 +56,55 @@ def test_numbers_on_ticks(value, text):
     assert style.short(value) == text
 
 
-def luminance(colour):
-    red, green, blue = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+#: Linear sRGB as people see it without red or green cones (Machado, Oliveira and Fernandes 2009, severity 1).
+SIGHT = {
+    "full": np.eye(3),
+    "protanopia": np.array(
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+    ),
+    "deuteranopia": np.array(
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+    ),
+}  # fmt: skip
+XYZ = np.array(
+    [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
+)
 
 
-def test_colours_are_distinct():
-    assert len(set(style.COLOURS)) == len(style.COLOURS)
-    assert len({round(luminance(colour), 3) for colour in style.COLOURS}) == len(style.COLOURS)
+def linear(colour):
+    values = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+    return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+
+
+def lab(colour, sight):
+    """CIE L*a*b* of a colour as it is seen; distances of 10 are apart side by side, of 2 just so."""
+    share = XYZ @ np.clip(sight @ linear(colour), 0, 1) / XYZ.sum(axis=1)
+    x, y, z = np.where(share > 0.008856, np.cbrt(share), 7.787 * share + 16 / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def closest(palette, sight):
+    seen = [lab(colour, SIGHT[sight]) for colour in palette]
+    return min(np.linalg.norm(one - other) for one, other in itertools.combinations(seen, 2))
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+@pytest.mark.parametrize("palette", [themes.LIGHT, themes.DARK], ids=["light", "dark"])
+def test_colours_are_apart_for_every_kind_of_colour_vision(palette, sight):
+    assert len(palette) == 8
+    assert closest(palette, sight) > 16
+
+
+def test_colours_that_some_people_take_for_one_are_found():
+    assert closest(["#D55E00", "#9A6A00"], "protanopia") < 4
+
+
+@pytest.mark.parametrize(
+    ("palette", "paper"), [(themes.LIGHT, "#ffffff"), (themes.DARK, "#131416")], ids=["light", "dark"]
+)
+def test_colours_stand_out_on_their_paper(palette, paper):
+    bright = [0.05 + float(XYZ[1] @ linear(colour)) for colour in (paper, *palette)]
+    assert min(max(bright[0], one) / min(bright[0], one) for one in bright[1:]) > 2.2
 
 
 def run(code, **environment):
