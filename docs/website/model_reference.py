@@ -32,12 +32,12 @@ def overview(known: Knowledge) -> str:
          ", ".join(map(code, model.variants)))
         for model in known.models
     ]  # fmt: skip
-    return joined([
+    return with_html(joined([
         "# Models and their arguments", "",
         "A page for each model: its variants, the entries and inputs that its verbs take, and its outputs. "
         "[How arguments are given](ask.md#mlsysim.PerformanceModel.solve).", "",
         *table(("Model", "Question", "Variants"), rows),
-    ])  # fmt: skip
+    ]))  # fmt: skip
 
 
 def page(known: Knowledge, model: Model, names: Mapping[str, tuple[str, ...]]) -> str:

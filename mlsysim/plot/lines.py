@@ -56,6 +56,15 @@ def lines(
         If more than two dimensions are left, or none.
     UnknownNameError
         If the data set has no variable of a name.
+
+    Examples
+    --------
+    >>> from mlsysim import TrainingMemoryModel, plot
+    >>> memory = TrainingMemoryModel("first_order")
+    >>> grid = memory.sweep("Llama3_8B", "H100", seq_len=2048, batch_size=[8, 16, 32], dp_size=[1, 8])
+    >>> axes = plot.lines(grid, "total_memory", x="batch_size", hue="dp_size")
+    >>> type(axes).__name__
+    'Axes'
     """
     ds, (x, *others) = data.shown_over(ds, output, (x, hue), 1)
     ds = data.ascending(ds, x)

@@ -49,6 +49,14 @@ def moments(found: Result, *, ax: Axes | None = None) -> Axes:
     ------
     InputError
         If ``found`` has no moments.
+
+    Examples
+    --------
+    >>> from mlsysim import TrainingMemoryModel, plot
+    >>> result = TrainingMemoryModel.solve_example(variant="per_operator")
+    >>> axes = plot.moments(result)
+    >>> type(axes).__name__
+    'Axes'
     """
     if not isinstance(found, Result) or not all(name in found for name in (*MOMENTS, "binding_rank")):
         raise InputError("found", found, "must be a result with moments of a training step: variant per_operator")

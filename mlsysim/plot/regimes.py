@@ -47,6 +47,14 @@ def regimes(found: Regimes, *, ax: Axes | None = None) -> Axes:
     ------
     InputError
         If ``found`` is nothing that ``model.regimes`` gives.
+
+    Examples
+    --------
+    >>> from mlsysim import KernelModel, plot
+    >>> shape = dict(product_rows=range(1, 1025), product_columns=8192, product_inner=8192)
+    >>> axes = plot.regimes(KernelModel("roofline").regimes(hardware="H100", **shape))
+    >>> type(axes).__name__
+    'Axes'
     """
     if not isinstance(found, Regimes):
         raise InputError("found", found, "must be what model.regimes(...) gives")

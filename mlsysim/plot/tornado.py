@@ -42,6 +42,14 @@ def tornado(found: Sensitivity, change: float = 0.1, most: int = 12, *, ax: Axes
     ------
     InputError
         If ``found`` is no sensitivity at a point, or nothing is finite or changes the output.
+
+    Examples
+    --------
+    >>> from mlsysim import KernelModel, plot
+    >>> shape = dict(product_rows=4096, product_columns=8192, product_inner=8192)
+    >>> axes = plot.tornado(KernelModel("roofline").sensitivity("kernel_time", "H100", **shape))
+    >>> type(axes).__name__
+    'Axes'
     """
     if not isinstance(found, Sensitivity):
         raise InputError("found", found, "must be what model.sensitivity(...) gives at a point")

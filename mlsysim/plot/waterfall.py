@@ -42,6 +42,14 @@ def waterfall(found: Comparison, most: int = 8, *, ax: Axes | None = None) -> Ax
     ------
     InputError
         If ``found`` is no comparison.
+
+    Examples
+    --------
+    >>> from mlsysim import TrainingMemoryModel, compare, plot
+    >>> one, other = (TrainingMemoryModel.solve_example(zero_stage=stage) for stage in (1, 3))
+    >>> axes = plot.waterfall(compare(one, other, "total_memory"))
+    >>> type(axes).__name__
+    'Axes'
     """
     if not isinstance(found, Comparison):
         raise InputError("found", found, "must be what mlsysim.compare(...) gives")

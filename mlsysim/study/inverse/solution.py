@@ -119,6 +119,14 @@ class Solution(JsonAnswer):
         Why there is no value; empty if there is one.
     note : str
         What else may hold: where an output rises and falls, not every value that meets the targets need be found.
+
+    Examples
+    --------
+    >>> from mlsysim import KernelModel
+    >>> shape = dict(product_rows=64, product_columns=8192, product_inner=8192)
+    >>> found = KernelModel("roofline").solve_for("memory_bandwidth", "H100", **shape, kernel_time="<= 40 us")
+    >>> bool(found), f"{found.value:.2f}"
+    (True, '4733.16 GB / s')
     """
 
     _variable: Variable
