@@ -44,7 +44,7 @@ def page(known: Knowledge, model: Model, names: Mapping[str, tuple[str, ...]]) -
     """Everything that a call of a model needs."""
     instances = {name: model(name) for name in model.variants}
     head = [
-        f"# {model.__name__}", "", prose(model.question()), "",
+        f"# {model.__name__}", "",
         f"[Its equations and accuracy](../models/{model.__name__}.md), "
         f"[a calculator](../calculators/{model.__name__}.md), `mlsysim {words_for(model)}` in a shell.", "",
     ]  # fmt: skip

@@ -109,7 +109,7 @@ def total(index: Index, term: Any, over: Iterable[str] | None = None) -> Total:
     --------
     >>> from mlsysim import Index, family, nonnegative, total
     >>> disks = Index("disk_of_docs", r"\digamma", {"boot": "boot", "data": "data"})
-    >>> times = family("{}_disk_time", "t_{}", "s", "Time of the {} disk.", disks, nonnegative())
+    >>> times = family("{}_disk_time", "y_{}", "s", "Time of the {} disk.", disks, nonnegative())
     >>> total(disks, times.symbol).over
     ('boot', 'data')
     """

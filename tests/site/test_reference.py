@@ -3,12 +3,15 @@
 import doctest
 import inspect
 import re
+import sys
 from collections import Counter
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
 from numpydoc.docscrape import NumpyDocString
-from printed import differences
+from printed import ROOT, differences
+from web.chromium import installed, seen_by
 from website import entry_tables, model_reference
 from website.knowledge import Knowledge
 from website.public_names import DATA, TASKS, VERB_NAMES, by_page, every_public, is_model, lookup, members
@@ -19,6 +22,7 @@ from mlsysim.catalog.loader import Group
 from mlsysim.models import every_model
 from mlsysim.symbolic import Variable
 
+HERE, STATIC = Path(__file__).parent, ROOT / "docs/website/static"
 NAMES = [name for names in by_page().values() for name in names]
 DOCUMENTED = [name for name in NAMES if name not in DATA and not isinstance(lookup(name), Group)]
 FUNCTIONS = [name for name in DOCUMENTED if not inspect.isclass(lookup(name))]
@@ -29,7 +33,6 @@ class Close(doctest.OutputChecker):
     """Outputs are compared number by number, as those of pages are."""
 
     def check_output(self, want, got, optionflags):
-        """Tell whether an output agrees."""
         same = super().check_output(want, got, optionflags)
         return same or not differences(want.replace("<BLANKLINE>", "").rstrip(), got.rstrip())
 
@@ -53,8 +56,6 @@ def test_what_public_functions_return_is_documented_too():
 
 
 def _classes(prefix):
-    import sys
-
     for name, module in sys.modules.items():
         if name.startswith(prefix):
             yield from (value for value in vars(module).values() if inspect.isclass(value) and value.__module__ == name)
@@ -97,7 +98,7 @@ def test_examples_print_what_they_say(name, monkeypatch):
 
 def test_members_of_classes_are_listed_and_verbs_stand_for_themselves():
     listed = members(mlsysim.PerformanceModel)
-    assert {"latex", "source_code", "outputs", "positional"} <= {*listed}
+    assert [name for name in listed if not hasattr(mlsysim.PerformanceModel, name)] == []
     assert not {*VERB_NAMES} & {*listed}
     assert "explain" in members(mlsysim.Result)
 
@@ -156,3 +157,34 @@ def test_a_table_has_every_entry_and_every_value_with_its_source_and_date(about)
         assert "tdp 700 W: datasheet, 2023-07" in row
     else:
         assert 'data-value="8.03" title="paper, 2024-04' in row
+
+
+@pytest.fixture(scope="module")
+def browsed(tmp_path_factory):
+    """What a reader sees of the table of devices, step by step."""
+    installed()
+    catalog = builtin()
+    page = entry_tables.page(entry_tables.DEVICES, {path: catalog.entry(path) for path in catalog.paths()})
+    place = tmp_path_factory.mktemp("entries") / "page.html"
+    script = (STATIC / "entries.js").read_text(encoding="utf-8")
+    place.write_text(f"<!doctype html>{page}<script>{script}</script>", encoding="utf-8")
+    return seen_by(HERE / "entries.js", place)
+
+
+@pytest.mark.long
+def test_a_table_is_sorted_and_filtered_by_keyboard(browsed):
+    whole, filtered, down, up, unknown = browsed
+    assert whole["status"] == "80 of 80"
+    assert whole["sorted"] == []
+    kept = set(filtered["names"])
+    assert {"NVIDIA H200 SXM5 141 GB", "NVIDIA H100 NVL 94 GB"} <= kept
+    assert not {"NVIDIA H100 SXM5 80 GB", "AMD Instinct MI300X"} & kept
+    assert filtered["status"] == f"{len(kept)} of 80"
+    assert (down["focused"], down["sorted"], up["sorted"]) == (
+        "memory", [["memory", "descending"]], [["memory", "ascending"]]
+    )  # fmt: skip
+    assert {*down["names"]} == kept == {*up["names"]}
+    assert up["names"][0] == "NVIDIA H100 NVL 94 GB"
+    assert down["names"][0] == "NVIDIA GB300 NVL72, one GPU"
+    assert unknown["status"].startswith("no column price: memory, bandwidth")
+    assert len(unknown["names"]) == 80

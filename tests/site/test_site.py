@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from web.chromium import PHONE, installed, seen_by
-from website import accuracy, api, formulas
+from website import accuracy, formulas
 from website.knowledge import Knowledge
 from website.markup import with_html
+from website.public_names import by_page
 from website.walk import broken, pages, read
 
-import mlsysim
 from mlsysim.catalog import builtin
 from mlsysim.formulas import every_formula
 from mlsysim.models import every_model
@@ -40,7 +40,8 @@ WORDS = "optimizer+state"
 KINDS = (
     "index.html", "search.html", "notebooks/tutorial.html", "docs/how_to.html", "docs/how_to/what_binds.html",
     "calculators/TrainingMemoryModel.html", "models/KernelModel.html", "formulas/expert_products.html",
-    "docs/accuracy.html", "catalog/Systems.Fabrics.html", "api/results.html", "docs/design.html",
+    "docs/accuracy.html", "catalog/Systems.Fabrics.html", "api/ask.html", "docs/design.html",
+    "reference/KernelModel.html", "catalog/devices.html",
 )  # fmt: skip
 
 
@@ -76,6 +77,8 @@ def test_there_is_a_page_for_everything(site, found):
     listed = listed.replace("<wbr>", "")
     for path in builtin().paths():
         assert f">{path}<" in listed, path
+    for page, names in by_page().items():
+        assert {f"mlsysim.{name}" for name in names} <= found[f"api/{page}.html"].anchors
     words = (site / "searchindex.js").read_text(encoding="utf-8")
     assert '"notebooks/tutorial"' in words
 
@@ -89,13 +92,6 @@ def test_a_formula_leads_to_its_symbols_its_models_and_its_checks(site, found):
     page = found["formulas/training_memory.html"]
     assert "../models/TrainingMemoryModel.html" in page.links
     assert "../docs/validation/memory_of_training.html#torchtitan-on-h100" in page.links
-
-
-def test_every_public_name_has_a_page():
-    for name in mlsysim.__all__:
-        what = getattr(mlsysim, name)
-        assert api.page_of(name) in ("", *api.TITLES)
-        assert api.page_of(name) or not (isinstance(what, type) or callable(what)), name
 
 
 def test_every_table_of_numbers_is_drawn_in_an_area():
