@@ -45,7 +45,18 @@ SHORT = 8
 
 
 class MlsysimError(Exception):
-    """Base class of every error raised on purpose by mlsysim."""
+    """Base class of every error raised on purpose by mlsysim.
+
+    Examples
+    --------
+    >>> from mlsysim import TrainingMemoryModel
+    >>> from mlsysim.errors import MlsysimError
+    >>> try:
+    ...     TrainingMemoryModel.solve_example(hardware="H999")
+    ... except MlsysimError as error:
+    ...     print(error)
+    unknown hardware 'H999': did you mean H100, H200, H800?
+    """
 
     def __str__(self) -> str:
         """The message as it is safe to show; ``args`` has all of it."""

@@ -28,6 +28,12 @@ class Reference:
         As printed.
     url, doi, arxiv, note : str
         Where it is found; empty when unknown.
+
+    Examples
+    --------
+    >>> from mlsysim import Source
+    >>> Source("rajbhandari2020").work.year
+    '2020'
     """
 
     key: str

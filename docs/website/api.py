@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from mlsysim.book.markdown import code, joined
 from website import model_reference
 from website.knowledge import Knowledge
+from website.markup import with_html
 from website.public_names import TASKS, anchor, by_page, directive, short
 
 
@@ -22,10 +23,10 @@ def pages(known: Knowledge) -> dict[str, str]:
         for page, task in TASKS.items()
     ]
     models = ", ".join(f"[{code(model.__name__)}](../reference/{model.__name__}.md)" for model in known.models)
-    found["api/index.md"] = joined([
+    found["api/index.md"] = with_html(joined([
         "# Python", "", "Every public name of `mlsysim`, by task. Names load when they are first used.", "",
         f"- [Models and their arguments](models.md): {models}", *rows,
-    ])  # fmt: skip
+    ]))  # fmt: skip
     return found
 
 

@@ -149,7 +149,7 @@ def _row(about: EntryTable, path: str, entry: Entry) -> str:
 def _cell(column: Column, values: Mapping[str, Value | Choice]) -> str:
     value = next((values[name] for name in column.names if name in values), None)
     if not isinstance(value, Value):
-        return "<td>–</td>"
+        return '<td data-value="">–</td>'
     number = round(value.canonical / (units.factor(column.unit) * column.scale), 6)
     shown = f"{number:,.0f}" if number == int(number) else f"{number:,.4g}"
     told = html.escape(f"{value.kind}, {value.date}, {cited(value.source)[0]}", quote=True)

@@ -32,19 +32,19 @@ def overview(known: Knowledge) -> str:
          ", ".join(map(code, model.variants)))
         for model in known.models
     ]  # fmt: skip
-    return joined([
+    return with_html(joined([
         "# Models and their arguments", "",
         "A page for each model: its variants, the entries and inputs that its verbs take, and its outputs. "
         "[How arguments are given](ask.md#mlsysim.PerformanceModel.solve).", "",
         *table(("Model", "Question", "Variants"), rows),
-    ])  # fmt: skip
+    ]))  # fmt: skip
 
 
 def page(known: Knowledge, model: Model, names: Mapping[str, tuple[str, ...]]) -> str:
     """Everything that a call of a model needs."""
     instances = {name: model(name) for name in model.variants}
     head = [
-        f"# {model.__name__}", "", prose(model.question()), "",
+        f"# {model.__name__}", "",
         f"[Its equations and accuracy](../models/{model.__name__}.md), "
         f"[a calculator](../calculators/{model.__name__}.md), `mlsysim {words_for(model)}` in a shell.", "",
     ]  # fmt: skip

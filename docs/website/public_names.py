@@ -46,8 +46,8 @@ TASKS = {
     "ask": Task(
         "Ask a model",
         "A model answers one question. [Its page](models.md) lists the entries and inputs that every verb takes.",
-        ("PerformanceModel", "PerformanceModel.solve", "PerformanceModel.solve_example", "Result",
-         "study.results.expected_error.ExpectedError", "models.*"),
+        ("PerformanceModel.solve", "PerformanceModel.solve_example", "Result",
+         "study.results.expected_error.ExpectedError", "PerformanceModel", "models.*"),
     ),
     "explain": Task(
         "Explain and compare answers",
@@ -59,7 +59,8 @@ TASKS = {
     "sweep": Task(
         "Sweep a grid",
         "A model at every combination of arguments, as a labelled array, or as a pure function of your own loop.",
-        ("PerformanceModel.sweep", "linked", "derived", "PerformanceModel.function", "study.function.PureFunction"),
+        ("PerformanceModel.sweep", "linked", "inputs.axes.Linked", "derived", "inputs.axes.Derived",
+         "PerformanceModel.function", "study.function.PureFunction"),
     ),
     "search": Task(
         "Search for the best design",
@@ -124,7 +125,8 @@ TASKS = {
         "Write an expression",
         "What sympy does not have: units, labels, sums over an index, least integers, roots and queues.",
         ("byte", "flop", "token", "request", "UnitSymbol", "label", "by_label", "when", "sharded", "family", "Index",
-         "total", "by_member", "LeastInteger", "Root", "evaluated_at", "symbolic.*"),
+         "total", "symbolic.indexed.Total", "by_member", "symbolic.indexed.ByMember", "LeastInteger",
+         "Root", "evaluated_at", "symbolic.*"),
     ),
     "units": Task(
         "Work with units",
@@ -156,6 +158,11 @@ DATA = {
     "models.Registry": "Every model there is: those here, of your own files and of installed packages.",
     "book.MARK": "A line near the top of every file of the book.",
 }
+#: Members of models that answer a user; the others serve verbs, and stand with the class that declares them.
+MODEL_MEMBERS = (
+    "question", "positional", "inputs", "outputs", "formulas", "output", "parts_of", "latex", "source_code",
+    "measured", "asked", "in_variant", "variants_using",
+)  # fmt: skip
 #: What pydantic puts into entries.
 _NOT_OURS = "model_post_init"
 
@@ -208,12 +215,11 @@ def anchor(name: str) -> str:
 
 def members(kind: type) -> list[str]:
     """Methods and properties of a class that a user calls; verbs stand for themselves."""
-    owners = [kind] if kind is not PerformanceModel else [each for each in kind.__mro__ if each is not object]
-    found = {name: value for owner in reversed(owners) for name, value in vars(owner).items()}
-    hidden = {_NOT_OURS, *VERB_NAMES, "solve_example"}
+    if kind is PerformanceModel:
+        return [*MODEL_MEMBERS]
     return [
-        name for name, value in found.items()
-        if not name.startswith("_") and name not in hidden and _is_member(value) and inspect.getdoc(value)
+        name for name, value in vars(kind).items()
+        if not name.startswith("_") and name != _NOT_OURS and _is_member(value) and inspect.getdoc(value)
     ]  # fmt: skip
 
 

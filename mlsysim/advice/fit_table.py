@@ -113,6 +113,13 @@ class Fits(JsonAnswer):
         Software of serving and of training.
     listed : bool
         Whether the rows are all there are in the catalog, of which a table shows the most interesting.
+
+    Examples
+    --------
+    >>> from mlsysim import what_fits
+    >>> fits = what_fits("H100", "Llama3_8B", formats=["bf16"], finetuning=[])
+    >>> sorted(fits.records()[0])[:3]
+    ['context', 'device', 'devices']
     """
 
     rows: tuple[Row, ...]

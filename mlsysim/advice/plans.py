@@ -88,6 +88,14 @@ class Plans(JsonAnswer):
         Certificate of each search, by the way in which prompts are scheduled.
     shortfall : tuple of str
         Why there is no layout, and what would meet the targets.
+
+    Examples
+    --------
+    >>> from mlsysim import plan
+    >>> load = dict(request_rate=2, isl=1024, osl=128, ttft_slo="1 s", tpot_slo="50 ms", precision="fp8")
+    >>> plans = plan("Llama3_8B", "H100", accelerators=2, modes=["colocated"], top=1, **load)
+    >>> sorted(plans.to_dict())[:3]
+    ['certificates', 'layouts', 'ranked']
     """
 
     def __init__(

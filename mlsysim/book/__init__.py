@@ -37,6 +37,14 @@ def pages(own: Iterable[type[PerformanceModel]] = ()) -> dict[str, str]:
     -------
     dict
         Content per file name.
+
+    Examples
+    --------
+    All formulas are printed, which takes a minute or so.
+
+    >>> from mlsysim.book import pages
+    >>> sorted(pages())[:1]  # doctest: +SKIP
+    ['README.md']
     """
     from mlsysim.book.contents import read_book
     from mlsysim.book.examples import check_examples
@@ -83,6 +91,13 @@ def write(directory: Path, own: Iterable[type[PerformanceModel]] = ()) -> list[P
         If the path is not a folder, or a file of the book would replace one that is not of a book.
     StoreError
         If a file cannot be written.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from mlsysim.book import write
+    >>> write(Path("book"))[0]  # doctest: +SKIP
+    PosixPath('book/README.md')
     """
     directory = _folder(directory)
     files = pages(own)
@@ -122,6 +137,13 @@ def check(directory: Path, own: Iterable[type[PerformanceModel]] = ()) -> list[s
     ------
     InputError
         If the path is not a folder.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from mlsysim.book import check
+    >>> check(Path("formulas"))  # doctest: +SKIP
+    []
     """
     directory = _folder(directory)
     files = pages(own)

@@ -50,7 +50,23 @@ def _in_binary(sold: Value) -> Value:
 
 
 def memory_as_typed(typed: Value) -> Value:
-    """A memory with a note of its bytes had its maker printed it; as it is where that is no question."""
+    """A memory with a note of its bytes had its maker printed it; as it is where that is no question.
+
+    Parameters
+    ----------
+    typed : Value
+        A memory.
+
+    Returns
+    -------
+    Value
+
+    Examples
+    --------
+    >>> from mlsysim.catalog import Value, memory_as_typed
+    >>> print(memory_as_typed(Value.of("80 GB")).note)
+    Taken as typed, 80,000,000,000 bytes: of memory sold as 80 GB drivers show about 80 GiB (85.9 GB).
+    """
     if typed.canonical >= _TOO_MANY and not typed.note:
         said = "1 PB or more, which no device has. Were bytes meant? A bare number is in GB"
         return typed.model_copy(update={"note": f"{_AS_TYPED}, {said}."})
@@ -62,7 +78,23 @@ def memory_as_typed(typed: Value) -> Value:
 
 
 def which_memory(value: Value) -> str:
-    """Name the reading of a memory that was taken, in a sentence; empty where there is only one."""
+    """Name the reading of a memory that was taken, in a sentence; empty where there is only one.
+
+    Parameters
+    ----------
+    value : Value
+        A memory of a result.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from mlsysim.catalog import Value, which_memory
+    >>> which_memory(Value.of("40 MiB"))
+    ''
+    """
     return value.note if value.note.startswith((_AS_MADE, _AS_TYPED)) else ""
 
 
@@ -407,6 +439,16 @@ class Accelerator(WithMemory):
         Mean power of hosts, network and fans beside it, over its own.
     embodied_device, embodied_host : Value, optional
         Carbon dioxide of its manufacture, and of its share of a host.
+
+    Examples
+    --------
+    >>> from mlsysim import Accelerator, Hardware
+    >>> print(Hardware.Cloud.H100.text("tdp"))
+    700 W
+    >>> mine = dict(datasheet_memory="128 GB", memory_bandwidth="6 TB/s", peak_flops={"bf16": "1500 TFLOP/s"})
+    >>> device = Accelerator(name="Mine", **mine)
+    >>> device.text("memory_bandwidth")
+    '6 TB/s'
     """
 
     what: ClassVar[str] = "hardware"
@@ -574,6 +616,12 @@ class TransformerWorkload(Entry):
         Free text.
     measured_by : str
         The package whose class was measured in place of a shape that somebody read, with its version; empty otherwise.
+
+    Examples
+    --------
+    >>> from mlsysim import Models
+    >>> Models.Language.Llama3_8B.values()["layers"].value
+    32.0
     """
 
     what: ClassVar[str] = "model"
@@ -855,6 +903,12 @@ class SparseTransformerWorkload(TransformerWorkload):
         Bytes of one weight in the matrices of routed and shared experts, as ``mixer_bytes``.
     counted_active_parameters : Value, optional
         The exact count of active parameters, embedding and head included.
+
+    Examples
+    --------
+    >>> from mlsysim import Models
+    >>> Models.Language.Mixtral_8x7B.values()["experts"].value
+    8.0
     """
 
     flags: ClassVar[frozenset[str]] = TransformerWorkload.flags | {"router_bias", "expert_bias"}
@@ -1181,6 +1235,12 @@ class Fleet(Entry):
         How many servers.
     fabric : Fabric
         What joins them.
+
+    Examples
+    --------
+    >>> from mlsysim import Systems
+    >>> Systems.Clusters.Research_256.device.name
+    'NVIDIA H100 SXM5 80 GB'
     """
 
     what: ClassVar[str] = "fleet"

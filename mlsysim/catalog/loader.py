@@ -154,6 +154,12 @@ class Catalog:
         File name used in errors.
     base : Catalog, optional
         Where references to entries not defined here are looked up.
+
+    Examples
+    --------
+    >>> from mlsysim.catalog import builtin
+    >>> builtin().find("hardware", "h100").name
+    'NVIDIA H100 SXM5 80 GB'
     """
 
     def __init__(self, content: Mapping[str, Any], origin: str, base: Catalog | None = None) -> None:
@@ -372,6 +378,20 @@ def load_catalog(path: str | Path) -> Catalog:
     ------
     CatalogError
         If the file cannot be read or is too large; else names file, entry and field that is wrong.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from mlsysim import load_catalog
+    >>> grid = ['[Systems.Grids.Mine]', 'name = "Mine"', 'source = "own"', 'date = "2026-01"', 'kind = "measured"',
+    ...         'grid_carbon = "0.1 kg/kWh"']
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "mine.toml")
+    ...     size = file.write_text(chr(10).join(grid))
+    ...     mine = load_catalog(file)
+    >>> mine.Systems.Grids.Mine.text("grid_carbon")
+    '0.1 kg/kWh'
     """
     if not isinstance(path, str | os.PathLike):
         raise InputError("path", path, "must be the path of a TOML file")

@@ -57,6 +57,12 @@ class Recipe(Entry):
         The rest by argument: numbers, quantities as text, words, yes and no.
     not_read : tuple of str
         Options of the file that it was read from which no argument expresses.
+
+    Examples
+    --------
+    >>> from mlsysim import DistributedModel, Recipes
+    >>> sorted(Recipes.torchtitan_issue_1624.entries)
+    ['hardware', 'model', 'stack']
     """
 
     what: ClassVar[str] = "recipe"

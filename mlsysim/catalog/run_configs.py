@@ -358,6 +358,16 @@ def from_megatron_config(
     ------
     CatalogError
         If an option that a run needs is missing, or a value is not of its option.
+
+    Examples
+    --------
+    >>> from mlsysim import from_megatron_config
+    >>> options = {"num-layers": 32, "hidden-size": 4096, "num-attention-heads": 32, "vocab-size": 131072}
+    >>> options |= {"seq-length": 4096, "micro-batch-size": 1, "global-batch-size": 128, "bf16": True}
+    >>> options |= {"tokenizer-type": "NullTokenizer", "position-embedding-type": "rope", "disable-bias-linear": True}
+    >>> run = from_megatron_config(options | {"tensor-model-parallel-size": 4}, accelerators=8, hardware="A100")
+    >>> run.values()["tp_size"].value
+    4.0
     """
     given, source = _loaded(config, {".json": json.loads, "": command_options}, "Megatron-LM")
     for name in ("MODEL_ARGS", "model_args"):
@@ -507,6 +517,20 @@ def from_torchtitan_toml(
     ------
     CatalogError
         If its model has no entry, or a value is not of its option.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from mlsysim import from_torchtitan_toml
+    >>> job = ["[model]", 'name = "llama3"', 'flavor = "8B"', "[training]", "local_batch_size = 1", "seq_len = 8192",
+    ...        "[parallelism]", "data_parallel_shard_degree = 8"]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "job.toml")
+    ...     size = file.write_text(chr(10).join(job))
+    ...     run = from_torchtitan_toml(file)
+    >>> run.values()["seq_len"].value
+    8192.0
     """
     given, source = _loaded(config, {"": tomllib.loads}, "torchtitan")
     options, not_read = _Options(_flat(given), source, lambda name: name), []
@@ -648,6 +672,14 @@ def from_trainer_arguments(
     ------
     CatalogError
         If no sequence length is said, or a value is not of its argument.
+
+    Examples
+    --------
+    >>> from mlsysim import from_trainer_arguments
+    >>> arguments = {"per_device_train_batch_size": 4, "gradient_accumulation_steps": 2, "bf16": True}
+    >>> run = from_trainer_arguments(arguments, model="Llama3_8B", accelerators=8, seq_len=4096)
+    >>> run.values()["gradient_accumulation_steps"].value
+    2.0
     """
     readers = {".json": json.loads, ".yaml": _one_level, ".yml": _one_level}
     given, source = _loaded(config, readers | {"": lambda text: command_options(text) or _one_level(text)}, "Trainer")

@@ -75,6 +75,13 @@ class Traffic(Entry):
         Share of the tokens of prompts that a cache of prefixes held.
     not_read : tuple of str
         Columns of the trace that no argument expresses.
+
+    Examples
+    --------
+    >>> from mlsysim import Traffic
+    >>> served = Traffic(name="Chat", isl=512, osl=128, request_rate=4)
+    >>> served.text("isl")
+    '512 token'
     """
 
     what: ClassVar[str] = "traffic"
@@ -244,6 +251,14 @@ def read_trace(
     ------
     CatalogError, UnknownNameError, InputError
         As there.
+
+    Examples
+    --------
+    >>> from mlsysim.catalog import read_trace
+    >>> columns = {"prompt_tokens": [512, 2048], "output_tokens": [128, 64], "arrival": [0.0, 0.5]}
+    >>> trace = read_trace(columns, arrival_unit="s")
+    >>> trace.prompts
+    [512, 2048]
     """
     if arrival_unit and arrival_unit not in _UNITS:
         raise InputError("arrival_unit", arrival_unit, f"must be one of {', '.join(_UNITS)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
@@ -21,6 +22,8 @@ _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_O
 #: How a verb calls the keyword arguments that say what outputs shall be; no input can be called so.
 TARGETS = "targets"
 _SECTIONS = ("Parameters", "Returns", "Raises")
+#: Parameters that stand for the arguments of any model, where those of one follow.
+_OF_ANY = re.compile(r"^\*\*?(?:entries|inputs|axes|held) *(?::.*)?\n(?:    .*\n)+", re.M)
 
 
 def _refuse_misspelt(verb: str, name: str, own: Sequence[str], others: Sequence[str]) -> None:
@@ -136,9 +139,9 @@ def _signature(cls: type[DeclaredModel], plain: Callable[..., Any]) -> inspect.S
 
 def _with_parameters(doc: str, parameters: str) -> str:
     """A docstring with parameters added to its ``Parameters`` section, or with that section."""
-    heading = "Parameters\n----------\n"
+    heading, doc = "Parameters\n----------", _OF_ANY.sub("", doc)
     after = next((doc.index(title) for s in _SECTIONS[1:] if (title := f"\n{s}\n{'-' * len(s)}\n") in doc), len(doc))
     before = doc[:after].rstrip()
     if heading not in before:
-        before += f"\n\n{heading.rstrip()}"
+        before += f"\n\n{heading}"
     return f"{before}\n{parameters}\n{doc[after:]}"

@@ -103,6 +103,13 @@ class Slot:
     prefix : str
         Beginning of the names of inputs of a second part of the model, which has number formats of its own:
         ``rollout_efficiency`` is the ``efficiency`` of the entry at ``rollout_precision``.
+
+    Examples
+    --------
+    >>> from mlsysim import KernelModel
+    >>> slot = KernelModel.slots["hardware"]
+    >>> slot.entry.__name__, slot.by_name
+    ('Accelerator', False)
     """
 
     entry: type[Entry]

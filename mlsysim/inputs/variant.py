@@ -29,6 +29,12 @@ class Variant:
         Arguments that give an answer worth showing; those of the model's example that it takes where left out.
     about : str
         What sets it apart and how near it comes to what was measured, for the book.
+
+    Examples
+    --------
+    >>> from mlsysim import KernelModel, Variant
+    >>> Variant.of(KernelModel.variants["roofline"]).about[:40]
+    'The higher of two times at shares of the'
     """
 
     formulas: Iterable[Formula]

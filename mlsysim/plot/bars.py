@@ -76,6 +76,15 @@ def bars(
         If parts, total and limit are not of one dimension.
     UnknownNameError
         If the data set has no variable of a name.
+
+    Examples
+    --------
+    >>> from mlsysim import TrainingMemoryModel, plot
+    >>> memory = TrainingMemoryModel("first_order")
+    >>> grid = memory.sweep("Llama3_8B", "H100", seq_len=2048, batch_size=[8, 16, 32], dp_size=[1, 8])
+    >>> axes = plot.bars(grid, ["weights", "gradients", "optimizer_state"], total="total_memory")
+    >>> type(axes).__name__
+    'Axes'
     """
     parts = _named(ds, parts)
     ds, (x, *others) = data.shown_over(ds, parts[0], (x, group), 1)

@@ -46,6 +46,16 @@ def designs(designs: Designs, most: int = 12, *, ax: Axes | None = None, theme: 
     ------
     InputError
         If there is no design, or of several objectives one is no output by name or they are more than two.
+
+    Examples
+    --------
+    >>> from mlsysim import TrainingMemoryModel, plot
+    >>> memory = TrainingMemoryModel("first_order")
+    >>> layouts = dict(batch_size=64, dp_size=[8, 16, 32], zero_stage=[1, 2, 3])
+    >>> found = memory.search("Llama3_8B", "H100", seq_len=2048, **layouts, minimize="total_memory", top=3)
+    >>> axes = plot.designs(found)
+    >>> type(axes).__name__
+    'Axes'
     """
     if not isinstance(designs, Designs) or not len(designs):
         raise InputError("designs", designs, "must be designs of model.search(...) or model.pareto(...), at least one")

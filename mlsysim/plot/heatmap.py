@@ -67,6 +67,15 @@ def heatmap(
         If more than two dimensions are left, or fewer.
     UnknownNameError
         If the data set has no variable of a name.
+
+    Examples
+    --------
+    >>> from mlsysim import TrainingMemoryModel, plot
+    >>> memory = TrainingMemoryModel("first_order")
+    >>> grid = memory.sweep("Llama3_8B", "H100", seq_len=2048, batch_size=[8, 16, 32], dp_size=[1, 8])
+    >>> axes = plot.heatmap(grid, "total_memory")
+    >>> type(axes).__name__
+    'Axes'
     """
     ds, (x, y) = data.shown_over(ds, output, (x, y), 2)
     ds = data.ascending(data.ascending(ds, x), y)

@@ -51,6 +51,14 @@ def moments(result: Result, *, ax: Axes | None = None, theme: str | None = None)
     ------
     InputError
         If ``result`` has no moments.
+
+    Examples
+    --------
+    >>> from mlsysim import TrainingMemoryModel, plot
+    >>> result = TrainingMemoryModel.solve_example(variant="per_operator")
+    >>> axes = plot.moments(result)
+    >>> type(axes).__name__
+    'Axes'
     """
     if not isinstance(result, Result) or not all(name in result for name in (*MOMENTS, "binding_rank")):
         raise InputError("result", result, "must be a result with moments of a training step: variant per_operator")

@@ -67,6 +67,15 @@ def pareto(
         If no design is feasible and finite in both, or an argument is not understood.
     UnknownNameError
         If there is no output or column of a name.
+
+    Examples
+    --------
+    >>> from mlsysim import TrainingMemoryModel, plot
+    >>> memory = TrainingMemoryModel("first_order")
+    >>> grid = memory.sweep("Llama3_8B", "H100", seq_len=2048, batch_size=[8, 16, 32], dp_size=[1, 8])
+    >>> axes = plot.pareto(grid, "total_memory", "activations", feasible=None)
+    >>> type(axes).__name__
+    'Axes'
     """
     maximize = (maximize,) if isinstance(maximize, str) else tuple(maximize)
     for name in maximize:

@@ -50,6 +50,14 @@ def regimes(regimes: Regimes, *, ax: Axes | None = None, theme: str | None = Non
     ------
     InputError
         If ``regimes`` is something else.
+
+    Examples
+    --------
+    >>> from mlsysim import KernelModel, plot
+    >>> shape = dict(product_rows=range(1, 1025), product_columns=8192, product_inner=8192)
+    >>> axes = plot.regimes(KernelModel("roofline").regimes(hardware="H100", **shape))
+    >>> type(axes).__name__
+    'Axes'
     """
     if not isinstance(regimes, Regimes):
         raise InputError("regimes", regimes, "must be what model.regimes(...) gives")

@@ -93,6 +93,16 @@ def roofline(
         If a ceiling is not known, or there is no point to draw.
     UnitError
         If an amount has neither the unit asked for nor that of a time.
+
+    Examples
+    --------
+    >>> from mlsysim import KernelModel, plot
+    >>> shape = dict(product_rows=[16, 256, 4096], product_columns=8192, product_inner=8192)
+    >>> outputs = ["kernel_flops", "kernel_bytes", "kernel_time"]
+    >>> grid = KernelModel("roofline").sweep("H100", **shape, outputs=outputs)
+    >>> axes = plot.roofline(grid, *outputs)
+    >>> type(axes).__name__
+    'Axes'
     """
     import xarray
 

@@ -54,6 +54,16 @@ def spread(
     ------
     InputError
         If the output is a label, or infinite in most draws.
+
+    Examples
+    --------
+    >>> from mlsysim import KernelModel, plot
+    >>> shape = dict(product_rows=4096, product_columns=8192, product_inner=8192)
+    >>> reached = {"efficiency": "uniform(0.7, 0.9)"}
+    >>> answer = KernelModel("roofline").uncertainty("kernel_time", "H100", **shape, distributions=reached)
+    >>> axes = plot.spread(answer)
+    >>> type(axes).__name__
+    'Axes'
     """
     if kind not in KINDS:
         raise InputError("kind", kind, f"must be {' or '.join(KINDS)}")

@@ -48,6 +48,14 @@ def tornado(
     ------
     InputError
         If ``sensitivity`` is none at a point, or nothing is finite or changes the output.
+
+    Examples
+    --------
+    >>> from mlsysim import KernelModel, plot
+    >>> shape = dict(product_rows=4096, product_columns=8192, product_inner=8192)
+    >>> axes = plot.tornado(KernelModel("roofline").sensitivity("kernel_time", "H100", **shape))
+    >>> type(axes).__name__
+    'Axes'
     """
     if not isinstance(sensitivity, Sensitivity):
         raise InputError("sensitivity", sensitivity, "must be what model.sensitivity(...) gives at a point")

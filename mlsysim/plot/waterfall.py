@@ -46,6 +46,14 @@ def waterfall(comparison: Comparison, most: int = 8, *, ax: Axes | None = None, 
     ------
     InputError
         If ``comparison`` is none.
+
+    Examples
+    --------
+    >>> from mlsysim import TrainingMemoryModel, compare, plot
+    >>> one, other = (TrainingMemoryModel.solve_example(zero_stage=stage) for stage in (1, 3))
+    >>> axes = plot.waterfall(compare(one, other, "total_memory"))
+    >>> type(axes).__name__
+    'Axes'
     """
     if not isinstance(comparison, Comparison):
         raise InputError("comparison", comparison, "must be what mlsysim.compare(...) gives")

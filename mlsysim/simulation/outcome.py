@@ -151,6 +151,14 @@ class Simulation(JsonAnswer):
     ----------
     requests : Table
         The requests one by one, in columns.
+
+    Examples
+    --------
+    >>> from mlsysim import ServingModel
+    >>> engine = dict(stack="TensorRT_LLM_H100", precision="w8a8", tp_size=4, isl=1024, osl=64)
+    >>> served = ServingModel("colocated").simulate("Llama3_3_70B", "H100", **engine, request_rate=5, requests=200)
+    >>> "ttft_mean" in served.keys()
+    True
     """
 
     requests: Table

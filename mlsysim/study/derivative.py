@@ -47,6 +47,13 @@ class Derivative:
     InputError
         If either is a label or a truth value, which have no derivative, or the input moves the
         number of servers of a queue, which is whole, or the root of an equation.
+
+    Examples
+    --------
+    >>> from mlsysim import KernelModel
+    >>> slope = KernelModel("roofline").derivative("ridge_point", "memory_bandwidth")
+    >>> slope.unit
+    'FLOP·s/B/GB'
     """
 
     def __init__(self, model: DeclaredModel, output: str, by: str, *, relax: bool = False) -> None:

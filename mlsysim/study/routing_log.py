@@ -57,6 +57,7 @@ def routing_imbalance(
 
     Examples
     --------
+    >>> from mlsysim import routing_imbalance
     >>> routing_imbalance([10, 10, 10, 50], ep_size=2)
     1.5
     >>> routing_imbalance([10, 10, 10, 50], ep_size=2, capacity_factor=1.25)
@@ -104,6 +105,7 @@ def dropped_tokens(counts: Any, *, capacity_factor: float, redundant_experts: in
 
     Examples
     --------
+    >>> from mlsysim import dropped_tokens
     >>> dropped_tokens([10, 10, 10, 50], capacity_factor=1.25)
     0.3125
     """
@@ -145,6 +147,7 @@ def expert_loads(distribution: str, experts: int, *, spread: float = 1.0, layers
 
     Examples
     --------
+    >>> from mlsysim import expert_loads, routing_imbalance
     >>> loads = expert_loads("zipf", 128, spread=0.5, layers=200)
     >>> print(f"{routing_imbalance(loads, ep_size=8).mean():.2f}")
     1.30

@@ -24,9 +24,10 @@ def solve(model: DeclaredModel, /, *entries: Any, **inputs: Any) -> Result:
         Catalog entries without a name, in the order in which the page of the model lists them: an entry such as
         ``Hardware.Cloud.H100``, its name (``"H100"``), or a file of one. Each can also be given by name.
     **inputs
-        Inputs by name; the page of the model has their units, defaults and allowed values. A number is in the unit of the
-        input. ``"40 GB"`` and ``Q_(40, "GB")`` bring their own, ``"2T"`` is a count, a label is text and a flag is
-        ``True`` or ``False``. An input given by name goes before what an entry or a default says; ``None`` leaves it out.
+        Inputs by name; the page of the model has their units, defaults and allowed values. A number is in the unit of
+        the input. ``"40 GB"`` and ``Q_(40, "GB")`` bring their own, ``"2T"`` is a count, a label is text and a flag is
+        ``True`` or ``False``. An input given by name goes before what an entry or a default says; ``None`` leaves it
+        out.
 
     Returns
     -------
@@ -56,7 +57,7 @@ def solve(model: DeclaredModel, /, *entries: Any, **inputs: Any) -> Result:
     >>> memory.solve("Llama3_8B", "H100", batch_size="eight", seq_len=2048)
     Traceback (most recent call last):
         ...
-    mlsysim.errors.InputError: batch_size='eight': must be a whole number >= 1; 'eight' is not a number with a unit, as in '80 GB'
+    mlsysim.errors.InputError: batch_size='eight': must be a whole number >= 1; ...
     """
     typed = {**dict(zip(model.positional(), entries, strict=False)), **inputs} if entries else inputs
     once = len(typed) == len(entries) + len(inputs)

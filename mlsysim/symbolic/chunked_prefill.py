@@ -142,6 +142,14 @@ def chunked_prefill(
         If there is no such output or argument.
     FormulaError
         If an argument is missing, or a share is given where none belongs or left out.
+
+    Examples
+    --------
+    >>> from mlsysim import ServingModel
+    >>> from mlsysim.symbolic import ChunkedPrefill
+    >>> formulas = ServingModel("chunked").formulas
+    >>> any(formula.expression.atoms(ChunkedPrefill) for formula in formulas)
+    True
     """
     decoding, prompts, tau = iteration
     for kind, name, known in (("output", output, OUTPUTS), *(("argument", each, ARGUMENTS) for each in arguments)):

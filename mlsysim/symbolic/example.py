@@ -35,6 +35,12 @@ class Source:
     ------
     UnknownNameError
         If no work has the key; ``mlsysim.add_reference`` adds one's own.
+
+    Examples
+    --------
+    >>> from mlsysim import Source
+    >>> Source("rajbhandari2020", "section 5").text()
+    'rajbhandari2020, section 5'
     """
 
     key: str
@@ -76,6 +82,12 @@ class Example:
     ------
     FormulaError
         If not exactly one of ``source`` and ``derived`` is given.
+
+    Examples
+    --------
+    >>> from mlsysim.formulas import topic
+    >>> topic("roofline").FORMULAS[0].example.value()
+    (962070000000.0, 5000000.0)
     """
 
     inputs: dict[sympy.Symbol, Any]

@@ -18,7 +18,7 @@ from mlsysim.tracebacks import at_the_call
 
 
 class Index(sympy.Atom):
-    """A finite set that quantities are given over.
+    r"""A finite set that quantities are given over.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Index(sympy.Atom):
     Examples
     --------
     >>> from mlsysim import Index
-    >>> list(Index("drive_of_examples", r"\\iota", {"boot": "boot", "data": "data"}).members)
+    >>> list(Index("drive_of_examples", r"\iota", {"boot": "boot", "data": "data"}).members)
     ['boot', 'data']
     """
 
@@ -161,7 +161,7 @@ def family(
     existing: Mapping[str, sympy.Symbol] | None = None,
     not_above: Family | None = None,
 ) -> Family:
-    """Declare a quantity with an index: a generic variable for print, and a variable per member.
+    r"""Declare a quantity with an index: a generic variable for print, and a variable per member.
 
     Parameters
     ----------
@@ -194,6 +194,14 @@ def family(
         or something declared prints as a member would.
     DuplicateError
         If another module declared a name with another meaning.
+
+    Examples
+    --------
+    >>> from mlsysim import Index, family, nonnegative
+    >>> drives = Index("drive_of_docs", r"\varkappa", {"boot": "boot", "data": "data"})
+    >>> times = family("{}_drive_time", "t_{}", "s", "Time of the {} drive.", drives, nonnegative())
+    >>> print(times["boot"])
+    boot_drive_time
     """
     for what, template in (("name", name), ("latex", latex), ("description", description)):
         if "{}" not in template:

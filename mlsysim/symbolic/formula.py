@@ -85,6 +85,13 @@ class Formula:
         If the variable stands on both sides, neither example nor reason is given, something written with
         an index has no member for one of the left side, or the right side cannot be shown to stay in the domain of
         the variable.
+
+    Examples
+    --------
+    >>> from mlsysim.formulas import topic
+    >>> ridge = next(formula for formula in topic("roofline").FORMULAS if formula.name == "ridge_point")
+    >>> print(ridge.text())
+    I_0 = F·η_max/(B·η_B)
     """
 
     symbol: sympy.Symbol

@@ -451,6 +451,12 @@ class ErlangC(Queue):
     -----
     ``C(c, A) = c B / (c - A (1 - B))`` with Erlang B ``B = (A^c/c!) / sum_k A^k/k!``.
     The number of servers is whole: only the derivative with respect to the load exists.
+
+    Examples
+    --------
+    >>> from mlsysim.symbolic import ErlangC
+    >>> print(ErlangC(2, 1))
+    ErlangC(2, 1)
     """
 
     operation = "erlang_c"

@@ -83,7 +83,7 @@ class ByMember(sympy.Expr):
 
 @at_the_call
 def total(index: Index, term: Any, over: Iterable[str] | None = None) -> Total:
-    """A sum over the members of an index.
+    r"""A sum over the members of an index.
 
     Parameters
     ----------
@@ -104,6 +104,14 @@ def total(index: Index, term: Any, over: Iterable[str] | None = None) -> Total:
         If the index has no member of a name.
     FormulaError
         If the term has nothing with the index, or a family or table in it lacks a member.
+
+    Examples
+    --------
+    >>> from mlsysim import Index, family, nonnegative, total
+    >>> disks = Index("disk_of_docs", r"\digamma", {"boot": "boot", "data": "data"})
+    >>> times = family("{}_disk_time", "y_{}", "s", "Time of the {} disk.", disks, nonnegative())
+    >>> total(disks, times.symbol).over
+    ('boot', 'data')
     """
     if not isinstance(index, Index):
         raise FormulaError(f"a sum runs over an Index, not over {quoted(index)}")
@@ -132,6 +140,12 @@ def by_member(**values: Any) -> ByMember:
     ------
     FormulaError
         If it is empty.
+
+    Examples
+    --------
+    >>> from mlsysim import by_member
+    >>> len(by_member(boot=1, data=2).args)
+    2
     """
     if not values:
         raise FormulaError("by_member() gives no member a value")

@@ -39,6 +39,12 @@ class Requirement:
     FormulaError
         If it has a quantity with an index outside a sum: nobody gives such an input. If the condition is none, or
         does not depend on the argument.
+
+    Examples
+    --------
+    >>> from mlsysim import TrainingMemoryModel
+    >>> TrainingMemoryModel("per_operator").requirements[0].reason
+    'tp_size must divide heads'
     """
 
     argument: sympy.Symbol

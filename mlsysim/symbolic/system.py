@@ -32,6 +32,13 @@ class System:
         If two formulas define one variable.
     CycleError
         If formulas need each other.
+
+    Examples
+    --------
+    >>> from mlsysim import KernelModel
+    >>> system = KernelModel("roofline").system
+    >>> [variable.name for variable in system.closure(["ridge_point"]).inputs]
+    ['efficiency', 'memory_bandwidth', 'memory_efficiency', 'peak_flops']
     """
 
     @at_the_call

@@ -317,6 +317,13 @@ class Variable:
     ----------
     symbol : sympy.Symbol
         What formulas are written with.
+
+    Examples
+    --------
+    >>> from mlsysim import TrainingMemoryModel
+    >>> memory = TrainingMemoryModel.arguments["memory_capacity"]
+    >>> memory.unit, memory.domain.describe()
+    ('GB', 'a finite number > 0')
     """
 
     name: str

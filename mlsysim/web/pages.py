@@ -45,6 +45,13 @@ def calculator(model: type[DeclaredModel], variant: str | None = None) -> str:
         If the model has no such variant.
     FormulaError
         If no variant of the model has formulas that JavaScript can evaluate.
+
+    Examples
+    --------
+    >>> from mlsysim import CollectiveModel
+    >>> from mlsysim.web import calculator
+    >>> calculator(CollectiveModel)[:15]
+    '<!doctype html>'
     """
     parts = {
         "title": html.escape(f"{model.question()} {model.__name__} of mlsysim"),

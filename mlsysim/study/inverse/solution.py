@@ -120,6 +120,14 @@ class Solution(JsonAnswer):
         Why there is no value; empty if there is one.
     note : str
         Caveat on completeness: where an output rises and falls, some values that meet the targets may be missed.
+
+    Examples
+    --------
+    >>> from mlsysim import KernelModel
+    >>> shape = dict(product_rows=64, product_columns=8192, product_inner=8192)
+    >>> found = KernelModel("roofline").solve_for("memory_bandwidth", "H100", **shape, kernel_time="<= 40 us")
+    >>> bool(found), f"{found.value:.2f}"
+    (True, '4733.16 GB / s')
     """
 
     _variable: Variable

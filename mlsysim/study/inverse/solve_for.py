@@ -62,7 +62,8 @@ def solve_for(
     --------
     >>> from mlsysim import TrainingMemoryModel
     >>> memory = TrainingMemoryModel("first_order")
-    >>> found = memory.solve_for("batch_size", "Llama3_8B", "H100", seq_len=2048, dp_size=8, zero_stage=2, feasible=True)
+    >>> run = dict(seq_len=2048, dp_size=8, zero_stage=2)
+    >>> found = memory.solve_for("batch_size", "Llama3_8B", "H100", **run, feasible=True)
     >>> found.value
     160
     """

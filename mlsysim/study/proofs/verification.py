@@ -69,6 +69,21 @@ class Verification:
         Time it took.
     basis : Basis or None
         Stack, assumptions and expected errors of the best design, or of the first point if there is none.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from mlsysim import TrainingMemoryModel, verify
+    >>> memory = TrainingMemoryModel("first_order")
+    >>> run = dict(seq_len=2048, batch_size=range(8, 65), dp_size=[1, 2, 4, 8], zero_stage=3)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "certificate.json")
+    ...     asked = dict(minimize="total_memory", method="bounds", certificate=file)
+    ...     found = memory.search("Llama3_8B", "H100", **run, **asked)
+    ...     verdict = verify(file)
+    >>> verdict.complete, verdict.designs
+    (True, 1)
     """
 
     path: Path

@@ -47,6 +47,13 @@ class ExpectedError:
         Page on which it stands.
     follows : str
         The output and the model that it was measured of, where the output follows from that one.
+
+    Examples
+    --------
+    >>> from mlsysim import TrainingMemoryModel
+    >>> error = TrainingMemoryModel.solve_example(variant="per_operator").expected_error("total_memory")
+    >>> 0 < error.median < error.worst
+    True
     """
 
     output: str

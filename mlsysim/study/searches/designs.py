@@ -85,6 +85,15 @@ class Designs(JsonAnswer):
         Proof that no design is better.
     places : ndarray
         Index along every axis (columns) of each design (rows).
+
+    Examples
+    --------
+    >>> from mlsysim import TrainingMemoryModel
+    >>> layouts = dict(batch_size=64, dp_size=[8, 16, 32], zero_stage=[1, 2, 3])
+    >>> run = dict(model="Llama3_8B", hardware="H100", seq_len=2048)
+    >>> found = TrainingMemoryModel("first_order").search(**run, **layouts, minimize="total_memory", top=2)
+    >>> found.settings(1)
+    {'dp_size': 16, 'zero_stage': 3}
     """
 
     def __init__(self, problem: Problem, places: np.ndarray, certificate: Certificate, best_point: BestPoint) -> None:

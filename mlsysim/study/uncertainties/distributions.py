@@ -60,7 +60,14 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Uniform(Distribution):
-    """Any value from ``low`` to ``high`` is as likely; of a whole number, any whole one."""
+    """Any value from ``low`` to ``high`` is as likely; of a whole number, any whole one.
+
+    Examples
+    --------
+    >>> from mlsysim import distributions
+    >>> print(distributions.Uniform(0.3, 0.5))
+    uniform(0.3, 0.5)
+    """
 
     whole: ClassVar[bool] = True
     low: Any
