@@ -18,6 +18,7 @@ from website import accuracy, api, example, formulas, front, search
 from website.head import LONGEST
 from website.knowledge import Knowledge
 from website.markup import with_html
+from website.sources import with_titles
 from website.walk import broken, of_markdown, pages, read
 
 import mlsysim
@@ -280,6 +281,17 @@ def test_what_leads_nowhere_is_found(tmp_path):
         ("a.html", "https://example.org/y.js"),
         ("b/c.html", "no.png"),
     ]
+
+
+def test_a_link_shows_the_title_of_its_page():
+    found = with_titles({
+        "docs/a.md": "# Of A\n", "docs/serving.md": "# A long question?\n", "docs/x.png": b"[a.md](a.md)",
+        "formulas/b.md": "See [docs/a.md](../docs/a.md#why), [`serving.md`](../docs/serving.md), [c.md](c.md), `d.md`.",
+    })  # fmt: skip
+    assert found["formulas/b.md"] == (
+        "See [Of A](../docs/a.md#why), [Serving deployments](../docs/serving.md), [c.md](c.md), `d.md`."
+    )
+    assert found["docs/x.png"] == b"[a.md](a.md)"
 
 
 def test_a_link_that_names_a_file_of_markdown_is_found(tmp_path):
