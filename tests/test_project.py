@@ -84,7 +84,7 @@ def test_numbers_of_the_paper_stand_on_the_pages_they_come_from():
     assert not [number for number in numbers if number not in text("docs/benchmarks.md")]
 
 
-@pytest.mark.parametrize("page", ["docs/paper.md", "docs/serving.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/paper.md", "docs/serving.md"])
 def test_equations_of_a_page_are_those_of_the_library(page):
     printed = {formula.latex() for _, formula in every_formula()}
     printed |= {formula.latex() for formula in ServingModel("colocated").system.printed}

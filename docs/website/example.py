@@ -1,4 +1,4 @@
-"""The first example of the README: its equation for the first page, its picture for previews of links."""
+"""Sections of the README for the first page, and the picture of its example for previews of links."""
 
 from __future__ import annotations
 
@@ -31,11 +31,6 @@ def names() -> dict[str, Any]:
     with contextlib.redirect_stdout(io.StringIO()):
         exec(block[1], found)
     return found
-
-
-def equation() -> str:
-    """The equation of the example in LaTeX."""
-    return names()["serving"].system["decode_step_time"].latex()
 
 
 def preview() -> bytes:

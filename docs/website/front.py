@@ -107,7 +107,6 @@ def _entry(page: str) -> str:
 
 def _index(known: Knowledge) -> str:
     return FRONT.substitute(
-        equation=f"$$\n{example.equation()}\n$$",
         example=example.section("One equation"),
         install=example.section("Install"),
         questions="\n".join(_questions(known, "")),

@@ -36,6 +36,7 @@ KINDS = {
     "formulas/": ("Formula book", 1.0, 800),
     "notebooks/": ("Notebooks", 0.8, 800),
     "api/": ("Python", 1.0, 800),
+    "reference/": ("Python", 0.9, 800),
     "CHANGELOG": ("Changelog", 0.4, 800),
     "": ("", 0.8, 800),
 }

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
+from posixpath import dirname, join, normpath
 
 from website import accuracy, api, calculators, catalog, example, formulas, front, models
 from website.knowledge import Knowledge
@@ -22,8 +25,11 @@ PAGES = (
     "notebooks/*.ipynb",
 )
 SHOWN = ("docs/*.png", "docs/*.svg")
-#: Pages of tables, which are put in as HTML.
-TABLES = ("docs/validation/*.md",)
+#: Pages of tables and equations, which are put in as HTML.
+PRINTED = re.compile(r"(formulas|models|catalog|docs/validation)/.*\.md")
+#: The title of a page, and a link in Markdown that shows the name of a file.
+TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+NAMED = re.compile(r"\[`?[\w./-]+\.md`?\]\((?P<page>[\w./-]+\.md)(?P<anchor>#[^)\s]*|)\)")
 
 Sources = dict[str, str | bytes]
 
@@ -34,15 +40,27 @@ def sources() -> Sources:
         scripts = beside.submit(calculators.scripts)
         known = Knowledge()
         found: Sources = {name: path.read_text(encoding="utf-8") for name, path in _files(PAGES)}
-        found |= {name: with_html(path.read_text(encoding="utf-8")) for name, path in _files(TABLES)}
+        for room in (formulas, models, catalog, calculators, accuracy, api):
+            found |= room.pages(known)
+        found = with_titles(found)
+        found |= {name: with_html(str(text)) for name, text in found.items() if PRINTED.fullmatch(name)}
         found |= {name: path.read_bytes() for name, path in _files(SHOWN)}
         found |= {f"extra/formulas/{path.name}": path.read_bytes() for path in BOOK.iterdir() if path.suffix != ".md"}
-        for room in (formulas, models, catalog):
-            found |= {name: with_html(page) for name, page in room.pages(known).items()}
-        for room in (calculators, accuracy, api):
-            found |= room.pages(known)
         found["static/preview.png"] = example.preview()
         return found | front.pages(known, found) | scripts.result()
+
+
+def with_titles(found: Sources) -> Sources:
+    """Pages whose links show the title of a page instead of the name of its file."""
+    texts = {name: text for name, text in found.items() if isinstance(text, str)}
+    titles = {name: front.SHORT.get(name.removesuffix(".md")) or title[1]
+              for name, text in texts.items() if (title := TITLE.search(text))}  # fmt: skip
+
+    def shown(name: str, link: re.Match[str]) -> str:
+        title = titles.get(normpath(join(dirname(name), link["page"])))
+        return f"[{title}]({link['page']}{link['anchor']})" if title else link[0]
+
+    return found | {name: NAMED.sub(partial(shown, name), text) for name, text in texts.items()}
 
 
 def _files(patterns: tuple[str, ...]) -> list[tuple[str, Path]]:

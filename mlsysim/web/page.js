@@ -22,7 +22,7 @@ function element(tag, attributes = {}, ...children) {
 function linked(text) {
   const { pages } = byId("calculator").dataset;
   if (!pages) return [text];
-  return text.split(/\bdocs\/(\w+\.md)/).map((part, place) => place % 2 ? element("a", { href: `${pages}/${part.replace(".md", ".html")}` }, `docs/${part}`) : part);
+  return text.split(/\bdocs\/(\w+)\.md/).map((part, place) => place % 2 ? element("a", { href: `${pages}/${part}.html` }, part.replaceAll("_", " ")) : part);
 }
 
 /** What is typed for the present variant. */

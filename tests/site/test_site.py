@@ -18,6 +18,7 @@ from website import accuracy, example, formulas, front, search
 from website.head import LONGEST
 from website.knowledge import Knowledge
 from website.markup import with_html
+from website.sources import with_titles
 from website.walk import broken, of_markdown, pages, read
 
 from mlsysim.catalog import builtin
@@ -211,7 +212,7 @@ def test_a_phrase_stands_in_one_group_of_synonyms_once():
 def test_a_section_of_the_readme_is_on_the_first_page():
     assert example.section("One equation").startswith("How long does a decode step take")
     assert "git+<URL of the repository>" in example.section("Install")
-    assert set(re.findall(r"\$(\w+)", front.FRONT.template)) == {"equation", "example", "install", "questions"}
+    assert set(re.findall(r"\$(\w+)", front.FRONT.template)) == {"example", "install", "questions"}
 
 
 @pytest.mark.long
@@ -273,6 +274,17 @@ def test_what_leads_nowhere_is_found(tmp_path):
         ("a.html", "https://example.org/y.js"),
         ("b/c.html", "no.png"),
     ]
+
+
+def test_a_link_shows_the_title_of_its_page():
+    found = with_titles({
+        "docs/a.md": "# Of A\n", "docs/serving.md": "# A long question?\n", "docs/x.png": b"[a.md](a.md)",
+        "formulas/b.md": "See [docs/a.md](../docs/a.md#why), [`serving.md`](../docs/serving.md), [c.md](c.md), `d.md`.",
+    })  # fmt: skip
+    assert found["formulas/b.md"] == (
+        "See [Of A](../docs/a.md#why), [Serving deployments](../docs/serving.md), [c.md](c.md), `d.md`."
+    )
+    assert found["docs/x.png"] == b"[a.md](a.md)"
 
 
 def test_a_link_that_names_a_file_of_markdown_is_found(tmp_path):
