@@ -28,7 +28,7 @@ def sources() -> Sources:
         found: Sources = {name: path.read_text(encoding="utf-8") for name, path in _files(PAGES)}
         found |= {name: with_html(path.read_text(encoding="utf-8")) for name, path in _files(TABLES)}
         found |= {name: path.read_bytes() for name, path in _files(SHOWN)}
-        found |= {f"extra/formulas/{path.name}": path.read_bytes() for path in BOOK.iterdir() if path.suffix != ".md"}
+        found |= {f"extra/formulas/{path.name}": path.read_bytes() for path in BOOK.glob("*.*") if path.suffix != ".md"}
         for room in (formulas, models, catalog):
             found |= {name: with_html(page) for name, page in room.pages(known).items()}
         for room in (calculators, accuracy, api):
