@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sympy import Symbol
+
 from mlsysim.book.contents import unit_text
 from mlsysim.book.markdown import (
     code,
@@ -15,9 +17,10 @@ from mlsysim.book.markdown import (
     slug,
     table,
     topic_page,
-    variants_page,
+    variants_pages,
 )
 from mlsysim.symbolic import Formula, Variable
+from mlsysim.symbolic.functions import stated
 from website.knowledge import Knowledge
 
 #: So many links stand in a line; more are folded.
@@ -29,7 +32,7 @@ def pages(known: Knowledge) -> dict[str, str]:
     found = {
         "README": overview(known.book, known.models),
         "symbols": _symbols(known),
-        "variants": variants_page(known.book, known.models),
+        **variants_pages(known.book, known.models),
         "references": reference_list(known.book),
         **{topic.name: _topic(known, topic) for topic in known.book.topics},
     }
@@ -47,7 +50,11 @@ def anchored(variable: Variable) -> str:
 
 def notes(known: Knowledge, formula: Formula) -> dict[str, str]:
     """What the site says of a formula beside what it says itself."""
-    symbols = [f"{inline(each.latex)} [{code(each.name)}](#symbol-{each.name})" for each in formula.inputs]
+    stands = {each.name for each in stated(formula.expression) if isinstance(each, Symbol)}
+    symbols = [f"{inline(each.latex)} [{code(each.name)}](#symbol-{each.name})" for each in formula.inputs
+               if each.name in stands]  # fmt: skip
+    if rest := len(formula.inputs) - len(symbols):
+        symbols.append(f"and, through what it calls, {rest} others of [the table below](#symbols)")
     users = [formula_link(known.topic_of[each], each) for each in known.needed_by(formula)]
     models = [f"[{model.__name__}](../models/{model.__name__}.md) ({', '.join(map(code, variants))})"
               for model, variants in known.uses.get(formula, {}).items()]  # fmt: skip

@@ -33,6 +33,7 @@ BELOW = {
     "calculators/index.md": ("calculators/*", "docs/calculators"),
     "models/index.md": ("models/*",),
     "formulas/README.md": ("formulas/*",),
+    "formulas/variants.md": ("formulas/variants/*",),
     "docs/accuracy.md": ("docs/validation",),
     "docs/validation.md": ("docs/validation/*",),
     "catalog/index.md": ("catalog/*",),

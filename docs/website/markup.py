@@ -18,6 +18,8 @@ from mdit_py_plugins.attrs import attrs_plugin
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 _FENCE = "`" * 6
+#: Ends of lines within tables and lists, each of which would be a node of its own in a browser.
+_BETWEEN_CELLS = re.compile(r"(</?(?:thead|tbody|tr|t[hd]|ul|ol)>|</li>)\n(?=<)")
 
 #: What is printed in other words than those of Markdown: what the theme and the script of the site look for.
 _SHAPES = {
@@ -59,6 +61,7 @@ def with_html(page: str) -> str:
 
     def close() -> None:
         if text := _READER.renderer.render(between, _READER.options, {}).strip():
+            text = _BETWEEN_CELLS.sub(r"\1", text)
             parts.append(f"{_FENCE}{{raw}} html\n{text}\n{_FENCE}\n")
         between.clear()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from mlsysim.book.contents import unit_text
 from mlsysim.book.markdown import anchor, code, inline, joined, prose, slug, table
 from mlsysim.inputs.variant import Variant
@@ -10,6 +12,9 @@ from mlsysim.study.results.expected_error import areas
 from mlsysim.symbolic import Formula, Variable
 from website.knowledge import Knowledge, Model
 from website.markup import boxed
+
+#: So many variants are named in a cell of a table; more stand there by their numbers.
+FEW = 2
 
 
 def pages(known: Knowledge) -> dict[str, str]:
@@ -24,7 +29,8 @@ def _page(known: Knowledge, model: Model) -> str:
         f"`mlsysim {words_for(model)}` in a shell, [a calculator](../calculators/{model.__name__}.md) in the browser, "
         f"[{code(model.__name__)}](../reference/{model.__name__}.md) in Python.", "",
         "## Variants", "",
-        *(f"- {code(name)}: {prose(Variant.of(model.variants[name]).about)}" for name in systems), "",
+        *(f"{number}. {code(name)}: {prose(Variant.of(model.variants[name]).about)}"
+          for number, name in enumerate(systems, 1)), "",
     ]  # fmt: skip
     lines += ["## Answers", "", *_answers(known, systems), "", "## Inputs", "", *_inputs(systems), ""]
     lines += [*_accuracy(model), "## Formulas", "", *_formulas(known, systems)]
@@ -116,4 +122,11 @@ def _unit(variable: Variable) -> str:
 
 
 def _variants(names: list[str], systems) -> str:
-    return "all" if len(names) == len(systems) else ", ".join(map(code, names))
+    """Variants by name; by their numbers in the list of variants where they are many."""
+    if len(names) == len(systems):
+        return "all"
+    if len(names) <= FEW:
+        return ", ".join(map(code, names))
+    numbers = enumerate(number for number, name in enumerate(systems, 1) if name in names)
+    runs = [[number for _, number in run] for _, run in groupby(numbers, lambda pair: pair[1] - pair[0])]
+    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)

@@ -45,7 +45,7 @@ def sources() -> Sources:
         found = with_titles(found)
         found |= {name: with_html(str(text)) for name, text in found.items() if PRINTED.fullmatch(name)}
         found |= {name: path.read_bytes() for name, path in _files(SHOWN)}
-        found |= {f"extra/formulas/{path.name}": path.read_bytes() for path in BOOK.iterdir() if path.suffix != ".md"}
+        found |= {f"extra/formulas/{path.name}": path.read_bytes() for path in BOOK.glob("*.*") if path.suffix != ".md"}
         found["static/preview.png"] = example.preview()
         return found | front.pages(known, found) | scripts.result()
 

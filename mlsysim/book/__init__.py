@@ -49,7 +49,7 @@ def pages(own: Iterable[type[PerformanceModel]] = ()) -> dict[str, str]:
     from mlsysim.book.contents import read_book
     from mlsysim.book.examples import check_examples
     from mlsysim.book.index import index
-    from mlsysim.book.markdown import overview, reference_list, topic_page, variants_page
+    from mlsysim.book.markdown import overview, reference_list, topic_page, variants_pages
     from mlsysim.book.tex import bibliography, equations
     from mlsysim.formulas import TOPICS
     from mlsysim.models import every_model
@@ -57,11 +57,8 @@ def pages(own: Iterable[type[PerformanceModel]] = ()) -> dict[str, str]:
     own = tuple(own)
     book, models = read_book(own), (*every_model(), *own)
     check_examples(formula for topic in book.topics if topic.name not in TOPICS for formula in topic.formulas)
-    files = {
-        "README.md": overview(book, models),
-        "variants.md": variants_page(book, models),
-        "references.md": reference_list(book),
-    }
+    files = {"README.md": overview(book, models), "references.md": reference_list(book)}
+    files |= {f"{name}.md": page for name, page in variants_pages(book, models).items()}
     files |= {f"{topic.name}.md": topic_page(book, topic) for topic in looped(book.topics)}
     marked = {name: f"<!-- {MARK} -->\n\n{content}" for name, content in files.items()}
     marked |= {f"{topic.name}.tex": f"% {MARK}\n{equations(topic)}" for topic in book.topics}
@@ -110,6 +107,7 @@ def write(directory: Path, own: Iterable[type[PerformanceModel]] = ()) -> list[P
         for name in _extra(directory, files):
             (directory / name).unlink()
         for name, content in files.items():
+            (directory / name).parent.mkdir(exist_ok=True)
             with replacing(directory / name) as beside:
                 beside.write_text(content, encoding="utf-8", newline="\n")
     except (OSError, ValueError) as error:
@@ -161,8 +159,9 @@ def _folder(directory: Path) -> Path:
 
 
 def _extra(directory: Path, files: dict[str, str]) -> list[str]:
-    present = directory.iterdir() if os.path.isdir(directory) else ()
-    return sorted(path.name for path in present if path.name not in files and _is_ours(path))
+    present = [*directory.glob("*"), *directory.glob("variants/*")] if os.path.isdir(directory) else ()
+    names = {path.relative_to(directory).as_posix(): path for path in present}
+    return sorted(name for name, path in names.items() if name not in files and _is_ours(path))
 
 
 def _is_ours(path: Path) -> bool:

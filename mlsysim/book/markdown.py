@@ -30,6 +30,8 @@ HOW_TO_READ = """\
 - **Indices.** What has an index, such as $t_j$, is one quantity for each member: the range of the index follows
   the equation, and the table at the end of the page names each in Python. A result gives them all as
   `result["group_time"]`, and one as `result["group_time"]["tp"]` or `result.tp_time`.
+- **Calls.** $T(N = y)$ is the value that $T$ would have if $N$ were $y$: the formulas that lead from $N$ to $T$ are
+  evaluated once more, and all other quantities keep their values. What is called follows under *Calls*.
 - **Variants.** A quantity with several published forms has one formula for each, told apart by the name
   of the variant in brackets.
 - **Examples.** The inputs, what the formula gives for them, and the number as its source prints it.
@@ -111,8 +113,8 @@ def topic_page(
     return joined(lines)
 
 
-def variants_page(book: Book, models: Iterable[type[PerformanceModel]]) -> str:
-    """The page of models with several variants: what sets them apart, and their formulas side by side."""
+def variants_pages(book: Book, models: Iterable[type[PerformanceModel]]) -> dict[str, str]:
+    """Pages of models with several variants, by name: what sets them apart, and a page a topic with their equations."""
     lines = [
         "# Variants",
         "",
@@ -120,6 +122,7 @@ def variants_page(book: Book, models: Iterable[type[PerformanceModel]]) -> str:
         "formulas of the same quantity. What each comes to is in [docs/validation.md](../docs/validation.md).",
         "",
     ]
+    users: dict[Formula, dict[str, list[str]]] = {}
     for model in models:
         systems = {name: model(name).system for name in model.variants}
         if len(systems) < 2:
@@ -130,15 +133,47 @@ def variants_page(book: Book, models: Iterable[type[PerformanceModel]]) -> str:
         forms = _forms(systems)
         for name, by_formula in forms.items():
             if len(by_formula) > 1:
+                home = _topic_of(book, next(iter(by_formula))).name
                 lines += [f"### {code(name)} of {model.__name__}", ""]
+                lines += [f"[Side by side](variants/{home}.md#{slug(name)}):", ""]
+                lines += [
+                    f"- {', '.join(map(code, names))}: {_place(book, formula, prose(formula.title))}"
+                    for formula, names in by_formula.items()
+                ]
+                lines.append("")
                 for formula, names in by_formula.items():
-                    lines += _form(book, formula, names)
+                    users.setdefault(formula, {})[model.__name__] = names
         for name in systems:
             own = [f for by_formula in forms.values() for f, names in by_formula.items() if names == [name]]
             alone = [_place(book, f, code(f.name)) for f in own if len(forms[f.name]) == 1]
             if alone:
                 lines += [f"Only {code(name)} needs {', '.join(alone)}.", ""]
-    return joined(lines)
+    return {"variants": joined(lines), **_side_by_side(book, users)}
+
+
+def _side_by_side(book: Book, users: Mapping[Formula, Mapping[str, list[str]]]) -> dict[str, str]:
+    """A page for each topic, with the forms of each of its quantities and the models and variants that use them."""
+    forms: dict[str, list[Formula]] = {}
+    for formula in users:
+        forms.setdefault(formula.name, []).append(formula)
+    by_topic: dict[Topic, list[str]] = {}
+    for name, formulas in forms.items():
+        by_topic.setdefault(_topic_of(book, formulas[0]), []).append(name)
+    pages = {}
+    for topic in (topic for topic in book.topics if topic in by_topic):
+        lines = [
+            f"# Variants: {prose(topic.title)}",
+            "",
+            f"Quantities of [{prose(topic.title)}](../{topic.name}.md) that [variants](../variants.md) compute in more "
+            "than one way.",
+            "",
+        ]
+        for name in by_topic[topic]:
+            lines += [f"## {code(name)}", ""]
+            for formula in forms[name]:
+                lines += _form(book, formula, users[formula])
+        pages[f"variants/{topic.name}"] = joined(lines)
+    return pages
 
 
 def _forms(systems: Mapping[str, System]) -> dict[str, dict[Formula, list[str]]]:
@@ -150,16 +185,20 @@ def _forms(systems: Mapping[str, System]) -> dict[str, dict[Formula, list[str]]]
     return forms
 
 
-def _form(book: Book, formula: Formula, variants: list[str]) -> list[str]:
-    """A formula with the variants that use it, its equation and its accuracy."""
-    lines = [f"{', '.join(map(code, variants))}: {_place(book, formula, prose(formula.title))}", ""]
-    lines += [*_equation(formula), ""]
-    return [*lines, f"Accuracy: {prose(formula.accuracy)}", ""] if formula.accuracy else lines
+def _form(book: Book, formula: Formula, users: Mapping[str, list[str]]) -> list[str]:
+    """A formula with its equation, its accuracy, and the models and variants that use it."""
+    lines = [f"{_place(book, formula, _heading(formula), '../')}", "", *_equation(formula), ""]
+    lines += [f"- {model}: {', '.join(map(code, variants))}" for model, variants in users.items()]
+    accuracy = prose(formula.accuracy).replace("](../", "](../../")
+    return [*lines, *([f"- Accuracy: {accuracy}"] if accuracy else []), ""]
 
 
-def _place(book: Book, formula: Formula, text: str) -> str:
-    topic = next(topic for topic, other in book.formulas if other is formula)
-    return f"[{text}]({topic.name}.md#{anchor(formula)})"
+def _topic_of(book: Book, formula: Formula) -> Topic:
+    return next(topic for topic, other in book.formulas if other is formula)
+
+
+def _place(book: Book, formula: Formula, text: str, up: str = "") -> str:
+    return f"[{text}]({up}{_topic_of(book, formula).name}.md#{anchor(formula)})"
 
 
 def reference_list(book: Book) -> str:
@@ -218,6 +257,7 @@ def _formula(book: Book, formula: Formula, further: Mapping[str, str]) -> list[s
     unit = f" in {unit_text(variable.unit)}" if unit_text(variable.unit) else ""
     others = [(topic, f) for topic, f in book.defining(variable) if f is not formula]
     notes = {
+        "Calls": ", ".join(_call(book, variable) for variable in formula.calls),
         "Constants": ", ".join(map(unit_text, formula.constants())),
         "Assumes": prose(formula.assumes),
         "Convention": prose(formula.convention),
@@ -238,6 +278,12 @@ def _formula(book: Book, formula: Formula, further: Mapping[str, str]) -> list[s
         *(f"- **{name}:** {text}" for name, text in notes.items() if text),
         "",
     ]
+
+
+def _call(book: Book, variable: Variable) -> str:
+    """A quantity that is evaluated once more, with a link to its first form."""
+    place = next((f"{topic.name}.md#{anchor(formula)}" for topic, formula in book.defining(variable)), "")
+    return f"{inline(variable.latex)} [{code(variable.name)}]({place})" if place else inline(variable.latex)
 
 
 def _equation(formula: Formula) -> list[str]:

@@ -16,6 +16,7 @@ from mlsysim.symbolic.dimensions import describe, dimension_of, same
 from mlsysim.symbolic.example import Example, Source
 from mlsysim.symbolic.exchange import free_symbols
 from mlsysim.symbolic.family import Family, Index, family_of
+from mlsysim.symbolic.functions import EvaluatedAt, stated
 from mlsysim.symbolic.indexed import ByMember, Total, check_index, expanded, holds, limited, written_out
 from mlsysim.symbolic.ranges import range_of, unshown
 from mlsysim.symbolic.variable import Domain, Variable, caller, variable_of
@@ -214,6 +215,12 @@ class Formula:
     def family(self) -> Family | None:
         """The family it defines; None for a plain variable."""
         return family_of(self.symbol)
+
+    @property
+    def calls(self) -> tuple[Variable, ...]:
+        """Variables whose values at other values of others stand in the equation, by name."""
+        found = {node.target for node in stated(self.expression) if isinstance(node, EvaluatedAt)}
+        return tuple(map(variable_of, sorted(found)))
 
     @property
     def index(self) -> Index | None:

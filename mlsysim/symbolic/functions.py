@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import groupby
@@ -293,11 +293,31 @@ class EvaluatedAt(Closed):
         """Symbols that the steps define."""
         return [symbol for symbol, _ in self.definitions]
 
+    def _latex(self, printer: Any) -> str:
+        """Print the call where sympy prints it, such as in Jupyter: the steps would fill pages."""
+        changed = (f"{variable_of(name).latex} = {printer._print(value)}" for name, value in self.changed.items())
+        return rf"{variable_of(self.target).latex}\left({', '.join(changed)}\right)"
+
     def _eval_subs(self, old: Any, new: Any) -> Any:
         return self if old in self.bound_symbols else None
 
     def _eval_derivative(self, symbol: sympy.Symbol) -> sympy.Expr:
         return sympy.Derivative(self, symbol) if symbol in self.free_symbols else sympy.S.Zero
+
+
+def stated(expression: Any) -> Iterator[Any]:
+    """Yield the symbols and values elsewhere that stand in a printed expression, without the steps to the latter.
+
+    Parameters
+    ----------
+    expression : sympy.Basic
+        In declared symbols.
+    """
+    if isinstance(expression, sympy.Symbol | EvaluatedAt):
+        yield expression
+    parts = expression.changed.values() if isinstance(expression, EvaluatedAt) else expression.args
+    for part in parts:
+        yield from stated(part)
 
 
 @at_the_call

@@ -1,18 +1,17 @@
-// Typesets equations, and lets a keyboard scroll what is wider than the page.
-const known = new Map();
-const typeset = (each) => {
-  const source = each.textContent, displayMode = each.classList.contains("display"), key = `${displayMode} ${source}`;
-  // KaTeX 0.19 writes a letter twice in the path of tall ceilings and floors, which browsers report.
-  if (!known.has(key)) known.set(key, katex.renderToString(source, { displayMode, throwOnError: false, strict: false }).replaceAll("\nMM", "\nM"));
-  each.innerHTML = known.get(key);
-};
-document.querySelectorAll(".math").forEach(typeset);
 // The theme calls captions of its tree headings, and does not say of which level.
 document.querySelectorAll(".caption[role=heading]").forEach((each) => each.setAttribute("aria-level", "2"));
 
-const reach = () => document.querySelectorAll(".math.display, .table-wrapper, .highlight pre, .output").forEach((each) => {
+// A keyboard scrolls what is wider than the page. Widths are asked of what is in view: the rest has no layout yet.
+const WIDE = document.querySelectorAll(".math.display, .table-wrapper, .highlight pre, .output");
+const reach = (each) => {
   if (each.scrollWidth > each.clientWidth) each.tabIndex = 0;
   else each.removeAttribute("tabindex");
-});
-reach();
-addEventListener("resize", reach);
+};
+const inView = new IntersectionObserver((seen) => seen.filter((each) => each.isIntersecting).forEach((each) => reach(each.target)));
+const look = () => {
+  inView.disconnect();
+  WIDE.forEach((each) => inView.observe(each));
+};
+look();
+addEventListener("resize", look);
+addEventListener("beforeprint", () => WIDE.forEach(reach));
