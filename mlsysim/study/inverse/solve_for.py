@@ -61,7 +61,7 @@ def solve_for(
         raise InputError("which", which, "must be 'largest' or 'smallest'")
     arguments, given = split(model, model.named_arguments(entries, targets))
     if arguments.pop(unknown, None) is not None:
-        raise InputError(unknown, targets.get(unknown), "is what is asked for: leave it out")
+        raise InputError(unknown, targets.get(unknown), "is the unknown: leave it out")
     landscape = Landscape(model, arguments, variable, read(model, given, subject_to, unknown), allow_infeasible)
     if landscape.sizes:
         from mlsysim.study.inverse.on_grid import solutions_on
