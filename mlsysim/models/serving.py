@@ -322,8 +322,8 @@ class ServingModel(PerformanceModel):
         Caveat(
             And(Z_all > 1, cv_out <= 0, gamma_s <= 0, tau_Z > 0),
             "requests of one output length stay in the phases of the start of a closed loop, which chunked prefill "
-            "does not model: in simulations TTFT was up to fifteen times as long, in runs (num_rounds) up to six times as "
-            "short, and TPOT 0.7 times; give osl_cv, or simulate",
+            "does not model: in simulations TTFT was up to fifteen times as long, in runs (num_rounds) up to six "
+            "times as short, and TPOT 0.7 times; give osl_cv, or simulate",
         ),
         Caveat(
             And(B_z > 1, s_in <= _FEW),
