@@ -47,7 +47,7 @@ def pages(known: Knowledge) -> dict[str, str]:
     found["catalog/index.md"] = joined([
         "# Catalog", "",
         f"{sum(map(len, groups.values()))} entries with {count} values. Each value has a unit, a source, a date and a "
-        "kind; [what the kinds mean, and entries of your own](../docs/catalog.md#your-own-numbers).",
+        "kind; [what the kinds mean, and entries of your own](../docs/catalog.md).",
         "", *table(("Group", "In Python", "Entries"), rows),
     ])  # fmt: skip
     assert set(groups) == set(TITLES), "name the groups of the catalog"
