@@ -67,7 +67,7 @@ BOARD = {"power_limit": 0, "clock": 0, "multiprocessors": 1, "exponentials_per_c
 #: What a reader must know where the rate of products is that of other makes of boards.
 POWER_LAW = Caveat(
     And(e_step > 0, P_lim > 0, n_cc <= 0),
-    "products are held down by power as on A100, H100 and Blackwell, which was not measured here: a stack of this "
+    "matrix products are limited by power as on A100, H100 and Blackwell, which was not measured here: a stack of this "
     "device or efficiency=... says what they reach",
 )
 #: The same where attention is not computed by its exponentials.

@@ -281,8 +281,7 @@ class ServingModel(PerformanceModel):
         *prefill_caveats(s_in),
         Caveat(
             And(Z_all <= 0, lam_all <= 0),
-            "nothing says how often requests come: latencies are those of a request that meets no other; give "
-            "request_rate or concurrency",
+            "no arrival rate is given: latencies are those of a request alone; give request_rate or concurrency",
         ),
         Caveat(
             And(Z_all > 0, lam_all > 0),
@@ -294,11 +293,11 @@ class ServingModel(PerformanceModel):
         ),
         Caveat(
             And(Z_all > 0, Or(k_a < 1, k_a > 1)),
-            "burstiness, {burstiness}, is not used: requests of a closed loop come as others end",
+            "burstiness, {burstiness}, is not used: a closed loop sends a request when another ends",
         ),
         Caveat(
             And(Z_all <= 0, Or(k_a < Rational(1, 4), k_a > 4)),
-            "burstiness, {burstiness}, is outside of 0.25 to 4, where it was held against a simulation",
+            "burstiness, {burstiness}, is outside of 0.25 to 4, the range checked by simulation",
         ),
         Caveat(
             And(Z_all <= 0, Or(k_a < 1, k_a > 1)),
@@ -317,18 +316,18 @@ class ServingModel(PerformanceModel):
         ),
         Caveat(
             And(Z_all > 0, Or(cv_in > 0, cv_out > 0)),
-            "a closed loop, here {concurrency}, has means alone where lengths vary: all quantiles repeat them, and "
-            "targets are compared with them",
+            "a closed loop, here {concurrency}, has only means if lengths vary: all quantiles equal them, "
+            "and targets are compared with them",
         ),
         Caveat(
             And(Z_all > 1, cv_out <= 0, gamma_s <= 0, tau_Z > 0),
-            "answers of one length stay as the start of a closed loop left them, which chunked prefill does not know: "
-            "in simulations first tokens came up to fifteen times as late, those of a run (num_rounds) up to six times "
-            "as soon, and tokens in 0.7 of the time; give osl_cv, or simulate",
+            "requests of one output length stay in the phases of the start of a closed loop, which chunked prefill "
+            "does not model: in simulations TTFT was up to fifteen times as long, in runs (num_rounds) up to six "
+            "times as short, and TPOT 0.7 times; give osl_cv, or simulate",
         ),
         Caveat(
             And(B_z > 1, s_in <= _FEW),
-            "prompts of {isl} are prefilled one after the other here; engines prefill several of so few together: "
+            "prompts of {isl} are prefilled one after the other here; engines batch several such short prompts: "
             "IterationModel('static') has their time",
         ),
         Caveat(

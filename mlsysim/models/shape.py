@@ -472,7 +472,7 @@ def prefill_caveats(tokens: Any, where: Any = true) -> tuple[Caveat, ...]:
     return (
         Caveat(
             And(k_ix > 0, tokens > k_ix, where),
-            f"prefills of {prompt} with sparse attention to {{index_topk}} of them are not fit to rely on: by such "
+            f"prefills of {prompt} with sparse attention to {{index_topk}} of them are unreliable: by such "
             "laws kernels were off by a median of 27% at 16 bit and 39% at 8 (H200)",
         ),
         Caveat(

@@ -170,7 +170,7 @@ def _rest(heights: np.ndarray, whole: np.ndarray, known: np.ndarray, total: str)
     with np.errstate(invalid="ignore"):
         rest = whole - heights.sum(axis=0)
     if (known & (rest < -_ROUNDING * np.abs(whole))).any():
-        raise InputError("total", total, "is less than its parts together")
+        raise InputError("total", total, "is less than the sum of its parts")
     return np.where(np.abs(rest) <= _ROUNDING * np.abs(whole), 0.0, rest)
 
 

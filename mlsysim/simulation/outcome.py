@@ -317,7 +317,7 @@ class Simulation(JsonAnswer):
             yield "the law serves requests in the order in which they come, whatever their priority"
         values = asked.binding.values
         if any(values.get(name, 1) > 1 for name in ("pp_size", "dp_attention_size")):
-            yield "a prompt stops all stages and attention ranks here: the law lets each of them go on by itself"
+            yield "a prompt stops all stages and attention ranks here; in the law only its own"
         if asked.in_flight > 1 and any(values.get(name) for name in ("isl_cv", "osl_cv")):
             yield "lengths vary in a closed loop: all quantiles of the law are its means"
         elif asked.in_flight > 1 and "max_num_batched_tokens" in asked.model.arguments:

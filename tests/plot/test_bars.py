@@ -88,7 +88,7 @@ def test_nothing_is_left_where_parts_are_the_total(ax, stages):
     whole = stages.assign(both=(stages.weights + stages.gradients).assign_attrs(units="GB"))
     bars(whole, ["weights", "gradients"], total="both", ax=ax)
     assert "rest" not in legend(ax)
-    with pytest.raises(InputError, match="total='both': is less than its parts together"):
+    with pytest.raises(InputError, match="total='both': is less than the sum of its parts"):
         bars(whole, STATES, total="both", ax=ax)
 
 

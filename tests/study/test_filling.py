@@ -306,8 +306,8 @@ def test_a_truncated_netcdf_file_is_a_library_error(tmp_path, length):
         (f"{'x' * 250}.nc", "cannot be used: File name too long; name another file"),
         ("missing/grid.zarr", "/missing' is not a directory; make it, or name another"),
         ("file/grid.nc", "/file' is not a directory; make it, or name another"),
-        ("folder.nc", "exists, and was not begun by a call like this; name another"),
-        ("dangling.nc", "exists, and was not begun by a call like this; name another"),
+        ("folder.nc", "exists, and was begun by another call; name another"),
+        ("dangling.nc", "exists, and was begun by another call; name another"),
     ],
 )
 def test_an_unusable_path_is_refused_by_name(tmp_path, name, message):
@@ -506,7 +506,7 @@ class TestACheckpointOfASearch:
 
 def test_a_refused_store_leaves_nothing_beside_it(tmp_path):
     (tmp_path / "other.nc").write_text("something else")
-    with pytest.raises(InputError, match="exists, and was not begun by a call like this"):
+    with pytest.raises(InputError, match="exists, and was begun by another call"):
         TrainingMemoryModel().sweep("Llama3_8B", "H100", batch_size=[1, 2], store=tmp_path / "other.nc", progress=False)
     assert [path.name for path in tmp_path.iterdir()] == ["other.nc"]
 

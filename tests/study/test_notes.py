@@ -222,13 +222,13 @@ def test_a_closed_loop_with_a_promise_is_said_to_be_one_replica():
 @pytest.mark.parametrize("spread", ["isl_cv", "osl_cv"])
 def test_a_closed_loop_of_varied_lengths_is_said_to_have_means_alone(spread):
     result = ServingModel().solve(**DEPLOYED, concurrency=20, **{spread: 1})
-    assert any(note.startswith("a closed loop, here 20.00 request, has means alone") for note in result.notes)
+    assert any(note.startswith("a closed loop, here 20.00 request, has only means") for note in result.notes)
 
 
 @pytest.mark.parametrize(
     ("variants", "prompt", "said"),
     [
-        (("chunked", "chunked_estimate"), 2048, "answers of one length stay as the start of a closed loop left them"),
+        (("chunked", "chunked_estimate"), 2048, "requests of one output length stay in the phases of the start"),
         (("colocated",), 1, "prompts of 1 token are prefilled one after the other here"),
     ],
 )

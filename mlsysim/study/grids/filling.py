@@ -79,7 +79,7 @@ class Filling:
     def _refuse_other(self, *, begun: bool) -> None:
         """Refuse a path with something else; before anything is put beside it, too."""
         if not begun and os.path.lexists(self.place.path):
-            raise InputError("store", self.place.path, "exists, and was not begun by a call like this", "name another")
+            raise InputError("store", self.place.path, "exists, and was begun by another call", "name another")
 
     def _go_on(self, block_points: int) -> bool:
         """Go on from what an earlier call left, if there was one."""

@@ -72,7 +72,7 @@ def solve_for(
         raise InputError("which", which, "must be 'largest' or 'smallest'")
     arguments, conditions = split(model, model.named_arguments(entries, targets))
     if arguments.pop(unknown, None) is not None:
-        raise InputError(unknown, targets.get(unknown), "is what is asked for: leave it out")
+        raise InputError(unknown, targets.get(unknown), "is the unknown: leave it out")
     function = TargetFunction(
         model, arguments, variable, read(model, conditions, subject_to, unknown), allow_infeasible
     )

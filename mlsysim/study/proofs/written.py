@@ -97,4 +97,4 @@ def as_given(name: str, plain: Any, find: Find) -> Any:
         if isinstance(error, InputError):
             raise
         raise InputError(name, dict(plain), f"cannot be read: {error}") from None
-    raise InputError(name, dict(plain), "is nothing that an argument is written as")
+    raise InputError(name, dict(plain), "is not a way to write an argument")
