@@ -10,7 +10,7 @@ import numpy as np
 
 from mlsysim.backends.blocks import POINTS, Blocks, blocks
 from mlsysim.progress import bar
-from mlsysim.study.grids.cluster import each
+from mlsysim.study.grids.cluster import map_items
 from mlsysim.study.grids.filling import Filling
 from mlsysim.study.grids.grid import Grid
 from mlsysim.study.grids.template import Template
@@ -51,7 +51,7 @@ def write(
     """
 
     def compute(tiling: Blocks, indices: Iterable[int]) -> Iterator[tuple[int, Any]]:
-        return each(_block, (grid, tiling), indices, client)
+        return map_items(_block, (grid, tiling), indices, client)
 
     return Filling(path, template, grid.fingerprint()).run(
         compute, block_points or grid.block_points or POINTS, progress
@@ -81,7 +81,7 @@ def gather(
     tiling = blocks(grid.sizes, POINTS if block_points is None else block_points)
     arrays = {name: np.empty(grid.sizes, dtype) for name, dtype in grid.dtypes.items()}
     with bar("sweep", grid.points, show=progress) as advance:
-        for index, block in each(_block, (grid, tiling), range(tiling.count), client):
+        for index, block in map_items(_block, (grid, tiling), range(tiling.count), client):
             for name, values in block.items():
                 arrays[name][tiling.region(index)] = values
             advance(tiling.points(index))
