@@ -15,7 +15,7 @@ from mlsysim.inputs.binding import Binding, bind_grid
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.study.binding_terms.boundaries import Boundary, Solver
 from mlsysim.study.binding_terms.regions import Interval, Regimes
-from mlsysim.study.binding_terms.terms import Alike, Paths
+from mlsysim.study.binding_terms.terms import Partition, Paths
 from mlsysim.study.bisection import bisected
 from mlsysim.study.grids.dataset import attributes, coordinates, described, displayed, flags
 from mlsysim.study.sweep import refuse_size
@@ -84,7 +84,7 @@ def regimes(
     binding.require(wanted.name)
     system = closure(binding.system, (wanted.name,))
     moving = [name for name, value in binding.values.items() if np.ndim(value)]
-    return _Map(model, binding, Paths(system, wanted.name, moving, _chosen(system, by)), wanted).answer()
+    return _RegimeGrid(model, binding, Paths(system, wanted.name, moving, _chosen(system, by)), wanted).answer()
 
 
 def _says_what_binds(model: DeclaredModel) -> Variable:
@@ -124,7 +124,7 @@ def _mean(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     return (low + high) / 2
 
 
-class _Map:
+class _RegimeGrid:
     """The grid of a question about regimes."""
 
     def __init__(self, model: DeclaredModel, binding: Binding, paths: Paths, output: Variable) -> None:
@@ -139,14 +139,14 @@ class _Map:
         self.values = paths.values(binding.values)
         self.value = np.broadcast_to(np.asarray(self.values[output.name], float), self.shape)
         kept = {key: code[self.accepted] for key, code in paths.codes(self.values, self.shape).items()}
-        self.alike = Alike(kept, paths.choices)
-        if self.alike.count > MOST:
-            choices = ", ".join(dict.fromkeys(choice.variable.name for choice in self.alike.choices))
-            allowed = f"{self.alike.count} regimes on one map are too many to read"
+        self.partition = Partition(kept, paths.choices)
+        if self.partition.count > MOST:
+            choices = ", ".join(dict.fromkeys(choice.variable.name for choice in self.partition.choices))
+            allowed = f"{self.partition.count} regimes on one map are too many to read"
             raise InputError("by", None, allowed, f"name some of {choices}")
         self.numbers = np.full(self.shape, -1)
-        self.numbers[self.accepted] = self.alike.numbers if self.alike.places else 0
-        self.names = self.alike.names(self._alone())
+        self.numbers[self.accepted] = self.partition.numbers if self.partition.positions else 0
+        self.names = self.partition.names(self._alone())
 
     def _alone(self) -> str:
         """Name the only regime if it holds everywhere."""
@@ -231,7 +231,7 @@ class _Map:
 
     def _regime_of(self, points: np.ndarray) -> np.ndarray:
         size = points.shape[1]
-        return self.alike.number_of(self.paths.codes(self.paths.values(self._at(points)), (size,)), size)
+        return self.partition.number_of(self.paths.codes(self.paths.values(self._at(points)), (size,)), size)
 
     def _boundaries(self) -> list[Boundary]:
         (before, after), pairs = self._crossings
@@ -251,7 +251,7 @@ class _Map:
     def _solved(self, solver: Solver, pair: tuple[int, int], sides: tuple[np.ndarray, np.ndarray]) -> Any:
         """Solve for a boundary: axis, formula and formula with numbers; None without a closed form."""
         points = dict(zip(self.binding.axes, sides[1], strict=True))
-        for choice, codes in self.alike.changed(*pair):
+        for choice, codes in self.partition.changed(*pair):
             for side in sides:
                 middle = side[:, [side.shape[1] // 2]]
                 at = {name: float(np.reshape(v, -1)[0]) for name, v in self.paths.values(self._at(middle)).items()}

@@ -29,7 +29,7 @@ from mlsysim.study.grids.dataset import (
     whole_counts,
 )
 from mlsysim.study.grids.grid import Grid
-from mlsysim.study.grids.notes import unfit
+from mlsysim.study.grids.notes import infeasible_note
 from mlsysim.study.grids.stream import gather, write
 from mlsysim.study.grids.template import Template
 from mlsysim.symbolic import Family, family_of, variable_of
@@ -142,7 +142,7 @@ def sweep(
     else:
         values = [gather(grid, block_points=block_points, client=client, progress=progress) for grid in grids]
         dataset = _dataset(models, bindings, names, values, reasons, several=several, counted=refused == "mask")
-        _say_unfit(dataset, arguments, bindings, values)
+        _add_infeasible_note(dataset, arguments, bindings, values)
     return stacked(dataset, {family: attributes(family.variable) for family in families})
 
 
@@ -231,7 +231,7 @@ def _dataset(
     return xarray.Dataset(variables, coords=coords, attrs=attrs)
 
 
-def _say_unfit(
+def _add_infeasible_note(
     dataset: xarray.Dataset,
     typed: Mapping[str, Any],
     bindings: Sequence[Binding],
@@ -241,7 +241,7 @@ def _say_unfit(
     notes = [dataset.attrs["notes"]] if "notes" in dataset.attrs else []
     for binding, arrays in zip(bindings, values, strict=True):
         computed = {name: array for name, array in arrays.items() if name != REFUSED}
-        text = unfit(binding, typed, computed, arrays[REFUSED] == 0 if REFUSED in arrays else True)
+        text = infeasible_note(binding, typed, computed, arrays[REFUSED] == 0 if REFUSED in arrays else True)
         notes += [f"{binding.model.variant}: {text}" if len(bindings) > 1 else text] if text else []
     if notes:
         dataset.attrs["notes"] = "\n".join(notes)

@@ -19,7 +19,7 @@ from mlsysim.errors import InputError, MissingPackageError
 from mlsysim.inputs.binding import bind
 from mlsysim.models import ServingCapacityModel, TrainingMemoryModel
 from mlsysim.study.grids import cluster as module
-from mlsysim.study.grids.cluster import each
+from mlsysim.study.grids.cluster import map_items
 from mlsysim.study.grids.grid import Grid
 from mlsysim.study.grids.stream import write
 from mlsysim.study.grids.template import Template
@@ -141,7 +141,7 @@ def test_a_worker_killed_on_the_way_changes_nothing(client, grid, template, tmp_
 def test_results_come_in_order_and_lost_tasks_again(client):
     client.wait_for_workers(2, timeout=60)
     found, killed = [], None
-    for item, (result, pid) in each(slowly, 100, range(12), client):
+    for item, (result, pid) in map_items(slowly, 100, range(12), client):
         found.append((item, result))
         if killed is None:
             killed = pid
@@ -153,7 +153,7 @@ def test_results_come_in_order_and_lost_tasks_again(client):
 def test_what_is_large_is_sent_once(client, monkeypatch):
     monkeypatch.setattr(module, "SENT", 10)
     shared = np.arange(100.0)
-    assert [float(r) for _, r in each(total, shared, range(3), client)] == [4950.0, 4951.0, 4952.0]
+    assert [float(r) for _, r in map_items(total, shared, range(3), client)] == [4950.0, 4951.0, 4952.0]
 
 
 def total(shared, item):
@@ -162,7 +162,7 @@ def total(shared, item):
 
 def test_an_error_of_a_task_reaches_the_caller(client):
     with pytest.raises(InputError, match="item=1: nothing is allowed"):
-        list(each(refuse, None, [1], client))
+        list(map_items(refuse, None, [1], client))
 
 
 def refuse(shared, item):
@@ -172,10 +172,10 @@ def refuse(shared, item):
 @pytest.mark.parametrize("client", ["tcp://127.0.0.1:8786", 3])
 def test_only_a_client_is_one(client):
     with pytest.raises(InputError, match="client"):
-        list(each(total, 1, [1], client))
+        list(map_items(total, 1, [1], client))
 
 
 def test_without_distributed_the_error_names_the_extra(monkeypatch):
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
     with pytest.raises(MissingPackageError, match=r'a cluster needs distributed: pip install -e "\.\[cluster\]"'):
-        list(each(total, 1, [1], "anything"))
+        list(map_items(total, 1, [1], "anything"))

@@ -1,1 +1,1 @@
-"""Terms that bind on the way to an output, of each maximum, minimum and case, and where that changes."""
+"""Binding terms: the argument that binds in each maximum, minimum and case, and where it changes."""

@@ -1,4 +1,4 @@
-"""The regimes of an output over one or two axes: a labelled map, its boundaries, and how they print."""
+"""Regimes of an output over one or two axes: a labelled map, its boundaries, and how they print."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Interval:
-    """A stretch of one axis in one regime.
+    """An interval of one axis within one regime.
 
     Attributes
     ----------
     regime : str
-        What binds.
+        Name of the regime.
     start, end : float
-        Where it begins and ends, in the unit of the axis: the ends of the axis, and boundaries in between.
+        Ends in the unit of the axis: ends of the axis, and boundaries in between.
     first, last : object
-        The first and the last value of the axis in it.
+        First and last value of the axis within the interval.
     """
 
     regime: str
@@ -44,20 +44,20 @@ class Interval:
 
 @dataclass(eq=False, repr=False)
 class Regimes(JsonAnswer):
-    """Binding term of every point.
+    """Regime, that is binding term, of every point.
 
     Attributes
     ----------
     output : Variable
-        On the way to which terms are looked at.
+        Output whose binding terms are shown.
     dataset : xarray.Dataset
-        ``regime`` as flag codes with their meanings, -1 where a point is refused, and the output.
+        ``regime`` as flag codes with their meanings, -1 if a point is refused, and the output.
     names : tuple of str
-        The regimes, the one of most points first.
+        Names of the regimes, the most frequent first.
     boundaries : tuple of Boundary
-        Where one becomes another.
+        Boundaries between regimes.
     intervals : tuple of Interval
-        Stretches of the axis, if there is one axis of numbers.
+        Intervals of the axis, if there is one numeric axis.
     """
 
     output: Variable
@@ -68,18 +68,18 @@ class Regimes(JsonAnswer):
 
     @property
     def map(self) -> xarray.DataArray:
-        """The regime at every point of the grid, as flag codes with their meanings."""
+        """Regime at every point of the grid, as flag codes with their meanings."""
         return self.dataset["regime"]
 
     @property
     def shares(self) -> dict[str, float]:
-        """Share of the points of the grid by regime."""
+        """Share of grid points in each regime."""
         codes = self.map.values
         return {name: float(np.mean(codes == code)) for code, name in enumerate(self.names)}
 
     @at_the_call
     def at(self, **point: Any) -> str:
-        """The regime at the point of the grid that is nearest.
+        """Return the regime at the nearest point of the grid.
 
         Parameters
         ----------
@@ -90,11 +90,11 @@ class Regimes(JsonAnswer):
             if name not in self.map.dims:
                 raise InputError(name, point[name], f"must be an axis: {', '.join(map(str, self.map.dims))}")
         words = {k: v for k, v in point.items() if self.map[k].dtype.kind in "OUS"}
-        found = self.map.sel(words).sel({k: v for k, v in point.items() if k not in words}, method="nearest")
-        if found.ndim:
-            missing = [str(dim) for dim in found.dims]
+        nearest = self.map.sel(words).sel({k: v for k, v in point.items() if k not in words}, method="nearest")
+        if nearest.ndim:
+            missing = [str(dim) for dim in nearest.dims]
             raise InputError("point", dict(point), f"must give {', '.join(missing)} too")
-        return self.names[int(found)] if int(found) >= 0 else "refused"
+        return self.names[int(nearest)] if int(nearest) >= 0 else "refused"
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
         """Draw the map with its boundaries; over one axis the output, coloured by regime.
@@ -102,7 +102,7 @@ class Regimes(JsonAnswer):
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw on; a new figure by default.
 
         Returns
         -------
@@ -111,8 +111,8 @@ class Regimes(JsonAnswer):
         return drawn("regimes", self, ax=ax)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: shares, boundaries, and intervals over one axis."""
-        intervals = [{key: _plain(value) for key, value in vars(each).items()} for each in self.intervals]
+        """Return plain data: shares, boundaries, and intervals over one axis."""
+        intervals = [{key: _plain(value) for key, value in vars(interval).items()} for interval in self.intervals]
         return {
             "output": self.output.name,
             "axes": [str(dim) for dim in self.map.dims],
@@ -133,7 +133,8 @@ class Regimes(JsonAnswer):
             unit = f" [{axis.attrs['units']}]" if axis.attrs.get("units") else ""
             headers = ["Regime", f"{axis.name} from{unit}", f"to{unit}"]
             return headers, [
-                [each.regime, formatting.number(each.start), formatting.number(each.end)] for each in self.intervals
+                [interval.regime, formatting.number(interval.start), formatting.number(interval.end)]
+                for interval in self.intervals
             ]
         return ["Regime", "Share of the map"], [[name, f"{share:.1%}"] for name, share in self.shares.items()]
 
@@ -144,7 +145,9 @@ class Regimes(JsonAnswer):
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        edges = "".join(f"<li>{html.escape(' | '.join(e.between))}{_math(e)}</li>" for e in self.boundaries)
+        edges = "".join(
+            f"<li>{html.escape(' | '.join(boundary.between))}{_math(boundary)}</li>" for boundary in self.boundaries
+        )
         return f"{show.html_table(*self.table(), self.title)}<ul>{edges}</ul>"
 
 

@@ -1,4 +1,4 @@
-"""A small file that keeps what is finished of a long computation, and notices damage to itself."""
+"""Checkpoint of a long computation: a small file that detects damage to itself."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from mlsysim.files import regular, replacing
 
 #: Most bytes of a line; a file that begins with a longer one is no checkpoint.
 LONGEST = 2**26
-#: Most facts that are told where they differ.
+#: Most differing facts named in an error.
 TOLD = 3
-#: Parts of a first line, and what is said where they are not there.
+#: Keys of the first line, and the reason given if they are missing.
 PARTS, NO_CHECKPOINT = ("fingerprint", "facts", "state"), "is not a checkpoint of mlsysim, or is damaged"
 T = TypeVar("T")
 
 
 class Checkpoint:
-    """A file that tells which computation it belongs to, and how far that got.
+    """A file that identifies a computation and holds its progress.
 
-    Its first line holds the fingerprint and a state, which are replaced as a whole. Records may follow, a line
-    each. Every line begins with its own digest: a first line that is damaged is refused, and a record that is
-    damaged, or was left unfinished by a lost process, does not count.
+    The first line holds the fingerprint and a state, which are replaced as a whole. Records may follow, one per line.
+    Every line begins with its own digest: a damaged first line is refused, and a damaged record, or one left unfinished
+    by a lost process, is ignored.
 
     Parameters
     ----------
     path : path
-        Of the file.
+        Path of the file.
     fingerprint : mapping
-        Texts by which the computation is recognised, by name of the part.
+        Texts that identify the computation, by part.
     argument : str
-        Name of the argument that gave the file, for errors.
+        Name of the argument that named the file, for errors.
     data : path, optional
         Path that a user named, if the file lies beside it.
     facts : mapping, optional
-        What a reader knows of it, by name, to say what differs where the fingerprint does.
+        Facts for a reader, by name, to explain a differing fingerprint.
     """
 
     def __init__(
@@ -65,18 +65,18 @@ class Checkpoint:
 
     @property
     def again(self) -> str:
-        """Advice on how to begin again."""
+        """Advice on how to start over."""
         files = dict.fromkeys([self.named, self.path])
         return f"delete {' and '.join(repr(str(file)) for file in files)} to begin again"
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep all other calls from the file, for as long as this process lives.
+        """Lock the file against other calls while this process lives.
 
         Raises
         ------
         InputError
-            If another call holds it, or there can be no file of this name.
+            If another call holds the lock, or no file of this name can exist.
         """
         require(f"a {self.argument}", "filelock")
         from filelock import FileLock, Timeout
@@ -86,12 +86,12 @@ class Checkpoint:
             raise InputError(
                 self.argument, self.named, f"{str(folder)!r} is not a directory", "make it, or name another"
             )
-        place = self.path.with_name(f"{self.path.name}.lock")
-        lock = FileLock(place, blocking=False)
+        lock_path = self.path.with_name(f"{self.path.name}.lock")
+        lock = FileLock(lock_path, blocking=False)
         try:
             lock.acquire()
         except Timeout:
-            if not os.path.exists(place):
+            if not os.path.exists(lock_path):
                 allowed = f"cannot be created in {str(folder)!r}"
                 raise InputError(self.argument, self.named, allowed, "name another file") from None
             raise InputError(
@@ -106,13 +106,13 @@ class Checkpoint:
         finally:
             lock.release()
 
-    def read(self, understood: Callable[[dict[str, Any], list[Any]], T]) -> T | None:
-        """The state and the records, as they are understood; None if there is no file.
+    def read(self, parse: Callable[[dict[str, Any], list[Any]], T]) -> T | None:
+        """Read state and records and parse them; None if there is no file.
 
         Parameters
         ----------
-        understood : callable
-            Reads both; raises an error of Python on what no checkpoint holds.
+        parse : callable
+            Function of state and records; raises a Python error on invalid content.
 
         Raises
         ------
@@ -131,36 +131,36 @@ class Checkpoint:
         except OSError as error:
             raise self._refused(self.path, f"cannot be read: {reason_of(error)}") from None
         saved = head["fingerprint"]
-        other = [part for part in {**self.fingerprint, **saved} if self.fingerprint.get(part) != saved.get(part)]
-        if other:
-            raise self._refused(self.named, f"was begun with other {' and '.join(other)}{self._against(head)}")
+        differing = [part for part in {**self.fingerprint, **saved} if self.fingerprint.get(part) != saved.get(part)]
+        if differing:
+            raise self._refused(self.named, f"was begun with other {' and '.join(differing)}{self._against(head)}")
         try:
-            return understood(head["state"], records)
+            return parse(head["state"], records)
         except (LookupError, TypeError, ValueError, ArithmeticError):
             raise self._refused(self.path, NO_CHECKPOINT) from None
 
     def _against(self, head: Mapping[str, Any]) -> str:
-        """The facts that differ, as they were and as they are; empty where none is known to."""
+        """Describe the facts that differ, saved and current; empty if none is known to."""
         saved = head["facts"]
-        other = [name for name in {**saved, **self.facts} if saved.get(name) != self.facts.get(name)]
-        told = [
+        differing = [name for name in {**saved, **self.facts} if saved.get(name) != self.facts.get(name)]
+        texts = [
             f"{name}: {saved.get(name, 'nothing')} there, {self.facts.get(name, 'nothing')} here"
-            for name in other[:TOLD]
+            for name in differing[:TOLD]
         ]
-        more = [f"and {len(other) - TOLD} more"] if len(other) > TOLD else []
-        return f" ({'; '.join([*told, *more])})" if other else ""
+        more = [f"and {len(differing) - TOLD} more"] if len(differing) > TOLD else []
+        return f" ({'; '.join([*texts, *more])})" if differing else ""
 
     def _refused(self, path: Path, why: str) -> InputError:
         return InputError(self.argument, path, f"{why}; nothing was changed", f"name another file, or {self.again}")
 
     def save(self, state: Mapping[str, Any], records: Iterable[Any] = ()) -> None:
         """Replace the file."""
-        with replacing(self.path) as beside, beside.open("w", encoding="utf-8", newline="\n") as file:
+        with replacing(self.path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
             file.write(_line({"fingerprint": self.fingerprint, "facts": self.facts, "state": dict(state)}))
             file.writelines(map(_line, records))
 
     def append(self, record: Any) -> None:
-        """Add a record."""
+        """Append a record."""
         with self.path.open("a", encoding="utf-8", newline="\n") as file:
             file.write(_line(record))
 
@@ -171,7 +171,7 @@ def _line(content: Any) -> str:
 
 
 def _content(line: bytes) -> Any:
-    """The content of a line; None if it is damaged."""
+    """Parse a line; None if it is damaged."""
     try:
         digest, _, text = line.decode().removesuffix("\n").partition(" ")
         return json.loads(text) if digest == _digest(text) else None
@@ -184,14 +184,14 @@ def _digest(text: str) -> str:
 
 
 def reason_of(error: Exception) -> str:
-    """Reason of a failure, in a few words."""
+    """Summarise the reason of a failure in a few words."""
     text = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
     return text.splitlines()[0][:200]
 
 
 @contextmanager
-def told(path: Path, problem: str, remedy: Callable[[], str]) -> Iterator[None]:
-    """Turn errors of a storage library into one that names the file and says how to go on."""
+def storage_errors(path: Path, problem: str, remedy: Callable[[], str]) -> Iterator[None]:
+    """Turn errors of a storage library into one that names the file and how to resume."""
     try:
         yield
     except (MlsysimError, MemoryError):
@@ -202,7 +202,7 @@ def told(path: Path, problem: str, remedy: Callable[[], str]) -> Iterator[None]:
 
 @contextmanager
 def resumable(reached: Callable[[], str]) -> Iterator[None]:
-    """Say how far a computation got when it is interrupted."""
+    """Add to an interrupt a note on how far the computation got."""
     try:
         yield
     except KeyboardInterrupt as stop:

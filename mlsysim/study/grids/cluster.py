@@ -1,4 +1,4 @@
-"""Work spread over the workers of a ``dask.distributed`` cluster, with the results in order."""
+"""Parallel map over the workers of a ``dask.distributed`` cluster, with results in order."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from mlsysim.extras import require
 
 Item = TypeVar("Item")
 
-#: How often a task is tried again, and how many tasks each worker has waiting.
+#: Retries of a task, and tasks waiting per worker.
 RETRIES, WAITING = 3, 3
-#: Most bytes that are sent with every task; what is larger is sent to each worker once.
+#: Most bytes sent with every task; larger objects are sent once to each worker.
 SENT = 2**20
 
 
-def each(
+def map_items(
     work: Callable[[Any, Any], Any], shared: Any, items: Iterable[Item], client: Any = None
 ) -> Iterator[tuple[Item, Any]]:
     """Call ``work(shared, item)`` for every item, here or on a cluster.
@@ -26,13 +26,13 @@ def each(
     Parameters
     ----------
     work : callable
-        A function of a module, so that a worker finds it.
+        Function of a module, so that a worker can import it.
     shared : object
-        What every call needs; a large object is sent once.
+        Argument of every call; a large object is sent once.
     items : iterable
-        One per call.
+        Arguments, one per call.
     client : dask.distributed.Client, optional
-        Client of the cluster; by default everything is computed in this process.
+        Client of the cluster; by default all calls run in this process.
 
     Yields
     ------
@@ -44,7 +44,7 @@ def each(
     MissingPackageError
         If dask.distributed is not installed.
     InputError
-        If the client is not one, or an asynchronous one.
+        If the client is of another type, or asynchronous.
     """
     if client is None:
         for item in items:
@@ -63,7 +63,7 @@ def _on_cluster(work: Any, shared: bytes, items: Iterator[Any], client: Any) -> 
     pending: list[tuple[Any, Any]] = []
 
     def submit() -> None:
-        """Submit tasks until every worker has some waiting, and no more, so that memory holds them."""
+        """Submit tasks until every worker has some waiting; a limit bounds memory."""
         most = WAITING * max(1, sum(client.nthreads().values()))
         for item in items:
             pending.append((item, client.submit(_call, work, sent, item, pure=False, retries=RETRIES)))
@@ -88,5 +88,5 @@ def _call(work: Any, shared: bytes, item: Any) -> Any:
 
 @lru_cache(maxsize=4)
 def _unpacked(shared: bytes) -> Any:
-    """Unpack once per worker, so that all its tasks share what the object compiles."""
+    """Unpickle once per worker, so that all its tasks share the compiled code of the object."""
     return pickle.loads(shared)

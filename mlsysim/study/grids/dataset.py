@@ -1,4 +1,4 @@
-"""Forms of variables, axes and inputs in a data set: units, flags, coordinates, attributes (CF convention)."""
+"""Representation of variables, axes and inputs in a data set: units, flags, coordinates, attributes (CF convention)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ VARIANT = "variant"
 
 
 def output_spec(variable: Variable) -> OutputSpec:
-    """The form in which a data set holds a variable."""
+    """Return the representation of a variable in a data set."""
     if variable.domain.kind == "boolean":
         return OutputSpec(variable.name, kind="truth")
     if variable.domain.kind == "choice":
@@ -37,7 +37,7 @@ def output_spec(variable: Variable) -> OutputSpec:
 
 
 def flags(long_name: str, meanings: Iterable[str]) -> dict[str, Any]:
-    """Attributes of codes that stand for words, by the CF convention."""
+    """Return the attributes of codes that stand for words, by the CF convention."""
     words = [meaning.replace(" ", "_") for meaning in meanings]
     return {
         "long_name": long_name,
@@ -47,48 +47,48 @@ def flags(long_name: str, meanings: Iterable[str]) -> dict[str, Any]:
 
 
 def displayed(variable: Variable, values: np.ndarray) -> np.ndarray:
-    """Canonical values as a data set holds them: in the unit of the variable; codes and counts as whole numbers."""
+    """Convert canonical values for a data set: to the unit of the variable; codes and counts to whole numbers."""
     if variable.domain.kind in ("boolean", "choice"):
         return values.astype(bool if variable.domain.kind == "boolean" else np.int8)
     return whole_counts(variable, np.asarray(units.from_canonical(values, variable.unit)))
 
 
 def whole_counts(variable: Variable, amounts: np.ndarray) -> np.ndarray:
-    """Counts as whole numbers, unless one is missing, infinite, or too large for 64 bits."""
+    """Convert counts to whole numbers, unless one is missing, infinite, or too large for 64 bits."""
     if variable.domain.kind == "integer" and (np.abs(amounts) < 2.0**63).all():
         return amounts.astype(np.int64)
     return amounts
 
 
 def attributes(variable: Variable) -> dict[str, Any]:
-    """``units``, ``long_name``, label and LaTeX of a variable; flag codes and meanings of a choice (CF)."""
-    found: dict[str, Any] = named(variable)
+    """Return unit, description, label and LaTeX of a variable; for a choice also flag codes and meanings (CF)."""
+    attrs: dict[str, Any] = named(variable)
     if variable.domain.kind == "choice":
         labels = variable.domain.labels
-        found |= flags(found["long_name"], labels)
-        found["valid_range"] = np.array([0, len(labels) - 1], dtype=np.int8)
+        attrs |= flags(attrs["long_name"], labels)
+        attrs["valid_range"] = np.array([0, len(labels) - 1], dtype=np.int8)
     elif variable.dimension:
-        found["units"] = variable.unit
-    return found
+        attrs["units"] = variable.unit
+    return attrs
 
 
 def coordinates(binding: Binding) -> dict[str, Any]:
-    """The axes as coordinates of a data set, in the units they were typed in, and derived inputs along them."""
+    """Return the axes as coordinates, in the units typed, and the derived inputs along them."""
     coords: dict[str, Any] = {}
     for dim, axis in binding.axes.items():
-        for name, each in (axis.members or {dim: axis}).items():
+        for name, member in (axis.members or {dim: axis}).items():
             attrs: dict[str, Any] = {"long_name": f"{name} of the catalog"}
             if name not in binding.entries:
                 variable = variable_of(name)
                 attrs = named(variable)
-                if each.unit:
-                    attrs["units"] = each.unit
-            coords[name] = (dim, each.coordinates, attrs)
+                if member.unit:
+                    attrs["units"] = member.unit
+            coords[name] = (dim, member.coordinates, attrs)
     for entry in binding.derived:
         if is_coordinate(binding, entry):
-            asked = (("value", entry.variable.symbol), ("good", entry.condition))
-            found = compiled(binding.system, None, "vector", asked)(binding.values)
-            value = np.where(found["good"], found["value"], np.nan)  # nothing where it leaves its domain
+            expressions = (("value", entry.variable.symbol), ("good", entry.condition))
+            evaluated = compiled(binding.system, None, "vector", expressions)(binding.values)
+            value = np.where(evaluated["good"], evaluated["value"], np.nan)  # nothing where it leaves its domain
             dims = [dim for dim, size in zip(binding.axes, value.shape, strict=False) if size > 1]
             attrs = {**attributes(entry.variable), "derived": entry.text}
             coords[entry.variable.name] = (dims, displayed(entry.variable, value.squeeze()), attrs)
@@ -101,33 +101,37 @@ def is_coordinate(binding: Binding, entry: DerivedInput) -> bool:
 
 
 def variant_coordinates(models: Sequence[DeclaredModel], bindings: Sequence[Binding]) -> dict[str, Any]:
-    """The variants, and the derived inputs that differ between them because they follow from a default that differs."""
-    coords: dict[str, Any] = {VARIANT: (VARIANT, [each.variant for each in models], {"long_name": "Set of formulas"})}
-    found = [coordinates(binding) for binding in bindings]
+    """Return the variants as a coordinate, and the derived inputs that differ between them."""
+    coords: dict[str, Any] = {VARIANT: (VARIANT, [model.variant for model in models], {"long_name": "Set of formulas"})}
+    all_coords = [coordinates(binding) for binding in bindings]
     for entry in bindings[0].derived:
-        each = [coordinate[entry.variable.name] for coordinate in found]
-        if any(not np.array_equal(values, each[0][1], equal_nan=True) for _, values, _ in each):
-            coords[entry.variable.name] = ((VARIANT, *each[0][0]), np.stack([v for _, v, _ in each]), each[0][2])
+        per_variant = [coordinate[entry.variable.name] for coordinate in all_coords]
+        if any(not np.array_equal(values, per_variant[0][1], equal_nan=True) for _, values, _ in per_variant):
+            coords[entry.variable.name] = (
+                (VARIANT, *per_variant[0][0]),
+                np.stack([v for _, v, _ in per_variant]),
+                per_variant[0][2],
+            )
     return coords
 
 
 def described(models: Sequence[DeclaredModel], bindings: Sequence[Binding]) -> dict[str, str]:
-    """Model, variants and the inputs that were not swept, as attributes; of several variants those they share.
+    """Describe model, variants and constant inputs as attributes; for several variants, the inputs they share.
 
-    Of a recipe, also what a model has no argument for; and the notes that the inputs give, one a line.
+    Also list settings of a recipe that the model has no argument for, and notes on the inputs, one per line.
     """
     fixed = [
-        {name: as_text(variable_of(name), v) for name, v in binding.values.items() if np.ndim(v) == 0}
+        {name: as_text(variable_of(name), value) for name, value in binding.values.items() if np.ndim(value) == 0}
         for binding in bindings
     ]
-    shared = {name: text for name, text in fixed[0].items() if all(each.get(name) == text for each in fixed)}
-    entries = {name: e.name for name, e in bindings[0].entries.items() if not isinstance(e, list)}
-    lost = dict.fromkeys(name for binding in bindings for name in binding.left_out)
+    shared = {name: text for name, text in fixed[0].items() if all(texts.get(name) == text for texts in fixed)}
+    entries = {name: entry.name for name, entry in bindings[0].entries.items() if not isinstance(entry, list)}
+    unused = dict.fromkeys(name for binding in bindings for name in binding.left_out)
     variants = [model.variant for model in models]
-    said = dict.fromkeys(note for binding in bindings for note in grid_notes(binding, variants))
+    notes = dict.fromkeys(note for binding in bindings for note in grid_notes(binding, variants))
     return {
-        **({"left_out": ", ".join(lost)} if lost else {}),
-        **({"notes": "\n".join(said)} if said else {}),
+        **({"left_out": ", ".join(unused)} if unused else {}),
+        **({"notes": "\n".join(notes)} if notes else {}),
         "Conventions": "CF-1.11",
         "model": type(models[0]).__name__,
         "variant": ", ".join(variants),
@@ -137,25 +141,27 @@ def described(models: Sequence[DeclaredModel], bindings: Sequence[Binding]) -> d
 
 
 def stacked(dataset: xarray.Dataset, families: Mapping[Family, Mapping[str, Any]]) -> xarray.Dataset:
-    """The data set with one variable more for each family; it is missing where a member is not computed.
+    """Add to a data set one variable per family; it is missing where a member is not computed.
 
     Parameters
     ----------
     dataset : xarray.Dataset
-        With a variable for each member.
+        Data set with a variable for each member.
     families : mapping
-        To add, with the attributes of each.
+        Families to add, with the attributes of each.
     """
     import xarray
 
-    held = {family: members_among(family.name, dataset.data_vars) for family in families}
+    members_by_family = {family: members_among(family.name, dataset.data_vars) for family in families}
     added = {}
-    for family, members in held.items():
+    for family, members in members_by_family.items():
         index = family.index
-        beside = {member for other in held if other.index == index for member in held[other]}
-        known = [member for member in index.members if member in beside]
-        along = xarray.DataArray(list(members), dims=index.name, name=index.name, attrs={"long_name": index.name})
-        joined = xarray.concat([dataset[name] for name in members.values()], along, combine_attrs="drop")
+        computed = {
+            member for other in members_by_family if other.index == index for member in members_by_family[other]
+        }
+        known = [member for member in index.members if member in computed]
+        dimension = xarray.DataArray(list(members), dims=index.name, name=index.name, attrs={"long_name": index.name})
+        joined = xarray.concat([dataset[name] for name in members.values()], dimension, combine_attrs="drop")
         joined = joined.reindex({index.name: known}).transpose(..., index.name)
         added[family.name] = joined.assign_attrs(families[family])
     return dataset.assign(added)

@@ -1,4 +1,4 @@
-"""A grid that is never held: inputs over its axes, and what is computed at every point."""
+"""A grid that is never held in memory: inputs over its axes, and what is evaluated at every point."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from mlsysim.study.undefined import refuse_undefined
 from mlsysim.study.varied import closure
 from mlsysim.symbolic import ChunkedPrefill, System, reason_code
 
-#: Points of a block where a chain is solved at each: seconds, after which there is an estimate and something is kept.
+#: Points per block where each solves a Markov chain: seconds, after which there is an estimate and a checkpoint.
 CHAINED = 16
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Quantities that are computed at every point of a grid, as one object that can be sent to a worker.
+    """Quantities to evaluate at every point of a grid, as one object that can be sent to a worker.
 
     Attributes
     ----------
@@ -37,13 +37,13 @@ class Grid:
     sizes : tuple of int
         Length of each axis.
     outputs : tuple of OutputSpec
-        Outputs that are computed.
+        Outputs to evaluate.
     conditions : tuple of (int, sympy Boolean)
-        For each reason its code, and the condition that holds at points it does not refuse.
+        Code of each reason, with the condition that holds at points it does not refuse.
     reasons : str
-        Name of the codes in the data set; empty where there are none.
+        Name of the variable with the codes; empty if there is none.
     defined : bool
-        Whether an output that is no number is refused.
+        Refuse outputs that are undefined.
     """
 
     system: System
@@ -56,30 +56,30 @@ class Grid:
 
     @property
     def points(self) -> int:
-        """Points in all."""
+        """Number of points."""
         return math.prod(self.sizes)
 
     @property
     def required(self) -> list[sympy.Basic]:
-        """Conditions that hold at points that are not refused."""
+        """Conditions that hold at accepted points."""
         return [condition for _, condition in self.conditions]
 
     @property
     def block_points(self) -> int | None:
-        """Most points of a block where each takes long; None where any number will do."""
+        """Most points of a block if each takes long; None if any number will do."""
         wanted = closure(self.system, tuple(output.name for output in self.outputs))
         return CHAINED if _has_chain(wanted) else None
 
     @property
     def dtypes(self) -> dict[str, np.dtype]:
         """Type of every variable of the data set."""
-        found = {output.name: output.dtype for output in self.outputs}
-        return found | ({self.reasons: np.dtype(np.int8)} if self.reasons else {})
+        dtypes = {output.name: output.dtype for output in self.outputs}
+        return dtypes | ({self.reasons: np.dtype(np.int8)} if self.reasons else {})
 
     def arrays(self, region: Region) -> dict[str, np.ndarray]:
-        """Every variable of the data set in a region, in memory; an error where one is no number and must be."""
+        """Evaluate every variable of the data set in a region; raise if one is undefined and must not be."""
         values = all_within(self._needed, region)
-        found = evaluate_outputs(
+        arrays = evaluate_outputs(
             self.system,
             self.outputs,
             values,
@@ -87,26 +87,26 @@ class Grid:
             reason=ReasonCode(self.reasons, reason_code(self.conditions)) if self.reasons else None,
             whole=self._needed,
         )
-        for name, array in found.items() if self.defined else ():
+        for name, array in arrays.items() if self.defined else ():
             if array.size and array.dtype.kind == "f" and math.isnan(array.min()):
                 first = np.unravel_index(int(np.isnan(array).argmax()), array.shape)
-                at = {each: float(element(np.asarray(value), first)) for each, value in values.items()}
-                part = closure(self.system, (name,))
-                refuse_undefined(part, at, compiled(part)({v.name: at[v.name] for v in part.inputs}))
-        return found
+                at = {input_name: float(element(np.asarray(value), first)) for input_name, value in values.items()}
+                subsystem = closure(self.system, (name,))
+                refuse_undefined(subsystem, at, compiled(subsystem)({v.name: at[v.name] for v in subsystem.inputs}))
+        return arrays
 
     @cached_property
     def _needed(self) -> dict[str, Any]:
-        names = {symbol.name for _, e in self.conditions for symbol in e.free_symbols}  # type: ignore[attr-defined]
-        defined = {v.name for v in self.system.variables}
+        names = {symbol.name for _, condition in self.conditions for symbol in condition.free_symbols}  # type: ignore[attr-defined]
+        defined = {variable.name for variable in self.system.variables}
         wanted = {output.name for output in self.outputs} | names & defined
-        names |= {v.name for v in closure(self.system, tuple(sorted(wanted))).inputs}
+        names |= {variable.name for variable in closure(self.system, tuple(sorted(wanted))).inputs}
         return {name: value for name, value in self.values.items() if name in names}
 
     def fingerprint(self) -> dict[str, str]:
-        """Texts that say what the values of a point follow from, by name of the part."""
+        """Return texts that determine the values of the grid, by part."""
         return {
-            "formulas": "\n".join(f"{f.name} = {f.expression}" for f in self.system),
+            "formulas": "\n".join(f"{formula.name} = {formula.expression}" for formula in self.system),
             "inputs": f"{self.sizes}\n{_text_of_values(self.values)}",
             "outputs": f"{self.outputs} {self.reasons}",
             "requirements": "\n".join(f"{code} {condition}" for code, condition in self.conditions),
@@ -121,9 +121,9 @@ def _has_chain(system: System) -> bool:
 
 
 def _text_of_values(values: Mapping[str, Any]) -> str:
-    """A text of the inputs of a grid, the same for the same numbers."""
-    parts = []
+    """Digest the inputs of a grid; equal numbers give equal texts."""
+    digests = []
     for name in sorted(values):
         array = np.ascontiguousarray(values[name], float)
-        parts.append(f"{name} {array.shape} {hashlib.sha256(array.tobytes()).hexdigest()}")
-    return "\n".join(parts)
+        digests.append(f"{name} {array.shape} {hashlib.sha256(array.tobytes()).hexdigest()}")
+    return "\n".join(digests)

@@ -1,4 +1,4 @@
-"""A data set on disk that is filled block by block: a Zarr group or a NetCDF file."""
+"""Stores: data sets on disk that are filled block by block, as a Zarr group or a NetCDF file."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ MISSING = {"f": np.nan, "i": -1, "b": False}
 
 
 class Store(ABC):
-    """Place to which blocks are written."""
+    """A data set on disk to which blocks are written."""
 
-    #: Packages that it needs.
+    #: Packages required.
     needs: ClassVar[tuple[str, ...]]
 
     def __init__(self, path: Path) -> None:
@@ -40,18 +40,18 @@ class Store(ABC):
 
     @abstractmethod
     def create(self, template: Template, block: tuple[int, ...]) -> None:
-        """Lay out everything but the values."""
+        """Create the data set without its values."""
 
     @abstractmethod
     def open(self, *, writing: bool = True) -> None:
-        """Make ready for writing, or for reading alone."""
+        """Open for writing, or for reading only."""
 
     def read(self, region: Region, dtypes: Mapping[str, np.dtype]) -> dict[str, np.ndarray]:
-        """One block of the variables named, as it was written."""
+        """Read one block of some variables, as written."""
         return {name: np.asarray(self._held[name][region], dtype) for name, dtype in dtypes.items()}
 
     def write(self, region: Region, arrays: Mapping[str, np.ndarray]) -> None:
-        """Write one block, so that it stays."""
+        """Write one block durably."""
         for name, array in arrays.items():
             self._held[name][region] = array
 
@@ -61,30 +61,30 @@ class Store(ABC):
 
     @abstractmethod
     def dataset(self) -> xarray.Dataset:
-        """The whole, read when it is asked for; in chunks where dask is installed."""
+        """Open the data set, read on access; in chunks if dask is installed."""
 
 
 def store_at(path: str | os.PathLike[str]) -> Store:
-    """The store at a path, whose ending says which kind it is.
+    """Return the store at a path, by its suffix.
 
     Raises
     ------
     InputError
-        If it is not a path, or ends neither in ``.zarr`` nor in ``.nc``.
+        If it is no path, or ends neither in ``.zarr`` nor in ``.nc``.
     """
     try:
-        place = Path(path)
+        location = Path(path)
     except TypeError:
         raise InputError("store", path, "must be a path", "as in store='sweep.zarr'") from None
-    if place.suffix == ".zarr":
-        return ZarrStore(place)
-    if place.suffix in (".nc", ".nc4", ".h5"):
-        return NetCDFStore(place)
+    if location.suffix == ".zarr":
+        return ZarrStore(location)
+    if location.suffix in (".nc", ".nc4", ".h5"):
+        return NetCDFStore(location)
     raise InputError("store", str(path), "must end in .zarr (a Zarr group) or .nc (a NetCDF file)")
 
 
 def remove(path: Path) -> None:
-    """Remove a store that was never filled."""
+    """Delete a store that was never filled."""
     if path.is_dir():
         shutil.rmtree(path)
     else:
@@ -97,7 +97,7 @@ class ZarrStore(Store):
     needs = STORES[".zarr"]
 
     def create(self, template: Template, block: tuple[int, ...]) -> None:
-        """Lay out everything but the values."""
+        """Create the data set without its values."""
         import zarr
 
         empty = template.without_variables()
@@ -118,34 +118,34 @@ class ZarrStore(Store):
             )
 
     def open(self, *, writing: bool = True) -> None:
-        """Make ready for writing, or for reading alone."""
+        """Open for writing, or for reading only."""
         import zarr
 
-        # A block of missing values is written too, so that its bits can be compared.
+        # Blocks of missing values are written, too, so that their bits can be compared.
         with zarr.config.set({"array.write_empty_chunks": True}):
             self._held = dict(zarr.open_group(str(self.path), mode="r+" if writing else "r").arrays())
 
     def dataset(self) -> xarray.Dataset:
-        """The whole, read when it is asked for; in chunks where dask is installed."""
+        """Open the data set, read on access; in chunks if dask is installed."""
         import xarray
 
-        found = xarray.open_zarr(self.path, consolidated=False, chunks=_chunks())
+        dataset = xarray.open_zarr(self.path, consolidated=False, chunks=_chunks())
         # Text is read as NumPy's variable-width strings, which a sweep in memory does not have.
         texts = {
             name: (array.dims, np.array(array.values.tolist()), array.attrs)
-            for name, array in found.coords.items()
+            for name, array in dataset.coords.items()
             if array.dtype.kind == "T"
         }
-        return found.assign_coords(texts)
+        return dataset.assign_coords(texts)
 
 
 class NetCDFStore(Store):
-    """A NetCDF 4 file. Its whole space is taken when it is laid out, so that writing a block is a plain write."""
+    """A NetCDF 4 file. All its space is allocated on creation, so that writing a block is a plain write."""
 
     needs = STORES[".nc"]
 
     def create(self, template: Template, block: tuple[int, ...]) -> None:
-        """Lay out everything but the values."""
+        """Create the data set without its values."""
         import h5netcdf
 
         empty = template.without_variables()
@@ -160,27 +160,29 @@ class NetCDFStore(Store):
                 if name not in file.dimensions:
                     file.dimensions[name] = size
             for name, dtype in template.dtypes.items():
-                held = np.dtype(np.int8) if dtype.kind == "b" else dtype
-                made = file.create_variable(name, template.dims, held, dcpl=_taken_at_once())
+                stored_dtype = np.dtype(np.int8) if dtype.kind == "b" else dtype
+                variable = file.create_variable(name, template.dims, stored_dtype, dcpl=_taken_at_once())
                 attrs = dict(template.variable_attrs.get(name, {}))
                 if dtype.kind == "b":
                     attrs["dtype"] = "bool"
                 for key, value in attrs.items():
-                    made.attrs[key] = value
-        # All of its space is taken now, where the system can do that.
+                    variable.attrs[key] = value
+        # Allocate all of its space now, if the system supports that.
         if hasattr(os, "posix_fallocate"):
             with self.path.open("r+b") as whole:
                 os.posix_fallocate(whole.fileno(), 0, self.path.stat().st_size)
 
     def open(self, *, writing: bool = True) -> None:
-        """Make ready for writing, or for reading alone."""
+        """Open for writing, or for reading only."""
         import h5netcdf
 
         self._held = h5netcdf.File(str(self.path), "a" if writing else "r")
 
     def write(self, region: Region, arrays: Mapping[str, np.ndarray]) -> None:
-        """Write one block, so that it stays; truth values as whole numbers."""
-        super().write(region, {n: a.astype(np.int8) if a.dtype == bool else a for n, a in arrays.items()})
+        """Write one block durably; truth values as whole numbers."""
+        super().write(
+            region, {name: array.astype(np.int8) if array.dtype == bool else array for name, array in arrays.items()}
+        )
         self._held.flush()
 
     def close(self) -> None:
@@ -190,14 +192,14 @@ class NetCDFStore(Store):
             file.close()
 
     def dataset(self) -> xarray.Dataset:
-        """The whole, read when it is asked for; in chunks where dask is installed."""
+        """Open the data set, read on access; in chunks if dask is installed."""
         import xarray
 
         return xarray.open_dataset(self.path, engine="h5netcdf", chunks=_chunks())
 
 
 def _taken_at_once() -> Any:
-    """Properties of an array that never moves within the file, so that a process that dies breaks nothing."""
+    """Properties of an array that never moves within the file, so that a killed process leaves it intact."""
     import h5py
 
     properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)

@@ -1,4 +1,4 @@
-"""The values of a grid block by block, in memory or on disk, here or on a cluster."""
+"""Evaluation of a grid block by block, in memory or on disk, here or on a cluster."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from mlsysim.backends.blocks import POINTS, Blocks, blocks
 from mlsysim.progress import bar
-from mlsysim.study.grids.cluster import each
+from mlsysim.study.grids.cluster import map_items
 from mlsysim.study.grids.filling import Filling
 from mlsysim.study.grids.grid import Grid
 from mlsysim.study.grids.template import Template
@@ -30,14 +30,13 @@ def write(
 ) -> xarray.Dataset:
     """Fill a data set on disk, block by block.
 
-    The finished blocks are noted in a small file beside it, so that the same call goes on where an
-    interrupted one stopped, and computes nothing when all is finished. Blocks that have changed on disk
-    are computed again.
+    Finished blocks are recorded in a small file beside the data set, so the same call resumes after an interruption and
+    computes nothing once all are finished. Blocks that have changed on disk are computed again.
 
     Parameters
     ----------
     grid : Grid
-        What is computed.
+        Grid to evaluate.
     template : Template
         Names, coordinates and attributes.
     path : path
@@ -48,11 +47,11 @@ def write(
     Returns
     -------
     xarray.Dataset
-        Its values are read from disk when they are used.
+        Data set whose values are read from disk on access.
     """
 
-    def compute(parts: Blocks, numbers: Iterable[int]) -> Iterator[tuple[int, Any]]:
-        return each(_block, (grid, parts), numbers, client)
+    def compute(tiling: Blocks, indices: Iterable[int]) -> Iterator[tuple[int, Any]]:
+        return map_items(_block, (grid, tiling), indices, client)
 
     return Filling(path, template, grid.fingerprint()).run(
         compute, block_points or grid.block_points or POINTS, progress
@@ -62,14 +61,14 @@ def write(
 def gather(
     grid: Grid, *, block_points: int | None = None, client: Any = None, progress: bool | None = None
 ) -> dict[str, np.ndarray]:
-    """Every variable of the data set, in memory. A sweep that is not split is one block.
+    """Evaluate every variable of the data set in memory; without a block size the grid is one block.
 
     Parameters
     ----------
     grid, client, progress
         As for :func:`write`.
     block_points : int, optional
-        Most points computed at once; all of them by default, on a cluster four million, and 16 where each takes long.
+        Most points evaluated at once; by default all, on a cluster four million, and 16 where each point takes long.
 
     Returns
     -------
@@ -79,16 +78,16 @@ def gather(
     block_points = block_points or grid.block_points
     if block_points is None and client is None:
         return grid.arrays(tuple(slice(0, size) for size in grid.sizes))
-    parts = blocks(grid.sizes, POINTS if block_points is None else block_points)
+    tiling = blocks(grid.sizes, POINTS if block_points is None else block_points)
     arrays = {name: np.empty(grid.sizes, dtype) for name, dtype in grid.dtypes.items()}
     with bar("sweep", grid.points, show=progress) as advance:
-        for number, found in each(_block, (grid, parts), range(parts.count), client):
-            for name, values in found.items():
-                arrays[name][parts.region(number)] = values
-            advance(parts.points(number))
+        for index, block in map_items(_block, (grid, tiling), range(tiling.count), client):
+            for name, values in block.items():
+                arrays[name][tiling.region(index)] = values
+            advance(tiling.points(index))
     return arrays
 
 
-def _block(shared: tuple[Grid, Blocks], number: int) -> dict[str, np.ndarray]:
-    grid, parts = shared
-    return grid.arrays(parts.region(number))
+def _block(shared: tuple[Grid, Blocks], index: int) -> dict[str, np.ndarray]:
+    grid, tiling = shared
+    return grid.arrays(tiling.region(index))

@@ -1,4 +1,4 @@
-"""Template of a data set before its values, and the fingerprint that follows from it."""
+"""Template of a data set before its values are known, and the fingerprint of its parts."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import numpy as np
 if TYPE_CHECKING:
     import xarray
 
-#: Parts of what is known of a data set before its values.
+#: Names of the parts of a template.
 DIMENSIONS, COORDINATE = "dimensions", "coordinate"
-#: Values of an axis, and characters of one fact, that are told.
+#: Most values of an axis, and most characters of one fact, that are printed.
 SHOWN, LONGEST = 8, 80
 
 
@@ -47,13 +47,13 @@ class Template:
     coords: Mapping[str, Any] = field(default_factory=dict)
 
     def without_variables(self) -> xarray.Dataset:
-        """Its coordinates and attributes alone."""
+        """Build a data set with coordinates and attributes only."""
         import xarray
 
         return xarray.Dataset(coords=dict(self.coords), attrs=dict(self.attrs))
 
     def marks(self) -> dict[str, str]:
-        """Texts of what is known before the values, by name of the part."""
+        """Return texts that identify what is known before the values, by part."""
         sizes = dict(zip(self.dims, self.sizes, strict=True))
         variables = {
             name: (self.dims, dtype.str, self.variable_attrs.get(name, {})) for name, dtype in self.dtypes.items()
@@ -61,7 +61,7 @@ class Template:
         return _marks(sizes, self.without_variables().coords, variables, self.attrs)
 
     def fingerprint(self) -> dict[str, str]:
-        """Texts by which a store is recognised, apart from those of its values."""
+        """Return texts by which a store is recognised, apart from those of its values."""
         marks = self.marks()
         coordinates = {part: text for part, text in marks.items() if part.startswith(COORDINATE)}
         attributes = {part: text for part, text in marks.items() if part not in coordinates and part != DIMENSIONS}
@@ -72,27 +72,27 @@ class Template:
         }
 
     def facts(self) -> dict[str, str]:
-        """Facts for a reader as text by name: outputs, axes, and what the attributes of the data set say."""
-        found = {"outputs": ", ".join(self.dtypes), "axes": ", ".join(self.dims)}
+        """Describe the data set as text by name: outputs, axes and attributes."""
+        facts = {"outputs": ", ".join(self.dtypes), "axes": ", ".join(self.dims)}
         for key, value in self.attrs.items():
             read = _read(value)
-            found |= {str(name): str(each) for name, each in read.items()} if read else {str(key): str(value)}
+            facts |= {str(name): str(item) for name, item in read.items()} if read else {str(key): str(value)}
         for name, coord in self.without_variables().coords.items():
             values = coord.values.ravel().tolist()
             shown = values if len(values) <= SHOWN else [*values[: SHOWN // 2], "...", values[-1]]
-            found[f"axis {name}"] = f"{', '.join(map(str, shown))} {coord.attrs.get('units', '')}".strip()
-        return {name: text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..." for name, text in found.items()}
+            facts[f"axis {name}"] = f"{', '.join(map(str, shown))} {coord.attrs.get('units', '')}".strip()
+        return {name: text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..." for name, text in facts.items()}
 
     def changed(self, dataset: xarray.Dataset) -> list[str]:
-        """Names of the parts of a data set on disk that are no longer what was laid out."""
+        """Return the parts of a data set on disk that differ from this template."""
         variables = {
             name: (array.dims, array.dtype.str, array.attrs)
             for name, array in dataset.data_vars.items()
             if name in self.dtypes
         }
         sizes = {dim: dataset.sizes[dim] for dim in self.dims if dim in dataset.sizes}
-        found, laid_out = _marks(sizes, dataset.coords, variables, dataset.attrs), self.marks()
-        return [part for part in {**laid_out, **found} if found.get(part) != laid_out.get(part)]
+        on_disk, laid_out = _marks(sizes, dataset.coords, variables, dataset.attrs), self.marks()
+        return [part for part in {**laid_out, **on_disk} if on_disk.get(part) != laid_out.get(part)]
 
 
 def _marks(
@@ -101,25 +101,25 @@ def _marks(
     variables: Mapping[Any, tuple[Sequence[Any], str, Mapping[Any, Any]]],
     attrs: Mapping[Any, Any],
 ) -> dict[str, str]:
-    found = {DIMENSIONS: json.dumps(sizes), "attributes of the data set": _text_of_attributes(attrs)}
+    marks = {DIMENSIONS: json.dumps(sizes), "attributes of the data set": _text_of_attributes(attrs)}
     for name, coord in coords.items():
         texts = coord.dtype.kind in "UOT"
         values = json.dumps(coord.values.tolist()).encode() if texts else np.ascontiguousarray(coord.values).tobytes()
         kind = "text" if texts else coord.dtype.str
         digest = hashlib.sha256(values).hexdigest()
-        found[f"{COORDINATE} {name}"] = f"{coord.dims} {kind} {digest} {_text_of_attributes(coord.attrs)}"
+        marks[f"{COORDINATE} {name}"] = f"{coord.dims} {kind} {digest} {_text_of_attributes(coord.attrs)}"
     for name, (dims, dtype, own) in variables.items():
-        found[f"variable {name}"] = f"{tuple(dims)} {dtype} {_text_of_attributes(own)}"
-    return found
+        marks[f"variable {name}"] = f"{tuple(dims)} {dtype} {_text_of_attributes(own)}"
+    return marks
 
 
 def _read(value: Any) -> dict[str, Any]:
-    """The mapping that an attribute holds as JSON; empty where it holds another thing."""
+    """Parse an attribute that holds a mapping as JSON; empty if it holds something else."""
     try:
-        found = json.loads(value)
+        content = json.loads(value)
     except (TypeError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _text_of_attributes(attrs: Mapping[Any, Any]) -> str:

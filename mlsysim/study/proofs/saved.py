@@ -28,7 +28,7 @@ from mlsysim.errors import CertificateError, InputError
 from mlsysim.files import read_bytes, replacing
 from mlsysim.inputs.expressions import Expression
 from mlsysim.jsontext import json_text
-from mlsysim.study.grids.checkpoint import reason_of, told
+from mlsysim.study.grids.checkpoint import reason_of, storage_errors
 from mlsysim.study.proofs.saved_types import wrong_in
 from mlsysim.study.proofs.written import as_plain
 from mlsysim.study.searches.designs import Designs
@@ -109,7 +109,7 @@ class Saved:
             "boxes": _boxes(cuts, problem.grid.sizes) if claims["method"] == "bounds" else None,
         }
         text = json_text(content, 1) + "\n"
-        kept = told(self.path, "cannot be written", lambda: "what it held before is kept")
+        kept = storage_errors(self.path, "cannot be written", lambda: "what it held before is kept")
         with kept, replacing(self.path) as beside:
             beside.write_text(text, encoding="utf-8", newline="\n")
 

@@ -1,4 +1,4 @@
-"""Two results side by side: what differs between them, and what makes the difference."""
+"""Comparison of two results: what differs, and what causes the difference of an output."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from mlsysim.tracebacks import at_the_call
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Rows of inputs and parts, and formulas, that are printed; all are there.
+#: Most rows of inputs and parts, and most formulas, printed.
 ROWS, FORMULAS = 12, 5
-#: Characters of an input, an entry or a term in a cell.
+#: Most characters of an input, an entry or a term in a cell.
 CELL = 44
 
 
@@ -38,13 +38,13 @@ class Row:
     Attributes
     ----------
     name : str
-        The variable.
+        Name of the variable.
     first, second : object
-        Its values; of formulas their texts, empty where a result has none.
+        Values of the variable; for formulas their texts, empty if a result has none.
     difference : quantity or number
-        The second less the first; None for a label or a truth value.
+        Second value minus the first; None for a label or a truth value.
     ratio : float
-        The second over the first; None where that is no number.
+        Second value over the first; None if undefined.
     """
 
     name: str
@@ -56,21 +56,21 @@ class Row:
 
 @dataclass(frozen=True)
 class Term:
-    """A part of the difference of an output.
+    """One additive part of the difference of an output.
 
     Attributes
     ----------
     name : str
-        What makes it: a variable, the formula of one, or an addend.
+        Cause of the part: a variable, its formula, or an addend.
     kind : str
-        ``"variable"``, ``"input"``, ``"formula"``, ``"only first"`` or ``"only second"`` for an addend that one of the
-        formulas has, ``"together"`` for what cannot be told apart.
+        ``"variable"``, ``"input"``, ``"formula"``, ``"only first"`` or ``"only second"`` for an addend that only one
+        formula has, ``"together"`` for causes that cannot be separated.
     difference : quantity or number
-        The part.
+        Size of the part.
     share : float
-        Of the difference.
+        Share of the total difference.
     first, second : object
-        Values of the variable; None where a result has none.
+        Values of the variable; None if a result has none.
     """
 
     name: str
@@ -87,50 +87,52 @@ class Comparison(JsonAnswer):
     Attributes
     ----------
     results : tuple of Result
-        The two.
+        The two results.
     output : str
-        The output whose difference is taken apart.
+        Output whose difference is decomposed.
     """
 
     def __init__(self, first: Result, second: Result, output: str) -> None:
         self.results = first, second
         self.output = output
-        sides = [Side(each._binding.system, each._values) for each in self.results]
+        sides = [Side(result._binding.system, result._values) for result in self.results]
         self._parts = Decomposition(sides[0], sides[1], output)
 
     @cached_property
     def outputs(self) -> tuple[Row, ...]:
-        """Every output that both have, headline outputs of the first one first."""
+        """Outputs of both results, headline outputs of the first one first."""
         second = set(self.results[1])
         return tuple(self._row(name) for name in self.results[0] if name in second)
 
     @cached_property
     def inputs(self) -> tuple[Row, ...]:
-        """Inputs and catalog entries that differ, or that one alone has."""
-        bindings = [each._binding for each in self.results]
-        entries = [each.entries for each in self.results]
+        """Inputs and catalog entries that differ, or that only one result has."""
+        bindings = [result._binding for result in self.results]
+        entries = [result.entries for result in self.results]
         names = [name for name in {**entries[0], **entries[1]} if entries[0].get(name) != entries[1].get(name)]
-        given = [[each[name].name if name in each else None for each in entries] for name in names]
-        found = [Row(name, first, second) for name, (first, second) in zip(names, given, strict=True)]
+        entry_names = [
+            [side_entries[name].name if name in side_entries else None for side_entries in entries] for name in names
+        ]
+        rows = [Row(name, first, second) for name, (first, second) in zip(names, entry_names, strict=True)]
         for name in {**bindings[0].values, **bindings[1].values}:
-            values = [each._values.get(name) if name in each._binding.values else None for each in self.results]
+            values = [result._values.get(name) if name in result._binding.values else None for result in self.results]
             if values[0] != values[1]:
-                found.append(self._row(name))
-        return tuple(found)
+                rows.append(self._row(name))
+        return tuple(rows)
 
     @cached_property
     def formulas(self) -> tuple[Row, ...]:
-        """Formulas that differ, or that one alone has; those that make the difference first."""
-        systems = [each._binding.system for each in self.results]
-        found = []
+        """Formulas that differ, or that only one result has; those that cause the difference first."""
+        systems = [result._binding.system for result in self.results]
+        rows = []
         for name in dict.fromkeys(formula.name for system in systems for formula in system):
-            there = [system[name] for system in systems if name in system]
-            if len(there) < 2 or there[0].expression != there[1].expression:
+            both = [system[name] for system in systems if name in system]
+            if len(both) < 2 or both[0].expression != both[1].expression:
                 first, second = (system[name].text() if name in system else "" for system in systems)
-                found.append(Row(name, first, second))
-        made = [each.name.removeprefix("formula of ") for each in self.causes]
-        needed = {name: place for place, name in enumerate((*made, *self._parts.order))}
-        return tuple(sorted(found, key=lambda row: needed.get(row.name, len(needed))))
+                rows.append(Row(name, first, second))
+        causing = [cause.name.removeprefix("formula of ") for cause in self.causes]
+        needed = {name: position for position, name in enumerate((*causing, *self._parts.order))}
+        return tuple(sorted(rows, key=lambda row: needed.get(row.name, len(needed))))
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
@@ -139,23 +141,23 @@ class Comparison(JsonAnswer):
 
     @cached_property
     def causes(self) -> tuple[Term, ...]:
-        """Final causes of the difference: inputs, formulas, addends, largest first. They add up to it."""
+        """Final causes of the difference: inputs, formulas and addends, largest first. They add up to it."""
         return self._terms(self._parts.causes())
 
     @property
     def difference(self) -> Any:
-        """The difference of the output: the second result less the first."""
+        """Difference of the output: the second result minus the first."""
         return amounts(variable_of(self.output), float(self._parts.difference))
 
     @at_the_call
     def of(self, output: str) -> Comparison:
-        """The same results, with the difference of another output taken apart."""
+        """Return the same comparison with the difference of another output decomposed."""
         return compare(*self.results, output)
 
     @at_the_call
     def __getitem__(self, name: str) -> Row:
-        """An output or input of both."""
-        if not all(name in each for each in self.results):
+        """Return the row of an output or input that both results have."""
+        if not all(name in result for result in self.results):
             raise UnknownNameError("name that both results have", name, [row.name for row in self.outputs])
         return self._row(name)
 
@@ -164,23 +166,23 @@ class Comparison(JsonAnswer):
 
     def _row(self, name: str) -> Row:
         variable = variable_of(name)
-        known = [each._values.get(name) for each in self.results]
-        seen = [None if value is None else presented(variable, value) for value in known]
+        known = [result._values.get(name) for result in self.results]
+        shown = [None if value is None else presented(variable, value) for value in known]
         if None in known or variable.domain.kind in ("choice", "boolean"):
-            return Row(name, seen[0], seen[1])
+            return Row(name, shown[0], shown[1])
         before, after = map(float, known)  # type: ignore[arg-type]
         change = 0.0 if before == after else after - before
         ratio = after / before if before and math.isfinite(before) else None
-        return Row(name, seen[0], seen[1], amounts(variable, change), ratio)
+        return Row(name, shown[0], shown[1], amounts(variable, change), ratio)
 
     def _terms(self, parts: Mapping[Cause, float]) -> tuple[Term, ...]:
         whole, variable = self._parts.difference, variable_of(self.output)
-        found = []
+        terms = []
         for cause, amount in sorted(parts.items(), key=lambda part: -abs(part[1])):
-            seen = [self._at(each, cause) for each in self.results]
+            values = [self._at(result, cause) for result in self.results]
             share = amount / whole if whole else math.nan
-            found.append(Term(self._name(cause), self._kind(cause), amounts(variable, amount), share, *seen))
-        return tuple(found)
+            terms.append(Term(self._name(cause), self._kind(cause), amounts(variable, amount), share, *values))
+        return tuple(terms)
 
     def _name(self, cause: Cause) -> str:
         if cause.kind == "formula":
@@ -191,22 +193,22 @@ class Comparison(JsonAnswer):
     def _kind(self, cause: Cause) -> str:
         if cause.kind == "term":
             return f"only {('first', 'second')[cause.side]}"
-        held = any(cause.name not in each._binding.system for each in self.results)
-        return "input" if cause.kind == "variable" and held else cause.kind
+        is_input = any(cause.name not in result._binding.system for result in self.results)
+        return "input" if cause.kind == "variable" and is_input else cause.kind
 
     @staticmethod
     def _at(result: Result, cause: Cause) -> Any:
         return result[cause.name] if cause.kind == "variable" and cause.name in result._values else None
 
     def plot(self, most: int = 8, *, ax: Axes | None = None) -> Axes:
-        """Draw how the output goes from the first result to the second, cause by cause.
+        """Draw a waterfall of the output from the first result to the second, cause by cause.
 
         Parameters
         ----------
         most : int
-            How many causes, the largest.
+            Most causes, the largest.
         ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw on; a new figure by default.
 
         Returns
         -------
@@ -216,52 +218,56 @@ class Comparison(JsonAnswer):
 
     @property
     def heads(self) -> tuple[str, str]:
-        """Names of the two results: models or variants where those differ, else the one argument that does."""
+        """Names of the two results: models or variants if those differ, else the one argument that does."""
         first, second = self.results
-        for one, other in ((type(first.model).__name__, type(second.model).__name__),
+        for left, right in ((type(first.model).__name__, type(second.model).__name__),
                            (first.model.variant, second.model.variant)):  # fmt: skip
-            if one != other:
-                return one, other
-        given = [row.name for row in self.inputs if any(row.name in each.inputs_as(GIVEN) for each in self.results)]
+            if left != right:
+                return left, right
+        typed = [row.name for row in self.inputs if any(row.name in result.inputs_as(GIVEN) for result in self.results)]
         entries = [name for name in first.entries if first.entries[name] != second.entries.get(name)]
         if len(entries) == 1 and entries[0] in second.entries:
-            there = [each.entries[entries[0]] for each in self.results]
-            keys = [_short(getattr(each, "key", "").rpartition(".")[2] or each.name) for each in there]
+            both = [result.entries[entries[0]] for result in self.results]
+            keys = [_short(getattr(entry, "key", "").rpartition(".")[2] or entry.name) for entry in both]
             return (keys[0], keys[1]) if keys[0] != keys[1] else ("First", "Second")
-        if len(given) == 1 and not entries and all(given[0] in each for each in self.results):
-            return tuple(f"{given[0]} = {self._cell(given[0], side)}" for side in (0, 1))  # type: ignore[return-value]
+        if len(typed) == 1 and not entries and all(typed[0] in result for result in self.results):
+            return tuple(f"{typed[0]} = {self._cell(typed[0], side)}" for side in (0, 1))  # type: ignore[return-value]
         return "First", "Second"
 
     @property
     def _equal(self) -> list[str]:
-        """Rows of the headline that are left out because both results say the same, unless all do."""
+        """Headline rows omitted because both results agree, unless all rows do."""
         same = [row.name for row in self._shown if row.first == row.second]
         return same if len(same) < len(self._shown) else []
 
     @property
     def _shown(self) -> list[Row]:
-        """The outputs of the headline, and the one whose difference is taken apart."""
+        """Outputs of the headline, and the one whose difference is decomposed."""
         heads = self.results[0].model.headline
         return [row for row in self.outputs if row.name in heads or row.name == self.output]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: the models, outputs, inputs and formulas that differ, and the parts of the difference."""
+        """Return plain data: models, outputs, inputs and formulas that differ, and the parts of the difference."""
 
         def pair(row: Row) -> dict[str, Any]:
             if row.name in self.results[0].entries or row.name in self.results[1].entries:
                 return {"first": row.first, "second": row.second}
-            values = [each._values.get(row.name) for each in self.results]
+            values = [result._values.get(row.name) for result in self.results]
             cells = [None if value is None else plain(variable_of(row.name), value) for value in values]
             return {"first": cells[0], "second": cells[1]}
 
         def parts(terms: tuple[Term, ...]) -> list[dict[str, Any]]:
-            shown = [float(units.magnitude(each.difference)) for each in terms]
-            told = zip(terms, shown, strict=True)
-            return [{"name": each.name, "kind": each.kind, "value": value, "share": each.share} for each, value in told]
+            shown = [float(units.magnitude(term.difference)) for term in terms]
+            pairs = zip(terms, shown, strict=True)
+            return [
+                {"name": term.name, "kind": term.kind, "value": value, "share": term.share} for term, value in pairs
+            ]
 
         variable = variable_of(self.output)
         return {
-            "models": [{"model": type(each.model).__name__, "variant": each.model.variant} for each in self.results],
+            "models": [
+                {"model": type(result.model).__name__, "variant": result.model.variant} for result in self.results
+            ],
             "outputs": {row.name: {**pair(row), "ratio": row.ratio} for row in self.outputs},
             "inputs": {row.name: pair(row) for row in self.inputs},
             "formulas": {row.name: {"first": row.first, "second": row.second} for row in self.formulas},
@@ -274,9 +280,9 @@ class Comparison(JsonAnswer):
 
     @property
     def _title(self) -> str:
-        first, second = (each.model for each in self.results)
+        first, second = (result.model for result in self.results)
         if type(first) is not type(second):
-            return " and ".join(f"{type(each).__name__} ({each.variant})" for each in (first, second))
+            return " and ".join(f"{type(side_model).__name__} ({side_model.variant})" for side_model in (first, second))
         variants = " and ".join(dict.fromkeys((first.variant, second.variant)))
         return f"{type(first).__name__}, {variants}"
 
@@ -296,12 +302,12 @@ class Comparison(JsonAnswer):
             ("By inputs, formulas and addends", self.causes if self.causes != self.terms else ()),
         ):
             if terms:
-                cells = [[_short(each.name), each.kind, _text(each.difference), _percent(each.share)] for each in terms]
+                cells = [[_short(term.name), term.kind, _text(term.difference), _percent(term.share)] for term in terms]
                 yield _more(title, terms), ["Part", "Kind", "Difference", "Share"], cells[:ROWS]
 
     @property
     def _said_equal(self) -> str:
-        """Names and number of the outputs that are left out."""
+        """Number and names of the outputs omitted because they are equal."""
         return f"{len(self._equal)} more that are equal: {', '.join(self._equal)}"
 
     def _cells(self, rows: list[Row]) -> list[list[str]]:
@@ -322,7 +328,7 @@ class Comparison(JsonAnswer):
 
     def _cell(self, name: str, side: int) -> str:
         result = self.results[side]
-        if any(name in each.entries for each in self.results):
+        if any(name in each_result.entries for each_result in self.results):
             return _short(result.entries[name].name) if name in result.entries else "-"
         return as_text(variable_of(name), result._values[name]) if name in result._values else "-"
 
@@ -332,46 +338,46 @@ class Comparison(JsonAnswer):
             lines += ["", *([title] if title else []), show.fitted(headers, rows)]
             if not title and self._equal:
                 lines += textwrap.wrap(self._said_equal, show.width(), subsequent_indent="  ", break_long_words=False)
-        for head, place in zip(self.heads, ("second", "first"), strict=True):
-            alone = [row.name for row in self.inputs if getattr(row, place) is None]
+        for head, side in zip(self.heads, ("second", "first"), strict=True):
+            alone = [row.name for row in self.inputs if getattr(row, side) is None]
             if alone:
-                look: dict[str, Any] = {"max_lines": 3, "placeholder": " ...", "subsequent_indent": "  "}
-                lines += ["", *textwrap.wrap(f"Only {head} takes {', '.join(alone)}", show.width(), **look)]
+                layout: dict[str, Any] = {"max_lines": 3, "placeholder": " ...", "subsequent_indent": "  "}
+                lines += ["", *textwrap.wrap(f"Only {head} takes {', '.join(alone)}", show.width(), **layout)]
         if self.formulas:
             lines += ["", _more("Formulas that differ", self.formulas, FORMULAS)]
             for row in self.formulas[:FORMULAS]:
                 lines.append(f"  {row.name}")
                 for head, shown in zip(self.heads, (row.first, row.second), strict=True):
-                    said = f"{head}: {shown or 'an input or unknown'}"
-                    lines += textwrap.wrap(said, show.width(), initial_indent="    ", subsequent_indent="        ")
+                    line = f"{head}: {shown or 'an input or unknown'}"
+                    lines += textwrap.wrap(line, show.width(), initial_indent="    ", subsequent_indent="        ")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        found = [f"<p>{html.escape(self._title)}</p>"]
+        blocks = [f"<p>{html.escape(self._title)}</p>"]
         tables = [*self._tables()]
         if self.formulas:
             cells = [[row.name, row.first, row.second] for row in self.formulas]
             tables.append(("Formulas that differ", ["Formula", *self.heads], cells))
         for title, headers, rows in tables:
-            found.append(show.html_table(headers, rows, title))
+            blocks.append(show.html_table(headers, rows, title))
             if not title and self._equal:
-                found.append(f"<p>{html.escape(self._said_equal)}</p>")
-        return "".join(found)
+                blocks.append(f"<p>{html.escape(self._said_equal)}</p>")
+        return "".join(blocks)
 
 
 @at_the_call
 def compare(first: Result, second: Result, output: str | None = None) -> Comparison:
-    """Two results side by side, and the parts of the difference of an output, which add up to it.
+    """Compare two results, and decompose the difference of an output into parts that add up to it.
 
-    A sum is split by its addends; what else a formula does, by the Shapley values of the inputs that differ and of the
-    formula where that differs. Both are exact.
+    A sum is split by its addends; any other change of a formula by the Shapley values of the inputs that differ, and of
+    the formula if it differs. Both splits are exact.
 
     Parameters
     ----------
     first, second : Result
-        Of any variants, or of one model at two points.
+        Results of any variants, or of one model at two points.
     output : str, optional
-        The output whose difference is taken apart; by default the first number of the headline that both have.
+        Output whose difference is decomposed; by default the first number of the headline that both results have.
 
     Returns
     -------
@@ -380,9 +386,9 @@ def compare(first: Result, second: Result, output: str | None = None) -> Compari
     Raises
     ------
     InputError
-        If one is no result, they share no number, or the output is a label or infinite in one of them.
+        If an argument is no result, the results share no number, or the output is a label or infinite in one of them.
     UnknownNameError
-        If one has no output of that name.
+        If one of the results has no output of that name.
 
     Examples
     --------
@@ -417,13 +423,13 @@ def compare(first: Result, second: Result, output: str | None = None) -> Compari
     ─────────────────────────────────────
     zero_stage  input   -28.81 GB  100.0%
     """
-    for argument, given in (("first", first), ("second", second)):
-        if not isinstance(given, Result):
-            raise InputError(argument, given, "must be a result, as model.solve(...) gives it")
+    for argument, value in (("first", first), ("second", second)):
+        if not isinstance(value, Result):
+            raise InputError(argument, value, "must be a result, as model.solve(...) gives it")
     shared = [name for name in first if name in set(second)]
     numbers = [name for name in shared if variable_of(name).domain.kind not in ("choice", "boolean")]
     if output is None:
-        finite = [name for name in numbers if all(math.isfinite(each.canonical(name)) for each in (first, second))]
+        finite = [name for name in numbers if all(math.isfinite(result.canonical(name)) for result in (first, second))]
         if not finite:
             raise InputError("second", second.model, f"shares no finite number with {first.model!r}")
         heads = [name for name in finite if name in first.model.headline]
@@ -433,9 +439,9 @@ def compare(first: Result, second: Result, output: str | None = None) -> Compari
         raise UnknownNameError("output that both results have", output, shared)
     if output not in numbers:
         raise InputError("output", output, "must be a number; labels and truth values have no difference")
-    for each in (first, second):
-        if not math.isfinite(each.canonical(output)):
-            raise InputError("output", output, f"is infinite by {each.model!r}, and has no difference")
+    for result in (first, second):
+        if not math.isfinite(result.canonical(output)):
+            raise InputError("output", output, f"is infinite by {result.model!r}, and has no difference")
     return Comparison(first, second, output)
 
 

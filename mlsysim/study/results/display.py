@@ -1,4 +1,4 @@
-"""Canonical values as people meet them: quantities, labels, text."""
+"""Conversion of canonical values for display: quantities, labels, text."""
 
 from __future__ import annotations
 
@@ -10,28 +10,30 @@ from mlsysim import formatting, units
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.symbolic import Variable, variable_of
 
-#: Totals from and up to which, in their unit, parts are shown with decimals in common.
+#: Range of totals, in their unit, whose parts are shown with the same number of decimals.
 FIXED = 1e-2, 1e6
-#: How outputs are named that tables leave out, being infinite because nothing has room or no load meets a target.
+#: Text that names the outputs a table omits: infinite because nothing fits or no load meets a target.
 INFINITE = "Infinite, for the reason above: {}"
 
 
 def presented(variable: Variable, value: Any) -> Any:
-    """A canonical value as a user meets it."""
-    seen = bare(variable, value)
-    if isinstance(seen, bool | str) or variable.named_unit or not variable.dimension:
-        return seen
-    return units.Q_(seen, units.unit(variable.unit))
+    """Convert a canonical value to what a user sees."""
+    plain_value = bare(variable, value)
+    if isinstance(plain_value, bool | str) or variable.named_unit or not variable.dimension:
+        return plain_value
+    return units.Q_(plain_value, units.unit(variable.unit))
 
 
 def amounts(variable: Variable, canonical: Any) -> Any:
-    """Canonical numbers in the unit of a variable; statistics of whole numbers may be no whole ones."""
-    found = units.from_canonical(canonical, variable.unit)
-    return found if variable.named_unit or not variable.dimension else units.Q_(found, units.unit(variable.unit))
+    """Convert canonical numbers to the unit of a variable; statistics of whole numbers need not be whole."""
+    converted = units.from_canonical(canonical, variable.unit)
+    return (
+        converted if variable.named_unit or not variable.dimension else units.Q_(converted, units.unit(variable.unit))
+    )
 
 
 def bare(variable: Variable, value: Any) -> bool | str | int | float:
-    """A canonical value as an argument takes it without a unit: a truth, a label, or a number in its own unit."""
+    """Convert a canonical value to a truth value, a label, or a number in the unit of the variable."""
     domain = variable.domain
     if domain.kind == "boolean":
         return bool(value)
@@ -42,31 +44,31 @@ def bare(variable: Variable, value: Any) -> bool | str | int | float:
 
 
 def named(variable: Variable) -> dict[str, Any]:
-    """Attributes that name a variable in a data set: its description (CF), its label and its LaTeX."""
+    """Return the attributes that name a variable in a data set: description (CF), label and LaTeX."""
     return {"long_name": variable.description.rstrip("."), "label": variable.label, "latex": variable.latex}
 
 
 def as_text(variable: Variable, value: Any) -> str:
-    """A canonical value as text with its unit."""
-    seen = bare(variable, value)
-    if isinstance(seen, bool | str):
-        return str(seen)
+    """Format a canonical value with its unit."""
+    plain_value = bare(variable, value)
+    if isinstance(plain_value, bool | str):
+        return str(plain_value)
     if variable.named_unit:
-        return f"{formatting.number(seen)} {variable.unit}"
-    return formatting.with_unit(seen, variable.unit) if variable.dimension else formatting.number(seen)
+        return f"{formatting.number(plain_value)} {variable.unit}"
+    return formatting.with_unit(plain_value, variable.unit) if variable.dimension else formatting.number(plain_value)
 
 
 def listed(model: DeclaredModel, names: Sequence[str], values: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Outputs with value and meaning as text; behind a total its parts, further in, in its unit and with its decimals.
+    """List outputs with value and meaning; the parts of a total follow it, indented, in its unit and decimals.
 
     Parameters
     ----------
     model : DeclaredModel
-        Whose outputs they are.
+        Model that computes the outputs.
     names : sequence of str
         Outputs to list.
     values : mapping
-        Their canonical values.
+        Canonical values.
     """
     totals = {name: parts for name in names if (parts := model.parts_of(name)) and {*parts} <= {*names}}
     rows = []
@@ -88,7 +90,7 @@ def listed(model: DeclaredModel, names: Sequence[str], values: Mapping[str, Any]
 
 
 def _in(total: Variable, value: Any, decimals: int | None) -> str:
-    """A canonical value in the unit of a total, with so many decimals; nothing is a bare zero."""
+    """Format a canonical value in the unit of a total, with its decimals; zero is a bare 0."""
     if decimals is None:
         return as_text(total, value)
     amount = float(units.from_canonical(float(value), total.unit))
@@ -97,13 +99,13 @@ def _in(total: Variable, value: Any, decimals: int | None) -> str:
 
 
 def plain(variable: Variable, value: Any) -> dict[str, Any]:
-    """A canonical value as plain data: ``value`` and, of a number, ``unit``."""
-    seen = bare(variable, value)
-    if isinstance(seen, bool | str):
-        return {"value": seen}
-    return {"value": seen, "unit": "" if variable.unit == "count" else variable.unit}
+    """Return a canonical value as plain data: ``value`` and, for a number, ``unit``."""
+    plain_value = bare(variable, value)
+    if isinstance(plain_value, bool | str):
+        return {"value": plain_value}
+    return {"value": plain_value, "unit": "" if variable.unit == "count" else variable.unit}
 
 
 def endless(result: Any, names: Iterable[str]) -> list[str]:
-    """Those of the outputs of a result that are infinite because nothing has room or no load meets a target."""
+    """Return the outputs that are infinite because nothing fits or no load meets a target."""
     return [name for name in names if result.obstacle and math.isinf(result.canonical(name))]

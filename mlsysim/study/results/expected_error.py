@@ -1,4 +1,4 @@
-"""Expected error of an output, as it was held against what others measured, counted or simulated."""
+"""Expected error of an output, from comparison with published measurements, counts and simulations."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from mlsysim.inputs.binding import GIVEN
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.symbolic import variable_of
 
-#: The stack of a result that names none.
+#: Stack of a result that names none.
 NO_STACK = "Generic"
-#: Why no error is known where something of the kind was measured.
+#: Reason if something of the kind was measured, but under other conditions.
 UNLIKE = "what was measured is unlike this result"
-#: Begins of the differences between a result and an area, that of the area nearest to it first.
+#: Beginnings of the differences between a result and an area, the nearest area first.
 NEAREST = ("at ", "on devices as ", "by the values ", "on ", "by the stack ")
-#: Numbers of devices, which a fleet has beside the constants of its devices.
+#: Device counts, which a fleet has beside the constants of its devices.
 COUNTS = ("fleet_size", "accelerators_per_node", "accelerators_per_segment", "accelerators_per_pod")
 
 
 @dataclass(frozen=True)
 class ExpectedError:
-    """Errors of an output, as shares without sign, over rows that nothing was calibrated on.
+    """Relative errors of an output, without sign, over rows that were not used for calibration.
 
     Attributes
     ----------
     output : str
-        The output.
+        Name of the output.
     median, tail, worst : float
-        Half of the rows, nine tenths of them, and all of them are no further off.
+        Errors that half of the rows, 90% of them, and all of them stay within.
     rows : int
-        How many rows.
+        Number of rows.
     about : str
-        Which rows.
+        Description of the rows.
     source : str
-        Who published, counted or simulated them.
+        Origin of the measurements, counts or simulations.
     section : str
         Heading of their table.
     page : str
-        Page on which it stands.
+        Page of the table.
     follows : str
-        The output and the model that it was measured of, where the output follows from that one.
+        Output and model that were measured, if the output follows from them.
 
     Examples
     --------
@@ -69,12 +69,12 @@ class ExpectedError:
 
     @property
     def shares(self) -> str:
-        """The errors and their rows, in words; of a count, that they are those of what it follows from."""
+        """Errors and rows as text; for a count, those of the quantity it follows from."""
         is_count = variable_of(self.output).domain.kind == "integer"
-        told = "not of the count but of " if is_count else "by "
-        by = f"{told}{self.follows}, " if self.follows else ""
+        prefix = "not of the count but of " if is_count else "by "
+        via = f"{prefix}{self.follows}, " if self.follows else ""
         return (
-            f"{by}{self.median:.1%} in the median, {self.tail:.1%} for nine rows of ten, {self.worst:.1%} at worst, "
+            f"{via}{self.median:.1%} in the median, {self.tail:.1%} for nine rows of ten, {self.worst:.1%} at worst, "
             f"of {self.rows} rows"
         )
 
@@ -94,47 +94,47 @@ class ExpectedError:
 
 @cache
 def areas() -> tuple[dict[str, Any], ...]:
-    """Measured areas: errors, and the results that they speak of."""
+    """Return the measured areas: errors, and the results to which they apply."""
     text = resources.files("mlsysim.study.results").joinpath("accuracy.toml").read_text(encoding="utf-8")
     return tuple({**group, **area} for group in tomllib.loads(text)["group"] for area in group.pop("area"))
 
 
 def expected_error(result: Any, output: str) -> ExpectedError:
-    """Expected error of an output, whether the result has it or not: the errors of the area that it belongs to.
+    """Find the expected error of an output: the errors of the area it belongs to.
 
     Parameters
     ----------
     result : Result
-        Whose output it is.
+        Result with the output; the output itself may be absent.
     output : str
         Name of an output.
 
     Returns
     -------
     ExpectedError
-        With its source; as a number it is the median. Where several areas fit, the one that asks most of a result;
-        where none does, that of the model that the output follows from.
+        With its source; as a number it is the median. If several areas fit, the most specific one; if none does, the
+        area of the model that the output follows from.
 
     Raises
     ------
     NotMeasuredError
-        If nothing of the kind was measured; says what was.
+        If nothing of the kind was measured; the message says what was.
     """
     last = NotMeasuredError(output, f"no error of {output} was measured")
     for follows, below, kind, name in standing(type(result.model), result.model.variant, output):
         try:
-            found = _of_areas(result, below, kind, name)
+            error = _of_areas(result, below, kind, name)
         except NotMeasuredError as missing:
             last = missing
         else:
-            return replace(found, output=output, follows=follows)
+            return replace(error, output=output, follows=follows)
     raise last
 
 
 def standing(
     model: type[DeclaredModel], variant: str, output: str, follows: str = ""
 ) -> Iterator[tuple[str, str, type[DeclaredModel], str]]:
-    """An output with its model and variant, then those that it follows from, each with its name in words.
+    """Yield an output with its model and variant, then those it follows from, each with a description.
 
     Yields
     ------
@@ -142,14 +142,14 @@ def standing(
         ``follows`` of the error (empty for the output itself), output, model and variant.
     """
     yield follows, output, model, variant
-    for each in model.foundations:
-        if output in each.outputs and (not each.variants or variant in each.variants):
-            below = each.outputs[output]
-            yield from standing(each.model, each.variant, below, f"{below} of {each.model.__name__}")
+    for foundation in model.foundations:
+        if output in foundation.outputs and (not foundation.variants or variant in foundation.variants):
+            below = foundation.outputs[output]
+            yield from standing(foundation.model, foundation.variant, below, f"{below} of {foundation.model.__name__}")
 
 
 def areas_of(model: type[DeclaredModel], variant: str, output: str) -> list[dict[str, Any]]:
-    """The areas that speak of an output of a variant."""
+    """Return the areas that cover an output of a variant."""
     name = model.__name__
     return [
         area for area in areas()
@@ -158,7 +158,7 @@ def areas_of(model: type[DeclaredModel], variant: str, output: str) -> list[dict
 
 
 def _of_areas(result: Any, output: str, model: type[DeclaredModel], variant: str) -> ExpectedError:
-    """The error of an output that was measured itself."""
+    """Find the error of an output that was measured itself."""
     own = [area for area in areas() if area["model"] == model.__name__]
     of_output = [area for area in own if output in area["outputs"]]
     if not of_output:
@@ -172,28 +172,28 @@ def _of_areas(result: Any, output: str, model: type[DeclaredModel], variant: str
     reasons = [(area, _unlike(result, area, output)) for area in of_variant]
     fitting = [area for area, why in reasons if not why]
     if not fitting:
-        told: dict[str, str] = {}
+        reason_by_area: dict[str, str] = {}
         for area, why in sorted(
-            reasons, key=lambda each: next(i for i, how in enumerate(NEAREST) if each[1].startswith(how))
+            reasons, key=lambda item: next(i for i, how in enumerate(NEAREST) if item[1].startswith(how))
         ):
-            told.setdefault(area["about"], why)
-        raise NotMeasuredError(output, UNLIKE, "; ".join(f"{about}: {why}" for about, why in told.items()))
-    return error_of(max(fitting, key=asked), output)
+            reason_by_area.setdefault(area["about"], why)
+        raise NotMeasuredError(output, UNLIKE, "; ".join(f"{about}: {why}" for about, why in reason_by_area.items()))
+    return error_of(max(fitting, key=specificity), output)
 
 
-def asked(area: dict[str, Any]) -> tuple[bool, int, int]:
-    """Rank of an area by how much it asks of a result; of several that fit, the highest is taken."""
+def specificity(area: dict[str, Any]) -> tuple[bool, int, int]:
+    """Rank an area by how specific it is; of several that fit, the highest is used."""
     return bool(area["stacks"]), len(area["where"]), area["rows"]
 
 
 def error_of(area: dict[str, Any], output: str, follows: str = "") -> ExpectedError:
-    """The errors of an area as those of an output."""
+    """Build the error of an output from an area."""
     fields = {name: area[name] for name in ("median", "tail", "worst", "rows", "about", "source", "section", "page")}
     return ExpectedError(output, **fields, follows=follows)
 
 
 def _unlike(result: Any, area: dict[str, Any], output: str) -> str:
-    """Difference between a result and those of an area in words; empty where there is none."""
+    """Describe how a result differs from those of an area; empty if it does not."""
     entry = next((entry for entry in result.entries.values() if isinstance(entry, Stack)), None)
     stack, known = (NO_STACK, []) if entry is None else (entry.key or entry.name, list(map(device_of, entry.devices)))
     if area["stacks"]:
@@ -202,9 +202,9 @@ def _unlike(result: Any, area: dict[str, Any], output: str) -> str:
         if typed := _typed(result, output, Stack):
             return f"by the values of the stack, not one that was given ({', '.join(typed)})"
     if area["devices"]:
-        found = _devices(result)
-        if not found or not {*found} <= {*area["devices"]}:
-            return f"on {', '.join(area['devices'])}, not {' and '.join(found) or 'a device without a name'}"
+        devices = _devices(result)
+        if not devices or not {*devices} <= {*area["devices"]}:
+            return f"on {', '.join(area['devices'])}, not {' and '.join(devices) or 'a device without a name'}"
         if typed := _typed(result, output, Accelerator, Node, Fleet):
             return f"on devices as the catalog has them, not with a value that was given ({', '.join(typed)})"
     if known and area["stacks"] != [stack] and not {*_devices(result)} <= {*known}:
@@ -216,7 +216,7 @@ def _unlike(result: Any, area: dict[str, Any], output: str) -> str:
 
 
 def _typed(result: Any, output: str, *kinds: type[Entry]) -> list[str]:
-    """Inputs of an output that entries of a kind give, and that were typed; not how many devices there are."""
+    """Return inputs of an output that an entry of a kind would set and that were typed, other than device counts."""
     model, needed = result.model, {*result.input_names}
     if output in model.system:
         needed = {variable.name for variable in model.system.closure([output]).inputs}
@@ -227,13 +227,13 @@ def _typed(result: Any, output: str, *kinds: type[Entry]) -> list[str]:
 
 
 def _devices(result: Any) -> list[str]:
-    """Catalog keys of the accelerators of a result."""
-    found = filter(None, map(device_of, result.entries.values()))
-    return list(dict.fromkeys(found))
+    """Return the catalog keys of the accelerators of a result."""
+    keys = filter(None, map(device_of, result.entries.values()))
+    return list(dict.fromkeys(keys))
 
 
 def device_of(entry: Entry) -> str:
-    """Catalog key of the accelerator of an entry; empty where it has none."""
+    """Return the catalog key of the accelerator of an entry; empty if it has none."""
     node = entry.node if isinstance(entry, Fleet) else entry
     device = node.accelerator if isinstance(node, Node) else node
     return (device.key or device.name) if isinstance(device, Accelerator) else ""

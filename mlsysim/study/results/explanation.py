@@ -1,4 +1,4 @@
-"""Why a number is what it is: each formula, the numbers put in, its value, and which branch bound."""
+"""Explanations: each formula with its substituted numbers, its value, and the term that binds."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from mlsysim.symbolic.indexed import ByMember, Total, tables
 from mlsysim.symbolic.printing import amount_latex, latex, latex_to_text, listed, symbol_text, text
 from mlsysim.symbolic.variable import declaration_order
 
-#: Expressions into which no explanation looks.
+#: Expressions that are explained as a whole.
 WHOLE = (ChunkedPrefill, EvaluatedAt, LeastInteger, Root)
 
 
 class Explanation:
-    """The steps from inputs to outputs, as text.
+    """Derivation of outputs from inputs, as text.
 
     Parameters
     ----------
@@ -49,9 +49,9 @@ class Explanation:
     values : mapping
         Canonical value of every input and variable.
     origins : mapping
-        Where each input came from.
+        Origin of each input.
     beside : str
-        What else a reader of the inputs must know.
+        Remark that is printed below the inputs.
     """
 
     def __init__(
@@ -63,22 +63,26 @@ class Explanation:
         self.origins = origins
 
     def steps(self) -> tuple[str, ...]:
-        """A block of text for each formula with an effect, and for one with an index a row for each member."""
-        return tuple(self._members(f) if f.index else self._step(f) for f in self.shown)
+        """Return a block of text per formula with an effect; an indexed formula has a row per member."""
+        return tuple(self._members(formula) if formula.index else self._step(formula) for formula in self.shown)
 
     @cached_property
     def shown(self) -> tuple[Formula, ...]:
-        """The formulas as they are printed, but for those without effect where an input is zero by default."""
-        return tuple(f for f in self.system.printed if any(each.name in self._effective for each in f.members))
+        """Printed formulas, without those that have no effect because an input is zero by default."""
+        return tuple(
+            formula
+            for formula in self.system.printed
+            if any(member.name in self._effective for member in formula.members)
+        )
 
     @cached_property
     def _absent(self) -> dict[Any, Any]:
         """Symbols of inputs that are zero by default."""
-        return {v.symbol: sympy.Integer(0) for v in self.system.inputs if self._is_absent(v.name)}
+        return {variable.symbol: sympy.Integer(0) for variable in self.system.inputs if self._is_absent(variable.name)}
 
     @cached_property
     def _effective(self) -> frozenset[str]:
-        """Variables and inputs that an answer depends on where parts that are zero by default are not there."""
+        """Variables and inputs that an output depends on once terms that are zero by default are removed."""
         absent: dict[Any, Any] = dict(self._absent)
         needs: dict[str, set[str]] = {}
         for formula in self.system:
@@ -87,28 +91,28 @@ class Explanation:
                 absent[formula.variable.symbol] = folded
             needs[formula.name] = {str(symbol) for symbol in sympy.sympify(folded).free_symbols}
         used = {name for formula in self.system for name in map(str, formula.expression.free_symbols)}
-        found = {formula.name for formula in self.system if formula.name not in used}
+        effective = {formula.name for formula in self.system if formula.name not in used}
         for name in reversed(needs):
-            if name in found:
-                found |= needs[name]
-        return frozenset(found)
+            if name in effective:
+                effective |= needs[name]
+        return frozenset(effective)
 
     def _is_absent(self, name: str) -> bool:
         return self.origins.get(name) == DEFAULT and self.values[name] == 0
 
     def given(self) -> str:
-        """The inputs with their sources."""
+        """List the inputs with their sources."""
         lines = []
-        used = {v.name for v in self.system.inputs}
-        without = sum(name in used and self._is_absent(name) and name not in self._effective for name in self.origins)
+        used = {variable.name for variable in self.system.inputs}
+        hidden = sum(name in used and self._is_absent(name) and name not in self._effective for name in self.origins)
         for variable in (variable_of(name) for name in self.origins if name in used):
             if self._is_absent(variable.name) and variable.name not in self._effective:
                 continue
             origin = self.origins[variable.name]
             row = f"  {symbol_text(variable):<15} {self._value(variable.name):<16} {variable.name}  [{_short(origin)}]"
             lines += _wrapped(row, 120)
-        if without:
-            lines.append(f"  {without} more that are 0 by default")
+        if hidden:
+            lines.append(f"  {hidden} more that are 0 by default")
         return "\n".join([*lines, *_wrapped(f"  {self.beside}")] if self.beside else lines)
 
     def __str__(self) -> str:
@@ -117,14 +121,14 @@ class Explanation:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """The same, each equation typeset with its numbers and folded; the last one is open."""
+        """Typeset each equation with its numbers in a folded block; the last one is open."""
         *first, last = self.shown
-        found = [_folded("Inputs", _preformatted(self.given()))]
-        found += [self._typeset(formula) for formula in first]
-        return "".join([*found, self._typeset(last, is_open=True)])
+        blocks = [_folded("Inputs", _preformatted(self.given()))]
+        blocks += [self._typeset(formula) for formula in first]
+        return "".join([*blocks, self._typeset(last, is_open=True)])
 
     def _typeset(self, formula: Formula, is_open: bool = False) -> str:
-        """One equation with its numbers and what bound; those with an index, or whose numbers are no line, as text."""
+        """Typeset an equation with numbers and notes; indexed ones, or those without inline numbers, stay text."""
         source = f"<p>{html.escape(formula.source.text())}</p>"
         if formula.index:
             equation, rows = f"$$\\displaystyle {formula.latex()}$$", self._members(formula).splitlines()[1:]
@@ -132,7 +136,7 @@ class Explanation:
         value = self._value(formula.name)
         expression = formula.members[0].expression
         lines = [formula.latex(aligned=True)]
-        taken = self._taken(expression)
+        taken = self._with_held_cases(expression)
         names = self._named_in(taken)
         if names and self._inserted(taken) != value:
             lines.append(f"&= {latex(taken, values={name: self._value(name) for name in names})}")
@@ -151,7 +155,7 @@ class Explanation:
     def _step(self, formula: Formula) -> str:
         left = symbol_text(formula.variable)
         expression = formula.members[0].expression
-        inserted = self._sums_inserted(formula.expression) or self._inserted(self._taken(expression))
+        inserted = self._sums_inserted(formula.expression) or self._inserted(self._with_held_cases(expression))
         lines = [*self._equation(formula)]
         value = self._value(formula.name)
         pad = " " * (len(left) + 2)
@@ -165,29 +169,32 @@ class Explanation:
         return [f"{formula.title}  [{formula.source.text()}]", f"  {formula.text()}"]
 
     def _members(self, formula: Formula) -> str:
-        """A formula with an index: the equation once, unless it is a table, and a row for each member."""
+        """Format an indexed formula: the equation once, unless it is a table, and a row per member."""
         title, equation = self._equation(formula)
         head = [title] if isinstance(formula.expression, ByMember) else [title, equation]
         return "\n".join(line for long in (*head, *self._table(formula)) for line in _wrapped(long))
 
     def _table(self, formula: Formula) -> list[str]:
-        """A row for each member, with what it needs and what bound; those that are zero share a line."""
+        """List a row per member, with inputs and binding terms; members that are zero share a line."""
         assert formula.index is not None
-        members = [each for each in formula.members if self.values[each.name]]
-        none = [each.member for each in formula.members if not self.values[each.name]]
+        members = [formula_of_member for formula_of_member in formula.members if self.values[formula_of_member.name]]
+        zero_members = [member.member for member in formula.members if not self.values[member.name]]
         header = [latex_to_text(formula.index.letter), symbol_text(formula.variable)]
-        columns = [[each.member for each in members], [self._value(each.name) for each in members]]
+        columns = [[member.member for member in members], [self._value(member.name) for member in members]]
         if any(tables(formula.expression)):
             header.append("")
-            texts = [(text(each.expression), self._inserted(self._taken(each.expression))) for each in members]
+            texts = [
+                (text(member.expression), self._inserted(self._with_held_cases(member.expression)))
+                for member in members
+            ]
             columns.append([f"{form} = {numbers}" if numbers else form for form, numbers in texts])
         else:
-            place = declaration_order()
-            names = sorted((variable.name for variable in formula.inputs), key=place.__getitem__)
-            for found in filter(None, map(family_of, names)):
-                header.append(symbol_text(found.variable))
-                columns.append([self._value(found[each.member].name) for each in members])
-        notes = ["; ".join(self._binding(each.expression, each.variable.unit)) for each in members]
+            order = declaration_order()
+            names = sorted((variable.name for variable in formula.inputs), key=order.__getitem__)
+            for family in filter(None, map(family_of, names)):
+                header.append(symbol_text(family.variable))
+                columns.append([self._value(family[member.member].name) for member in members])
+        notes = ["; ".join(self._binding(member.expression, member.variable.unit)) for member in members]
         if any(notes):
             header.append("binds")
             columns.append(notes)
@@ -197,13 +204,13 @@ class Explanation:
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in zip(*columns, strict=True)
         ]
-        return [f"  {row}" for row in (*rows, *([f"zero for {', '.join(none)}"] if none else []))]
+        return [f"  {row}" for row in (*rows, *([f"zero for {', '.join(zero_members)}"] if zero_members else []))]
 
     def _named_in(self, expression: sympy.Basic) -> list[str]:
-        """Names of what an expression has numbers for; none where the numbers would not say how it is computed."""
+        """Return the symbols with numbers to substitute; none if these would not show how the value is computed."""
         if expression.has(ChunkedPrefill, LeastInteger, Root):
             return []
-        return [s.name for s in expression.free_symbols if s.name in self.values]  # type: ignore[attr-defined]
+        return [symbol.name for symbol in expression.free_symbols if symbol.name in self.values]  # type: ignore[attr-defined]
 
     def _inserted(self, expression: sympy.Basic) -> str | None:
         names = self._named_in(expression)
@@ -212,15 +219,21 @@ class Explanation:
         return text(expression, {name: self._value(name) for name in names})
 
     def _sums_inserted(self, expression: sympy.Basic) -> str | None:
-        """The numbers put in, with each sum over members in brackets; None if that would not be easy to read."""
+        """Substitute numbers, with each sum over members in brackets; None if that would be hard to read."""
         sums = expression.atoms(Total)
         terms = {node.term for node in sums}
         cases = any(node.has(Total) for node in expression.atoms(sympy.Piecewise))
-        if not sums or expression in sums or cases or len(terms) < len(sums) or not all(t.is_Symbol for t in terms):
+        if (
+            not sums
+            or expression in sums
+            or cases
+            or len(terms) < len(sums)
+            or not all(term.is_Symbol for term in terms)
+        ):
             return None
         written = {str(node.term): " + ".join(map(self._value, _added(node))) for node in sums}
-        taken = self._taken(expression.xreplace({node: node.term for node in sums}))
-        names = [s.name for s in taken.free_symbols if s.name in self.values]
+        taken = self._with_held_cases(expression.xreplace({node: node.term for node in sums}))
+        names = [symbol.name for symbol in taken.free_symbols if symbol.name in self.values]
         values = {name: self._value(name) for name in names} | {
             name: f"({numbers})" for name, numbers in written.items()
         }
@@ -229,61 +242,63 @@ class Explanation:
     def _holds(self, condition: Any) -> bool:
         return bool(condition == True or (condition != False and self._number(condition)))  # noqa: E712
 
-    def _taken(self, expression: Any) -> Any:
-        """The expression with the case that holds in place of every case distinction, and zero for what is absent."""
+    def _with_held_cases(self, expression: Any) -> Any:
+        """Replace each case distinction by the case that holds, and absent inputs by zero."""
         if isinstance(expression, sympy.Piecewise):
             for value, condition in expression.args:  # type: ignore[misc]
                 if self._holds(condition):
-                    return self._taken(value)
+                    return self._with_held_cases(value)
         if not expression.args or isinstance(expression, WHOLE):
             return self._absent.get(expression, expression)
-        args = [self._taken(arg) for arg in expression.args]
+        args = [self._with_held_cases(arg) for arg in expression.args]
         if isinstance(expression, sympy.Max | sympy.Min) and tuple(args) != expression.args:
             return listed(expression, args)
         return rebuilt(expression, args)
 
     def _notes(self, expression: Any, unit: str) -> list[str]:
-        """Notes on the case that holds and on the binding argument of a maximum or minimum, in the formula's unit."""
+        """Note the case that holds and the argument that binds in a maximum or minimum, in the unit of the formula."""
         if isinstance(expression, WHOLE):
-            return self._found(expression)
+            return self._search_notes(expression)
         notes: list[str] = []
-        parts = list(expression.args)
+        subexpressions = list(expression.args)
         if isinstance(expression, sympy.Piecewise):
             for value, condition in expression.args:  # type: ignore[misc]
                 if self._holds(condition):
                     notes.append(f"case: {self._case(expression, condition)}")
-                    parts = [value]
+                    subexpressions = [value]
                     break
         elif isinstance(expression, sympy.Max | sympy.Min):
             notes.append(self._extreme(expression, unit))
-        for part in parts:
-            notes += self._notes(part, unit)
+        for subexpression in subexpressions:
+            notes += self._notes(subexpression, unit)
         return list(dict.fromkeys(notes))
 
     def _case(self, expression: sympy.Piecewise, condition: Any) -> str:
-        asked: set[Any] = set().union(*(c.free_symbols for _, c in expression.args))  # type: ignore[misc, union-attr]
-        known = sorted(s.name for s in asked if s.name in self.values)
+        symbols: set[Any] = set().union(*(case_condition.free_symbols for _, case_condition in expression.args))  # type: ignore[misc, union-attr]
+        known = sorted(symbol.name for symbol in symbols if symbol.name in self.values)
         facts = ", ".join(f"{symbol_text(variable_of(name))} = {self._value(name)}" for name in known)
         return f"{_condition(condition)}  ({facts})"
 
     def _extreme(self, expression: Any, unit: str) -> str:
         word = "largest" if isinstance(expression, sympy.Max) else "smallest"
-        best, *others = [self._equals(part, self._unit_of(expression, unit)) for part in self._ranked(expression)]
+        best, *others = [
+            self._equals(argument, self._unit_of(expression, unit)) for argument in self._ranked(expression)
+        ]
         return f"binds: {best}, the {word}; {', '.join(others)}"
 
     def _ranked(self, expression: Any) -> list[Any]:
-        """The arguments of a maximum or minimum; the first one binds."""
+        """Sort the arguments of a maximum or minimum; the first one binds."""
         return sorted(expression.args, key=self._number, reverse=isinstance(expression, sympy.Max))
 
     def _unit_of(self, expression: Any, unit: str) -> str:
-        """The unit of a maximum or minimum: that of the formula, or that of one of the arguments."""
+        """Return the unit of a maximum or minimum: that of the formula, or of one of the arguments."""
         symbols = [a for a in self._ranked(expression) if isinstance(a, sympy.Symbol) and a.name in self.values]
         return _fitting([unit, *(variable_of(symbol.name).unit for symbol in symbols)], expression)
 
     def _binding(self, expression: Any, unit: str) -> list[str]:
-        """In a few words, which case held and which argument bound; of nested ones the innermost."""
+        """Say briefly which case holds and which argument binds; of nested ones the innermost."""
         if isinstance(expression, WHOLE):
-            return self._found(expression)
+            return self._search_notes(expression)
         if isinstance(expression, sympy.Piecewise):
             value, condition = next(pair for pair in expression.args if self._holds(pair[1]))  # type: ignore[index, misc]
             return [_condition(condition), *self._binding(value, unit)]
@@ -301,45 +316,47 @@ class Explanation:
         named = f"{variable_of(part.name).label.lower()} ({text(part)})" if part.is_Symbol else text(part)
         return f"{named} = {amount}"
 
-    def _found(self, expression: Any) -> list[str]:
-        """Lines on a number that was searched for; none on other parts that are looked at as a whole."""
+    def _search_notes(self, expression: Any) -> list[str]:
+        """Explain a number found by a search; empty for other expressions that are explained as a whole."""
         if isinstance(expression, LeastInteger):
             return self._least_integer(expression)
         return [self._root(expression)] if isinstance(expression, Root) else []
 
     def _least_integer(self, expression: LeastInteger) -> list[str]:
-        found = self._number(expression)
+        least = self._number(expression)
         limit = self._number(expression.upper)
-        parts = list(sympy.And.make_args(expression.condition))
+        conditions = list(sympy.And.make_args(expression.condition))
 
         def failing(n: float) -> str:
-            at = [part for part in parts if not self._holds(part.subs(expression.n, sympy.Float(n)))]
+            at = [
+                condition for condition in conditions if not self._holds(condition.subs(expression.n, sympy.Float(n)))
+            ]
             return " and ".join(sorted(map(text, at), key=len))
 
-        if found > limit:
+        if least > limit:
             return [f"no n up to {limit:.0f} holds: at {limit:.0f} fails {failing(limit)}"]
-        if found == 1:
+        if least == 1:
             return ["n = 1 holds already"]
-        return [f"n = {found:.0f} holds; at n = {found - 1:.0f} fails {failing(found - 1)}"]
+        return [f"n = {least:.0f} holds; at n = {least - 1:.0f} fails {failing(least - 1)}"]
 
     def _root(self, expression: Root) -> str:
-        """Values of both sides of an equation at its root, or why an end of the interval is the answer."""
-        found = self._number(expression)
-        at = {expression.x: sympy.Float(found)}
+        """Give both sides of an equation at its root, or say why an end of the bracket is the answer."""
+        root = self._number(expression)
+        at = {expression.x: sympy.Float(root)}
         left, right = (self._number(side.xreplace(at)) for side in (expression.left, expression.right))
-        symbols = {s.name for s in expression.free_symbols if s.name in self.values}  # type: ignore[attr-defined]
+        symbols = {symbol.name for symbol in expression.free_symbols if symbol.name in self.values}  # type: ignore[attr-defined]
         symbols |= {node.target for node in expression.atoms(EvaluatedAt)}
         unit = _fitting([variable_of(name).unit for name in sorted(symbols)], expression.left)
         own = [expression.x.variable.unit] if isinstance(expression.x, Unknown) else []
-        answer = f"{text(expression.x)} = {formatting.canonical(found, _fitting(own, expression.x))}"
-        both = [formatting.canonical(side, unit) for side in (left, right)]
-        if found == self._number(expression.lower) and left >= right:
-            return f"{answer}, the lower end: {text(expression.left)} = {both[0]} is no less than {both[1]} there"
-        if found == self._number(expression.upper) and left < right:
-            return f"{answer}, the upper end: {text(expression.left)} = {both[0]} is less than {both[1]} there"
+        answer = f"{text(expression.x)} = {formatting.canonical(root, _fitting(own, expression.x))}"
+        sides = [formatting.canonical(side, unit) for side in (left, right)]
+        if root == self._number(expression.lower) and left >= right:
+            return f"{answer}, the lower end: {text(expression.left)} = {sides[0]} is no less than {sides[1]} there"
+        if root == self._number(expression.upper) and left < right:
+            return f"{answer}, the upper end: {text(expression.left)} = {sides[0]} is less than {sides[1]} there"
         if not math.isclose(left, right, rel_tol=1e-6):
-            return f"{answer}, where {text(expression.left)} jumps past {both[1]}"
-        return f"{answer}, where both sides are {both[0]}"
+            return f"{answer}, where {text(expression.left)} jumps past {sides[1]}"
+        return f"{answer}, where both sides are {sides[0]}"
 
 
 def _folded(title: str, content: str, is_open: bool = False) -> str:
@@ -351,10 +368,10 @@ def _preformatted(lines: str) -> str:
 
 
 def _added(node: Total) -> list[str]:
-    """Names of the members that a sum over a family adds up."""
-    found = family_of(node.term)
-    assert found is not None
-    return [found[member].name for member in node.over]
+    """Return the names of the members that a sum over a family adds."""
+    family = family_of(node.term)
+    assert family is not None
+    return [family[member].name for member in node.over]
 
 
 def _condition(condition: Any) -> str:
@@ -378,7 +395,7 @@ def _wrapped(line: str, width: int = 98) -> list[str]:
 
 
 def _fitting(offered: list[str], expression: sympy.Basic) -> str:
-    """The unit of the first expression that has one; empty for counts."""
+    """Return the first unit that fits an expression; empty for counts."""
     dimension = dimension_of(expression)
-    fits = (each for each in offered if set(units.dimension(each)) - units.COUNTABLE)
-    return next((each for each in fits if same(dimension, units.dimension(each))), "")
+    fits = (unit for unit in offered if set(units.dimension(unit)) - units.COUNTABLE)
+    return next((unit for unit in fits if same(dimension, units.dimension(unit))), "")

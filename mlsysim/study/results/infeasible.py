@@ -1,4 +1,4 @@
-"""Why a point is infeasible: the condition that it does not meet, and the nearest layout that meets it."""
+"""Infeasible points: the condition that fails, and the nearest layout that meets it."""
 
 from __future__ import annotations
 
@@ -18,106 +18,108 @@ from mlsysim.inputs.declaration import Room
 from mlsysim.study.results.display import as_text, bare
 from mlsysim.symbolic import Label, UnitSymbol, Variable, variable_of
 
-#: Most ranks that a copy of the weights is tried on.
+#: Most ranks tried for one copy of the weights.
 MOST_RANKS = 256
-#: What a memory holds: bytes, or the requests that it has room for.
+#: Dimensions of a memory limit: bytes, or the requests that fit.
 HELD = ({"[information]": 1}, {"[request]": 1})
-#: Layouts that are named.
+#: Most layouts named.
 SHOWN = 2
-#: Numbers of ranks, and tensor-parallel ranks from which on pipeline stages are tried instead.
+#: Arguments of a layout, and the tensor-parallel ranks beyond which pipeline stages are tried instead.
 LAYOUT, NEAR = ("tp_size", "pp_size", "dp_size"), 8
-#: What saves memory on the ranks there are, the most last.
+#: Settings that save memory without more ranks, the strongest last.
 SAVING = {"zero_stage": (1, 2, 3), "activation_checkpointing": ("selective", "full")}
 _ORDERS = (sympy.Le, sympy.Lt, sympy.Ge, sympy.Gt)
 
 
 def shortfall(result: Any) -> str:
-    """The first condition of ``feasible`` that does not hold, in numbers, and the nearest layout with room.
+    """Describe in numbers the first condition of ``feasible`` that fails, and the nearest layout that fits.
 
     Parameters
     ----------
     result : Result
-        Of ``solve``.
+        Result of ``solve``.
 
     Returns
     -------
     str
-        Empty where the point is feasible, or no condition that compares two quantities is unmet.
+        Empty if the point is feasible, or no condition that compares two quantities fails.
     """
     unmet = _unmet(result)
     if not unmet:
         return ""
-    said = _said(result, unmet[0])
+    description = _describe(result, unmet[0])
     if _rank(unmet[0]):
-        return said
-    found: list[dict[str, Any]] = []
-    for layout in (_first(result, unmet[0], family) for family in _layouts(result)):
-        if layout and not any(each.items() <= layout.items() for each in found):
-            found.append(layout)
-        if len(found) == SHOWN:
+        return description
+    layouts: list[dict[str, Any]] = []
+    for layout in (_first_that_meets(result, unmet[0], family) for family in _layouts(result)):
+        if layout and not any(shorter.items() <= layout.items() for shorter in layouts):
+            layouts.append(layout)
+        if len(layouts) == SHOWN:
             break
-    return f"{said}; it fits with {', or '.join(map(_written, found))}" if found else said
+    return f"{description}; it fits with {', or '.join(map(_keywords, layouts))}" if layouts else description
 
 
 def shortfall_at(result: Any) -> str:
-    """State what a point has no room for or which condition it does not meet, from the values it has.
+    """Describe what does not fit or which condition fails, from the values of the point alone.
 
-    Nothing is solved again for it, so that no layout is named.
+    No layout is named, since nothing is solved again.
 
     Parameters
     ----------
     result : Result
-        Of a point of a grid, with the outputs that were computed there.
+        Result at a point of a grid, with the outputs computed there.
     """
     full = next((room for room in result.model.room if _is_full(result, room)), None)
     if full is not None:
-        return _crowded(result, full)
+        return _does_not_fit(result, full)
     unmet = _unmet(result)
-    return _said(result, unmet[0]) if unmet else ""
+    return _describe(result, unmet[0]) if unmet else ""
 
 
 def compared_in(condition: Any) -> list[str]:
-    """Names of the quantities that a condition compares."""
-    return [variable.name for variable in _compared(condition)]
+    """Return the names of the quantities that a condition compares."""
+    return [variable.name for variable in _variables_of(condition)]
 
 
 def obstacle(result: Any) -> str:
-    """Name what has no room and what would give it, or the targets that not even a request alone meets; else empty.
+    """Describe what does not fit and what would make it fit, or the targets that no load meets; else empty.
 
     Parameters
     ----------
     result : Result
-        Of ``solve``.
+        Result of ``solve``.
     """
-    said = _roomless(result)
-    if not said:
-        return _beyond_reach(result)
-    full = (each for each in _unmet(result) if not _rank(each))
-    narrow = next((_first(result, each, _narrower(result)) for each in full), {})
-    return f"{said}, or {_written(narrow)}" if narrow else said
+    description = _what_does_not_fit(result)
+    if not description:
+        return _unreachable_targets(result)
+    capacities = (condition for condition in _unmet(result) if not _rank(condition))
+    precision = next((_first_that_meets(result, condition, _narrower_formats(result)) for condition in capacities), {})
+    return f"{description}, or {_keywords(precision)}" if precision else description
 
 
-def _beyond_reach(result: Any) -> str:
-    """The targets that not even a request alone meets, and what it takes."""
+def _unreachable_targets(result: Any) -> str:
+    """Describe the targets that even a lone request misses, and its latency."""
     alone, targets = result.model.alone, {}
     if alone is not None and "feasible" in result and not result.canonical("feasible"):
         targets = {name: by for name, by in alone.targets.items() if name in result and result.canonical(name) > 0}
-    lone = asked_again(result, result.model.variant, **alone.load) if alone and targets else None
+    lone = solved_again(result, result.model.variant, **alone.load) if alone and targets else None
     if alone is None or lone is None or lone.canonical("feasible"):
         return ""
-    said = []
+    descriptions = []
     for name, quantiles in targets.items():
         asked = result.canonical(alone.share)
         output = next(output for share, output in quantiles.items() if share >= asked and output in lone)
         if lone.canonical(output) > result.canonical(name):
-            takes, target = lone.canonical(output), result.canonical(name)
-            texts = as_text(variable_of(name), target), as_text(variable_of(output), takes)
-            said.append(f"{name}, {texts[0]}, cannot be met at any load: a request alone takes {texts[1]} ({output})")
-    return "; ".join(said)
+            latency, target = lone.canonical(output), result.canonical(name)
+            texts = as_text(variable_of(name), target), as_text(variable_of(output), latency)
+            descriptions.append(
+                f"{name}, {texts[0]}, cannot be met at any load: a request alone takes {texts[1]} ({output})"
+            )
+    return "; ".join(descriptions)
 
 
-def _narrower(result: Any) -> Iterator[dict[str, Any]]:
-    """Presets of number formats whose weights take fewer bits, widest first; those of files of llama.cpp among them."""
+def _narrower_formats(result: Any) -> Iterator[dict[str, Any]]:
+    """Yield narrower number formats, the widest first; for files of llama.cpp other formats of such files."""
     if "precision" not in result.model.arguments or "precision" not in result:
         return
     bits, now = {name: BITS[preset.served] for name, preset in PRESETS.items()}, str(result["precision"])
@@ -125,59 +127,59 @@ def _narrower(result: Any) -> Iterator[dict[str, Any]]:
     yield from ({"precision": name} for name in sorted(less, key=lambda name: -bits[name]))
 
 
-def _written(layout: Mapping[str, Any]) -> str:
-    """Arguments as a call has them."""
+def _keywords(layout: Mapping[str, Any]) -> str:
+    """Format arguments as keywords of a call."""
     return ", ".join(f"{name}={value}" for name, value in layout.items())
 
 
 def _unmet(result: Any) -> list[Any]:
-    """Comparisons of two quantities that ``feasible`` asks for and that do not hold; those on a memory first."""
+    """Return the comparisons that ``feasible`` requires and that fail; those on memory first."""
     if "feasible" not in result or "feasible" not in result.model.system or result.canonical("feasible"):
         return []
     stated = result.model.system["feasible"].expression
-    parts = stated.args if isinstance(stated, sympy.And) else (stated,)
-    orders = [each for each in parts if isinstance(each, _ORDERS)]
-    known = [each for each in orders if all(name in result for name in compared_in(each))]
-    return sorted((each for each in known if not _value(result, each)), key=_rank)
+    conditions = stated.args if isinstance(stated, sympy.And) else (stated,)
+    orders = [condition for condition in conditions if isinstance(condition, _ORDERS)]
+    known = [order for order in orders if all(name in result for name in compared_in(order))]
+    return sorted((order for order in known if not _value(result, order)), key=_rank)
 
 
 def _rank(condition: Any) -> int:
-    """Conditions on a memory come first, then those on times; shares and counts follow from them."""
-    dimensions = [units.dimension(variable.unit) for variable in _compared(condition)]
-    return 0 if any(each in HELD for each in dimensions) else 1 if any(dimensions) else 2
+    """Rank conditions: on memory first, then on times; shares and counts follow from these."""
+    dimensions = [units.dimension(variable.unit) for variable in _variables_of(condition)]
+    return 0 if any(dimension in HELD for dimension in dimensions) else 1 if any(dimensions) else 2
 
 
 @lru_cache(maxsize=256)
-def _compared(expression: Any) -> tuple[Variable, ...]:
-    found = (each for each in expression.free_symbols if not isinstance(each, (UnitSymbol, Label)))
-    return tuple(variable_of(symbol.name) for symbol in sorted(found, key=lambda each: each.name))
+def _variables_of(expression: Any) -> tuple[Variable, ...]:
+    symbols = (symbol for symbol in expression.free_symbols if not isinstance(symbol, (UnitSymbol, Label)))
+    return tuple(variable_of(symbol.name) for symbol in sorted(symbols, key=lambda free_symbol: free_symbol.name))
 
 
 def _value(result: Any, expression: Any) -> float:
-    known = {variable.name: result.canonical(variable.name) for variable in _compared(expression)}
+    known = {variable.name: result.canonical(variable.name) for variable in _variables_of(expression)}
     return float(compiled_expression(expression)(known)["value"])
 
 
-def _said(result: Any, condition: Any) -> str:
-    """Both sides in numbers; a side that is no variable stands behind."""
-    one, other = condition.args
+def _describe(result: Any, condition: Any) -> str:
+    """State both sides of a condition in numbers; a side without variables comes last."""
+    left, right = condition.args
     below = isinstance(condition, sympy.Ge | sympy.Gt)
-    if not _compared(one):
-        one, other, below = other, one, not below
-    variable = max(_compared(condition), key=lambda each: len(each.dimension))
-    numbers = [_value(result, side) for side in (one, other)]
+    if not _variables_of(left):
+        left, right, below = right, left, not below
+    variable = max(_variables_of(condition), key=lambda candidate: len(candidate.dimension))
+    numbers = [_value(result, side) for side in (left, right)]
     value, limit = (as_text(variable, number) for number in numbers)
-    limit = f"{other.name}, {limit}" if isinstance(other, sympy.Symbol) and _compared(other) else limit
+    limit = f"{right.name}, {limit}" if isinstance(right, sympy.Symbol) and _variables_of(right) else limit
     if math.isinf(numbers[0]):
-        return f"{one}: no number up to {limit}, is enough"
-    name = one.name if isinstance(one, sympy.Symbol) else one  # sympy prints a symbol as slowly as an expression
+        return f"{left}: no number up to {limit}, is enough"
+    name = left.name if isinstance(left, sympy.Symbol) else left  # sympy prints a symbol as slowly as an expression
     if numbers[0] == numbers[1]:
         return f"{name}, {value}, must be {'above' if below else 'below'} {limit}"
     return f"{name}, {value}, {'is below' if below else 'exceeds'} {limit}"
 
 
 def _layouts(result: Any) -> Iterator[Iterator[dict[str, Any]]]:
-    """Families of layouts, each from the nearest on: on as many accelerators, then on more."""
+    """Yield families of layouts, each ordered from the nearest: first on the same accelerators, then on more."""
     takes = result.model.arguments
     at = {name: result[name] for name in (*LAYOUT, *SAVING) if name in takes and name in result}
     saving = {name: values for name, values in SAVING.items() if name in at}
@@ -185,7 +187,7 @@ def _layouts(result: Any) -> Iterator[Iterator[dict[str, Any]]]:
         saving.pop("zero_stage", None)
     for name, values in saving.items():
         yield ({name: value} for value in values)
-    yield _narrower(result)
+    yield _narrower_formats(result)
     more = [2**n for n in range(1, MOST_RANKS.bit_length())]
     if {"tp_size", "pp_size"} <= at.keys():
         shards = [
@@ -195,77 +197,79 @@ def _layouts(result: Any) -> Iterator[Iterator[dict[str, Any]]]:
             if stages <= ranks <= NEAR * stages
         ]
         yield iter(shards)
-        yield ({**{name: values[-1] for name, values in saving.items()}, **each} for each in shards)
+        yield ({**{name: values[-1] for name, values in saving.items()}, **shard} for shard in shards)
     if {"dp_size", "zero_stage"} <= at.keys():
         yield ({"dp_size": ranks * at["dp_size"], "zero_stage": 3} for ranks in more)
 
 
-def _first(result: Any, condition: Any, layouts: Iterator[dict[str, Any]]) -> dict[str, Any]:
-    """The first layout that meets a condition, as far as it changes anything; empty where none does."""
+def _first_that_meets(result: Any, condition: Any, layouts: Iterator[dict[str, Any]]) -> dict[str, Any]:
+    """Return the first layout that meets a condition, as far as it changes anything; empty if none does."""
     for layout in layouts:
-        found = asked_again(result, result.model.variant, **layout)
-        if found is not None and _value(found, condition):
+        solved = solved_again(result, result.model.variant, **layout)
+        if solved is not None and _value(solved, condition):
             return {name: value for name, value in layout.items() if value != result[name]}
     return {}
 
 
-def _roomless(result: Any) -> str:
-    """Name what has no room, and the smallest layout that has; empty where a request has room."""
+def _what_does_not_fit(result: Any) -> str:
+    """Describe what does not fit, and the smallest layout that does; empty if a request fits."""
     for room in result.model.room:
-        holder = result if room.held in result or not room.variant else asked_again(result, room.variant)
+        holder = result if room.held in result or not room.variant else solved_again(result, room.variant)
         if holder is None or not _is_full(holder, room):
             continue
-        (near, far), ranks, said = room.shards, _ranks(holder, room), _crowded(holder, room)
-        found = _roomy(holder, room, ranks[0], ranks[1])
-        if found is None:
-            return f"{said}, nor any {near} and {far} of up to {MOST_RANKS} ranks that this model can be cut over"
-        if found[1] == ranks[1]:
-            return f"{said}: they fit with {near} >= {found[0]}"
-        return f"{said}: they fit with {near}={found[0]}, {far}={found[1]}"
+        (near, far), ranks, description = room.shards, _ranks(holder, room), _does_not_fit(holder, room)
+        layout = _fewest_ranks(holder, room, ranks[0], ranks[1])
+        if layout is None:
+            return (
+                f"{description}, nor any {near} and {far} of up to {MOST_RANKS} ranks that this model can be cut over"
+            )
+        if layout[1] == ranks[1]:
+            return f"{description}: they fit with {near} >= {layout[0]}"
+        return f"{description}: they fit with {near}={layout[0]}, {far}={layout[1]}"
     return ""
 
 
-def _crowded(result: Any, room: Room) -> str:
+def _does_not_fit(result: Any, room: Room) -> str:
     """State that a model and a request do not fit the accelerators of a replica."""
-    many = math.prod(_ranks(result, room))
-    of_what = {
+    count = math.prod(_ranks(result, room))
+    entry_names = {
         name: getattr(entry, "key", "").rpartition(".")[2] or entry.name for name, entry in result.entries.items()
     }
-    device = next((of_what[name] for name in ("hardware", "node", "fleet") if name in of_what), "")
-    where = f"{'one' if many == 1 else many} {device or ('accelerator' if many == 1 else 'accelerators')}"
-    return f"{of_what.get('model', 'the model')} and {room.what} do not fit {where}"
+    device = next((entry_names[name] for name in ("hardware", "node", "fleet") if name in entry_names), "")
+    where = f"{'one' if count == 1 else count} {device or ('accelerator' if count == 1 else 'accelerators')}"
+    return f"{entry_names.get('model', 'the model')} and {room.what} do not fit {where}"
 
 
 def _ranks(result: Any, room: Room) -> list[int]:
-    """Numbers of ranks that share a copy of the weights, nearer ones first, and of such copies."""
+    """Count the ranks that share a copy of the weights, nearer ones first, and the copies."""
     counted = [own or shard for own, shard in zip(room.ranks, room.shards, strict=True)]
     return [int(result.canonical(name)) if name in result else 1 for name in (*counted, room.copies)]
 
 
 def _is_full(result: Any, room: Room) -> bool:
-    """Tell whether an engine has room for not one request."""
+    """Tell whether not even one request fits."""
     return room.held in result and result.canonical(room.held) < 1
 
 
-def _roomy(result: Any, room: Room, near: int, far: int) -> tuple[int, int] | None:
-    """The fewest ranks with room, by powers of two of those given: as many as possible near each other."""
+def _fewest_ranks(result: Any, room: Room, near: int, far: int) -> tuple[int, int] | None:
+    """Find the fewest ranks that fit, by powers of two of those given: as many as possible near each other."""
     limit, ranks = result.canonical(room.near), 2 * near * far
     while ranks <= MOST_RANKS:
         layouts = [(ranks // stages, stages) for stages in (far * 2**n for n in range(9)) if ranks % stages == 0]
-        for layout in sorted(layouts, key=lambda each: each[0] > limit):
-            other = asked_again(result, result.model.variant, **dict(zip(room.shards, layout, strict=True)))
+        for layout in sorted(layouts, key=lambda candidate: candidate[0] > limit):
+            other = solved_again(result, result.model.variant, **dict(zip(room.shards, layout, strict=True)))
             if other is not None and not _is_full(other, room):
                 return layout
         ranks *= 2
     return None
 
 
-def asked_again(result: Any, variant: str, **changed: Any) -> Any:
-    """The same question to another variant, or with other arguments; None where that has no answer."""
+def solved_again(result: Any, variant: str, **changed: Any) -> Any:
+    """Solve the same question with another variant or other arguments; None if that has no answer."""
     if variant not in result.model.variants:
         return None
     model: Any = type(result.model)(variant)
-    given = {
+    inputs = {
         name: bare(variable_of(name), result.canonical(name))
         for name in result.input_names
         if result.origin(name) == GIVEN and name in model.arguments
@@ -273,6 +277,6 @@ def asked_again(result: Any, variant: str, **changed: Any) -> Any:
     typed = [name for name in result.entries if name not in result.by_recipe]
     entries = {name: result.entries[name] for name in typed if name in model.arguments}
     try:
-        return model.solve(**{**entries, **given, **changed})
+        return model.solve(**{**entries, **inputs, **changed})
     except MlsysimError:
         return None

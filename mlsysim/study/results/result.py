@@ -1,4 +1,4 @@
-"""One solved point: every value with its unit, and where it came from."""
+"""Results: the values of one solved point, with units and sources."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
 
 class Result(JsonAnswer):
-    """Answer of a model for one configuration.
+    """Values of a model at one point.
 
-    Every output, intermediate and input is an attribute: a pint quantity where it has a unit, a plain
-    number where it is a count or its name says the unit (``qps_capacity``), ``True`` or ``False``, or a
-    label. A quantity with an index is a dict by member: ``result["group_time"]["tp"]`` is ``result.tp_time``.
+    Every output, intermediate and input is an attribute: a pint quantity if it has a unit, a plain number if it is a
+    count or its name says the unit (``qps_capacity``), ``True`` or ``False``, or a label. A quantity with an index is a
+    dict by member: ``result["group_time"]["tp"]`` is ``result.tp_time``.
 
     Attributes
     ----------
     model : DeclaredModel
-        The model that made it.
+        Model that was solved.
 
     Examples
     --------
@@ -88,10 +88,10 @@ class Result(JsonAnswer):
 
     @classmethod
     def _of(cls, model: DeclaredModel, answer: Answer) -> Result:
-        """The result of a call that recurs; inputs, sources and values are put together when they are asked for."""
-        found = cls.__new__(cls)
-        found.__dict__.update(model=model, _answer=answer)
-        return found
+        """Build the result of a recurring call; inputs, sources and values are assembled on access."""
+        result = cls.__new__(cls)
+        result.__dict__.update(model=model, _answer=answer)
+        return result
 
     @cached_property
     def _binding(self) -> Binding:
@@ -106,7 +106,7 @@ class Result(JsonAnswer):
         return {**self._binding.values, **self._computed}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Inputs and values, without what answers the next call."""
+        """Return inputs and values, without the cached answer of a recurring call."""
         return {"model": self.model, "_binding": self._binding, "_computed": self._computed}
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -132,7 +132,7 @@ class Result(JsonAnswer):
                     self._values,
                 )
             if isinstance(name, str) and (members := members_among(name, self._values)):
-                return {member: self[each] for member, each in members.items()}
+                return {member: self[member_name] for member, member_name in members.items()}
             raise self.model.unknown_output(name, self._values)
         return presented(variable_of(name), self._values[name])
 
@@ -146,7 +146,7 @@ class Result(JsonAnswer):
         Yields
         ------
         str
-            A name, of which ``result[name]`` is the value.
+            A name; ``result[name]`` is its value.
         """
         return iter(self.keys())
 
@@ -157,15 +157,15 @@ class Result(JsonAnswer):
         -------
         tuple of str
         """
-        return tuple(v.name for v in self.model.outputs if v.name in self._computed)
+        return tuple(variable.name for variable in self.model.outputs if variable.name in self._computed)
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._values]
 
     def missing_for(self, output: str) -> list[str]:
-        """Arguments that an output still needs: entries that were left out, or inputs that the entries do not give."""
+        """Return the arguments that an output still needs: catalog entries, or inputs that the entries do not give."""
         needed = self.model.system.closure([output]).inputs
-        missing = [v.name for v in needed if v.name not in self._binding.values]
+        missing = [variable.name for variable in needed if variable.name not in self._binding.values]
         slots = self.model.slots.items()
         entries = [name for name, slot in slots if slot.optional and {*slot.gives} & {*missing}]
         return entries or missing
@@ -187,14 +187,14 @@ class Result(JsonAnswer):
 
     @at_the_call
     def canonical(self, name: str) -> float:
-        """A value as the bare float the formulas saw, in canonical units."""
+        """Return a value as the plain float that the formulas use, in canonical units."""
         if not isinstance(name, str) or name not in self._values:
             self[name]
         return float(self._values[name])
 
     @at_the_call
     def source(self, name: str) -> str:
-        """Origin of an input: a catalog value or a recipe with its citation, ``"given"`` or ``"default"``.
+        """Return the source of an input: a catalog value or a recipe with its citation, ``"given"`` or ``"default"``.
 
         Raises
         ------
@@ -207,69 +207,69 @@ class Result(JsonAnswer):
         return str(origins[name])
 
     def origin(self, name: str) -> Origin:
-        """Origin of an input: a catalog value, a recipe, ``"given"`` or ``"default"``."""
+        """Return the origin of an input: a catalog value, a recipe, ``"given"`` or ``"default"``."""
         return self._binding.origins[name]
 
     def inputs_as(self, origin: Origin) -> dict[str, str]:
-        """The inputs that came from there (``"given"`` or ``"default"``), as text with their units."""
-        found = (name for name in self._binding.values if self._binding.origins[name] == origin)
-        return {name: self._text(variable_of(name)) for name in found}
+        """Return the inputs of one origin (``"given"`` or ``"default"``), as text with units."""
+        names = (name for name in self._binding.values if self._binding.origins[name] == origin)
+        return {name: self._text(variable_of(name)) for name in names}
 
     def by_default_entry(self, names: Iterable[str]) -> dict[tuple[str, str], list[str]]:
-        """Inputs that entries gave which nobody named, by argument and entry; those of a stack stand in its basis."""
-        found: dict[tuple[str, str], list[str]] = {}
+        """Return the inputs set by default entries, by argument and entry; those of a stack are part of its basis."""
+        inputs: dict[tuple[str, str], list[str]] = {}
         slots = {argument: slot for argument, slot in self.model.slots.items() if slot.default}
         for argument, slot in slots.items():
             if issubclass(slot.entry, Stack) or getattr(self.entries.get(argument), "key", "") == slot.default:
                 continue
             for name in filter({*names}.__contains__, slot.gives):
                 if name in self.input_names and self.origin(name) == slot.fallback(name, ""):
-                    found.setdefault((argument, slot.default), []).append(name)
-        return found
+                    inputs.setdefault((argument, slot.default), []).append(name)
+        return inputs
 
     @property
     def entries(self) -> dict[str, Entry]:
-        """The catalog entries it was asked with, by argument; also those that a recipe names."""
+        """Catalog entries by argument; also those named by a recipe."""
         return dict(self._binding.entries)
 
     @property
     def by_recipe(self) -> tuple[str, ...]:
-        """Arguments that a recipe gave."""
+        """Arguments set by a recipe."""
         return self._binding.by_recipe
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """Names that the recipe gives and the model has no argument for."""
+        """Names that the recipe sets and the model has no argument for."""
         return self._binding.left_out
 
     @cached_property
     def obstacle(self) -> str:
-        """Why not one request has room, with the nearest layout that has, or meets a target; empty where one does."""
+        """Reason why no request fits or meets a target, with the nearest layout where one fits; empty if one does."""
         return obstacle(self)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """Why it is infeasible, what a recipe gave in vain, what a better variant says, what saves nothing, by line."""
+        """Notes: why the point is infeasible, unused settings, better variants, savings without effect."""
         short = "" if self.obstacle else shortfall(self)
         return (short, *notes(self)) if short else notes(self)
 
     def references(self) -> tuple[Reference, ...]:
-        """The works and pages behind the formulas and the catalog values used, each once."""
+        """Return the works and pages cited by the formulas and catalog values used, each once."""
         sources = [formula.source for formula in self._binding.system if not isinstance(formula.source, Typed)]
         works = {source.key: source.work for source in sources}
         pages: dict[str, list[str]] = {}
-        for name, given in self._binding.origins.items():
-            origin = given.origin if isinstance(given, FromRecipe) else given
+        for name, value_origin in self._binding.origins.items():
+            origin = value_origin.origin if isinstance(value_origin, FromRecipe) else value_origin
             if isinstance(origin, Sourced) and origin.source in bibliography():
                 works[origin.source] = reference(origin.source)
             elif isinstance(origin, Sourced) and origin.kind != "user":
                 pages.setdefault(origin.source, []).append(f"{name} ({origin.standing}, {origin.date})")
-        found = [Reference.page(address, ", ".join(what)) for address, what in pages.items()]
-        return (*works.values(), *found)
+        cited = [Reference.page(address, ", ".join(what)) for address, what in pages.items()]
+        return (*works.values(), *cited)
 
     @at_the_call
     def expected_error(self, output: str) -> ExpectedError:
-        """Expected error of an output: the errors of the area of ``docs/validation.md`` that it belongs to.
+        """Return the expected error of an output: the errors of its area of ``docs/validation.md``.
 
         Parameters
         ----------
@@ -279,12 +279,12 @@ class Result(JsonAnswer):
         Returns
         -------
         ExpectedError
-            Median, nine tenths and worst, as shares, with their source; as a number it is the median.
+            Median, 90th percentile and worst error, as shares, with their source; as a number it is the median.
 
         Raises
         ------
         NotMeasuredError
-            If nothing of the kind was measured; says what was.
+            If nothing of the kind was measured; the message says what was.
         UnknownNameError
             If the result has no such output.
         """
@@ -295,12 +295,12 @@ class Result(JsonAnswer):
 
     @at_the_call
     def explain(self, *outputs: str) -> Explanation:
-        """Explain how the numbers came about: formula, numbers put in, value, source, and what bound.
+        """Explain how the values follow: formula, substituted numbers, value, source, and the term that binds.
 
         Parameters
         ----------
         *outputs : str
-            Only these and what they need, of a family all members; everything by default.
+            Outputs to explain with all they need, all members of a family included; everything by default.
 
         Returns
         -------
@@ -311,17 +311,17 @@ class Result(JsonAnswer):
 
         system = self._binding.system
         if outputs:
-            names = [each for name in outputs for each in members_among(name, system).values() or (name,)]
+            names = [member for name in outputs for member in members_among(name, system).values() or (name,)]
             system = system.closure([self._binding.require(name).name for name in names])
         return Explanation(system, self._values, self._binding.origins, left_out(self))
 
     def plot(self, *, ax: Axes | None = None) -> Axes:
-        """Draw what a rank holds at each moment of a training step, and which moment and which rank bind.
+        """Draw memory per rank over a training step, and which phase and rank bind.
 
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure by default.
+            Axes to draw on; a new figure by default.
 
         Returns
         -------
@@ -330,12 +330,12 @@ class Result(JsonAnswer):
         Raises
         ------
         InputError
-            If the result has no moments of a training step.
+            If the result has no phases of a training step.
         """
         return drawn("moments", self, ax=ax)
 
     def latex(self) -> str:
-        """The formulas as an ``align*`` block, each followed by its value; one with an index by that of each member."""
+        """Return the formulas as an ``align*`` block, each followed by its value, or the value of each member."""
         rows = []
         for formula in self._binding.system.printed:
             values = [words_latex(self._text(member.variable)) for member in formula.members]
@@ -343,15 +343,17 @@ class Result(JsonAnswer):
                 rows.append(f"{formula.latex(aligned=True)} = {values[0]}")
             else:
                 rows.append(formula.latex(aligned=True))
-                rows += [f"{m.variable.latex} &= {value}" for m, value in zip(formula.members, values, strict=True)]
+                rows += [
+                    f"{member.variable.latex} &= {value}" for member, value in zip(formula.members, values, strict=True)
+                ]
         return "\\begin{align*}\n" + " \\\\\n".join(rows) + "\n\\end{align*}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: model, variant, inputs with sources, outputs with units, and notes."""
+        """Return plain data: model, variant, inputs with sources, outputs with units, and notes."""
         return {**self._plain(), **({"notes": list(self.notes)} if self.notes else {})}
 
     def _plain(self) -> dict[str, Any]:
-        """Plain data without notes, which may take another solution."""
+        """Return plain data without notes, which may need another solution."""
         return {
             "model": type(self.model).__name__,
             "variant": self.model.variant,
@@ -368,15 +370,15 @@ class Result(JsonAnswer):
         return as_text(variable, self._values[variable.name])
 
     def is_zero_member(self, name: str) -> bool:
-        """Tell whether a variable is zero and a member of a family that a formula with an index computes."""
+        """Tell whether a variable is zero and belongs to a family that one indexed formula computes."""
         system = self._binding.system
         return name in system and bool(system[name].member) and self._values[name] == 0
 
     def __repr__(self) -> str:
         heads = [name for name in self.model.headline if name in self._computed]
         infinite = endless(self, heads)
-        told = [name for name in heads if name not in infinite]
-        lines = [f"  {name:<28} {text}" for name, text, _ in listed(self.model, told, self._values)]
+        finite = [name for name in heads if name not in infinite]
+        lines = [f"  {name:<28} {text}" for name, text, _ in listed(self.model, finite, self._values)]
         if self.obstacle:
             lines = [f"  {self.obstacle}", *lines]
         if infinite:

@@ -1,4 +1,4 @@
-"""A result in a notebook: the question, the headline with bars of its parts, what went in, and all else folded."""
+"""HTML page of a result in a notebook: the question, the headline with bars, inputs, and the rest folded."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 from mlsysim.inputs.binding import DEFAULT, GIVEN
 from mlsysim.study.results.display import INFINITE, endless, listed
 
-#: Colours of a bar that read on light and dark pages.
+#: Colours of a bar, readable on light and dark pages.
 FILLED, EMPTY = "#4c78a8", "rgba(128, 128, 128, 0.2)"
 LEFT = "style='text-align:left'"
 
 
 def page(result: Any) -> str:
-    """A result as HTML.
+    """Render a result as HTML.
 
     Parameters
     ----------
     result : mlsysim.study.results.result.Result
-        What was solved.
+        Result to render.
     """
     model = result.model
     computed = {*result}
@@ -29,8 +29,11 @@ def page(result: Any) -> str:
     infinite = endless(result, answers)
     heads = [name for name in answers if name not in infinite]
     others = [name for name in result if name not in answers and not result.is_zero_member(name)]
-    asked = ", ".join(f"{argument}: {entry.name}" for argument, entry in result.entries.items())
-    lines = [f"<strong>{html.escape(model.question())}</strong>", *map(html.escape, filter(None, (repr(model), asked)))]
+    entries = ", ".join(f"{argument}: {entry.name}" for argument, entry in result.entries.items())
+    lines = [
+        f"<strong>{html.escape(model.question())}</strong>",
+        *map(html.escape, filter(None, (repr(model), entries))),
+    ]
     title = "".join(f"<p>{line}</p>" for line in lines)
     title += f"<p><strong>{html.escape(result.obstacle)}</strong></p>" if result.obstacle else ""
     lines = [INFINITE.format(", ".join(infinite))] if infinite else []
@@ -56,20 +59,20 @@ def _table(result: Any, names: Sequence[str]) -> str:
 
 
 def _shares(result: Any, names: Sequence[str]) -> dict[str, float]:
-    """Shares that outputs have of a total, of which they are declared or written as parts."""
-    found = {}
+    """Return the share of each output in the total of which it is declared or written as a part."""
+    shares = {}
     for name in names:
         expression = result.model.system[name].expression
         addends = [str(part) for part in expression.args if part.is_Symbol] if expression.is_Add else []
         whole = result.canonical(name)
         if math.isfinite(whole) and whole > 0:
             parts = result.model.parts_of(name) or addends
-            found |= {part: result.canonical(part) / whole for part in parts if part in names}
-    return found
+            shares |= {part: result.canonical(part) / whole for part in parts if part in names}
+    return shares
 
 
 def _bar(share: float) -> str:
-    """A share of a total as a bar."""
+    """Draw a share of a total as a bar."""
     filled = 100 * min(1.0, max(0.0, share)) if math.isfinite(share) else 0.0
     colours = f"linear-gradient(to right, {FILLED} {filled:.1f}%, {EMPTY} {filled:.1f}%)"
     shape = "display:inline-block;width:8em;height:0.7em"
@@ -77,11 +80,11 @@ def _bar(share: float) -> str:
 
 
 def _inputs(result: Any) -> str:
-    """Table of the inputs that were given, and, folded, of those that were assumed."""
-    found = []
-    for said, origin in (("Given", GIVEN), ("Assumed", DEFAULT)):
+    """Table of the given inputs and, folded, of the defaults."""
+    blocks = []
+    for title, origin in (("Given", GIVEN), ("Assumed", DEFAULT)):
         texts = ", ".join(f"{name}={text}" for name, text in result.inputs_as(origin).items())
         if texts:
             is_open = " open" if origin == GIVEN else ""
-            found.append(f"<details{is_open}><summary>{said}</summary>{html.escape(texts)}</details>")
-    return "".join(found)
+            blocks.append(f"<details{is_open}><summary>{title}</summary>{html.escape(texts)}</details>")
+    return "".join(blocks)

@@ -19,8 +19,8 @@ from mlsysim.backends.dense import DenseSearch, Scan, Smallest
 from mlsysim.backends.front import Front, GridFront, joined_fronts
 from mlsysim.errors import InputError
 from mlsysim.progress import bar
-from mlsysim.study.grids.checkpoint import Checkpoint, resumable, told
-from mlsysim.study.grids.cluster import each
+from mlsysim.study.grids.checkpoint import Checkpoint, resumable, storage_errors
+from mlsysim.study.grids.cluster import map_items
 from mlsysim.study.grids.grid import Grid
 
 #: Seconds between two checkpoints.
@@ -95,7 +95,7 @@ def pareto(
     shared = _Search(grid, tuple(objectives), tuple(conditions)), tiles
     merged = Front(np.empty((0, len(objectives))), np.empty(0, np.int64), 0, 0)
     with bar("front", grid.points, show=progress) as advance:
-        for index, block_front in each(_front, shared, range(tiles.count), client):
+        for index, block_front in map_items(_front, shared, range(tiles.count), client):
             merged = joined_fronts(merged, block_front)
             advance(tiles.points(index))
     return merged
@@ -155,7 +155,9 @@ def _smallest(
 
     def keep() -> float:
         if note is not None:
-            with told(note.path, "cannot be written", lambda: "what it held is kept; the same call goes on from there"):
+            with storage_errors(
+                note.path, "cannot be written", lambda: "what it held is kept; the same call goes on from there"
+            ):
                 note.save({"run": reached[0], **_state_of(reached[1])})
         return time.monotonic()
 
@@ -190,7 +192,7 @@ def _scanned(search: _Search, start: int, scan: Scan, client: Any) -> Iterator[t
         return
     share = max(1, min(-(-total // SHARES), SHARE_POINTS // (search.dense.tiling.width * search.dense.tiling.run)))
     ranges = [(first, min(first + share, total)) for first in range(start, total, share)]
-    for (_, following), block_scan in each(_range, search, ranges, client):
+    for (_, following), block_scan in map_items(_range, search, ranges, client):
         scan = scan.joined(block_scan, search.k)
         yield following, scan
 

@@ -1,7 +1,7 @@
-"""Distributions of inputs that are not known exactly.
+"""Probability distributions of uncertain inputs.
 
-Numbers are in the unit of the input they are given for; quantities and text such as ``"3 TB/s"`` bring their own. Every
-class can be typed as text: ``Uniform(0.3, 0.5)`` is ``"uniform(0.3, 0.5)"``.
+Numbers are in the unit of the input; quantities and text such as ``"3 TB/s"`` bring their own. Every class can be typed
+as text: ``Uniform(0.3, 0.5)`` is ``"uniform(0.3, 0.5)"``.
 """
 
 from __future__ import annotations
@@ -23,44 +23,44 @@ ARGUMENT = "distributions"
 
 @dataclass(frozen=True)
 class Distribution:
-    """Knowledge of one input as a probability distribution."""
+    """Probability distribution of one input."""
 
-    #: Whether it can be that of a whole number.
+    #: True if a whole number can have it.
     whole: ClassVar[bool] = False
     _frozen: ClassVar[Callable[..., Any]]
 
-    def frozen(self, variable: Variable, held: float) -> Any:
-        """A frozen distribution of scipy, in the unit of the variable.
+    def frozen(self, variable: Variable, current: float) -> Any:
+        """Build a frozen distribution of scipy, in the unit of the variable.
 
         Parameters
         ----------
         variable : Variable
-            Whose values it describes.
+            Variable whose values it describes.
         held : float
-            The value that the call gives the input, in its unit.
+            Value of the input in the call, in its unit.
         """
         from scipy import stats
 
-        values = [self.parameter(variable, each.name) for each in fields(self)]
-        return self._frozen(stats, variable, float(held), *values)
+        values = [self.parameter(variable, parameter.name) for parameter in fields(self)]
+        return self._frozen(stats, variable, float(current), *values)
 
     def parameter(self, variable: Variable, name: str) -> Any:
-        """A parameter in the unit of the variable; shares and factors are pure numbers."""
-        given = getattr(self, name)
-        return _share(self, variable, given) if name in ("share", "factor") else number(variable, given)
+        """Convert a parameter to the unit of the variable; shares and factors are pure numbers."""
+        typed = getattr(self, name)
+        return _share(self, variable, typed) if name in ("share", "factor") else number(variable, typed)
 
     def refused(self, variable: Variable, allowed: str) -> InputError:
-        """The error for parameters that do not make a distribution."""
+        """Build the error for parameters that do not make a distribution."""
         return InputError(f"{ARGUMENT}[{variable.name!r}]", str(self), allowed)
 
     def __str__(self) -> str:
-        values = [getattr(self, each.name) for each in fields(self)]
-        return f"{type(self).__name__.lower()}({', '.join(str(each) for each in values if each is not None)})"
+        values = [getattr(self, parameter.name) for parameter in fields(self)]
+        return f"{type(self).__name__.lower()}({', '.join(str(value) for value in values if value is not None)})"
 
 
 @dataclass(frozen=True)
 class Uniform(Distribution):
-    """Any value from ``low`` to ``high`` is as likely; of a whole number, any whole one.
+    """Uniform from ``low`` to ``high``; for a whole number over whole values."""
 
     Examples
     --------
@@ -73,7 +73,7 @@ class Uniform(Distribution):
     low: Any
     high: Any
 
-    def _frozen(self, stats: Any, variable: Variable, held: float, low: float, high: float) -> Any:
+    def _frozen(self, stats: Any, variable: Variable, current: float, low: float, high: float) -> Any:
         if variable.domain.kind == "integer":
             if low != math.floor(low) or high != math.floor(high) or not low <= high:
                 raise self.refused(variable, "goes from a whole number up to another one")
@@ -85,12 +85,12 @@ class Uniform(Distribution):
 
 @dataclass(frozen=True)
 class Normal(Distribution):
-    """Around ``mean``, with standard deviation ``sd``."""
+    """Normal around ``mean`` with standard deviation ``sd``."""
 
     mean: Any
     sd: Any
 
-    def _frozen(self, stats: Any, variable: Variable, held: float, mean: float, sd: float) -> Any:
+    def _frozen(self, stats: Any, variable: Variable, current: float, mean: float, sd: float) -> Any:
         if not sd > 0:
             raise self.refused(variable, "has a standard deviation above zero")
         return stats.norm(mean, sd)
@@ -98,12 +98,12 @@ class Normal(Distribution):
 
 @dataclass(frozen=True)
 class LogNormal(Distribution):
-    """Around ``median``, two thirds of it within a ``factor`` above and below."""
+    """Lognormal around ``median``; about two thirds lie within a ``factor`` above and below."""
 
     median: Any
     factor: float
 
-    def _frozen(self, stats: Any, variable: Variable, held: float, median: float, factor: float) -> Any:
+    def _frozen(self, stats: Any, variable: Variable, current: float, median: float, factor: float) -> Any:
         if not median > 0 or not factor > 1:
             raise self.refused(variable, "has a median above zero, and a factor above one")
         return stats.lognorm(math.log(factor), scale=median)
@@ -111,13 +111,13 @@ class LogNormal(Distribution):
 
 @dataclass(frozen=True)
 class Triangular(Distribution):
-    """From ``low`` to ``high``, most likely ``mode``."""
+    """Triangular from ``low`` to ``high``, most likely at ``mode``."""
 
     low: Any
     mode: Any
     high: Any
 
-    def _frozen(self, stats: Any, variable: Variable, held: float, low: float, mode: float, high: float) -> Any:
+    def _frozen(self, stats: Any, variable: Variable, current: float, low: float, mode: float, high: float) -> Any:
         if not (low <= mode <= high and low < high):
             raise self.refused(variable, "rises from the lowest value over the most likely to the highest")
         return stats.triang((mode - low) / (high - low), low, high - low)
@@ -125,16 +125,16 @@ class Triangular(Distribution):
 
 @dataclass(frozen=True)
 class Relative(Distribution):
-    """Normal around the value that the input has in the call, with a standard deviation of this share of it."""
+    """Normal around the value of the input in the call, with this relative standard deviation."""
 
     share: float
 
-    def _frozen(self, stats: Any, variable: Variable, held: float, share: float) -> Any:
+    def _frozen(self, stats: Any, variable: Variable, current: float, share: float) -> Any:
         if not 0 < share < 1:
             raise self.refused(variable, "is a share between 0 and 1 of the value held")
-        if not math.isfinite(held) or held == 0:
+        if not math.isfinite(current) or current == 0:
             raise self.refused(variable, f"needs a value of {variable.name} to stand around")
-        return stats.norm(held, share * abs(held))
+        return stats.norm(current, share * abs(current))
 
 
 @dataclass(frozen=True)
@@ -143,8 +143,8 @@ class FromScipy(Distribution):
 
     distribution: Any
 
-    def frozen(self, variable: Variable, held: float) -> Any:
-        """See :meth:`Distribution.frozen`."""
+    def frozen(self, variable: Variable, current: float) -> Any:
+        """Return the distribution as given; see :meth:`Distribution.frozen`."""
         return self.distribution
 
     def __str__(self) -> str:
@@ -154,7 +154,7 @@ class FromScipy(Distribution):
 
 @dataclass(frozen=True)
 class FromCatalog(Distribution):
-    """The range that the source of a catalog value states, any value of it as likely."""
+    """Uniform over the range that the source of a catalog value states."""
 
     def __str__(self) -> str:
         return "catalog"
@@ -163,7 +163,7 @@ class FromCatalog(Distribution):
 @at_the_call
 @dataclass(frozen=True)
 class Choice(Distribution):
-    """One of several values, labels or catalog entries; as likely as their weights say, or all as likely."""
+    """One of several values, labels or catalog entries, with probabilities by ``weights``, by default equal."""
 
     whole: ClassVar[bool] = True
     values: Sequence[Any]
@@ -174,13 +174,17 @@ class Choice(Distribution):
             raise InputError("values", self.values, "must be a list of what may be chosen")
         weights = [1.0] * len(self.values) if self.weights is None else self.weights
         try:
-            found = [float(weight) for weight in weights]
+            numbers = [float(weight) for weight in weights]
         except (TypeError, ValueError):
-            found = []
-        if len(found) != len(self.values) or not all(0 <= each < math.inf for each in found) or not sum(found) > 0:
+            numbers = []
+        if (
+            len(numbers) != len(self.values)
+            or not all(0 <= weight < math.inf for weight in numbers)
+            or not sum(numbers) > 0
+        ):
             raise InputError("weights", self.weights, "must be a number of at least zero per value, not all zero")
         object.__setattr__(self, "values", tuple(self.values))
-        object.__setattr__(self, "weights", tuple(each / sum(found) for each in found))
+        object.__setattr__(self, "weights", tuple(weight / sum(numbers) for weight in numbers))
 
     @property
     def probabilities(self) -> tuple[float, ...]:
@@ -189,38 +193,38 @@ class Choice(Distribution):
         return tuple(self.weights)
 
     def __str__(self) -> str:
-        return f"choice({', '.join(str(getattr(each, 'name', each)) for each in self.values)})"
+        return f"choice({', '.join(str(getattr(value, 'name', value)) for value in self.values)})"
 
 
-#: What can be typed as text.
+#: Distributions that can be typed as text.
 BY_NAME: dict[str, type[Distribution]] = {
     kind.__name__.lower(): kind for kind in (Uniform, Normal, LogNormal, Triangular, Relative, Choice)
 }
 
 
-def read(name: str, given: Any) -> Distribution:
-    """The distribution of an input, from what was typed.
+def read(name: str, typed: Any) -> Distribution:
+    """Read the distribution of an input.
 
     Parameters
     ----------
     name : str
-        The input.
-    given : Distribution, str or frozen distribution of scipy
+        Name of the input.
+    typed : Distribution, str or frozen distribution of scipy
         Text such as ``"uniform(0.3, 0.5)"``, ``"normal(3 TB/s, 0.1 TB/s)"``, ``"choice(bf16, fp8)"``, ``"catalog"``.
 
     Raises
     ------
     InputError
-        If it is none.
+        If it is no distribution.
     """
-    if isinstance(given, Distribution):
-        return given
-    if isinstance(given, str):
-        return _from_text(f"{ARGUMENT}[{name!r}]", given)
-    if hasattr(given, "ppf") and hasattr(given, "dist"):
-        return FromScipy(given)
+    if isinstance(typed, Distribution):
+        return typed
+    if isinstance(typed, str):
+        return _from_text(f"{ARGUMENT}[{name!r}]", typed)
+    if hasattr(typed, "ppf") and hasattr(typed, "dist"):
+        return FromScipy(typed)
     example = f"as in {{{name!r}: 'uniform(0.3, 0.5)'}}"
-    raise InputError(f"{ARGUMENT}[{name!r}]", given, f"must be one of {', '.join(BY_NAME)}, or of scipy.stats", example)
+    raise InputError(f"{ARGUMENT}[{name!r}]", typed, f"must be one of {', '.join(BY_NAME)}, or of scipy.stats", example)
 
 
 def _from_text(argument: str, text: str) -> Distribution:
@@ -229,28 +233,32 @@ def _from_text(argument: str, text: str) -> Distribution:
     matched = re.fullmatch(r"\s*(\w+)\s*\((.*)\)\s*", text, re.S)
     if not matched:
         raise InputError(argument, text, f"must read as one of {', '.join(BY_NAME)}", "as in 'uniform(0.3, 0.5)'")
-    word, inside = matched[1].lower(), matched[2]
+    word, arguments = matched[1].lower(), matched[2]
     if word not in BY_NAME:
         raise UnknownNameError("distribution", matched[1], (*BY_NAME, "catalog"))
-    kind, parts = BY_NAME[word], _parts(inside)
+    kind, argument_texts = BY_NAME[word], _parts(arguments)
     if kind is Choice:
-        lists = [[_typed(each) for each in _parts(part[1:-1])] for part in parts if part.startswith("[")]
-        if lists and (len(lists) != len(parts) or len(lists) > 2):
+        lists = [
+            [_typed(item) for item in _parts(argument_text[1:-1])]
+            for argument_text in argument_texts
+            if argument_text.startswith("[")
+        ]
+        if lists and (len(lists) != len(argument_texts) or len(lists) > 2):
             raise InputError(argument, text, "takes values, or a list of them and a list of weights")
-        return Choice(*lists) if lists else Choice([_typed(part) for part in parts])
+        return Choice(*lists) if lists else Choice([_typed(argument_text) for argument_text in argument_texts])
     wanted = list(inspect.signature(kind).parameters)
-    if len(parts) != len(wanted) or not all(parts):
+    if len(argument_texts) != len(wanted) or not all(argument_texts):
         raise InputError(argument, text, f"takes {word}({', '.join(wanted)})")
-    return kind(*(_typed(part) for part in parts))
+    return kind(*(_typed(argument_text) for argument_text in argument_texts))
 
 
 def _parts(text: str) -> list[str]:
-    """Parts between commas that stand in no bracket."""
-    return [part.strip() for part in re.split(r",(?![^\[]*\])", text)] if text.strip() else []
+    """Split at commas outside brackets."""
+    return [piece.strip() for piece in re.split(r",(?![^\[]*\])", text)] if text.strip() else []
 
 
 def _typed(text: str) -> Any:
-    """A word as the value it stands for: a truth value, a number, or text."""
+    """Parse a word as a truth value, a number, or text."""
     if text in ("True", "False"):
         return text == "True"
     for kind in (int, float):
@@ -261,15 +269,15 @@ def _typed(text: str) -> Any:
     return text.strip("'\"")
 
 
-def _share(of: Distribution, variable: Variable, given: Any) -> float:
-    """A pure number, also as a percentage."""
+def _share(distribution: Distribution, variable: Variable, typed: Any) -> float:
+    """Convert a pure number or a percentage."""
     from mlsysim import units
 
     try:
-        if isinstance(given, str):
-            given = units.parsed(given)
-        if units.is_quantity(given):
-            return float(units.canonical(given, "", variable.name))
-        return float(given)
+        if isinstance(typed, str):
+            typed = units.parsed(typed)
+        if units.is_quantity(typed):
+            return float(units.canonical(typed, "", variable.name))
+        return float(typed)
     except (TypeError, ValueError):
-        raise of.refused(variable, f"takes a pure number, not {given!r}") from None
+        raise distribution.refused(variable, f"takes a pure number, not {typed!r}") from None

@@ -1,4 +1,4 @@
-"""Draws of uncertain inputs: what is uncertain in a call, and the inputs and outputs of every draw."""
+"""Draws of uncertain inputs, and the inputs and outputs of every draw."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from mlsysim.symbolic import lower, variable_of
 
 @dataclass(frozen=True)
 class Uncertain:
-    """The uncertain inputs of a call, and the outputs asked for as functions of them.
+    """Uncertain inputs of a call, and the outputs as functions of them.
 
     Attributes
     ----------
     varied : Varied
-        The outputs as functions of the inputs. Choices are axes of its binding, before those of the call.
+        Outputs as functions of the inputs. Choices are axes of its binding, before the axes of the call.
     choices : dict
-        What may be chosen, by argument.
+        Choices by argument.
     numbers : tuple of Placed
-        Inputs that are numbers, each on its own.
+        Numeric inputs with independent distributions.
     joint : Correlated, optional
-        Inputs that are normal together.
+        Jointly normal inputs.
     """
 
     varied: Varied
@@ -46,19 +46,19 @@ class Uncertain:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The uncertain inputs: what is chosen, the numbers, and those that belong together."""
+        """Uncertain inputs: choices, independent numbers, then correlated numbers."""
         return (
             *self.choices,
-            *(each.variable.name for each in self.numbers),
+            *(number.variable.name for number in self.numbers),
             *(self.joint.names if self.joint else ()),
         )
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The uncertain inputs, each with its distribution."""
-        found = [f"{name} {each}" for name, each in self.choices.items()]
-        found += [f"{each.variable.name} {each.distribution}" for each in self.numbers]
-        return (*found, *(f"{name} by covariance" for name in (self.joint.names if self.joint else ())))
+        """Uncertain inputs, each with its distribution."""
+        texts = [f"{name} {choice}" for name, choice in self.choices.items()]
+        texts += [f"{number.variable.name} {number.distribution}" for number in self.numbers]
+        return (*texts, *(f"{name} by covariance" for name in (self.joint.names if self.joint else ())))
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -67,44 +67,44 @@ class Uncertain:
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """The axes of the call."""
+        """Axes of the call."""
         return tuple(self.varied.binding.axes)[len(self.choices) :]
 
     def inputs(self, shares: np.ndarray) -> dict[str, np.ndarray]:
-        """Every input that varies, in canonical units, along the draws and then the axes.
+        """Compute every varying input, in canonical units, along the draws and then the axes.
 
         Parameters
         ----------
         shares : ndarray
-            A row per draw, a column per name: how much of the distribution lies below.
+            A row per draw, a column per name: values of the cumulative distribution.
         """
         columns = iter(shares.T)
-        places = [
-            np.searchsorted(np.cumsum(each.probabilities)[:-1], next(columns), "right")
-            for each in self.choices.values()
+        chosen = [
+            np.searchsorted(np.cumsum(choice.probabilities)[:-1], next(columns), "right")
+            for choice in self.choices.values()
         ]
-        drawn = [each.at(next(columns)) for each in self.numbers]
-        return self._at(places, drawn, self.joint.at(np.stack(list(columns), axis=1)) if self.joint else {})
+        drawn = [number.at(next(columns)) for number in self.numbers]
+        return self._at(chosen, drawn, self.joint.at(np.stack(list(columns), axis=1)) if self.joint else {})
 
     def central(self) -> dict[str, np.ndarray]:
-        """The inputs at their means, and of what is chosen the likeliest."""
-        places = [np.array([int(np.argmax(each.probabilities))]) for each in self.choices.values()]
-        together = dict(zip(self.joint.names, self.joint.mean, strict=True)) if self.joint else {}
-        return self._at(places, [np.array(each.mean) for each in self.numbers], together)
+        """Return the inputs at their means, and choices at the likeliest value."""
+        chosen = [np.array([int(np.argmax(choice.probabilities))]) for choice in self.choices.values()]
+        joint_means = dict(zip(self.joint.names, self.joint.mean, strict=True)) if self.joint else {}
+        return self._at(chosen, [np.array(number.mean) for number in self.numbers], joint_means)
 
     def _at(
-        self, places: Sequence[np.ndarray], numbers: Sequence[np.ndarray], together: Mapping[str, np.ndarray]
+        self, chosen: Sequence[np.ndarray], numbers: Sequence[np.ndarray], joint: Mapping[str, np.ndarray]
     ) -> dict[str, np.ndarray]:
-        """Every input that varies, at places among the choices and at values of the numbers."""
-        found = {name: self._gathered(value, places) for name, value in self._arrays.items()}
-        for each, drawn in zip(self.numbers, map(self._along, numbers), strict=True):
-            name = each.variable.name
-            held: Any = found.get(name, self.varied.binding.values.get(name))
-            found[name] = drawn * held if each.factor else drawn
-        return found | {name: self._along(drawn) for name, drawn in together.items()}
+        """Compute every varying input, from indices of choices and values of numbers."""
+        values = {name: self._gathered(array, chosen) for name, array in self._arrays.items()}
+        for number, drawn in zip(self.numbers, map(self._along, numbers), strict=True):
+            name = number.variable.name
+            current: Any = values.get(name, self.varied.binding.values.get(name))
+            values[name] = drawn * current if number.factor else drawn
+        return values | {name: self._along(drawn) for name, drawn in joint.items()}
 
     def refuse_others(self) -> None:
-        """Raise the error of a point of the grid that is refused whatever the uncertain inputs are.
+        """Refuse a point of the grid that is refused whatever the uncertain inputs are.
 
         Raises
         ------
@@ -112,18 +112,22 @@ class Uncertain:
             If there is one.
         """
         binding, varying = self.varied.binding, {*self.varied.free, *self._chosen}
-        varying |= {each.variable.name for each in binding.derived if varying.intersection(each.inputs)}
+        varying |= {
+            derived_input.variable.name
+            for derived_input in binding.derived
+            if varying.intersection(derived_input.inputs)
+        }
         others = [reason for reason in binding.reasons if varying.isdisjoint(reason.inputs)]
         refuse(others, binding.system, binding.numbers)
 
     def refused(self) -> InputError:
-        """The error where no draw is allowed, with the reasons that there may be."""
+        """Build the error for a call in which every draw is refused, with the possible reasons."""
         texts = dict.fromkeys(reason.text for reason in self.varied.binding.reasons)
         why = f"what may refuse it: {'; '.join(texts)}" if texts else ""
         return InputError(ARGUMENT, ", ".join(self.texts), "every draw is refused, as solve would refuse it", why)
 
     def blocks(self, shares: np.ndarray) -> Iterator[slice]:
-        """Draws in parts that are held at once, saying how far they are."""
+        """Yield slices of draws that fit in memory, with a progress bar."""
         rows = max(1, POINTS // max(1, int(np.prod(self.sizes))))
         with loop(len(shares), POINTS) as advance:
             for first in range(0, len(shares), rows):
@@ -132,179 +136,186 @@ class Uncertain:
                 advance(last - first)
 
     def shaped(self, values: np.ndarray, draws: int) -> np.ndarray:
-        """An array over draws and axes, whatever it depends on."""
+        """Broadcast an array over draws and axes."""
         shape = (draws, *self.sizes)
         values = np.asarray(values)
         return np.broadcast_to(values.reshape(values.shape[max(0, values.ndim - len(shape)) :]), shape)
 
     @cached_property
     def _arrays(self) -> dict[str, np.ndarray]:
-        """Arrays that vary along an axis: values, and where there are any."""
+        """Arrays that vary along an axis, by input."""
         return {name: value for name, value in self.varied.binding.numbers.items() if np.ndim(value)}
 
     @property
     def _chosen(self) -> set[str]:
-        """Inputs that depend on what is chosen."""
-        places = range(len(self.choices))
+        """Inputs that depend on a choice."""
+        dimensions = range(len(self.choices))
         values = self.varied.binding.values.items()
-        return {name for name, value in values if any(np.shape(value)[place : place + 1] > (1,) for place in places)}
+        return {
+            name
+            for name, value in values
+            if any(np.shape(value)[dimension : dimension + 1] > (1,) for dimension in dimensions)
+        }
 
-    def _gathered(self, value: np.ndarray, places: Sequence[np.ndarray]) -> np.ndarray:
-        """Values along the choices as values along the draws."""
-        chosen = tuple(
-            place if size > 1 else np.zeros(1, int) for place, size in zip(places, value.shape, strict=False)
+    def _gathered(self, value: np.ndarray, chosen: Sequence[np.ndarray]) -> np.ndarray:
+        """Convert values along the choices to values along the draws."""
+        index = tuple(
+            drawn_index if size > 1 else np.zeros(1, int)
+            for drawn_index, size in zip(chosen, value.shape, strict=False)
         )
-        return value[chosen] if chosen else value[np.newaxis]
+        return value[index] if index else value[np.newaxis]
 
     def _along(self, drawn: np.ndarray) -> np.ndarray:
         return drawn.reshape(-1, *(1 for _ in self.sizes))
 
 
-def uncertain(
+def read_uncertain(
     model: DeclaredModel,
     arguments: Mapping[str, Any],
-    given: Mapping[str, Distribution],
+    distributions: Mapping[str, Distribution],
     outputs: Sequence[str],
     covariance: Any,
     logs: bool,
 ) -> Uncertain:
-    """Read which inputs of a call are uncertain.
+    """Read the uncertain inputs of a call.
 
     Parameters
     ----------
     model : DeclaredModel
-        Whose outputs are asked for.
+        Model that computes the outputs.
     arguments : mapping
-        Arguments of ``solve``, of which some may be axes.
+        Arguments of ``solve``, some of which may be axes.
     given : mapping
         Distribution per input.
     outputs : sequence of str
-        Names that are asked for.
+        Names of the outputs.
     covariance : mapping, pandas.DataFrame or xarray.DataArray, optional
-        Of further inputs.
+        Covariance of further inputs.
     logs : bool
-        Whether it is that of their logarithms.
+        The covariance is of their logarithms.
 
     Raises
     ------
     InputError
-        If an input has two distributions, or none fits it; and as ``sweep`` does.
+        If an input has two distributions, or an unsuitable one; and as ``sweep`` does.
     """
-    choices = {name: each for name, each in given.items() if isinstance(each, Choice)}
-    numbers = {name: each for name, each in given.items() if name not in choices}
-    for name, each in numbers.items():
+    choices = {name: distribution for name, distribution in distributions.items() if isinstance(distribution, Choice)}
+    numbers = {name: distribution for name, distribution in distributions.items() if name not in choices}
+    for name, distribution in numbers.items():
         variable = model.arguments.get(name)
         if name in model.arguments and (
             variable is None or variable.domain.kind == "choice" or variable.domain.is_flag
         ):
-            raise InputError(f"{ARGUMENT}[{name!r}]", str(each), "is of a number; a choice is choice([...])")
-    for name in given:
+            raise InputError(f"{ARGUMENT}[{name!r}]", str(distribution), "is of a number; a choice is choice([...])")
+    for name in distributions:
         if is_axis(arguments.get(name)):
             raise InputError(name, arguments[name], "is uncertain: give it no axis")
-    together = named_matrix(covariance)[0] if covariance is not None else ()
-    for name in together:
-        if name in given:
-            raise InputError(f"{ARGUMENT}[{name!r}]", str(given[name]), "is in the covariance too; give one of them")
-    held = {name: value for name, value in arguments.items() if name not in choices}
-    typed = {**{name: list(each.values) for name, each in choices.items()}, **held}
-    varied = Varied(model, typed, (*numbers, *together), outputs)
+    correlated_names = named_matrix(covariance)[0] if covariance is not None else ()
+    for name in correlated_names:
+        if name in distributions:
+            raise InputError(
+                f"{ARGUMENT}[{name!r}]", str(distributions[name]), "is in the covariance too; give one of them"
+            )
+    fixed = {name: value for name, value in arguments.items() if name not in choices}
+    typed = {**{name: list(choice.values) for name, choice in choices.items()}, **fixed}
+    varied = Varied(model, typed, (*numbers, *correlated_names), outputs)
     values = varied.binding.values
     return Uncertain(
         varied,
         choices,
-        tuple(placed(variable_of(name), each, values[name]) for name, each in numbers.items()),
-        correlated(covariance, values, logs) if together else None,
+        tuple(placed(variable_of(name), distribution, values[name]) for name, distribution in numbers.items()),
+        correlated(covariance, values, logs) if correlated_names else None,
     )
 
 
-def refuse_size(found: Uncertain, draws: int) -> None:
+def refuse_size(uncertain_inputs: Uncertain, draws: int) -> None:
     """Refuse draws that do not fit in memory.
 
     Raises
     ------
     InputError
-        If they do not.
+        If they do not fit.
     """
-    points = draws * int(np.prod(found.sizes, dtype=float))
+    points = draws * int(np.prod(uncertain_inputs.sizes, dtype=float))
     if points > LARGEST_GRID:
         allowed = f"draws times points of the grid are at most {LARGEST_GRID:,}; these are {points:,}"
         raise InputError("samples", draws, allowed)
 
 
 def shares_of(inputs: int, samples: int, seed: Any) -> np.ndarray:
-    """Draws of equally likely shares that fill the cube evenly: a scrambled Sobol' sequence.
+    """Draw points that fill the unit cube evenly: a scrambled Sobol' sequence.
 
     Parameters
     ----------
     inputs : int
-        Columns.
+        Number of columns.
     samples : int
-        Rows; a power of two.
+        Number of rows; a power of two.
     seed : int
-        Of the scrambling.
+        Seed of the scrambling.
     """
     from scipy.stats import qmc
 
     return qmc.Sobol(inputs, scramble=True, rng=np.random.default_rng(seed)).random(samples)
 
 
-def conditions_of(model: DeclaredModel, asked: Uncertain, texts: Sequence[Any]) -> list[Expression]:
-    """Conditions on the inputs and outputs of a call, read from text.
+def conditions_of(model: DeclaredModel, uncertain_inputs: Uncertain, texts: Sequence[Any]) -> list[Expression]:
+    """Read conditions on the inputs and outputs of a call from text.
 
     Raises
     ------
     InputError
-        If one does not read as a condition.
+        If a text is no condition.
     """
-    binding = asked.varied.binding
-    known = [*(v.name for v in binding.system.variables), *binding.values]
+    binding = uncertain_inputs.varied.binding
+    known = [*(variable.name for variable in binding.system.variables), *binding.values]
     return [condition(text, model, known, "conditions") for text in texts]
 
 
 def evaluated(
-    asked: Uncertain, outputs: Sequence[str], shares: np.ndarray, conditions: Sequence[Expression] = ()
+    uncertain_inputs: Uncertain, outputs: Sequence[str], shares: np.ndarray, conditions: Sequence[Expression] = ()
 ) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
-    """Outputs and conditions at draws.
+    """Evaluate outputs and conditions at draws.
 
     Parameters
     ----------
     asked : Uncertain
-        The uncertain inputs.
+        Uncertain inputs of the call.
     outputs : sequence of str
-        Names among those asked for.
+        Names of the outputs.
     shares : ndarray
         A row per draw.
     conditions : sequence of Expression
-        What may hold.
+        Conditions to evaluate.
 
     Returns
     -------
     tuple
-        Canonical values per output, over draws and axes, nan where a draw is refused; whether each condition holds,
-        along a first axis of conditions; and whether each draw is allowed.
+        Canonical values per output, over draws and axes, nan where a draw is refused; a mask of each condition, along a
+        first axis of conditions; and a mask of the accepted draws.
     """
-    size = (len(shares), *asked.sizes)
-    found = {name: np.empty(size) for name in outputs}
-    held = np.zeros((len(conditions), *size), bool)
+    size = (len(shares), *uncertain_inputs.sizes)
+    values = {name: np.empty(size) for name in outputs}
+    conditions_hold = np.zeros((len(conditions), *size), bool)
     allowed = np.empty(size, bool)
-    named = tuple((f"condition_{place}", lower(each.sympy)) for place, each in enumerate(conditions))
-    function = compiled(asked.varied.binding.system, None, "vector", named) if named else None
-    for rows in asked.blocks(shares):
-        given, count = asked.inputs(shares[rows]), rows.stop - rows.start
-        allowed[rows] = good = asked.shaped(asked.varied.allowed(given), count)
+    named = tuple((f"condition_{index}", lower(expression.sympy)) for index, expression in enumerate(conditions))
+    function = compiled(uncertain_inputs.varied.binding.system, None, "vector", named) if named else None
+    for rows in uncertain_inputs.blocks(shares):
+        inputs, count = uncertain_inputs.inputs(shares[rows]), rows.stop - rows.start
+        allowed[rows] = accepted = uncertain_inputs.shaped(uncertain_inputs.varied.allowed(inputs), count)
         if outputs:
-            for name, value in asked.varied.values(given).items():
-                if name in found:
-                    found[name][rows] = np.where(good, asked.shaped(value, count), np.nan)
+            for name, value in uncertain_inputs.varied.values(inputs).items():
+                if name in values:
+                    values[name][rows] = np.where(accepted, uncertain_inputs.shaped(value, count), np.nan)
         if function is not None:
             with np.errstate(all="ignore"):
-                met = function({**asked.varied.binding.values, **given})
-            for place, each in enumerate(met.values()):
-                held[place, rows] = asked.shaped(np.asarray(each, bool), count) & good
-    return found, held, allowed
+                met = function({**uncertain_inputs.varied.binding.values, **inputs})
+            for index, holds in enumerate(met.values()):
+                conditions_hold[index, rows] = uncertain_inputs.shaped(np.asarray(holds, bool), count) & accepted
+    return values, conditions_hold, allowed
 
 
-def shares_that_hold(held: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """Share of the allowed draws in which each condition holds, over the axes; nan where none is allowed."""
+def shares_that_hold(conditions_hold: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """Return the share of accepted draws in which each condition holds, over the axes; nan if none is accepted."""
     count = allowed.sum(axis=0)
-    return np.where(count > 0, held.sum(axis=1) / np.maximum(count, 1), np.nan)
+    return np.where(count > 0, conditions_hold.sum(axis=1) / np.maximum(count, 1), np.nan)

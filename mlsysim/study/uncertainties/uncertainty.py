@@ -15,7 +15,7 @@ from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.recipe import FromRecipe
 from mlsysim.inputs.spellings import own_name
 from mlsysim.study.uncertainties.distributions import ARGUMENT, Distribution, FromCatalog, Uniform, read
-from mlsysim.study.uncertainties.draws import refuse_size, shares_of, uncertain
+from mlsysim.study.uncertainties.draws import read_uncertain, refuse_size, shares_of
 from mlsysim.study.uncertainties.on_grid import on_grid
 from mlsysim.study.uncertainties.report import Uncertainty
 from mlsysim.study.uncertainties.sobol import indices
@@ -43,42 +43,42 @@ def uncertainty(
 ) -> Any:
     """Propagate distributions of inputs to the outputs, at a point or on a grid.
 
-    Draws are those of a scrambled Sobol' sequence, which fills the space evenly. Each goes through the formulas.
-    A distribution is cut off at the domain of its input, and the result says which share of it. Draws that ``solve``
-    would refuse for another reason (sizes that do not divide) count for nothing; their share is ``refused``.
+    Draws are those of a scrambled Sobol' sequence, which fills the space evenly; each is evaluated by the formulas. A
+    distribution is truncated at the domain of its input, and the result reports the share cut off. Draws that ``solve``
+    would refuse for another reason (sizes that do not divide) are ignored; their share is ``refused``.
 
     Parameters
     ----------
     outputs : str or iterable of str
         Names of outputs.
     distributions : mapping or "catalog"
-        Per input a distribution of ``mlsysim.distributions`` or its text: ``uniform(0.3, 0.5)``, ``normal(mean, sd)``,
-        ``lognormal(median, factor)``, ``triangular(low, mode, high)``, ``relative(0.1)`` of the value held,
-        ``choice(bf16, fp8)`` of labels, entries or whole numbers, ``catalog`` for the range that the source of a
-        catalog value states; or a frozen distribution of scipy. The word ``"catalog"`` alone takes every such range.
-        A calibration stands for its values with their covariance.
+        Distribution per input: one of ``mlsysim.distributions``, or its text: ``uniform(0.3, 0.5)``, ``normal(mean,
+        sd)``, ``lognormal(median, factor)``, ``triangular(low, mode, high)``, ``relative(0.1)`` of the value in the
+        call, ``choice(bf16, fp8)`` of labels, entries or whole numbers, ``catalog`` for the range that the source of a
+        catalog value states; or a frozen distribution of scipy. The word ``"catalog"`` alone uses every such range. A
+        calibration stands for its values with their covariance.
     covariance : mapping of mappings, pandas.DataFrame or xarray.DataArray, optional
-        Of inputs that are normal together, by names; in their units, around the values held.
+        Covariance of jointly normal inputs, by names; in their units, around their values in the call.
     logs : bool
-        Whether it is the covariance of the logarithms.
+        The covariance is of the logarithms.
     conditions : str or iterable of str
-        Such as ``"total_memory <= memory_capacity"``: the probability of each is part of the answer.
+        Conditions such as ``"total_memory <= memory_capacity"``, whose probabilities are computed.
     samples : int
         Number of draws, rounded up to a power of two.
     seed : int
-        The same one gives the same draws.
+        Seed of the draws.
     quantiles : iterable of float
-        Between 0 and 1.
+        Levels between 0 and 1.
     first_order : bool
-        Whether to set beside it what the gradient at the means gives.
+        Also compute the deviation to first order, from the gradient at the means.
     sobol : bool
-        Whether to compute Sobol' indices as well (by SALib): the share of the variance that each input has.
+        Also compute Sobol' indices (by SALib): the share of the variance due to each input.
 
     Returns
     -------
     Uncertainty or xarray.Dataset
-        At a point, mean, deviation and quantiles of every output, beside the deviation to first order;
-        on a grid a data set with a dimension ``quantile``.
+        At a point: mean, deviation and quantiles of every output, and the deviation to first order. On a grid: a data
+        set with a dimension ``quantile``.
 
     Raises
     ------
@@ -104,75 +104,77 @@ def uncertainty(
             raise InputError("covariance", covariance, "is that of the calibration; give one of them")
         covariance, logs = distributions.covariance, bool(getattr(distributions, "logs", logs))
         arguments, distributions = {**arguments, **distributions.values}, None
-    given = _given(model, arguments, distributions, names)
-    if not given and covariance is None:
+    input_distributions = _read_distributions(model, arguments, distributions, names)
+    if not input_distributions and covariance is None:
         raise InputError(ARGUMENT, distributions, "give the distribution of at least one input",
                          "as in distributions={'efficiency': 'uniform(0.3, 0.5)'}")  # fmt: skip
-    asked = uncertain(model, arguments, given, names, covariance, logs)
-    refuse_size(asked, draws)
-    asked.refuse_others()
+    uncertain_inputs = read_uncertain(model, arguments, input_distributions, names, covariance, logs)
+    refuse_size(uncertain_inputs, draws)
+    uncertain_inputs.refuse_others()
     texts = [conditions] if isinstance(conditions, str) else list(conditions)
-    shares = shares_of(len(asked.names), draws, seed)
-    if asked.sizes:
+    shares = shares_of(len(uncertain_inputs.names), draws, seed)
+    if uncertain_inputs.sizes:
         if sobol:
-            raise InputError("sobol", True, f"is asked at one point: give one value of {', '.join(asked.axes)}")
-        return on_grid(model, asked, names, shares, levels, texts, first_order=first_order)
-    found = indices(asked, [name for name in names if is_number(name)], draws, seed) if sobol else {}
-    return Uncertainty(model, asked, names, shares, levels, texts, found, first_order=first_order)
+            raise InputError(
+                "sobol", True, f"is asked at one point: give one value of {', '.join(uncertain_inputs.axes)}"
+            )
+        return on_grid(model, uncertain_inputs, names, shares, levels, texts, first_order=first_order)
+    sobol_indices = indices(uncertain_inputs, [name for name in names if is_number(name)], draws, seed) if sobol else {}
+    return Uncertainty(model, uncertain_inputs, names, shares, levels, texts, sobol_indices, first_order=first_order)
 
 
-def _given(
+def _read_distributions(
     model: DeclaredModel, arguments: Mapping[str, Any], distributions: Any, outputs: list[str]
 ) -> dict[str, Distribution]:
-    """Distributions by input, with those of the catalog looked up."""
+    """Read the distribution of each input; look up those of the catalog."""
     if distributions is None:
         return {}
     if isinstance(distributions, str):
         if distributions.strip() != "catalog":
             raise InputError(ARGUMENT, distributions, "must be a mapping from inputs to distributions, or 'catalog'")
-        found = _ranges(model, arguments, outputs)
-        if not found:
+        ranges = _ranges(model, arguments, outputs)
+        if not ranges:
             raise InputError(ARGUMENT, distributions, "no input of this call has a range in the catalog")
-        return dict(found)
+        return dict(ranges)
     if not isinstance(distributions, Mapping):
         raise InputError(ARGUMENT, distributions, "must be a mapping from inputs to distributions, or 'catalog'")
-    distributions = {own_name(name, type(model).arguments): each for name, each in distributions.items()}
+    distributions = {own_name(name, type(model).arguments): typed for name, typed in distributions.items()}
     for name in distributions:
         if name not in model.arguments and name not in type(model).arguments:
             raise UnknownNameError(f"argument of {type(model).__name__}", name, model.arguments)
-    given = {name: read(name, each) for name, each in distributions.items()}
-    asked = [name for name, each in given.items() if isinstance(each, FromCatalog)]
-    if asked:
+    read_distributions = {name: read(name, typed) for name, typed in distributions.items()}
+    from_catalog = [name for name, distribution in read_distributions.items() if isinstance(distribution, FromCatalog)]
+    if from_catalog:
         ranges = _ranges(model, arguments, outputs)
-        for name in asked:
+        for name in from_catalog:
             if name not in ranges:
                 allowed = "has no range in the catalog"
                 known = f"those with one: {', '.join(ranges)}" if ranges else "no input of this call has one"
                 raise InputError(f"{ARGUMENT}[{name!r}]", "catalog", allowed, known)
-            given[name] = ranges[name]
-    return given
+            read_distributions[name] = ranges[name]
+    return read_distributions
 
 
 def _ranges(model: DeclaredModel, arguments: Mapping[str, Any], outputs: list[str]) -> dict[str, Distribution]:
-    """The ranges that the catalog states of inputs which outputs depend on."""
+    """Return the ranges that the catalog states for inputs that the outputs depend on."""
     binding = bind_grid(model, arguments)
     needed = {variable.name for variable in binding.system.closure(outputs).inputs}
-    found: dict[str, Distribution] = {}
+    ranges: dict[str, Distribution] = {}
     for name, origin in binding.origins.items():
         value = origin.origin if isinstance(origin, FromRecipe) else origin
         if name in needed and isinstance(value, Value) and value.range is not None:
-            found[name] = Uniform(*value.range)
-    return found
+            ranges[name] = Uniform(*value.range)
+    return ranges
 
 
 def _levels(quantiles: Any) -> tuple[float, ...]:
     try:
-        found = tuple(sorted({float(each) for each in quantiles}))
+        levels = tuple(sorted({float(level) for level in quantiles}))
     except (TypeError, ValueError):
-        found = ()
-    if not found or not all(0 <= each <= 1 for each in found):
+        levels = ()
+    if not levels or not all(0 <= level <= 1 for level in levels):
         raise InputError("quantiles", quantiles, "must be numbers between 0 and 1", "as in (0.05, 0.5, 0.95)")
-    return found
+    return levels
 
 
 def _power_of_two(samples: Any) -> int:
