@@ -83,7 +83,9 @@ def _bars(ax: Axes, designs: Designs, ds: Any, most: int) -> Axes:
         here = np.flatnonzero(missed == bad)
         if here.size:
             ax.barh(here, heights[here], height=0.66, label=word, gid=word, **look)
-    ax.set_yticks(range(len(heights)), [_told(ds, designs.distinguishing, row) for row in range(len(heights))], fontsize="small")
+    ax.set_yticks(
+        range(len(heights)), [_told(ds, designs.distinguishing, row) for row in range(len(heights))], fontsize="small"
+    )
     ax.invert_yaxis()
     for row, height in enumerate(heights):
         text = formatting.number(float(height))

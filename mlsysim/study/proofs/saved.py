@@ -1,8 +1,8 @@
 """Saved certificates: the question, the answer, and the boxes that were ruled out.
 
 The file holds all that a reader needs who does not trust the search: the question, a digest of every formula and the
-value of every input, the designs with their objectives, and the tree of halvings (:mod:`mlsysim.bounds.branch_tree`) whose
-leaves tile the grid.
+value of every input, the designs with their objectives, and the tree of halvings
+(:mod:`mlsysim.bounds.branch_tree`) whose leaves tile the grid.
 """
 
 from __future__ import annotations

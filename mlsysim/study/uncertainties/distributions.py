@@ -60,7 +60,7 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Uniform(Distribution):
-    """Uniform from ``low`` to ``high``; for a whole number over whole values."""
+    """Uniform from ``low`` to ``high``; for a whole number over whole values.
 
     Examples
     --------
