@@ -26,7 +26,7 @@ def pools(**given):
 
 
 class TestReport:
-    """GiB of the closed form, confirmed by a traced step and a model of the allocator (docs/expert_parallel_memory.md)."""
+    """GiB of the closed form, confirmed by a traced step and a model of the allocator (expert_parallel_memory.md)."""
 
     @pytest.mark.parametrize(
         ("ranks", "prefetch", "gathered", "total"),
