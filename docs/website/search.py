@@ -79,7 +79,7 @@ class Reader(HTMLParser):
         self._cell, self._named, self._code = False, False, False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Open a section at its heading, at a name of the API or at a row with an anchor."""
+        """Open a section at its heading or at a name of the API."""
         attributes = dict(attrs)
         if tag == "article":
             self._article = True
@@ -99,12 +99,9 @@ class Reader(HTMLParser):
         elif tag in HEADINGS:
             self._heading = True
             self.sections.append(Section(self._anchor))
-        elif anchor := attributes.get("id"):
-            if tag == "dt":
-                name = [anchor.removeprefix("mlsysim.")]
-                self.sections.append(Section(anchor, name, name))
-            elif tag == "tr":
-                self.sections.append(Section(anchor))
+        elif tag == "dt" and (anchor := attributes.get("id")):
+            name = [anchor.removeprefix("mlsysim.")]
+            self.sections.append(Section(anchor, name, name))
 
     def handle_endtag(self, tag: str) -> None:
         """Close what was opened; a block ends a word."""
@@ -148,9 +145,9 @@ def sections(page: str) -> list[Section]:
     return reader.sections
 
 
-def kind(path: str) -> tuple[str, float, int]:
+def kind_of(path: str) -> tuple[str, float, int]:
     """Words, weight and length of the kind of a page."""
-    return next(found for start, found in KINDS.items() if path.startswith(start))
+    return next(kind for start, kind in KINDS.items() if path.startswith(start))
 
 
 def synonyms() -> list[list[str]]:
@@ -161,11 +158,11 @@ def synonyms() -> list[list[str]]:
 def index(folder: Path) -> dict[str, list]:
     """Pages with their title and kind, sections with the place of their page, and synonyms."""
     pages, rows = [], []
-    for path, found in _pages(folder):
-        words, weight, longest = kind(path)
-        title = found[0].as_row(longest)[1]
-        found[0].name = [Path(path).stem]
-        rows += [(len(pages), *section.as_row(longest)) for section in found]
+    for path, page in _pages(folder):
+        words, weight, longest = kind_of(path)
+        title = page[0].as_row(longest)[1]
+        page[0].name = [Path(path).stem]
+        rows += [(len(pages), *section.as_row(longest)) for section in page]
         pages.append((path, title, words, weight))
     return {"pages": pages, "sections": rows, "synonyms": synonyms()}
 
@@ -173,8 +170,8 @@ def index(folder: Path) -> dict[str, list]:
 def _pages(folder: Path) -> Iterator[tuple[str, list[Section]]]:
     for path in sorted(folder.rglob("*.html")):
         name = path.relative_to(folder).as_posix()
-        if name not in ("search.html", "genindex.html") and (found := sections(path.read_text(encoding="utf-8"))):
-            yield name, found
+        if name not in ("search.html", "genindex.html") and (page := sections(path.read_text(encoding="utf-8"))):
+            yield name, page
 
 
 def write(folder: Path) -> Path:
