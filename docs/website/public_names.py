@@ -165,6 +165,7 @@ MODEL_MEMBERS = (
 )  # fmt: skip
 #: What pydantic puts into entries.
 _NOT_OURS = "model_post_init"
+_METHODS = (property, classmethod, staticmethod)
 
 
 def by_page() -> dict[str, tuple[str, ...]]:
@@ -219,14 +220,8 @@ def members(kind: type) -> list[str]:
         return [*MODEL_MEMBERS]
     return [
         name for name, value in vars(kind).items()
-        if not name.startswith("_") and name != _NOT_OURS and _is_member(value) and inspect.getdoc(value)
+        if not name.startswith("_") and name != _NOT_OURS and (inspect.isroutine(value) or isinstance(value, _METHODS)) and inspect.getdoc(value)
     ]  # fmt: skip
-
-
-def _is_member(value: Any) -> bool:
-    return inspect.isroutine(value) or isinstance(value, property | classmethod | staticmethod) or (
-        type(value).__name__ == "cached_property"
-    )  # fmt: skip
 
 
 def short(name: str) -> str:

@@ -149,7 +149,17 @@ class Comparison(JsonAnswer):
 
     @at_the_call
     def of(self, output: str) -> Comparison:
-        """The same results, with the difference of another output taken apart."""
+        """The same results, with the difference of another output taken apart.
+
+        Parameters
+        ----------
+        output : str
+            Name of the output whose difference is taken apart.
+
+        Returns
+        -------
+        Comparison
+        """
         return compare(*self.results, output)
 
     @at_the_call

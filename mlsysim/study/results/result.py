@@ -163,7 +163,17 @@ class Result(JsonAnswer):
         return [*super().__dir__(), *self._values]
 
     def missing_for(self, output: str) -> list[str]:
-        """Arguments that an output still needs: entries that were left out, or inputs that the entries do not give."""
+        """Arguments that an output still needs: entries that were left out, or inputs that the entries do not give.
+
+        Parameters
+        ----------
+        output : str
+            Name of an output that the result lacks.
+
+        Returns
+        -------
+        list of str
+        """
         needed = self.model.system.closure([output]).inputs
         missing = [v.name for v in needed if v.name not in self._binding.values]
         slots = self.model.slots.items()
@@ -187,7 +197,17 @@ class Result(JsonAnswer):
 
     @at_the_call
     def canonical(self, name: str) -> float:
-        """A value as the bare float the formulas saw, in canonical units."""
+        """A value as the bare float the formulas saw, in canonical units.
+
+        Parameters
+        ----------
+        name : str
+            Name of an input or output.
+
+        Returns
+        -------
+        float
+        """
         if not isinstance(name, str) or name not in self._values:
             self[name]
         return float(self._values[name])
@@ -195,6 +215,15 @@ class Result(JsonAnswer):
     @at_the_call
     def source(self, name: str) -> str:
         """Origin of an input: a catalog value or a recipe with its citation, ``"given"`` or ``"default"``.
+
+        Parameters
+        ----------
+        name : str
+            Name of an input.
+
+        Returns
+        -------
+        str
 
         Raises
         ------
@@ -207,16 +236,46 @@ class Result(JsonAnswer):
         return str(origins[name])
 
     def origin(self, name: str) -> Origin:
-        """Origin of an input: a catalog value, a recipe, ``"given"`` or ``"default"``."""
+        """Origin of an input: a catalog value, a recipe, ``"given"`` or ``"default"``.
+
+        Parameters
+        ----------
+        name : str
+            Name of an input.
+
+        Returns
+        -------
+        Value, Choice or str
+        """
         return self._binding.origins[name]
 
     def inputs_as(self, origin: Origin) -> dict[str, str]:
-        """The inputs that came from there (``"given"`` or ``"default"``), as text with their units."""
+        """The inputs that came from there (``"given"`` or ``"default"``), as text with their units.
+
+        Parameters
+        ----------
+        origin : str
+            ``"given"`` or ``"default"``.
+
+        Returns
+        -------
+        dict
+        """
         found = (name for name in self._binding.values if self._binding.origins[name] == origin)
         return {name: self._text(variable_of(name)) for name in found}
 
     def by_default_entry(self, names: Iterable[str]) -> dict[tuple[str, str], list[str]]:
-        """Inputs that entries gave which nobody named, by argument and entry; those of a stack stand in its basis."""
+        """Inputs that entries gave which nobody named, by argument and entry; those of a stack stand in its basis.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Names of inputs.
+
+        Returns
+        -------
+        dict
+        """
         found: dict[tuple[str, str], list[str]] = {}
         slots = {argument: slot for argument, slot in self.model.slots.items() if slot.default}
         for argument, slot in slots.items():
@@ -368,7 +427,17 @@ class Result(JsonAnswer):
         return as_text(variable, self._values[variable.name])
 
     def is_zero_member(self, name: str) -> bool:
-        """Tell whether a variable is zero and a member of a family that a formula with an index computes."""
+        """Tell whether a variable is zero and a member of a family that a formula with an index computes.
+
+        Parameters
+        ----------
+        name : str
+            Name of an output.
+
+        Returns
+        -------
+        bool
+        """
         system = self._binding.system
         return name in system and bool(system[name].member) and self._values[name] == 0
 

@@ -110,16 +110,47 @@ class Designs(JsonAnswer):
         return self._results[place]
 
     def settings(self, place: int) -> dict[str, Any]:
-        """Swept arguments of a design: names and labels as text, numbers in the unit of their variable."""
+        """Swept arguments of a design: names and labels as text, numbers in the unit of their variable.
+
+        Parameters
+        ----------
+        place : int
+            Position among the designs, the best at 0.
+
+        Returns
+        -------
+        dict
+        """
         return where(self._asked, self.places[place])
 
     def indices(self, arguments: Iterable[str]) -> np.ndarray:
-        """Index along the axes of some arguments (columns) of each design (rows); of those that are axes."""
+        """Index along the axes of some arguments (columns) of each design (rows); of those that are axes.
+
+        Parameters
+        ----------
+        arguments : iterable of str
+            Names of axes.
+
+        Returns
+        -------
+        ndarray
+            Of shape (designs, axes among the arguments).
+        """
         axes = list(self._asked.binding.axes)
         return self.places[:, [axes.index(name) for name in arguments if name in axes]]
 
     def solve(self, place: int) -> Result:
-        """A design as the result of a model, the only one that is solved."""
+        """A design as the result of a model, the only one that is solved.
+
+        Parameters
+        ----------
+        place : int
+            Position among the designs, the best at 0.
+
+        Returns
+        -------
+        Result
+        """
         return solve(self._asked.model, **self._asked.at(self.places[place]))
 
     def __iter__(self) -> Iterator[Result]:

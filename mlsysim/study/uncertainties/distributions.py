@@ -45,12 +45,36 @@ class Distribution:
         return self._frozen(stats, variable, float(held), *values)
 
     def parameter(self, variable: Variable, name: str) -> Any:
-        """A parameter in the unit of the variable; shares and factors are pure numbers."""
+        """A parameter in the unit of the variable; shares and factors are pure numbers.
+
+        Parameters
+        ----------
+        variable : Variable
+            The input.
+        name : str
+            Name of the parameter.
+
+        Returns
+        -------
+        float
+        """
         given = getattr(self, name)
         return _share(self, variable, given) if name in ("share", "factor") else number(variable, given)
 
     def refused(self, variable: Variable, allowed: str) -> InputError:
-        """The error for parameters that do not make a distribution."""
+        """The error for parameters that do not make a distribution.
+
+        Parameters
+        ----------
+        variable : Variable
+            The input.
+        allowed : str
+            What is allowed, in words.
+
+        Returns
+        -------
+        InputError
+        """
         return InputError(f"{ARGUMENT}[{variable.name!r}]", str(self), allowed)
 
     def __str__(self) -> str:
