@@ -163,7 +163,7 @@ MODEL_MEMBERS = (
     "question", "positional", "inputs", "outputs", "formulas", "output", "parts_of", "latex", "source_code",
     "measured", "asked", "in_variant", "variants_using",
 )  # fmt: skip
-#: What pydantic puts into entries.
+#: What pydantic puts into entries, and kinds of members beside functions.
 _NOT_OURS = "model_post_init"
 _METHODS = (property, classmethod, staticmethod)
 
@@ -218,10 +218,9 @@ def members(kind: type) -> list[str]:
     """Methods and properties of a class that a user calls; verbs stand for themselves."""
     if kind is PerformanceModel:
         return [*MODEL_MEMBERS]
-    return [
-        name for name, value in vars(kind).items()
-        if not name.startswith("_") and name != _NOT_OURS and (inspect.isroutine(value) or isinstance(value, _METHODS)) and inspect.getdoc(value)
-    ]  # fmt: skip
+    found = {name: value for name, value in vars(kind).items() if not name.startswith("_") and name != _NOT_OURS}
+    methods = {name for name, value in found.items() if inspect.isroutine(value) or isinstance(value, _METHODS)}
+    return [name for name in found if name in methods and inspect.getdoc(found[name])]
 
 
 def short(name: str) -> str:
