@@ -175,6 +175,9 @@ def test_a_table_has_every_entry_and_every_value_with_its_source_and_date(about)
         assert "tdp 700 W: datasheet, 2023-07" in row
     else:
         assert 'data-value="8.03" title="paper, 2024-04' in row
+        row = next(line for line in page.splitlines() if 'data-words="Models.Language.DeepSeek_V3_2"' in line)
+        assert 'data-value="671.877944" title="counted from the shape of DeepSeek-V3.2">671.9</td>' in row
+        assert 'data-value="38.403822"' in row
 
 
 @pytest.fixture(scope="module")
