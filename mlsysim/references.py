@@ -49,7 +49,19 @@ class Reference:
 
     @classmethod
     def page(cls, address: str, what: str) -> Reference:
-        """A page on the web, as the source of some values."""
+        """A page on the web, as the source of some values.
+
+        Parameters
+        ----------
+        address : str
+            Address of the page.
+        what : str
+            What it says, as a title.
+
+        Returns
+        -------
+        Reference
+        """
         return cls(key=address, kind="misc", authors=urlsplit(address).netloc, title=what, year="", url=address)
 
     @property

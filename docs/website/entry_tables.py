@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from mlsysim import units
 from mlsysim.book.markdown import joined, slug
-from mlsysim.catalog import Choice, Entry, Value
+from mlsysim.catalog import Entry, Value
+from mlsysim.models import ParameterCountModel
 from mlsysim.references import is_page, reference
 
 
@@ -58,6 +59,8 @@ class EntryTable:
         What it shows of each.
     example : str
         A filter to begin with.
+    note : str
+        A sentence below its heading.
     """
 
     name: str
@@ -66,6 +69,7 @@ class EntryTable:
     kinds: Mapping[str, str]
     columns: tuple[Column, ...]
     example: str
+    note: str = ""
 
 
 DEVICES = EntryTable(
@@ -97,6 +101,7 @@ MODELS = EntryTable(
         Column("context", "Context", ("max_position_embeddings",)),
     ),
     "qwen parameters<40",
+    "Parameters that no source states are counted from the shape.",
 )  # fmt: skip
 
 
@@ -105,7 +110,8 @@ def page(about: EntryTable, entries: Mapping[str, Entry]) -> str:
     mine = {path: entry for path, entry in entries.items() if path.startswith(f"{about.branch}.")}
     intro = (
         f"{len(mine)} entries. A heading sorts; the filter takes words and bounds, such as `{about.example}`. "
-        "The last column has source, date and kind of each value, and a cell has its own as its title."
+        "The last column has source, date and kind of each value, and a cell has its own as its title. "
+        f"{about.note}"
     )
     heads = [
         _head("name", "Name", "text"), _head("group", "Group", "text"), *map(_column_head, about.columns),
@@ -140,20 +146,31 @@ def _row(about: EntryTable, path: str, entry: Entry) -> str:
     cells = [
         f'<th scope="row" data-words="{html.escape(path)}">{link}</th>',
         f"<td>{about.kinds[group.partition('.')[2]]}</td>",
-        *(_cell(column, values) for column in about.columns),
+        *(_cell(column, entry) for column in about.columns),
         f"<td>{max((value.date for value in values.values()), default='–')}</td>", f"<td>{_sources(entry)}</td>",
     ]  # fmt: skip
     return f"<tr>{''.join(cells)}</tr>"
 
 
-def _cell(column: Column, values: Mapping[str, Value | Choice]) -> str:
-    value = next((values[name] for name in column.names if name in values), None)
-    if not isinstance(value, Value):
+def _cell(column: Column, entry: Entry) -> str:
+    value = _value(column, entry)
+    if value is None:
         return '<td data-value="">–</td>'
     number = round(value.canonical / (units.factor(column.unit) * column.scale), 6)
     shown = f"{number:,.0f}" if number == int(number) else f"{number:,.4g}"
-    told = html.escape(f"{value.kind}, {value.date}, {cited(value.source)[0]}", quote=True)
+    stated = value.kind != "user"
+    told = html.escape(f"{value.kind}, {value.date}, {cited(value.source)[0]}" if stated else value.source, quote=True)
     return f'<td data-value="{number:.10g}" title="{told}">{shown}</td>'
+
+
+def _value(column: Column, entry: Entry) -> Value | None:
+    """The first value that an entry has; parameters that nobody states are counted from the shape."""
+    values = entry.values()
+    found = next((value for name in column.names if isinstance(value := values.get(name), Value)), None)
+    counted = ParameterCountModel.slots["model"].counted
+    if found or not counted or column.names[0] not in counted.names:
+        return found
+    return counted.value(entry, column.names[0]) if column.key == "parameters" or "experts" in values else None
 
 
 def _sources(entry: Entry) -> str:

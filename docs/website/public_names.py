@@ -163,8 +163,9 @@ MODEL_MEMBERS = (
     "question", "positional", "inputs", "outputs", "formulas", "output", "parts_of", "latex", "source_code",
     "measured", "asked", "in_variant", "variants_using",
 )  # fmt: skip
-#: What pydantic puts into entries.
+#: What pydantic puts into entries, and kinds of members beside functions.
 _NOT_OURS = "model_post_init"
+_METHODS = (property, classmethod, staticmethod)
 
 
 def by_page() -> dict[str, tuple[str, ...]]:
@@ -217,16 +218,9 @@ def members(kind: type) -> list[str]:
     """Methods and properties of a class that a user calls; verbs stand for themselves."""
     if kind is PerformanceModel:
         return [*MODEL_MEMBERS]
-    return [
-        name for name, value in vars(kind).items()
-        if not name.startswith("_") and name != _NOT_OURS and _is_member(value) and inspect.getdoc(value)
-    ]  # fmt: skip
-
-
-def _is_member(value: Any) -> bool:
-    return inspect.isroutine(value) or isinstance(value, property | classmethod | staticmethod) or (
-        type(value).__name__ == "cached_property"
-    )  # fmt: skip
+    found = {name: value for name, value in vars(kind).items() if not name.startswith("_") and name != _NOT_OURS}
+    methods = {name for name, value in found.items() if inspect.isroutine(value) or isinstance(value, _METHODS)}
+    return [name for name in found if name in methods and inspect.getdoc(found[name])]
 
 
 def short(name: str) -> str:

@@ -148,7 +148,17 @@ class Plans(JsonAnswer):
         return "\n".join(lines)
 
     def text(self, width: int | None = None) -> str:
-        """The table, with what was proven."""
+        """The table, with what was proven.
+
+        Parameters
+        ----------
+        width : int, optional
+            Columns to write in; those of the terminal by default.
+
+        Returns
+        -------
+        str
+        """
         width = show.width() if width is None else width
         if not self.layouts:
             return "\n".join(textwrap.fill(line, width, subsequent_indent="  ") for line in self.shortfall)

@@ -253,16 +253,50 @@ class Entry(pydantic.BaseModel):
         return found if isinstance(found, Value) else None
 
     def word_of(self, name: str) -> Choice | None:
-        """The label this entry gives a formula's input that is a choice, or None if it has none."""
+        """The label this entry gives a formula's input that is a choice, or None if it has none.
+
+        Parameters
+        ----------
+        name : str
+            Name of a field that is a choice.
+
+        Returns
+        -------
+        Choice or None
+        """
         found = getattr(self, name, None)
         return found if isinstance(found, Choice) else None
 
     def stands_beside(self, name: str, given: Mapping[str, Any]) -> bool:
-        """Tell whether what this entry gives holds beside arguments that it gives way to, by their values."""
+        """Tell whether what this entry gives holds beside arguments that it gives way to, by their values.
+
+        Parameters
+        ----------
+        name : str
+            Name of a field.
+        given : mapping
+            Values of the arguments that it gives way to, by name.
+
+        Returns
+        -------
+        bool
+        """
         return False
 
     def text(self, name: str, digits: int = 6) -> str:
-        """One of :meth:`values` for a reader: a number with its unit, or yes or no."""
+        """One of :meth:`values` for a reader: a number with its unit, or yes or no.
+
+        Parameters
+        ----------
+        name : str
+            Name of a value.
+        digits : int
+            Digits to show.
+
+        Returns
+        -------
+        str
+        """
         value = self.values()[name]
         if name in self.flags:
             return "yes" if value.value else "no"

@@ -272,7 +272,17 @@ class Catalog:
         raise UnknownNameError(what, name, known, hint, close)
 
     def ignoring(self, fields: tuple[str, ...]) -> Catalog:
-        """The catalog where files of models may have such fields, which leave the shape alone."""
+        """The catalog where files of models may have such fields, which leave the shape alone.
+
+        Parameters
+        ----------
+        fields : tuple of str
+            Fields of a model's file that are passed over.
+
+        Returns
+        -------
+        Catalog
+        """
         if not fields:
             return self
         found = copy(self)
@@ -294,6 +304,15 @@ class Catalog:
     def entry(self, path: str) -> Entry:
         """The entry of a full name, built and checked on first use.
 
+        Parameters
+        ----------
+        path : str
+            Full name, such as ``"Hardware.Cloud.H100"``.
+
+        Returns
+        -------
+        Entry
+
         Raises
         ------
         CatalogError
@@ -308,7 +327,17 @@ class Catalog:
         return self._built[path]
 
     def named(self, path: str) -> tuple[str, str]:
-        """Kind and name of an entry by its full name, which is not built for them."""
+        """Kind and name of an entry by its full name, which is not built for them.
+
+        Parameters
+        ----------
+        path : str
+            Full name.
+
+        Returns
+        -------
+        tuple of (str, str)
+        """
         return _class_of(path).what, self._built[path].name if path in self._built else self._raw[path]["name"]
 
     def _children(self, path: str) -> list[str]:

@@ -156,7 +156,19 @@ class Traffic(Entry):
 
     @classmethod
     def of_requests(cls, asked: Trace, name: str = "") -> Self:
-        """The traffic of the requests of a trace that was read, as :meth:`from_trace` says it."""
+        """The traffic of the requests of a trace that was read, as :meth:`from_trace` says it.
+
+        Parameters
+        ----------
+        asked : Trace
+            Requests that were read.
+        name : str
+            Name of the traffic.
+
+        Returns
+        -------
+        Traffic
+        """
         count = len(asked.prompts)
         described = f"{count:,} requests of {asked.origin}"
 

@@ -105,7 +105,17 @@ class Sourced(pydantic.BaseModel):
         return self
 
     def text(self, digits: int = 6) -> str:
-        """It alone, for a reader."""
+        """It alone, for a reader.
+
+        Parameters
+        ----------
+        digits : int
+            Digits to show.
+
+        Returns
+        -------
+        str
+        """
         return str(self.value)
 
     @property
@@ -176,7 +186,23 @@ class Value(Sourced):
 
     @classmethod
     def of(cls, given: Any, unit: str = "", kind: Kind = "user", source: str = CALLER) -> Value:
-        """A value the caller gave: a number, a quantity of any pint registry, or text such as ``"80 GB"``."""
+        """A value the caller gave: a number, a quantity of any pint registry, or text such as ``"80 GB"``.
+
+        Parameters
+        ----------
+        given : number, str or quantity
+            What a user typed.
+        unit : str
+            Unit of a bare number.
+        kind : str
+            Kind of the provenance.
+        source : str
+            Citation key, address or words.
+
+        Returns
+        -------
+        Value
+        """
         if isinstance(given, Value):
             return given
         try:

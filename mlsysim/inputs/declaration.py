@@ -324,13 +324,33 @@ class DeclaredModel:
     @classmethod
     @at_the_call
     def asked(cls, variant: str | None = None) -> Self:
-        """An instance as the command line asks it: by the variant that measurements confirm, or by its engine."""
+        """An instance as the command line asks it: by the variant that measurements confirm, or by its engine.
+
+        Parameters
+        ----------
+        variant : str, optional
+            Name of a variant; the measured one where left out.
+
+        Returns
+        -------
+        DeclaredModel
+        """
         found = cls(cls.measured() if variant is None else variant)
         found.is_chosen, found.assumed = variant is not None, cls.engine
         return found
 
     def in_variant(self, variant: str) -> Self:
-        """An instance of another variant, which takes the same engine where a call names none."""
+        """An instance of another variant, which takes the same engine where a call names none.
+
+        Parameters
+        ----------
+        variant : str
+            Name of a variant.
+
+        Returns
+        -------
+        DeclaredModel
+        """
         found = type(self)(variant)
         found.assumed = self.assumed
         return found
@@ -362,12 +382,34 @@ class DeclaredModel:
         return (*first, *(v for v in self.system.variables if v.name not in self.headline))
 
     def parts_of(self, name: str) -> tuple[str, ...]:
-        """The outputs that add up to an output; empty where it is no total."""
+        """The outputs that add up to an output; empty where it is no total.
+
+        Parameters
+        ----------
+        name : str
+            Name of an output.
+
+        Returns
+        -------
+        tuple of str
+        """
         return tuple(part for part in self.parts.get(name, ()) if part in self.system)
 
     @at_the_call
     def latex(self, output: str | None = None, *, units: bool = False) -> str:
-        """All formulas, or the ones that one output needs, as an ``align*`` block."""
+        """All formulas, or the ones that one output needs, as an ``align*`` block.
+
+        Parameters
+        ----------
+        output : str, optional
+            Name of an output; all formulas where left out.
+        units : bool
+            Whether constants show their units.
+
+        Returns
+        -------
+        str
+        """
         system = self.system if output is None else self.system.closure(self._named(output))
         rows = [formula.latex(units=units, aligned=True) for formula in system.printed]
         return "\\begin{align*}\n" + " \\\\\n".join(rows) + "\n\\end{align*}"
@@ -377,6 +419,15 @@ class DeclaredModel:
         """The generated source, for plain floats (``"numpy"``), ``"jax"`` or ``"javascript"``.
 
         It has one line per formula; one that is equal to another has none, and the other is returned in its place.
+
+        Parameters
+        ----------
+        backend : {"numpy", "jax", "javascript"}
+            Language of the source.
+
+        Returns
+        -------
+        str
         """
         if not isinstance(backend, str) or backend not in ("numpy", "jax", "javascript"):
             raise UnknownNameError("backend", backend, ("numpy", "jax", "javascript"))
@@ -387,6 +438,15 @@ class DeclaredModel:
     @at_the_call
     def output(self, name: str) -> Variable:
         """The variable of an output.
+
+        Parameters
+        ----------
+        name : str
+            Name of an output.
+
+        Returns
+        -------
+        Variable
 
         Raises
         ------
@@ -403,7 +463,19 @@ class DeclaredModel:
         raise self.unknown_output(name, known)
 
     def unknown_output(self, name: Any, known: Iterable[str]) -> UnknownNameError:
-        """The refusal of an output, which names another variant that has it."""
+        """The refusal of an output, which names another variant that has it.
+
+        Parameters
+        ----------
+        name : object
+            What was given as a name.
+        known : iterable of str
+            Names of outputs to choose from.
+
+        Returns
+        -------
+        UnknownNameError
+        """
         kind = type(self)
         having = [each for each in self.variants if isinstance(name, str) and name in _system(kind, each)]
         hint = f"{kind.__name__}({having[0]!r}) has it" if having else ""
@@ -413,6 +485,15 @@ class DeclaredModel:
     @at_the_call
     def named_outputs(self, outputs: Any) -> tuple[str, ...]:
         """Names of outputs, from one name or several; the name of a family stands for its members that are outputs.
+
+        Parameters
+        ----------
+        outputs : str or iterable of str
+            Names of outputs or families.
+
+        Returns
+        -------
+        tuple of str
 
         Raises
         ------
@@ -434,44 +515,131 @@ class DeclaredModel:
         return tuple(members.values()) or (self.output(name).name,)
 
     def canonical_default(self, name: str) -> float:
-        """The value of a keyword if it is left out, in canonical units."""
+        """The value of a keyword if it is left out, in canonical units.
+
+        Parameters
+        ----------
+        name : str
+            Name of a keyword with a default.
+
+        Returns
+        -------
+        float
+        """
         return _canonical(name, self.defaults[name])
 
     @classmethod
     def part(cls, name: str) -> str:
-        """The prefix of an input of a second part of the model, which has number formats of its own; else empty."""
+        """The prefix of an input of a second part of the model, which has number formats of its own; else empty.
+
+        Parameters
+        ----------
+        name : str
+            Name of an input.
+
+        Returns
+        -------
+        str
+        """
         return next((slot.prefix for _, slot in cls.givers.get(name, ()) if slot.part(name)), "")
 
     def fallback(self, name: str, precision: str) -> Value | None:
-        """The value of an input from the default entry of a slot; None without one."""
+        """The value of an input from the default entry of a slot; None without one.
+
+        Parameters
+        ----------
+        name : str
+            Name of an input.
+        precision : str
+            Number format at which a rate is looked up.
+
+        Returns
+        -------
+        Value or None
+        """
         givers = self.givers.get(name, ())
         found = (slot.fallback(name, precision) for argument, slot in givers if argument in self.arguments)
         return next((value for value in found if value is not None), None)
 
     @classmethod
     def variants_using(cls, name: str) -> tuple[str, ...]:
-        """Names of the variants that take an argument."""
+        """Names of the variants that take an argument.
+
+        Parameters
+        ----------
+        name : str
+            Name of an argument.
+
+        Returns
+        -------
+        tuple of str
+        """
         uses = ((variant, _uses(cls, variant)) for variant in cls.variants)
         return tuple(variant for variant, used in uses if name in used or cls._takes(name, used))
 
     def unused(self, argument: str, name: str, value: Any) -> InputError:
-        """The refusal of an argument that another variant takes, or none."""
+        """The refusal of an argument that another variant takes, or none.
+
+        Parameters
+        ----------
+        argument : str
+            Argument of the verb that the error blames.
+        name : str
+            Name of the model's argument.
+        value : object
+            What was given.
+
+        Returns
+        -------
+        InputError
+        """
         others = " or ".join(self.variants_using(name))
         if not others:
             return InputError(argument, value, f"no variant of {type(self).__name__} uses it")
         return InputError(argument, value, f"the variant {self.variant} does not use it", f"variant={others} does")
 
     def without(self, missing: frozenset[str]) -> System:
-        """The part of the system that can be evaluated when some inputs are missing."""
+        """The part of the system that can be evaluated when some inputs are missing.
+
+        Parameters
+        ----------
+        missing : frozenset of str
+            Names of inputs that have no value.
+
+        Returns
+        -------
+        System
+        """
         return _without(self.system, missing)
 
     def how_to_give(self, name: str) -> str:
-        """Ways to give a missing input, for an error message."""
+        """Ways to give a missing input, for an error message.
+
+        Parameters
+        ----------
+        name : str
+            Name of an input.
+
+        Returns
+        -------
+        str
+        """
         ways = [f"{argument}=..." for argument, slot in self.slots.items() if name in slot.gives]
         return "give " + " or ".join([*ways, f"{name}=..."])
 
     def named_arguments(self, entries: tuple[Any, ...], inputs: Mapping[str, Any]) -> dict[str, Any]:
         """All arguments by name, including those given by position and the members of families of inputs.
+
+        Parameters
+        ----------
+        entries : tuple
+            Entries without a name, in order.
+        inputs : mapping
+            Arguments by name.
+
+        Returns
+        -------
+        dict
 
         Raises
         ------

@@ -124,15 +124,45 @@ class Slot:
     prefix: str = ""
 
     def part(self, name: str) -> str:
-        """The prefix of an input of the second part of the model; empty for the others."""
+        """The prefix of an input of the second part of the model; empty for the others.
+
+        Parameters
+        ----------
+        name : str
+            Name of an input.
+
+        Returns
+        -------
+        str
+        """
         return self.prefix if name.startswith(self.prefix) else ""
 
     def field(self, name: str) -> str:
-        """The name under which an entry has an input."""
+        """The name under which an entry has an input.
+
+        Parameters
+        ----------
+        name : str
+            Name of an input.
+
+        Returns
+        -------
+        str
+        """
         return name.removeprefix(self.prefix)
 
     def by_format(self, name: str) -> bool:
-        """Tell whether a number format chooses what an entry gives for an input."""
+        """Tell whether a number format chooses what an entry gives for an input.
+
+        Parameters
+        ----------
+        name : str
+            Name of an input.
+
+        Returns
+        -------
+        bool
+        """
         return self.field(name) in self.entry.by_precision
 
     @cached_property
@@ -151,16 +181,54 @@ class Slot:
         return ", ".join(self.gives) or "arguments of the model that are left out"
 
     def value(self, entry: Entry, name: str, precision: str) -> Value | None:
-        """The value of an input from an entry: given or counted, and None if it is neither."""
+        """The value of an input from an entry: given or counted, and None if it is neither.
+
+        Parameters
+        ----------
+        entry : Entry
+            An entry.
+        name : str
+            Name of an input.
+        precision : str
+            Number format at which a rate is looked up.
+
+        Returns
+        -------
+        Value or None
+        """
         value = entry.value_of(self.field(name), precision)
         return self.counted.replaces(value, entry, name) if self.counted else value
 
     def word(self, entry: Entry, name: str) -> Choice | None:
-        """The label that an entry gives an input that is a choice; None if it has none."""
+        """The label that an entry gives an input that is a choice; None if it has none.
+
+        Parameters
+        ----------
+        entry : Entry
+            An entry.
+        name : str
+            Name of an input that is a choice.
+
+        Returns
+        -------
+        Choice or None
+        """
         return entry.word_of(self.field(name))
 
     def fallback(self, name: str, precision: str) -> Value | None:
-        """The value of an input from the default entry; None without one."""
+        """The value of an input from the default entry; None without one.
+
+        Parameters
+        ----------
+        name : str
+            Name of an input.
+        precision : str
+            Number format at which a rate is looked up.
+
+        Returns
+        -------
+        Value or None
+        """
         if not self.default or name not in self.gives:
             return None
         return _value_of_default(self.entry.what, self.default, self.field(name), precision)

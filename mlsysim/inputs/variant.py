@@ -46,5 +46,15 @@ class Variant:
 
     @classmethod
     def of(cls, given: Variant | Iterable[Formula]) -> Variant:
-        """A variant, from a declared one or from its formulas alone."""
+        """A variant, from a declared one or from its formulas alone.
+
+        Parameters
+        ----------
+        given : Variant or iterable of Formula
+            A variant, or its formulas.
+
+        Returns
+        -------
+        Variant
+        """
         return given if isinstance(given, Variant) else cls(tuple(given))

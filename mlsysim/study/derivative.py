@@ -86,7 +86,17 @@ class Derivative:
         return f"∂{symbol_text(self.output)}/∂{symbol_text(self.by)} = {text(self.expression)}"
 
     def at(self, *entries: Any, **inputs: Any) -> Any:
-        """Value at a point, with its unit; arguments as for ``solve``."""
+        """Value at a point, with its unit; arguments as for ``solve``.
+
+        Parameters
+        ----------
+        *entries, **inputs
+            Arguments as for ``solve``.
+
+        Returns
+        -------
+        float or pint.Quantity
+        """
         binding = bind(self.model, self.model.named_arguments(entries, inputs))
         binding.require(self.output.name)
         gradients = slopes(self._system, [self.output.name], [self.by.name], binding.values)

@@ -61,6 +61,17 @@ class Index(sympy.Atom):
     def chosen(self, members: Iterable[str] | None, what: str) -> tuple[str, ...]:
         """Some of the members, in the order of the index; all of them for None.
 
+        Parameters
+        ----------
+        members : iterable of str, optional
+            Names of members; all of them for None.
+        what : str
+            What asks, for the error.
+
+        Returns
+        -------
+        tuple of str
+
         Raises
         ------
         UnknownNameError

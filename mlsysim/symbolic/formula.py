@@ -280,7 +280,17 @@ class Formula:
         return made
 
     def relaxed(self, expression: sympy.Basic) -> Formula:
-        """The formula with an expression that has no steps, which may leave the domain of the variable between them."""
+        """The formula with an expression that has no steps, which may leave the domain of the variable between them.
+
+        Parameters
+        ----------
+        expression : sympy.Expr
+            The right side without steps.
+
+        Returns
+        -------
+        Formula
+        """
         made = self._put_down(self.symbol, expression, self.member, None)
         vars(made).pop("_members", None)
         changed = {

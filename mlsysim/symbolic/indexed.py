@@ -70,7 +70,17 @@ class ByMember(sympy.Expr):
         return {str(row.args[0]): row.args[1] for row in self.args}  # type: ignore[misc]
 
     def only(self, members: Iterable[str]) -> ByMember:
-        """The table of some of its members."""
+        """The table of some of its members.
+
+        Parameters
+        ----------
+        members : iterable of str
+            Names of members to keep.
+
+        Returns
+        -------
+        ByMember
+        """
         kept = set(members)
         return ByMember(*(row for row in self.args if str(row.args[0]) in kept))
 

@@ -82,7 +82,17 @@ class Requirement:
         return self.allowed + (f"; variant={self.unless[0]!r} {self.unless[1]}" if self.unless else "")
 
     def text(self, given: Mapping[str, str]) -> str:
-        """The condition in words, with the inputs that it names as text."""
+        """The condition in words, with the inputs that it names as text.
+
+        Parameters
+        ----------
+        given : mapping
+            Text of inputs by name.
+
+        Returns
+        -------
+        str
+        """
         return self.template.format(**given)
 
     @property
@@ -91,7 +101,17 @@ class Requirement:
         return f"{self.variable.name} {self.text({v.name: v.name for v in self.inputs})}"
 
     def among(self, variants: Collection[str]) -> Requirement:
-        """The requirement as a model with these variants has it."""
+        """The requirement as a model with these variants has it.
+
+        Parameters
+        ----------
+        variants : iterable of str
+            Names of the variants of a model.
+
+        Returns
+        -------
+        Requirement
+        """
         return _alone(self) if self.unless and self.unless[0] not in variants else self
 
     @cached_property

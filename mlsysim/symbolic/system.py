@@ -144,6 +144,15 @@ class System:
     def replace(self, *formulas: Formula) -> System:
         """The same system with other formulas for variables it already defines; values elsewhere may follow them.
 
+        Parameters
+        ----------
+        *formulas : Formula
+            Formulas of variables that the system defines.
+
+        Returns
+        -------
+        System
+
         Raises
         ------
         UnknownNameError
@@ -161,6 +170,15 @@ class System:
     def extend(self, *formulas: Formula) -> System:
         """The same system with formulas for further variables.
 
+        Parameters
+        ----------
+        *formulas : Formula
+            Formulas of further variables.
+
+        Returns
+        -------
+        System
+
         Raises
         ------
         DuplicateError
@@ -170,6 +188,15 @@ class System:
 
     def expand(self, output: str) -> sympy.Basic:
         """The output as one expression of the inputs alone.
+
+        Parameters
+        ----------
+        output : str
+            Name of a variable that the system defines.
+
+        Returns
+        -------
+        sympy.Expr
 
         Raises
         ------

@@ -65,7 +65,17 @@ class Domain:
         return " ".join([noun, " and ".join(bounds)]).strip()
 
     def contains(self, other: Domain) -> bool:
-        """Tell whether every value of the other domain lies in this one."""
+        """Tell whether every value of the other domain lies in this one.
+
+        Parameters
+        ----------
+        other : Domain
+            Another domain.
+
+        Returns
+        -------
+        bool
+        """
         if self.kind in ("choice", "boolean") or other.kind in ("choice", "boolean"):
             return self == other
         if self.kind == "integer" and other.kind != "integer":
@@ -74,7 +84,17 @@ class Domain:
         return above and other.upper <= self.upper
 
     def spans(self, value: object) -> bool:
-        """Tell whether a label, or a number in the unit of the variable, lies within the bounds, ends included."""
+        """Tell whether a label, or a number in the unit of the variable, lies within the bounds, ends included.
+
+        Parameters
+        ----------
+        value : str or float
+            A label, or a number in the unit of the variable.
+
+        Returns
+        -------
+        bool
+        """
         if self.kind == "choice" or isinstance(value, str):
             return value in self.labels
         if not isinstance(value, int | float) or not self.lower <= value <= self.upper:
@@ -373,6 +393,15 @@ class Variable:
 
     def code(self, label: str) -> int:
         """The number compiled code uses for a label of a choice variable, whatever its case.
+
+        Parameters
+        ----------
+        label : str
+            One of its labels.
+
+        Returns
+        -------
+        int
 
         Raises
         ------

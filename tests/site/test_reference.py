@@ -26,6 +26,8 @@ HERE, STATIC = Path(__file__).parent, ROOT / "docs/website/static"
 NAMES = [name for names in by_page().values() for name in names]
 DOCUMENTED = [name for name in NAMES if name not in DATA and not isinstance(lookup(name), Group)]
 FUNCTIONS = [name for name in DOCUMENTED if not inspect.isclass(lookup(name))]
+#: Hooks that sympy calls.
+OF_SYMPY = ("fdiff",)
 WITH_EXAMPLES = [name for name in DOCUMENTED if ">>>" in (inspect.getdoc(lookup(name)) or "")]
 
 
@@ -70,6 +72,22 @@ def test_a_public_function_says_what_it_takes_and_gives_and_shows_it(name):
     taken = [name for name in inspect.signature(lookup(name)).parameters if name not in ("self", "cls", "model")]
     if name.startswith("PerformanceModel.") or name not in VERB_NAMES.values():
         assert {*taken} - told - {"entries", "inputs", "axes", "held"} == set()
+
+
+def test_methods_of_public_classes_say_what_they_take():
+    for name in DOCUMENTED:
+        kind = lookup(name)
+        for member in members(kind) if inspect.isclass(kind) else ():
+            method = getattr(kind, member)
+            doc = inspect.getdoc(method) or ""
+            if (
+                not (inspect.isfunction(method) or inspect.ismethod(method))
+                or doc.startswith("See :")
+                or member in OF_SYMPY
+            ):
+                continue
+            told = {each.strip(" *") for part in NumpyDocString(doc)["Parameters"] for each in part.name.split(",")}
+            assert {*inspect.signature(method).parameters} - told <= {"self"}, f"{name}.{member}"
 
 
 def test_public_classes_have_docstrings_and_examples():
@@ -157,6 +175,9 @@ def test_a_table_has_every_entry_and_every_value_with_its_source_and_date(about)
         assert "tdp 700 W: datasheet, 2023-07" in row
     else:
         assert 'data-value="8.03" title="paper, 2024-04' in row
+        row = next(line for line in page.splitlines() if 'data-words="Models.Language.DeepSeek_V3_2"' in line)
+        assert 'data-value="671.877944" title="counted from the shape of DeepSeek-V3.2">671.9</td>' in row
+        assert 'data-value="38.403822"' in row
 
 
 @pytest.fixture(scope="module")

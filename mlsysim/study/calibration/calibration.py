@@ -162,7 +162,17 @@ class Calibration(Estimates, JsonAnswer):
 
     @at_the_call
     def solve(self, *entries: Any, **inputs: Any) -> Result:
-        """The model at another point, with what was held and found here; arguments as for ``solve`` win over both."""
+        """The model at another point, with what was held and found here; arguments as for ``solve`` win over both.
+
+        Parameters
+        ----------
+        *entries, **inputs
+            Arguments as for ``solve`` of the model.
+
+        Returns
+        -------
+        Result
+        """
         typed = self.model.named_arguments(entries, inputs)
         return solve(self.model, **{**self.held, **self.values, **typed})
 

@@ -151,7 +151,17 @@ class Comparison(JsonAnswer):
 
     @at_the_call
     def of(self, output: str) -> Comparison:
-        """Return the same comparison with the difference of another output decomposed."""
+        """Return the same comparison with the difference of another output decomposed.
+
+        Parameters
+        ----------
+        output : str
+            Name of the output whose difference is taken apart.
+
+        Returns
+        -------
+        Comparison
+        """
         return compare(*self.results, output)
 
     @at_the_call

@@ -163,7 +163,17 @@ class Result(JsonAnswer):
         return [*super().__dir__(), *self._values]
 
     def missing_for(self, output: str) -> list[str]:
-        """Return the arguments that an output still needs: catalog entries, or inputs that the entries do not give."""
+        """Return the arguments that an output still needs: catalog entries, or inputs that the entries do not give.
+
+        Parameters
+        ----------
+        output : str
+            Name of an output that the result lacks.
+
+        Returns
+        -------
+        list of str
+        """
         needed = self.model.system.closure([output]).inputs
         missing = [variable.name for variable in needed if variable.name not in self._binding.values]
         slots = self.model.slots.items()
@@ -187,7 +197,17 @@ class Result(JsonAnswer):
 
     @at_the_call
     def canonical(self, name: str) -> float:
-        """Return a value as the plain float that the formulas use, in canonical units."""
+        """Return a value as the plain float that the formulas use, in canonical units.
+
+        Parameters
+        ----------
+        name : str
+            Name of an input or output.
+
+        Returns
+        -------
+        float
+        """
         if not isinstance(name, str) or name not in self._values:
             self[name]
         return float(self._values[name])
@@ -195,6 +215,15 @@ class Result(JsonAnswer):
     @at_the_call
     def source(self, name: str) -> str:
         """Return the source of an input: a catalog value or a recipe with its citation, ``"given"`` or ``"default"``.
+
+        Parameters
+        ----------
+        name : str
+            Name of an input.
+
+        Returns
+        -------
+        str
 
         Raises
         ------
@@ -207,16 +236,46 @@ class Result(JsonAnswer):
         return str(origins[name])
 
     def origin(self, name: str) -> Origin:
-        """Return the origin of an input: a catalog value, a recipe, ``"given"`` or ``"default"``."""
+        """Return the origin of an input: a catalog value, a recipe, ``"given"`` or ``"default"``.
+
+        Parameters
+        ----------
+        name : str
+            Name of an input.
+
+        Returns
+        -------
+        Value, Choice or str
+        """
         return self._binding.origins[name]
 
     def inputs_as(self, origin: Origin) -> dict[str, str]:
-        """Return the inputs of one origin (``"given"`` or ``"default"``), as text with units."""
+        """Return the inputs of one origin (``"given"`` or ``"default"``), as text with units.
+
+        Parameters
+        ----------
+        origin : str
+            ``"given"`` or ``"default"``.
+
+        Returns
+        -------
+        dict
+        """
         names = (name for name in self._binding.values if self._binding.origins[name] == origin)
         return {name: self._text(variable_of(name)) for name in names}
 
     def by_default_entry(self, names: Iterable[str]) -> dict[tuple[str, str], list[str]]:
-        """Return the inputs set by default entries, by argument and entry; those of a stack are part of its basis."""
+        """Return the inputs set by default entries, by argument and entry; those of a stack are part of its basis.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Names of inputs.
+
+        Returns
+        -------
+        dict
+        """
         inputs: dict[tuple[str, str], list[str]] = {}
         slots = {argument: slot for argument, slot in self.model.slots.items() if slot.default}
         for argument, slot in slots.items():
@@ -370,7 +429,17 @@ class Result(JsonAnswer):
         return as_text(variable, self._values[variable.name])
 
     def is_zero_member(self, name: str) -> bool:
-        """Tell whether a variable is zero and belongs to a family that one indexed formula computes."""
+        """Tell whether a variable is zero and belongs to a family that one indexed formula computes.
+
+        Parameters
+        ----------
+        name : str
+            Name of an output.
+
+        Returns
+        -------
+        bool
+        """
         system = self._binding.system
         return name in system and bool(system[name].member) and self._values[name] == 0
 

@@ -110,16 +110,47 @@ class Designs(JsonAnswer):
         return self._results[index]
 
     def settings(self, index: int) -> dict[str, Any]:
-        """Return the swept arguments of a design: names and labels as text, numbers in the unit of their variable."""
+        """Return the swept arguments of a design: names and labels as text, numbers in the unit of their variable.
+
+        Parameters
+        ----------
+        index : int
+            Position among the designs, the best at 0.
+
+        Returns
+        -------
+        dict
+        """
         return where(self._problem, self.places[index])
 
     def indices(self, arguments: Iterable[str]) -> np.ndarray:
-        """Return the index of each design (rows) along the axes of some arguments (columns); others are skipped."""
+        """Return the index of each design (rows) along the axes of some arguments (columns); others are skipped.
+
+        Parameters
+        ----------
+        arguments : iterable of str
+            Names of axes.
+
+        Returns
+        -------
+        ndarray
+            Of shape (designs, axes among the arguments).
+        """
         axes = list(self._problem.binding.axes)
         return self.places[:, [axes.index(name) for name in arguments if name in axes]]
 
     def solve(self, index: int) -> Result:
-        """Solve the model for a single design."""
+        """Solve the model for a single design.
+
+        Parameters
+        ----------
+        index : int
+            Position among the designs, the best at 0.
+
+        Returns
+        -------
+        Result
+        """
         return solve(self._problem.model, **self._problem.at(self.places[index]))
 
     def __iter__(self) -> Iterator[Result]:

@@ -154,7 +154,17 @@ class Sensitivity:
         return {row.name: row.to_dict() for row in self.rows}
 
     def to_json(self, indent: int | None = 2) -> str:
-        """Return the output with :meth:`to_dict` and second derivatives as JSON."""
+        """Return the output with :meth:`to_dict` and second derivatives as JSON.
+
+        Parameters
+        ----------
+        indent : int, optional
+            Blanks per level; one line if None.
+
+        Returns
+        -------
+        str
+        """
         data: dict[str, Any] = {"output": self.output.name, "at": self.value}
         data |= {"remark": self.remark} if self.remark else {}
         data["inputs"] = self.to_dict()

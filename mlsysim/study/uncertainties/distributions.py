@@ -45,12 +45,36 @@ class Distribution:
         return self._frozen(stats, variable, float(current), *values)
 
     def parameter(self, variable: Variable, name: str) -> Any:
-        """Convert a parameter to the unit of the variable; shares and factors are pure numbers."""
+        """Convert a parameter to the unit of the variable; shares and factors are pure numbers.
+
+        Parameters
+        ----------
+        variable : Variable
+            The input.
+        name : str
+            Name of the parameter.
+
+        Returns
+        -------
+        float
+        """
         typed = getattr(self, name)
         return _share(self, variable, typed) if name in ("share", "factor") else number(variable, typed)
 
     def refused(self, variable: Variable, allowed: str) -> InputError:
-        """Build the error for parameters that do not make a distribution."""
+        """Build the error for parameters that do not make a distribution.
+
+        Parameters
+        ----------
+        variable : Variable
+            The input.
+        allowed : str
+            What is allowed, in words.
+
+        Returns
+        -------
+        InputError
+        """
         return InputError(f"{ARGUMENT}[{variable.name!r}]", str(self), allowed)
 
     def __str__(self) -> str:
