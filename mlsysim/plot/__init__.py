@@ -1,4 +1,4 @@
-"""Figures: heat maps, regimes, curves, bars, fronts, rooflines, spreads, tornadoes, waterfalls; also interactive ones."""
+"""Figures: heat maps, regimes, curves, bars, fronts, rooflines, spreads, tornadoes, waterfalls; interactive ones."""
 
 from mlsysim.plot.bars import bars
 from mlsysim.plot.designs import designs
