@@ -18,6 +18,7 @@ from mlsysim.cli.exits import Exit
 from mlsysim.cli.files import replaced, written
 from mlsysim.cli.foot import print_basis, with_basis
 from mlsysim.cli.summary import accepted, as_records, cell_text, print_sweep, write_csv
+from mlsysim.cli.theme import THEME
 from mlsysim.cli.words import as_choices, in_options, or_first, shelf_of
 from mlsysim.errors import InputError, MlsysimError
 from mlsysim.extras import require
@@ -114,7 +115,8 @@ def sweep(
         with replaced(file) as beside:
             write_csv(ds, beside)
     if plot is not None:
-        _draw(ds, first, long, plot)
+        with _themed():
+            _draw(ds, first, long, plot)
     made = [path for path in (file, plot) if path is not None]
     if made and not (as_json or as_csv):
         written(*made)
@@ -249,15 +251,22 @@ def drawable(plot: Path) -> None:
     """Refuse a figure that cannot be written, before anything is computed."""
     _writable("plot", plot, FIGURES)
     require("--plot", "matplotlib")
+    with _themed():  # refuses a theme that there is not
+        pass
 
 
 def draw(plot: Path, drawn: Callable[..., Any], quiet: bool = True) -> None:
     """Write a figure of one panel, and say so unless the answer is all that is printed."""
-    figure, (panel,) = _figure(1)
-    drawn(ax=panel)
-    _save(figure, plot)
+    with _themed():
+        figure, (panel,) = _figure(1)
+        drawn(ax=panel)
+        _save(figure, plot)
     if not quiet:
         written(plot)
+
+
+def _themed() -> Any:
+    return import_module("mlsysim.plot").themed(THEME.get())
 
 
 def _figure(panels: int) -> tuple[Any, list[Any]]:

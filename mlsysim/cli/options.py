@@ -12,6 +12,7 @@ import typer
 
 from mlsysim.cli.exits import Exit
 from mlsysim.cli.ignored import keep_ignored
+from mlsysim.cli.theme import keep_theme
 
 
 def _questions(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -72,6 +73,12 @@ Certificate = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Saves the answer with its proof, for `mlsysim verify`.")
 ]
 Plot = Annotated[Path | None, typer.Option("--plot", metavar="FILE", help="Draw it into a .png, .pdf or .svg.")]
+Theme = Annotated[
+    str | None,
+    typer.Option(
+        "--theme", metavar="light|dark", help="Colours of the figure.", callback=keep_theme, expose_value=False
+    ),
+]
 OwnCatalog = Annotated[
     Path | None,
     typer.Option("--catalog", metavar="FILE", help="A catalog of your own (TOML); names are looked up there first."),
@@ -103,7 +110,8 @@ def answered_by(module: str, name: str = "answer") -> Callable[[Callable[..., No
     def answering(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
         def run(ctx: typer.Context, question: str, words: list[str] | None = None, **options: Any) -> None:
-            options.pop("ignore", None)  # kept for whoever reads a file
+            for kept in ("ignore", "theme"):  # for whoever reads a file or draws
+                options.pop(kept, None)
             answer = getattr(import_module(module), name)
             answer(ctx.obj.model(question, options.get("variant")), words or (), **options)
 

@@ -76,7 +76,7 @@ def interactive(
 
 def _figure(trace: Any, x: str, y: str, title: str, theme: str) -> Any:
     """A figure of one trace in the colours of a theme."""
-    from plotly.graph_objects import Figure
+    from plotly.graph_objects import Figure  # pyright: ignore[reportMissingImports]
 
     paper, ink = (themes.THEMES[theme][name] for name in ("axes.facecolor", "text.color"))
     palette = themes.DARK if theme == "dark" else themes.LIGHT
@@ -113,7 +113,7 @@ def _plane(
     ds: xarray.Dataset, output: str, x: str | None, y: str | None = None, *, theme: str, words: list[str] | None = None
 ) -> Any:
     """A heat map over two dimensions, or a curve over one."""
-    from plotly.graph_objects import Heatmap, Scatter
+    from plotly.graph_objects import Heatmap, Scatter  # pyright: ignore[reportMissingImports]
 
     ds, (across, *up) = data.shown_over(ds, output, (x, y), 1)
     for dim in (across, *up):
@@ -148,7 +148,7 @@ def _plane(
 
 def _front(designs: Designs, x: str | None, y: str | None, theme: str) -> Any:
     """Designs as points by two outputs; of a search the objective by rank."""
-    from plotly.graph_objects import Scatter
+    from plotly.graph_objects import Scatter  # pyright: ignore[reportMissingImports]
 
     ds = designs.to_dataset()
     asked = [name for name in (x, y) if name is not None]

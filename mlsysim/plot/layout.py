@@ -34,7 +34,8 @@ def fit(ax: Axes) -> None:
     _fit_ticks(ax.xaxis)
     _fit_ticks(ax.yaxis)
     room = _room(ax)
-    title, legend = ax._left_title, ax.get_legend()  # type: ignore[attr-defined]
+    title: Any = ax._left_title  # type: ignore[attr-defined]
+    legend: Any = ax.get_legend()
     pad = 6.0
     if legend is not None and getattr(legend, "above", False):
         while legend.get_window_extent().width > room and legend._ncols > 1:

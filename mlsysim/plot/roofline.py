@@ -158,7 +158,8 @@ def roofline(
     labels = [(end, groups[index][0], colours[groups[index][1][0]] if shared else themes.ink(0.75)) for index, end in
               enumerate(ends) if index in named and groups[index][0]]  # fmt: skip
     if labels and (shared or hue is None):
-        layout.at_ends(ax, *zip(*labels, strict=True), "")
+        ends, words, shades = zip(*labels, strict=True)
+        layout.at_ends(ax, ends, words, shades, "")
         layout.fit(ax)
     return ax
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Draw = TypeVar("Draw", bound=Callable[..., Any])
 
 
-def _settings(ink: str, paper: str) -> dict[str, str]:
+def _settings(ink: str, paper: str) -> dict[Any, str]:
     inked = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color", "grid.color")
     return dict.fromkeys(inked, ink) | dict.fromkeys(("axes.facecolor", "figure.facecolor", "savefig.facecolor"), paper)
 
@@ -93,7 +93,7 @@ def _dress(ax: Axes) -> None:
         text.set_color(ink)
 
 
-def _setting(name: str) -> Any:
+def _setting(name: Any) -> Any:
     from matplotlib import rcParams
 
     return rcParams[name]

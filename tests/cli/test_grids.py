@@ -305,6 +305,8 @@ def test_pareto_prints_and_draws_what_nothing_beats(run, tmp_path):
          ": each has one value; give one of them several values, as in batch_size=1:8; for one point there is "
          "mlsysim memory"),
         (("sweep", "memory", *SMALL, "--plot", "map.txt"), "--plot 'map.txt': must end in .png, .pdf or .svg"),
+        (("sweep", "memory", *SMALL, "--plot", "map.png", "--theme", "drak"),
+         "unknown theme 'drak': did you mean dark"),
         (("sweep", "memory", *SMALL, "--output", "grid.xls"), "--output 'grid.xls': must end in .nc, .zarr or .csv"),
         (("sweep", "memory", *SMALL, "--output", "nowhere/grid.nc"),
          "--output 'nowhere/grid.nc': must be in a folder that exists"),

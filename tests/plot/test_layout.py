@@ -189,7 +189,9 @@ def test_a_dark_figure_has_light_text_on_dark_paper(fifteen, ax, name):
     paper = brightness(ax.get_facecolor())
     assert paper < 0.15
     for text in texts(ax):
-        assert abs(brightness(text.get_color()) - paper) > 0.2, text.get_text()
+        behind = text.get_bbox_patch()
+        below = paper if behind is None else brightness(behind.get_facecolor())
+        assert abs(brightness(text.get_color()) - below) > 0.2, text.get_text()
 
 
 def brightness(colour):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mlsysim.cli.options import Ignored, Json, OwnCatalog, Plot, Question, Words, answered_by
+from mlsysim.cli.options import Ignored, Json, OwnCatalog, Plot, Question, Theme, Words, answered_by
 
 HELP = """Two answers side by side, and what makes the difference.
 
@@ -32,6 +32,7 @@ def compare(
         str | None, typer.Option("--variant", metavar="NAMES", help="One set of formulas, or two.")
     ] = None,
     plot: Plot = None,
+    theme: Theme = None,
     catalog: OwnCatalog = None,
     ignore: Ignored = None,
     as_json: Json = False,

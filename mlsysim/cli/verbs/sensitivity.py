@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mlsysim.cli.options import Ignored, Json, OwnCatalog, Plot, Question, Variants, answered_by
+from mlsysim.cli.options import Ignored, Json, OwnCatalog, Plot, Question, Theme, Variants, answered_by
 
 WORDS = "Arguments of the question."
 HELP = """How one output responds to every input: elasticities, next steps, other labels.
@@ -46,6 +46,7 @@ def sensitivity(
     regimes: Annotated[bool, typer.Option("--regimes", help="Which term binds where, over one or two axes.")] = False,
     change: Annotated[float, typer.Option(metavar="SHARE", help="By how much the figure changes inputs.")] = 0.1,
     plot: Plot = None,
+    theme: Theme = None,
     variant: Variants = None,
     catalog: OwnCatalog = None,
     ignore: Ignored = None,

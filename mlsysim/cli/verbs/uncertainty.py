@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from mlsysim.cli.options import Ignored, Json, OwnCatalog, Plot, Question, Variants, Words, answered_by
+from mlsysim.cli.options import Ignored, Json, OwnCatalog, Plot, Question, Theme, Variants, Words, answered_by
 
 HELP = """How sure an answer is when arguments are known by distributions.
 
@@ -47,6 +47,7 @@ def uncertainty(
     quantiles: Annotated[str, typer.Option(metavar="NUMBERS", help="Between 0 and 1.")] = "0.05,0.5,0.95",
     sobol: Annotated[bool, typer.Option("--sobol", help="Also the share of the variance of each argument.")] = False,
     plot: Plot = None,
+    theme: Theme = None,
     variant: Variants = None,
     catalog: OwnCatalog = None,
     ignore: Ignored = None,
