@@ -18,19 +18,16 @@ EVERY = [(listed.load(), variant) for models in registry.Registry().commands.val
 
 
 def rows(latex):
-    return [line.removesuffix(r" \\").split(" & ") for line in latex.splitlines() if line.startswith("$")]
+    """Cells of each row of a table."""
+    lines = [line.removesuffix(r"\\") for line in latex.splitlines() if line.startswith("$")]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)&", line)] for line in lines]
 
 
 def test_of_an_output():
     text = FIRST.nomenclature("gradients")
     assert text.startswith("% Needs longtable.\n\\begin{longtable}{lp{0.6\\linewidth}l}\n")
     assert text.endswith("\\end{longtable}")
-    table = {
-        symbol: (meaning, unit)
-        for symbol, meaning, unit in (
-            row if len(row) == 3 else (*row, "") for row in rows(text.replace(" & \\\\", " & - \\\\"))
-        )
-    }
+    table = {symbol: tuple(rest) for symbol, *rest in rows(text)}
     assert table["$G$"] == ("Gradients held by one rank", r"$\mathrm{GB}$")
     assert table["$q$"][1] == r"$\mathrm{byte}$"
     assert set(table) == {f"${v.latex}$" for f in FIRST.system.closure(("gradients",)) for v in (f.variable, *f.inputs)}
@@ -76,7 +73,7 @@ def test_it_renders():
     from tex.renderers import RendererError, rendered
 
     cells = [cell.strip("$") for row in rows(IterationModel().nomenclature()) for cell in (row[0], row[-1])]
-    cells = [cell for cell in dict.fromkeys(cells) if cell and not cell.startswith("&")]
+    cells = [cell for cell in dict.fromkeys(cells) if cell]
     try:
         shown = rendered(cells)
     except RendererError as reason:
