@@ -2,10 +2,9 @@ r"""The book for papers: a file of equations per topic to ``\input``, and the wo
 
 from __future__ import annotations
 
-import re
-
 from mlsysim.book.contents import Book, Topic
 from mlsysim.symbolic import Formula
+from mlsysim.symbolic.tex import prose_latex
 
 
 def equations(topic: Topic) -> str:
@@ -21,9 +20,9 @@ def bibliography(book: Book) -> str:
 
 
 def _equation(formula: Formula) -> str:
-    place = f"[{{{_prose(formula.source.place)}}}]" if formula.source.place else ""
+    place = f"[{{{prose_latex(formula.source.place)}}}]" if formula.source.place else ""
     return (
-        rf"\noindent {_prose(formula.title)}~\cite{place}{{{formula.source.work.anchor}}}:" + "\n"
+        rf"\noindent {prose_latex(formula.title)}~\cite{place}{{{formula.source.work.anchor}}}:" + "\n"
         r"\begin{equation}" + "\n"
         f"{formula.latex()} \\label{{eq:mlsysim:{formula.id}}}\n"
         r"\end{equation}" + "\n"
@@ -32,13 +31,3 @@ def _equation(formula: Formula) -> str:
 
 # amsmath alone has no blackboard letters; where amssymb is loaded this line does nothing.
 _MATHBB = r"\providecommand{\mathbb}[1]{\mathbf{#1}}" + "\n"
-_SPECIAL = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
-} | {character: "\\" + character for character in "&%$#_"}  # fmt: skip
-
-
-def _prose(text: str) -> str:
-    """Plain text as LaTeX; double backticks mark code."""
-    escaped = re.sub(r"[\\{}~^<>|&%$#_]", lambda m: _SPECIAL[m[0]], text)
-    return re.sub(r"``(.+?)``", r"\\texttt{\1}", escaped)

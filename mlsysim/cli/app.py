@@ -40,6 +40,7 @@ from mlsysim.cli.options import (
 from mlsysim.cli.verbs import (
     calibrate,
     compare,
+    derivative,
     plan,
     sensitivity,
     simulate,
@@ -359,6 +360,7 @@ def pareto(
 
 
 app.command(cls=Grid, help=sensitivity.HELP + SPELLING)(sensitivity.sensitivity)
+app.command(help=derivative.HELP)(derivative.derivative)
 app.command(cls=Grid, help=solve_for.HELP + SPELLING)(solve_for.solve_for)
 app.command(cls=Grid, help=compare.HELP + SPELLING)(compare.compare)
 app.command(cls=Grid, help=uncertainty.HELP + SPELLING)(uncertainty.uncertainty)
@@ -382,6 +384,34 @@ def formula(
     from mlsysim.cli import formula_card
 
     formula_card.show(name, ctx.obj.others(), latex=latex, as_json=as_json)
+
+
+SYMBOLS = """Nomenclature of a question, an output or a formula: symbol, unit, meaning.
+
+\b
+mlsysim symbols memory gradients
+mlsysim symbols train step_time --latex
+"""
+
+
+@app.command(help=SYMBOLS)
+def symbols(
+    ctx: typer.Context,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="QUESTION|NAME", help="The command of a model, or a variable; all symbols without it."),
+    ] = None,
+    needed_by: Annotated[
+        str | None, typer.Argument(metavar="OUTPUT", help="Only symbols that this output of the question needs.")
+    ] = None,
+    latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX longtable.")] = False,
+    variant: Variants = None,
+    as_json: Json = False,
+) -> None:
+    """Nomenclature of a question, an output or a formula."""
+    from mlsysim.cli import symbol_table
+
+    symbol_table.show(name, needed_by, ctx.obj, variant, latex=latex, as_json=as_json)
 
 
 @app.command()

@@ -67,6 +67,11 @@ def show(
         _print_card(book, formulas, variable)
 
 
+def forms_of(book: Book, name: str) -> Placed:
+    """Look up the forms of a variable, or the one form, of a name."""
+    return _forms(book, _variable(book, name), name)
+
+
 def _variable(book: Book, name: str) -> Variable:
     known: dict[str, Variable] = {}
     for _, formula in book.formulas:

@@ -22,6 +22,7 @@ from mlsysim.inputs.variant import Variant
 from mlsysim.names import SPELLINGS, known_as
 from mlsysim.symbolic import Formula, Requirement, System, Variable, variable_of
 from mlsysim.symbolic.family import families_among, members_among, several
+from mlsysim.symbolic.printing.nomenclature import in_order, nomenclature
 from mlsysim.symbolic.variable import declaration_order
 from mlsysim.tracebacks import at_the_call
 
@@ -413,6 +414,17 @@ class DeclaredModel:
         system = self.system if output is None else self.system.closure(self._named(output))
         rows = [formula.latex(units=units, aligned=True) for formula in system.printed]
         return "\\begin{align*}\n" + " \\\\\n".join(rows) + "\n\\end{align*}"
+
+    @at_the_call
+    def symbols(self, output: str | None = None) -> tuple[Variable, ...]:
+        """Variables of all formulas, or of those that one output needs, in the order of their symbols."""
+        system = self.system if output is None else self.system.closure(self._named(output))
+        return in_order(v for formula in system.printed for v in (formula.variable, *formula.inputs))
+
+    @at_the_call
+    def nomenclature(self, output: str | None = None) -> str:
+        """Symbols with meaning and unit as a LaTeX ``longtable``: all, or those that one output needs."""
+        return nomenclature(self.symbols(output))
 
     @at_the_call
     def source_code(self, backend: str = "numpy") -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -11,12 +12,16 @@ from sympy.functions.elementary.piecewise import ExprCondPair
 
 from mlsysim import units
 from mlsysim.backends import slopes
-from mlsysim.errors import InputError, UnknownNameError
-from mlsysim.inputs.binding import bind
+from mlsysim.errors import InputError, MissingInputError, UnknownNameError
+from mlsysim.inputs.binding import bind, bind_grid
 from mlsysim.inputs.declaration import DeclaredModel
+from mlsysim.study.specialised import Specialised
 from mlsysim.study.varied import closure
 from mlsysim.symbolic import STEPS, Closed, Queue, System, Variable, lower, variable_of
 from mlsysim.symbolic.printing import equation, symbol_text, text
+
+#: Conditions that are printed, those nearest to the output.
+TOLD = 5
 
 
 class Derivative:
@@ -31,11 +36,15 @@ class Derivative:
         that is typed.
     relax : bool
         Drop ceilings and floors first.
+    point : mapping, optional
+        Arguments of ``solve``, not all of which need be there: the derivative is that of the cases that hold with them.
 
     Attributes
     ----------
     expression : sympy.Expr
         The derivative.
+    conditions : tuple of sympy.Basic
+        Where the cases of the point hold: conditions between numbers. Labels, flags and zeros are those of the point.
     steps : tuple of str
         Variables that jump (ceiling, floor, least integer) between input and output. Their derivative is zero almost
         everywhere and counts as zero.
@@ -56,7 +65,15 @@ class Derivative:
     'FLOP·s/B/GB'
     """
 
-    def __init__(self, model: DeclaredModel, output: str, by: str, *, relax: bool = False) -> None:
+    def __init__(
+        self,
+        model: DeclaredModel,
+        output: str,
+        by: str,
+        *,
+        relax: bool = False,
+        point: Mapping[str, Any] | None = None,
+    ) -> None:
         self.model = model
         self._relax = relax
         self.output = _number_variable(model.output(output))
@@ -65,7 +82,9 @@ class Derivative:
             raise UnknownNameError(f"input of {type(model).__name__}", by, names)
         self.by = _number_variable(variable_of(by))
         self._system = closure(model.system, (output,), relax=relax)
-        chain, self.steps = _chain_rule(self._system, self.by, self.output)
+        specialised = _specialised(model, self._system, point)
+        chain, self.steps = _chain_rule(self._system, self.by, self.output, specialised)
+        self.conditions = tuple(specialised.conditions) if specialised else ()
         self.expression = _total(chain, output, self.by.name)
         if self.expression.has(sympy.Derivative):
             allowed = f"{output} has no derivative by it: Erlang C is defined for whole numbers of replicas only"
@@ -104,10 +123,15 @@ class Derivative:
         return units.Q_(gradients[self.by.name][self.output.name].item() * scale, unit)
 
     def __str__(self) -> str:
-        if not self.steps:
-            return self.text()
-        more = "" if self._relax else "; relax=True takes ceilings and floors as lines"
-        return f"{self.text()}\n  steps, counted as constant: {', '.join(self.steps)}{more}"
+        lines = [self.text()]
+        if self.conditions:
+            nearest = [text(condition) for condition in self.conditions[: -TOLD - 1 : -1]]
+            left = len(self.conditions) - len(nearest)
+            lines.append(f"  where {', '.join(nearest)}{f'; {left} more are in .conditions' if left else ''}")
+        if self.steps:
+            more = "" if self._relax else "; relax=True takes ceilings and floors as lines"
+            lines.append(f"  steps, counted as constant: {', '.join(self.steps)}{more}")
+        return "\n".join(lines)
 
     __repr__ = __str__
 
@@ -149,15 +173,17 @@ def _chain_rule(system: System, by: Variable, output: Variable) -> tuple[Chain, 
         if formula.name not in leading or not moving or _is_truth(formula.expression):
             continue
         moved_symbols = {v.symbol for v in moving}
+        whole = lower(formula.expression)
+        whole = whole if specialised is None else specialised.rewrite(whole, moved_symbols)
         try:
-            expression, frozen = _smooth(lower(formula.expression), moved_symbols)
+            expression, frozen = _smooth(whole, moved_symbols)
         except OverflowError:
             allowed = f"{formula.name} has too many cases for a closed form"
             raise InputError("derivative", by.name, f"{allowed}; sensitivity() has its number") from None
         if any(node.free_symbols & moved_symbols for node in expression.atoms(Closed)):
             allowed = f"{formula.name} has no derivative by it in closed form, as the root of an equation or elsewhere"
             raise InputError("derivative", by.name, f"{allowed}; sensitivity() has its number")
-        if frozen or (by.domain.kind == "integer" and decides(formula.expression, by)):
+        if frozen or (by.domain.kind == "integer" and decides(whole, by)):
             steps.append(formula.name)
         partials = [(v.name, _slope(expression, v.symbol).xreplace(frozen)) for v in moving]
         partials = [(name, partial) for name, partial in partials if partial != 0]
@@ -278,6 +304,10 @@ def derivative(model: DeclaredModel, /, output: str, by: str, *, relax: bool = F
         that is typed.
     relax : bool
         Drop ceilings and floors first, so that the derivative sees through them.
+    at : mapping, optional
+        Arguments of ``solve``, such as ``{"model": "Llama3_8B", "precision": "bf16"}``: cases that they decide are
+        replaced by the branch that holds, labels, flags and zeros are put in, and the rest stays symbolic. An argument
+        that is left out has its default.
 
     Returns
     -------
@@ -298,4 +328,4 @@ def derivative(model: DeclaredModel, /, output: str, by: str, *, relax: bool = F
     >>> print(slope)
     ∂I_0/∂B = -F·η/(B²·η_B)
     """
-    return Derivative(model, output, by, relax=relax)
+    return Derivative(model, output, by, relax=relax, point=at)

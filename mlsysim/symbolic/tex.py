@@ -1,4 +1,4 @@
-"""Slips in the LaTeX of a symbol that no renderer gets over, found by a look at braces and scripts."""
+"""Prose as LaTeX, and slips in the LaTeX of a symbol that no renderer gets over, found by its braces and scripts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,17 @@ import re
 _TOKEN = re.compile(r"\\[A-Za-z]+|\\.|\S", re.DOTALL)
 #: Commands that take braces after them, and how many.
 _TAKES = {r"\frac": 2, r"\sqrt": 1, r"\text": 1, r"\mathrm": 1, r"\bar": 1, r"\hat": 1, r"\tilde": 1, r"\overline": 1}
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+} | {character: "\\" + character for character in "&%$#_"}  # fmt: skip
+
+
+def prose_latex(text: str) -> str:
+    """Escape plain text for LaTeX; double backticks mark code."""
+    escaped = re.sub(r"[\\{}~^<>|&%$#_]", lambda m: _SPECIAL[m[0]], text)
+    return re.sub(r"``(.+?)``", r"\\texttt{\1}", escaped)
 
 
 def slip_in(latex: str) -> str:

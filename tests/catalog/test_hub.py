@@ -32,8 +32,8 @@ def refuse(*args, **kwargs):
 socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse
 from mlsysim.errors import UnknownNameError
 from mlsysim.catalog import builtin
-print(builtin().find("model", "acme/Tiny-8B").layers.value)
-print(builtin().find("model", "acme/Tiny-8B@old").layers.value)
+print(int(builtin().find("model", "acme/Tiny-8B").layers.value))
+print(int(builtin().find("model", "acme/Tiny-8B@old").layers.value))
 try:
     builtin().find("model", "acme/Tiny-9B")
 except UnknownNameError as error:

@@ -256,6 +256,14 @@ class TestTable:
         for row in found:
             assert (row.name in found.unmoved()) != any(line.split("  ")[0] == row.name for line in lines), row.name
 
+    def test_so_many_rows_of_each_table(self, found):
+        assert max(len(part.splitlines()) for part in found.text(2).split("\n\n")[1:-1]) == 2 + 2
+        assert "more rows" in found.text(2)
+        assert "more rows" not in found.text(None)
+        for most in (0, -1, 2.5, True, "all"):
+            with pytest.raises(InputError, match="most="):
+                found.text(most)
+
     def test_html_is_well_formed(self, found):
         class Balanced(HTMLParser):
             depth = 0

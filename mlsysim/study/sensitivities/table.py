@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mlsysim import show
-from mlsysim.errors import UnknownNameError
+from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.figures import drawn
 from mlsysim.jsontext import json_text
 from mlsysim.study.sensitivities.moves import Bar, Finite
@@ -200,7 +200,14 @@ class Sensitivity:
         Returns
         -------
         str
+
+        Raises
+        ------
+        InputError
+            If the number of rows is no whole number above 0.
         """
+        if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 1):
+            raise InputError("most", most, "must be a whole number >= 1, or None for all")
         parts = [show.fitted(headers, rows[:most]) for headers, rows in self._parts()]
         head = "\n".join(line for text in (self.title, self.remark) for line in textwrap.wrap(text, show.width()))
         tail = textwrap.wrap(self._tail(most), show.width(), subsequent_indent="  ", break_on_hyphens=False)
