@@ -13,14 +13,13 @@ DOCS = Path(__file__).parents[2] / "docs"
 SUMMARY = DOCS / "validation.md"
 HEAD = """# How accurate, and against what?
 
-Every output is checked against numbers that share no code with it: published ones, tensors counted in PyTorch and
-transformers, measurements, and queues simulated event by event. The table has the median and the worst error of each
-area; the page of the area lists every row and the reason of each miss. Tests print the pages (`tests/validation/`;
-`make validation`). The error is ours over theirs, less one. If a formula has a first-order form, that stands beside it.
-[Accuracy](accuracy.md) says which variant to use.
+Every output is checked against numbers that share no code with it: published ones, tensors counted in PyTorch,
+measurements, queues simulated event by event. The table has the median and worst error of each area; its page lists
+every row, with the reason of each miss. Tests print the pages (`tests/validation/`; `make validation`). The error is
+ours over theirs, less one; a first-order form stands beside it. [Accuracy](accuracy.md) says which variant to use.
 
-Rows on which a constant was calibrated do not count. If a page shows a sample of rows, the summary counts all of them,
-with constants that were fitted without the device, class or row.
+Rows on which a constant was calibrated do not count. Where a page shows a sample, all its rows count here, with
+constants fitted without the device, class or row.
 
 | area | checked against | rows | median | worst |
 | --- | --- | ---: | ---: | ---: |
