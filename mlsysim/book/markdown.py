@@ -119,7 +119,7 @@ def variants_pages(book: Book, models: Iterable[type[PerformanceModel]]) -> dict
         "# Variants",
         "",
         "A model is a set of formulas, and a variant another set for the same question: `Model(variant=...)` swaps "
-        "formulas of the same quantity. What each comes to is in [docs/validation.md](../docs/validation.md).",
+        "formulas of the same quantity. [Checks](../docs/validation.md) say what each comes to.",
         "",
     ]
     users: dict[Formula, dict[str, list[str]]] = {}
@@ -135,12 +135,11 @@ def variants_pages(book: Book, models: Iterable[type[PerformanceModel]]) -> dict
             if len(by_formula) > 1:
                 home = _topic_of(book, next(iter(by_formula))).name
                 lines += [f"### {code(name)} of {model.__name__}", ""]
-                lines += [f"[Side by side](variants/{home}.md#{slug(name)}):", ""]
                 lines += [
                     f"- {', '.join(map(code, names))}: {_place(book, formula, prose(formula.title))}"
                     for formula, names in by_formula.items()
                 ]
-                lines.append("")
+                lines += [f"- [their equations side by side](variants/{home}.md#{slug(name)})", ""]
                 for formula, names in by_formula.items():
                     users.setdefault(formula, {})[model.__name__] = names
         for name in systems:
