@@ -35,7 +35,7 @@ BELOW = {
     "docs/validation.md": ("docs/validation/*",),
     "catalog/index.md": ("catalog/*",),
     "api/index.md": ("api/*",),
-    "docs/design.md": ("docs/decisions", "docs/search"),
+    "docs/design.md": ("docs/decisions", "docs/search", "docs/page_loads"),
     "CONTRIBUTING.md": ("docs/releasing", "SECURITY"),
     "docs/citing.md": ("docs/paper",),
 }  # fmt: skip

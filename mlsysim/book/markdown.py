@@ -133,7 +133,7 @@ def variants_pages(book: Book, models: Iterable[type[PerformanceModel]]) -> dict
         forms = _forms(systems)
         for name, by_formula in forms.items():
             if len(by_formula) > 1:
-                home = _topic_of(book, next(iter(by_formula))).name
+                home = _home(book, next(iter(by_formula))).name
                 lines += [f"### {code(name)} of {model.__name__}", ""]
                 lines += [
                     f"- {', '.join(map(code, names))}: {_place(book, formula, prose(formula.title))}"
@@ -157,7 +157,7 @@ def _side_by_side(book: Book, users: Mapping[Formula, Mapping[str, list[str]]]) 
         forms.setdefault(formula.name, []).append(formula)
     by_topic: dict[Topic, list[str]] = {}
     for name, formulas in forms.items():
-        by_topic.setdefault(_topic_of(book, formulas[0]), []).append(name)
+        by_topic.setdefault(_home(book, formulas[0]), []).append(name)
     pages = {}
     for topic in (topic for topic in book.topics if topic in by_topic):
         lines = [
@@ -190,6 +190,11 @@ def _form(book: Book, formula: Formula, users: Mapping[str, list[str]]) -> list[
     lines += [f"- {model}: {', '.join(map(code, variants))}" for model, variants in users.items()]
     accuracy = prose(formula.accuracy).replace("](../", "](../../")
     return [*lines, *([f"- Accuracy: {accuracy}"] if accuracy else []), ""]
+
+
+def _home(book: Book, formula: Formula) -> Topic:
+    """The topic of the first form of the quantity that a formula gives, whichever forms a model has."""
+    return book.defining(formula.variable)[0][0]
 
 
 def _topic_of(book: Book, formula: Formula) -> Topic:
