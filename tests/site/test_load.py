@@ -2,11 +2,13 @@
 
 import json
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
-from page_loads import NODES, WEIGHT, loads
-from test_site import HERE, KINDS
 from web.chromium import PHONE, installed, seen_by
+from web.page_loads import KINDS, NODES, WEIGHT, loads
+
+HERE = Path(__file__).parent
 
 #: The heaviest pages of a kind.
 HEAVY = (

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from web.chromium import PHONE, installed, seen_by
+from web.page_loads import KINDS
 from website import accuracy, api, formulas
 from website.knowledge import Knowledge
 from website.markup import with_html
@@ -18,12 +19,6 @@ from mlsysim.models import every_model
 HERE = Path(__file__).parent
 #: What is searched for.
 WORDS = "optimizer+state"
-#: A page of each kind, which is looked through for barriers.
-KINDS = (
-    "index.html", "search.html", "notebooks/tutorial.html", "docs/how_to.html", "docs/how_to/what_binds.html",
-    "calculators/TrainingMemoryModel.html", "models/KernelModel.html", "formulas/expert_products.html",
-    "docs/accuracy.html", "catalog/Systems.Fabrics.html", "api/results.html", "docs/design.html",
-)  # fmt: skip
 
 
 @pytest.mark.long

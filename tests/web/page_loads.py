@@ -1,6 +1,6 @@
 """Writes docs/page_loads.md: what pages of a built site cost in Chromium, beside what they cost before.
 
-``python tests/site/page_loads.py build/site/html`` measures a page of each kind and the heaviest ones.
+``python tests/web/page_loads.py build/site/html`` measures a page of each kind and the heaviest ones.
 """
 
 import json
@@ -17,6 +17,12 @@ from web.chromium import seen_by  # noqa: E402
 PAGE = HERE.parents[1] / "docs" / "page_loads.md"
 #: Nodes, milliseconds and kB of each page while every equation was typeset as the page opened.
 BEFORE = json.loads((HERE / "loads_before.json").read_text(encoding="utf-8"))
+#: A page of each kind, which is looked through for barriers and opened on a desktop too.
+KINDS = (
+    "index.html", "search.html", "notebooks/tutorial.html", "docs/how_to.html", "docs/how_to/what_binds.html",
+    "calculators/TrainingMemoryModel.html", "models/KernelModel.html", "formulas/expert_products.html",
+    "docs/accuracy.html", "catalog/Systems.Fabrics.html", "api/results.html", "docs/design.html",
+)  # fmt: skip
 #: Most nodes, most kB of a page with what it loads, and most milliseconds of the processor.
 NODES, WEIGHT, TIME = 50_000, 2_000, 1_000
 REPEATED = 3
