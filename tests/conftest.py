@@ -57,11 +57,22 @@ def forgotten():
         LEFT[0] = resident()
 
 
+def _files_in(folder):
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in files}
+
+
+@pytest.fixture(scope="session")
+def files_in():
+    """Text of every file of a folder and of those in it, by its path below it."""
+    return _files_in
+
+
 @pytest.fixture(scope="session")
 def book_pages(tmp_path_factory):
     """Every file of the formula book: printed once, by whichever worker asks first; in a quick run as committed."""
     if not is_long():
-        return {path.name: path.read_text(encoding="utf-8") for path in (HERE.parent / "formulas").iterdir()}
+        return _files_in(HERE.parent / "formulas")
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return book.pages()
     printed = tmp_path_factory.getbasetemp().parent / "book.pickle"

@@ -78,19 +78,20 @@ def test_committed_pages_are_up_to_date(pages):
 def test_files(pages):
     expected = {"README.md", "variants.md", "references.md", "references.bib", "index.json"}
     expected |= {f"{name}{suffix}" for name in TOPICS for suffix in (".md", ".tex")}
-    assert set(pages) == expected
+    assert {name for name in pages if not name.startswith("variants/")} == expected
+    assert "variants/training_memory.md" in pages
     for content in pages.values():
         assert book.MARK in content[:200]
         assert content.endswith("\n")
         assert not content.endswith("\n\n")
 
 
-def test_write_returns_the_files_and_check_agrees(tmp_path, pages):
+def test_write_returns_the_files_and_check_agrees(tmp_path, pages, files_in):
     folder = tmp_path / "new" / "formulas"
     assert book.check(folder) == sorted(pages)
     assert book.write(folder) == [folder / name for name in pages]
     assert book.check(folder) == []
-    assert {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()} == pages
+    assert files_in(folder) == pages
 
 
 @pytest.mark.parametrize(
@@ -100,8 +101,9 @@ def test_write_returns_the_files_and_check_agrees(tmp_path, pages):
         (lambda folder: (folder / "index.json").write_bytes(b"\xff\xfe"), "index.json"),
         (lambda folder: (folder / "collectives.tex").unlink(), "collectives.tex"),
         (lambda folder: (folder / "queueing.md").rename(folder / "old.md") and None, "old.md"),
+        (lambda folder: (folder / "queueing.md").rename(folder / "variants" / "old.md") and None, "variants/old.md"),
     ],
-    ids=["changed", "not text", "missing", "extra"],
+    ids=["changed", "not text", "missing", "extra", "extra below"],
 )
 def test_check_finds_a_file_that_differs(written, change, name):
     change(written)
@@ -238,6 +240,23 @@ def test_a_page_names_the_members_of_its_families_once(pages):
     assert "## By group" not in pages["collectives.md"]
 
 
+def test_what_an_equation_calls_leads_to_its_formula(pages):
+    text = pages["post_training.md"].partition("\n## Optimizer step on packed samples\n")[2].partition("\n## ")[0]
+    assert "- **Calls:** $T$ [`step_time`](step_time.md#" in text
+    assert "**Constants:**" not in text
+
+
+def test_forms_stand_side_by_side_once_with_the_models_that_have_them(pages):
+    index, page = pages["variants.md"], pages["variants/training_memory.md"]
+    assert "### `weights` of TrainingMemoryModel" in index
+    assert "- [their equations side by side](variants/training_memory.md#weights)" in index
+    assert "$$" not in index
+    assert page.count("\n## `weights`\n") == 1
+    forms = re.findall(r"^\[.*\]\((\.\./\S+)\)$", page, re.MULTILINE)
+    assert len(set(forms)) == len(forms)
+    assert "- TrainingMemoryModel: `first_order`" in page
+
+
 def test_an_indexed_equation_stands_once_and_a_table_is_a_table(pages):
     page = pages["rank_groups.md"]
     assert page.count(r"t_{\mathrm{ag},j} &= ") == 1
@@ -265,11 +284,12 @@ def test_every_link_leads_somewhere(pages):
         assert len(set(found)) == len(found), f"two headings of {name} share an anchor"
         for target in re.findall(r"\]\(([^)\s]+)\)", pages[name]):
             file, _, anchor = target.partition("#")
-            if file.startswith("../"):
-                assert (COMMITTED / file).is_file(), target
+            path = os.path.normpath(Path(name).parent / file) if file else name
+            if path.startswith("../"):
+                assert (COMMITTED / path).is_file(), target
                 continue
-            assert (file or name) in pages, target
-            assert not anchor or anchor in anchors[file or name], target
+            assert path in pages, target
+            assert not anchor or anchor in anchors[path], target
 
 
 def test_markdown_leaves_the_mathematics_alone(pages):

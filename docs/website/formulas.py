@@ -90,16 +90,16 @@ def _symbols(known: Knowledge) -> str:
     for topic in known.book.topics:
         for variable in topic.variables:
             found.setdefault(variable.name, (variable, []))[1].append(topic)
-    rows = []
+    rows: dict[str, list[tuple[str, ...]]] = {}
     for name in sorted(found, key=str.lower):
         variable, topics = found[name]
         defining = [topic for topic, _ in known.book.defining(variable) if topic in topics]
         home = defining[0] if defining else topics[0]
-        rows.append((
+        rows.setdefault(name[0].upper(), []).append((
             f"[{code(name)}]({home.name}.md#symbol-{name})", inline(variable.latex), unit_text(variable.unit) or "–",
             prose(variable.description),
         ))  # fmt: skip
-    return joined([
-        "# Symbols", "", "Every quantity of the book by its name in Python. A name leads to its definition.", "",
-        *table(("Name", "Symbol", "Unit", "Meaning"), rows),
-    ])  # fmt: skip
+    lines = ["# Symbols", "", "Every quantity of the book by its name in Python. A name leads to its definition.", ""]
+    for letter, each in rows.items():
+        lines += [f"## {letter}", "", *table(("Name", "Symbol", "Unit", "Meaning"), each), ""]
+    return joined(lines)

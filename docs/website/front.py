@@ -39,7 +39,7 @@ BELOW = {
     "catalog/index.md": ("catalog/*",),
     "api/index.md": ("api/*",),
     "api/models.md": ("reference/*",),
-    "docs/design.md": ("docs/decisions", "docs/search", "docs/search_proofs"),
+    "docs/design.md": ("docs/decisions", "docs/search", "docs/search_proofs", "docs/page_loads"),
     "CONTRIBUTING.md": ("docs/releasing", "docs/changed_numbers", "SECURITY"),
     "docs/citing.md": ("docs/paper",),
 }  # fmt: skip

@@ -129,4 +129,5 @@ def _variants(names: list[str], systems) -> str:
         return ", ".join(map(code, names))
     numbers = enumerate(number for number, name in enumerate(systems, 1) if name in names)
     runs = [[number for _, number in run] for _, run in groupby(numbers, lambda pair: pair[1] - pair[0])]
-    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+    # A run of two is two numbers, and a line does not break within one of more.
+    return ", ".join(f"{run[0]}–\u2060{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)

@@ -119,7 +119,7 @@ def variants_pages(book: Book, models: Iterable[type[PerformanceModel]]) -> dict
         "# Variants",
         "",
         "A model is a set of formulas, and a variant another set for the same question: `Model(variant=...)` swaps "
-        "formulas of the same quantity. What each comes to is in [docs/validation.md](../docs/validation.md).",
+        "formulas of the same quantity. [Checks](../docs/validation.md) say what each comes to.",
         "",
     ]
     users: dict[Formula, dict[str, list[str]]] = {}
@@ -133,14 +133,13 @@ def variants_pages(book: Book, models: Iterable[type[PerformanceModel]]) -> dict
         forms = _forms(systems)
         for name, by_formula in forms.items():
             if len(by_formula) > 1:
-                home = _topic_of(book, next(iter(by_formula))).name
+                home = _home(book, next(iter(by_formula))).name
                 lines += [f"### {code(name)} of {model.__name__}", ""]
-                lines += [f"[Side by side](variants/{home}.md#{slug(name)}):", ""]
                 lines += [
                     f"- {', '.join(map(code, names))}: {_place(book, formula, prose(formula.title))}"
                     for formula, names in by_formula.items()
                 ]
-                lines.append("")
+                lines += [f"- [their equations side by side](variants/{home}.md#{slug(name)})", ""]
                 for formula, names in by_formula.items():
                     users.setdefault(formula, {})[model.__name__] = names
         for name in systems:
@@ -158,7 +157,7 @@ def _side_by_side(book: Book, users: Mapping[Formula, Mapping[str, list[str]]]) 
         forms.setdefault(formula.name, []).append(formula)
     by_topic: dict[Topic, list[str]] = {}
     for name, formulas in forms.items():
-        by_topic.setdefault(_topic_of(book, formulas[0]), []).append(name)
+        by_topic.setdefault(_home(book, formulas[0]), []).append(name)
     pages = {}
     for topic in (topic for topic in book.topics if topic in by_topic):
         lines = [
@@ -191,6 +190,11 @@ def _form(book: Book, formula: Formula, users: Mapping[str, list[str]]) -> list[
     lines += [f"- {model}: {', '.join(map(code, variants))}" for model, variants in users.items()]
     accuracy = prose(formula.accuracy).replace("](../", "](../../")
     return [*lines, *([f"- Accuracy: {accuracy}"] if accuracy else []), ""]
+
+
+def _home(book: Book, formula: Formula) -> Topic:
+    """The topic of the first form of the quantity that a formula gives, whichever forms a model has."""
+    return book.defining(formula.variable)[0][0]
 
 
 def _topic_of(book: Book, formula: Formula) -> Topic:

@@ -162,7 +162,33 @@ def _numbers(system: System, output: Variable) -> set[str]:
     return needed
 
 
-def _chain_rule(system: System, by: Variable, output: Variable) -> tuple[Chain, tuple[str, ...]]:
+def _specialised(model: DeclaredModel, system: System, point: Any) -> Specialised | None:
+    if point is None:
+        return None
+    if not isinstance(point, Mapping):
+        hint = "as in at={'model': 'Llama3_8B', 'precision': 'bf16'}"
+        raise InputError("at", point, "must be a mapping of arguments to values", hint)
+    arguments, free = model.named_arguments((), point), dict[str, None]()
+    while True:
+        try:
+            return Specialised(system, bind_grid(model, arguments, free).values)
+        except MissingInputError as missing:
+            names = missing.argument.split(", ")
+            names = [name for each in names for name in (model.slots[each].gives if each in model.slots else (each,))]
+            unknown = [name for name in names if name not in arguments and name not in free and _is_number(model, name)]
+            if not unknown:
+                raise
+            free |= dict.fromkeys(unknown)
+
+
+def _is_number(model: DeclaredModel, name: str) -> bool:
+    variable = model.arguments.get(name)
+    return variable is not None and variable.domain.kind != "choice"
+
+
+def _chain_rule(
+    system: System, by: Variable, output: Variable, specialised: Specialised | None
+) -> tuple[Chain, tuple[str, ...]]:
     """Partial derivatives of every variable between input and output, and the variables that jump on the way."""
     leading = _numbers(system, output)
     moved = {by.name}
@@ -294,7 +320,9 @@ def _cases(extreme: Any, values: list[Any]) -> Any:
     return sympy.Piecewise(*cases, (values[-1], True))
 
 
-def derivative(model: DeclaredModel, /, output: str, by: str, *, relax: bool = False) -> Derivative:
+def derivative(
+    model: DeclaredModel, /, output: str, by: str, *, relax: bool = False, at: Mapping[str, Any] | None = None
+) -> Derivative:
     """Derive an output by an input, in closed form.
 
     Parameters

@@ -295,6 +295,8 @@ class EvaluatedAt(Closed):
 
     def _latex(self, printer: Any) -> str:
         """Print the call where sympy prints it, such as in Jupyter: the steps would fill pages."""
+        if hasattr(printer, "_print_EvaluatedAt"):  # ours, which sympy asks second
+            return printer._print_EvaluatedAt(self)
         changed = (f"{variable_of(name).latex} = {printer._print(value)}" for name, value in self.changed.items())
         return rf"{variable_of(self.target).latex}\left({', '.join(changed)}\right)"
 
@@ -315,9 +317,13 @@ def stated(expression: Any) -> Iterator[Any]:
     """
     if isinstance(expression, sympy.Symbol | EvaluatedAt):
         yield expression
-    parts = expression.changed.values() if isinstance(expression, EvaluatedAt) else expression.args
-    for part in parts:
+    for part in printed_parts(expression):
         yield from stated(part)
+
+
+def printed_parts(node: Any) -> tuple[Any, ...]:
+    """Parts of a node that print: of a call only the other values, not the steps from them to the target."""
+    return tuple(node.changed.values()) if isinstance(node, EvaluatedAt) else node.args
 
 
 @at_the_call

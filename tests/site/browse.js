@@ -31,6 +31,8 @@ async function visit(tab, site, { page: name, width, scheme, check }) {
   await page.goto(`file://${site}/${name}`);
   if (await page.locator("#calculator").count()) await page.waitForSelector("#curve svg path", { state: "attached" });
   if (name.includes("?")) await page.waitForSelector("#search-results li");
+  // As before printing: equations that are out of view are typeset too.
+  await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
   const found = { ...(await page.evaluate(SEEN)), wrong, asked, barriers: [] };
   if (check) {
     await page.evaluate(axe);

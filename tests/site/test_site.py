@@ -1,12 +1,9 @@
 """The site as it is built: every warning an error, nothing asked of a network, every link leads somewhere."""
 
 import json
-import os
 import re
 import shutil
 import struct
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -14,6 +11,7 @@ import pytest
 import sphinx.search
 from tex.renderers import node
 from web.chromium import PHONE, installed, seen_by
+from web.page_loads import KINDS
 from website import accuracy, example, formulas, front, search
 from website.head import LONGEST
 from website.knowledge import Knowledge
@@ -27,49 +25,12 @@ from mlsysim.models import every_model
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-#: Refuses every connection but those of a kernel on this machine, then builds.
-OFFLINE = """
-import runpy, sys
-
-def refuse(event, given):
-    if event == "socket.getaddrinfo" and given[0] not in (None, "localhost", "127.0.0.1"):
-        raise OSError(f"asked the network for {given[0]}")
-    if event == "socket.connect" and isinstance(given[1], tuple) and given[1][0] != "127.0.0.1":
-        raise OSError(f"asked the network for {given[1]}")
-
-sys.addaudithook(refuse)
-sys.argv[0] = "website"
-runpy.run_module("website", run_name="__main__")
-"""
 #: What is searched for in a browser.
 WORDS = "optimizer+states"
 #: What people type, and the pages they mean.
 QUERIES = tomllib.loads((HERE / "queries.toml").read_text(encoding="utf-8"))["queries"]
 #: Results that people read, and bytes of an index that a page may load.
 FIRST, HEAVY = 3, 3e6
-#: A page of each kind, which is looked through for barriers.
-KINDS = (
-    "index.html", "search.html", "notebooks/tutorial.html", "docs/how_to.html", "docs/how_to/bottleneck.html",
-    "calculators/TrainingMemoryModel.html", "models/KernelModel.html", "formulas/expert_products.html",
-    "docs/accuracy.html", "catalog/Systems.Fabrics.html", "api/ask.html", "docs/design.html",
-    "reference/KernelModel.html", "catalog/devices.html",
-)  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """The folder of the pages, with the outputs of the tutorial as stored, which the notebook tests execute."""
-    into = tmp_path_factory.mktemp("site")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "docs"), str(ROOT)])}
-    command = [sys.executable, "-c", OFFLINE, "--stored", "--into", str(into)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=into, check=False)
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-    return into / "html"
-
-
-@pytest.fixture(scope="module")
-def found(site):
-    return pages(site)
 
 
 @pytest.mark.long
@@ -220,9 +181,10 @@ def test_a_formula_leads_to_its_symbols_its_models_and_its_checks(site, found):
     for topic, formula in every_formula():
         page = found[f"formulas/{topic}.html"]
         for variable in formula.inputs:
-            assert f"#symbol-{variable.name}" in page.links, formula.id
+            assert f"symbol-{variable.name}" in page.anchors, formula.id
     page = found["formulas/training_memory.html"]
     assert "../models/TrainingMemoryModel.html" in page.links
+    assert "#symbol-update_sequences" in found["formulas/post_training.html"].links
     assert "../docs/validation/memory_of_training.html#torchtitan-on-h100" in page.links
 
 

@@ -9,7 +9,7 @@ from on_jax import evaluate
 
 from mlsysim.backends import compiled
 from mlsysim.errors import CycleError, FormulaError, UnitError
-from mlsysim.symbolic import EvaluatedAt, LeastInteger, System, evaluated_at, lower, when
+from mlsysim.symbolic import EvaluatedAt, LeastInteger, System, byte, evaluated_at, lower, when
 from mlsysim.symbolic.dimensions import dimension_of
 from mlsysim.symbolic.printing import latex, text
 from mlsysim.symbols.serving import T99, c
@@ -109,6 +109,22 @@ def test_it_is_printed_as_a_value_at_a_value(at, v, queue):
     least = LeastInteger(n, at <= v["target"], v["most"])
     assert text(least) == "min{n ≤ m : d(s = 1 + n) ≤ t}"
     assert latex(evaluated_at(v["delay"], {v["servers"]: v["most"] / 2}, queue)) == (r"d\left(s = \frac{m}{2}\right)")
+
+
+def test_sympy_prints_the_call_without_its_steps(at):
+    assert sympy.latex(at) == r"d\left(s = n + 1\right)"
+    assert sympy.latex(2 * at) == r"2 d\left(s = n + 1\right)"
+
+
+def test_a_formula_names_what_it_calls_and_the_constants_of_its_own_equation(v, formula, declare):
+    """Constants of the steps stand beside the equations of the steps."""
+    size, read = declare("ev_size", "B", latex="z"), declare("ev_read", "B", latex="y")
+    step = formula(size, 10 * byte * v["servers"])
+    share = evaluated_at(v["share"], {v["most"]: 3}, [formula(v["share"], v["most"] / 2)])
+    twice = formula(read, 2 * evaluated_at(size, {v["servers"]: 2 * share}, [step]))
+    assert [each.name for each in twice.calls] == ["ev_share", "ev_size"]
+    assert step.calls == ()
+    assert (step.constants(), twice.constants()) == (("10 byte",), ())
 
 
 def test_it_has_the_dimension_of_its_target(at, v):

@@ -20,3 +20,22 @@ const watch = new IntersectionObserver((seen) => {
 }, { rootMargin: NEAR });
 blocks.forEach((each) => watch.observe(each));
 addEventListener("beforeprint", () => blocks.forEach((each) => within(each).forEach(typeset)));
+// What is typeset on the way to an anchor moves it: it is gone to again until it rests, or the reader scrolls.
+const FRAMES = 40;
+const settle = () => {
+  const anchor = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!anchor) return;
+  const target = anchor.closest("tr") ?? anchor;
+  const left = new AbortController();
+  ["wheel", "touchstart", "keydown", "pointerdown"].forEach((each) => addEventListener(each, () => left.abort(), { signal: left.signal, passive: true }));
+  let frame = 0;
+  const again = () => {
+    if (left.signal.aborted) return;
+    target.scrollIntoView({ behavior: "instant" });
+    if (frame++ < FRAMES) requestAnimationFrame(again);
+    else left.abort();
+  };
+  again();
+};
+settle();
+addEventListener("hashchange", settle);

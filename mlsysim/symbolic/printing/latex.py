@@ -110,8 +110,6 @@ def range_latex(index: Index, members: Iterable[str]) -> str:
 class Latex(LatexPrinter):
     """Expressions of declared symbols as LaTeX, with marks where a line may break."""
 
-    printmethod = ""  # what an expression has for sympy's own printer
-
     def __init__(self, values: Mapping[str, str], mul_symbol: str | None = None) -> None:
         super().__init__({"ln_notation": True, "mul_symbol": mul_symbol or ("dot" if values else None)})
         self.values = values

@@ -7,6 +7,7 @@ from typing import Any
 import sympy
 
 from mlsysim.symbolic.constants import UnitSymbol
+from mlsysim.symbolic.functions import printed_parts
 from mlsysim.units import COUNTABLE, dimension
 
 
@@ -27,10 +28,10 @@ def constants(expression: sympy.Basic) -> tuple[str, ...]:
                 found.append(f"{number} {_unit_text(powers)}")
             for part in _factors(rest):
                 if not _is_unit(part):
-                    for child in part.args:
+                    for child in printed_parts(part):
                         visit(child)
             return
-        for child in node.args:
+        for child in printed_parts(node):
             visit(child)
 
     visit(expression)
