@@ -167,7 +167,7 @@ class Calibration(Estimates, JsonAnswer):
 
     @at_the_call
     def solve(self, *entries: Any, **inputs: Any) -> Result:
-        """Solve the model at another point with constant and fitted inputs; arguments as for ``solve`` override both."""
+        """Solve the model at another point with constant and fitted inputs, which arguments override."""
         typed = self.model.named_arguments(entries, inputs)
         return solve(self.model, **{**self.held, **self.values, **typed})
 

@@ -188,7 +188,7 @@ def leave_one_out(estimates: Estimates) -> LeaveOneOut:
 
     Parameters
     ----------
-    found : Estimates
+    estimates : Estimates
         Fit to all rows.
 
     Returns

@@ -115,7 +115,7 @@ def combinations(
         Directions as rows, in relative changes of the parameters.
     names : sequence of str
         Names of the parameters.
-    told : callable
+    format_change : callable
         Function that formats a relative change of a parameter, by index.
     """
     result = []

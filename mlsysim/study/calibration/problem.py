@@ -145,8 +145,10 @@ class Problem:
                 )
                 hint = f"row {row + 1} cannot be compared; leave it out, or look at what solve() says of it"
                 raise InputError(name, as_text(variable_of(name), self.measured.outputs[name][row]), allowed, hint)
-        raise InputError("free", [parameter.name for parameter in self.parameters], "no values of them answer in every row",
-                         "give one to begin at, as in efficiency=0.5")  # fmt: skip
+        names = [parameter.name for parameter in self.parameters]
+        raise InputError(
+            "free", names, "no values of them answer in every row", "give one to begin at, as in efficiency=0.5"
+        )
 
     def refuse_rows(self, coordinates: np.ndarray) -> None:
         """Raise the error of the first row that the model refuses at these coordinates.

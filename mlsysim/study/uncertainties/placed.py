@@ -71,7 +71,7 @@ def placed(variable: Variable, distribution: Distribution, current: Any) -> Plac
         Variable whose values it describes.
     distribution : Distribution
         Distribution as given.
-    held : float or ndarray
+    current : float or ndarray
         Value in the call, in canonical units; nan without one, several along an axis.
 
     Raises
@@ -159,7 +159,7 @@ def correlated(covariance: Any, current: Mapping[str, Any], logs: bool) -> Corre
     ----------
     covariance : mapping of mappings, pandas.DataFrame or xarray.DataArray
         Covariance by the names of two inputs; in the units of the inputs, or of their logarithms.
-    held : mapping
+    current : mapping
         Canonical value of each input, the centre.
     logs : bool
         The covariance is of logarithms.

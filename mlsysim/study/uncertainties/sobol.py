@@ -93,7 +93,7 @@ def indices(uncertain_inputs: Uncertain, outputs: list[str], samples: int, seed:
 
     Parameters
     ----------
-    asked : Uncertain
+    uncertain_inputs : Uncertain
         Uncertain inputs of the call.
     outputs : list of str
         Names of numeric outputs.
