@@ -12,13 +12,13 @@ from mlsysim.errors import UnknownNameError
 from mlsysim.jsontext import JsonAnswer
 from mlsysim.names import known_as
 
-#: Rows that are printed; all are there.
+#: Most rows printed; the object holds all.
 ROWS = 30
-#: Rows for which the missing memory is printed.
+#: Most rows for which the missing memory is printed.
 FEW = 3
-#: Heads of columns, where they are no names of formats.
+#: Headers of columns that are not format names.
 HEADS = {"w4a16": "4 bit", "lora": "LoRA", "qlora": "QLoRA", "full": "full"}
-#: Cells of what the model refuses, and of what takes more devices than were tried.
+#: Cells for a refused combination, and for one that needs more devices than were tried.
 REFUSED, TOO_LARGE = "–", "none"
 
 
@@ -31,17 +31,17 @@ class Fit:
     use : str
         ``"serve"`` or ``"tune"``.
     way : str
-        The format that is served, or how the model is fine-tuned.
+        Precision of serving, or method of fine-tuning.
     value : int or None
-        Longest context in tokens, or largest batch, on one device; None where it does not fit.
+        Longest context in tokens, or largest batch, on one device; None if it does not fit.
     devices : int or None
-        Fewest devices that hold it, of powers of two; None where 512 do not.
+        Fewest devices that hold it, by powers of two; None if 512 do not suffice.
     limited : bool
-        Whether the model is made for no longer context, although memory has room.
+        True if the model supports no longer context although memory suffices.
     missing : float
-        Bytes that one device lacks: for a whole training step, or for the weights that are served.
+        Bytes that one device lacks: for a whole training step, or for the weights when serving.
     refused : str
-        Why the model cannot be asked; empty where it can.
+        Reason why the model refuses; empty if it does not.
     """
 
     use: str
@@ -54,7 +54,7 @@ class Fit:
 
     @property
     def text(self) -> str:
-        """The cell of a table."""
+        """Cell of a table."""
         if self.refused:
             return REFUSED
         if self.value is None:
@@ -64,18 +64,18 @@ class Fit:
 
 @dataclass(frozen=True)
 class Row:
-    """A model on a device, in every way.
+    """A model on a device, in every way of use.
 
     Attributes
     ----------
     model, device : str
-        Names of the catalog; no device where a memory was given.
+        Names in the catalog; the device is empty if a memory was given.
     parameters : float
-        Of the model.
+        Number of parameters of the model.
     memory : float
         Bytes that the driver gives to programs.
     fits : tuple of Fit
-        One per way.
+        Fits, one per way.
     """
 
     model: str
@@ -86,12 +86,12 @@ class Row:
 
     @property
     def fitting(self) -> bool:
-        """True if one device is enough in some way."""
+        """True if one device is enough for some use."""
         return any(fit.value is not None for fit in self.fits)
 
     @property
     def counted(self) -> bool:
-        """True if the models of some way can be asked."""
+        """True if the model accepts some use."""
         return not all(fit.refused for fit in self.fits)
 
 
@@ -102,15 +102,15 @@ class Fits(JsonAnswer):
     Attributes
     ----------
     rows : tuple of Row
-        In the order of the catalog.
+        Rows in the order of the catalog.
     ways : tuple of (str, str)
         Use and way of each column.
     context : int
-        Tokens for which the largest batch was asked; 0 where the longest context is the answer.
+        Context in tokens at which the batch is maximised; 0 if the answer is the longest context.
     batch : int
-        Sequences for which the longest context was asked.
+        Number of sequences at which the context is maximised.
     stacks : tuple of str
-        Software of serving and of training.
+        Software for serving and for training.
     listed : bool
         Whether the rows are all there are in the catalog, of which a table shows the most interesting.
 
@@ -140,7 +140,7 @@ class Fits(JsonAnswer):
         return "batch" if self.context else "context"
 
     def records(self) -> list[dict[str, Any]]:
-        """A dictionary per cell, as :class:`pandas.DataFrame` takes them; memory in bytes."""
+        """Return a dictionary per cell, for :class:`pandas.DataFrame`; memory in bytes."""
         return [
             {
                 "model": row.model, "device": row.device or None, "use": fit.use, "way": fit.way,
@@ -152,13 +152,13 @@ class Fits(JsonAnswer):
         ]  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        asked = {"context": self.context} if self.context else {"batch": self.batch}
+        """Return plain data."""
+        fixed = {"context": self.context} if self.context else {"batch": self.batch}
         stacks = dict(zip(("serving", "training"), self.stacks, strict=True))
-        return {"answer": self.answer, **asked, "stacks": stacks, "rows": [asdict(row) for row in self.rows]}
+        return {"answer": self.answer, **fixed, "stacks": stacks, "rows": [asdict(row) for row in self.rows]}
 
     def sorted(self, by: str | None = None) -> list[Row]:
-        """Rows that fit in some way, in the order of a table: the largest models, or the smallest devices, first.
+        """Sort the rows that fit in some way: the largest models, or the smallest devices, first by default.
 
         Parameters
         ----------
@@ -174,18 +174,18 @@ class Fits(JsonAnswer):
             return sorted(rows, key=lambda row: row.memory if self.by_device else -row.parameters)
         if by not in names:
             raise UnknownNameError("column to sort by", by, ["size", "name", *names])
-        place = names.index(by)
-        return sorted(rows, key=lambda row: -(row.fits[place].value or 0))
+        column = names.index(by)
+        return sorted(rows, key=lambda row: -(row.fits[column].value or 0))
 
     def cells(self, by: str | None = None, top: int | None = ROWS) -> tuple[list[str], list[list[str]], list[str]]:
-        """Headers, rows and notes of a table.
+        """Build headers, rows and notes of a table.
 
         Parameters
         ----------
         by : str, optional
-            As of :meth:`sorted`.
+            Sort order, as for :meth:`sorted`.
         top : int or None
-            Most rows; None for all, also those that fit in no way.
+            Most rows; None for all, including those that never fit.
         """
         rows = self.sorted(by)
         fitting = [row for row in rows if row.fitting] or rows
@@ -196,7 +196,7 @@ class Fits(JsonAnswer):
         return headers, cells, [*self._legend(shown), *self._short_of(shown), *self._left_out(rows, fitting, shown, by)]
 
     def _legend(self, shown: Sequence[Row]) -> list[str]:
-        """Meaning of the cells, and whose memory counts."""
+        """Explain the cells, and name the software whose memory counts."""
         texts = {fit.text for row in shown for fit in row.fits}
         several = min((fit.devices or 1 for row in shown for fit in row.fits if fit.text.endswith("dev")), default=0)
         notes = []
@@ -209,11 +209,11 @@ class Fits(JsonAnswer):
         if REFUSED in texts:
             notes.append("–: not asked; --json says why.")
         uses = {use for use, _ in self.ways}
-        whose = zip(("serve", "tune"), self.stacks, strict=True)
-        return [*notes, f"Software: {', '.join(f'{stack} ({use})' for use, stack in whose if use in uses)}."]
+        software = zip(("serve", "tune"), self.stacks, strict=True)
+        return [*notes, f"Software: {', '.join(f'{stack} ({use})' for use, stack in software if use in uses)}."]
 
     def _short_of(self, shown: Sequence[Row]) -> list[str]:
-        """Memory that one device lacks, where a few rows were asked for by name."""
+        """List the memory that one device lacks, if a few rows were asked for by name."""
         notes = []
         for row in shown if len(shown) <= FEW and not self.listed else ():
             lacks = [f"{HEADS.get(fit.way, fit.way)} {fit.missing / 1e9:,.1f} GB" for fit in row.fits if fit.missing]
@@ -223,7 +223,7 @@ class Fits(JsonAnswer):
         return notes
 
     def _left_out(self, rows: Sequence[Row], fitting: Sequence[Row], shown: Sequence[Row], by: str | None) -> list[str]:
-        """Notes on the number of rows that are not shown, and why."""
+        """Count the rows that are not shown, and say why."""
         what, notes = ("device" if self.by_device else "model"), []
         if more := len(fitting) - len(shown) if len(shown) < len(fitting) else 0:
             order = ("larger " if self.by_device else "smaller ") if by in (None, "size") else ""
@@ -235,7 +235,7 @@ class Fits(JsonAnswer):
         return notes
 
     def title(self) -> list[str]:
-        """The question in two lines."""
+        """Return the question in two lines."""
         first = self.rows[0]
         memory = f"{first.memory / 1e9:.1f} GB"
         subject = first.model if self.by_device else f"{first.device} ({memory})" if first.device else memory
@@ -246,12 +246,12 @@ class Fits(JsonAnswer):
         return [line, f"longest context in tokens, {many}; else the devices it takes"]
 
     def text(self, by: str | None = None, top: int | None = ROWS) -> str:
-        """The table as text.
+        """Render the table as text.
 
         Parameters
         ----------
         by, top
-            As of :meth:`cells`.
+            As for :meth:`cells`.
         """
         headers, rows, notes = self.cells(by, top)
         above, below = (_wrapped(lines) for lines in (self.title(), notes))
@@ -267,7 +267,7 @@ class Fits(JsonAnswer):
 
 
 def _wrapped(lines: Sequence[str]) -> list[str]:
-    return [part for line in lines for part in textwrap.wrap(line, show.width())]
+    return [wrapped_line for line in lines for wrapped_line in textwrap.wrap(line, show.width())]
 
 
 def _count(number: int, what: str) -> str:
@@ -275,7 +275,7 @@ def _count(number: int, what: str) -> str:
 
 
 def short(number: int) -> str:
-    """A count in three digits: ``950``, ``12.3k``, ``131k``, ``1.05M``."""
+    """Format a count with three digits: ``950``, ``12.3k``, ``131k``, ``1.05M``."""
     for size, letter in ((1e6, "M"), (1e3, "k")):
         if number >= 0.9995 * size:
             return f"{number / size:.3g}{letter}"

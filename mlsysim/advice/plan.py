@@ -29,15 +29,15 @@ from mlsysim.study.searches.certificate import Certificate
 from mlsysim.study.searches.designs import Designs
 from mlsysim.tracebacks import at_the_call
 
-#: Ways to schedule prompts, and the variant that describes each.
+#: Scheduling modes of prompts, and the variant that describes each.
 MODES = {"chunked": "chunked_estimate", "colocated": "colocated", "pools": "disaggregated"}
-#: Fewest accelerators first; of as many, the layout that holds most requests within the targets.
+#: Fewest accelerators first; among equals, the layout with the highest goodput.
 OBJECTIVE = "accelerators + request_rate / goodput / 2"
 RANKED = (
     "In order of accelerators, then of requests per second that meet the targets. Latencies are those of the share "
     "slo_quantile of requests; errors are medians of mean TTFT and TPOT, with the batch and chunk of the stack."
 )
-#: Requests and tokens that an engine may take at once.
+#: Requests and tokens that an engine may process at once.
 SEQS, TOKENS = [32, 64, 128, 256, 512], [1024, 2048, 4096, 8192, 16384]
 #: Most ranks of one engine, and engines of a pool.
 RANKS, WORKERS = 32, 4
@@ -46,13 +46,13 @@ LAYOUT = (
     "tp_size", "pp_size", "ep_size", "dp_attention_size", "prefill_tp_size", "prefill_pp_size", "prefill_ep_size",
     "prefill_dp_attention_size", "prefill_workers", "decode_workers",
 )  # fmt: skip
-#: Settings that a stack has defaults of.
+#: Settings for which a stack has defaults.
 FLAGS = ("max_num_seqs", "max_num_batched_tokens")
-#: Quantiles that a model gives of latencies.
+#: Latency quantiles that a model computes.
 QUANTILES = {0.5: "p50", 0.9: "p90", 0.99: "p99"}
 #: Engines whose commands are written.
 ENGINES = ("vllm", "sglang", "trtllm")
-#: Times the accelerators at hand among which more are looked for where they are too few.
+#: Multiple of the accelerators at hand on which layouts are searched if these are too few.
 FURTHER = 8
 
 
@@ -73,30 +73,29 @@ def plan(
     Parameters
     ----------
     model : str or TransformerWorkload
-        What is served.
+        Model to serve.
     hardware : str, Accelerator, Node or Fleet
-        On what: accelerators by themselves, in nodes, or in a fleet.
+        Hardware to serve on: accelerators by themselves, in nodes, or in a fleet.
     accelerators : int
-        How many there are.
+        Number of accelerators at hand.
     engine : {"vllm", "sglang", "trtllm"}, optional
-        Engine that must be able to launch the layouts, with the times of its newest stack; where left out, layouts of
-        any of the three, with the times of vLLM's stack.
+        Engine that must be able to launch the layouts, with the step times of its newest stack. Without one, layouts
+        for any of the three, with the step times of vLLM's stack.
     modes : sequence of {"chunked", "colocated", "pools"}
-        Ways to schedule prompts: in chunks beside decoding requests, whole by turns with them, or in a pool of their
-        own.
+        Scheduling of prompts: in chunks beside decoding requests, whole in turns with them, or in a pool of their own.
     top : int
-        How many layouts.
+        Number of layouts.
     progress : bool, optional
-        Whether to show progress; by default on a terminal.
+        Show progress; by default on a terminal.
     **given
         Arguments of ``ServingModel``: ``request_rate`` (requests per second) or ``traffic``, ``isl``, ``osl``,
-        ``ttft_slo``, ``tpot_slo``, ``slo_quantile``, ``precision``, ``rent`` or ``rental_price``, and any other. One
-        that a plan chooses, such as ``tp_size``, holds it to that value or list.
+        ``ttft_slo``, ``tpot_slo``, ``slo_quantile``, ``precision``, ``rent`` or ``rental_price``, and any other. An
+        argument that a plan chooses, such as ``tp_size``, is restricted to the value or list given.
 
     Returns
     -------
     Plans
-        Best first. Every layout stands once, with its best batch and chunk.
+        Best layouts first, each once with its best batch and chunk.
 
     Raises
     ------
@@ -111,12 +110,12 @@ def plan(
     >>> len(plans)
     1
     """
-    found = _Deployment(model, hardware, accelerators, engine, modes, top, progress, given)
-    return found.plans()
+    deployment = _Deployment(model, hardware, accelerators, engine, modes, top, progress, given)
+    return deployment.plans()
 
 
 class _Deployment:
-    """The question, and the searches that answer it."""
+    """One planning question, and the searches that answer it."""
 
     def __init__(
         self,
@@ -159,21 +158,21 @@ class _Deployment:
         self.quantile = QUANTILES.get(given.get("slo_quantile", ServingModel.defaults["slo_quantile"]), "mean")
 
     def launches(self, mode: str) -> bool:
-        """True if the engine can schedule prompts in that way."""
+        """Tell whether the engine supports a scheduling mode."""
         return mode == "pools" or mode in launcher(self.engine).modes
 
     def plans(self) -> Plans:
-        """The layouts of all ways to schedule prompts, best first."""
+        """Return the layouts of all scheduling modes, best first."""
         ranked: list[tuple[float, Layout]] = []
         certificates: dict[str, Certificate] = {}
         for mode in self.modes:
             designs = self.search(mode, self.at_hand)
             certificates[mode] = designs.certificate
-            for place, settings in self.first(mode, designs, self.top):
-                result = designs.solve(place)
+            for index, settings in self.first(mode, designs, self.top):
+                result = designs.solve(index)
                 layout = self.layout(mode, settings, result, designs.certificate.proven)
                 ranked.append((_rank(result), layout))
-        best = [layout for _, layout in sorted(ranked, key=lambda each: each[0])[: self.top]]
+        best = [layout for _, layout in sorted(ranked, key=lambda pair: pair[0])[: self.top]]
         return Plans(self.title, RANKED, best, certificates, () if best else tuple(self.shortfall()))
 
     @property
@@ -181,7 +180,7 @@ class _Deployment:
         return f"{self.model.name} on up to {self.at_hand} {self.device.name}"
 
     def search(self, mode: str, most: int, minimize: str = OBJECTIVE, **further: Any) -> Designs:
-        """Every design of a way to schedule prompts on so many accelerators, in order."""
+        """Search all designs of a scheduling mode on at most so many accelerators, in order."""
         model = ServingModel(MODES[mode])
         arguments = {
             name: value for name, value in {**self.axes(mode, most), **self.given}.items() if name in model.arguments
@@ -194,35 +193,35 @@ class _Deployment:
         return model.search(**arguments, minimize=minimize, top=LISTED, progress=self.progress)
 
     def first(self, mode: str, designs: Designs, most: int) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The best design of each layout that can be launched."""
-        return first_of_each(designs, LAYOUT, most, lambda each: self.accepts(mode, each), self.held)
+        """Yield the best design of each layout that can be launched."""
+        return first_of_each(designs, LAYOUT, most, lambda settings: self.accepts(mode, settings), self.held)
 
     def axes(self, mode: str, most: int) -> dict[str, list[int]]:
-        """Values that a plan chooses among, by argument."""
+        """Return the values that a plan chooses from, by argument."""
         ranks = powers_of_two(min(most, RANKS))
         sparse = isinstance(self.model, SparseTransformerWorkload)
-        found = {"tp_size": ranks, "max_num_seqs": SEQS}
+        axes = {"tp_size": ranks, "max_num_seqs": SEQS}
         if sparse:
-            found |= {"ep_size": ranks, "dp_attention_size": ranks}
+            axes |= {"ep_size": ranks, "dp_attention_size": ranks}
         if mode == "chunked":
-            return {**found, "max_num_batched_tokens": TOKENS}
+            return {**axes, "max_num_batched_tokens": TOKENS}
         if mode == "colocated":
-            return {**found, "pp_size": [each for each in (1, 2, 4) if each <= most]}
+            return {**axes, "pp_size": [stages for stages in (1, 2, 4) if stages <= most]}
         workers = list(range(1, min(WORKERS, max(1, most - 1)) + 1))
-        found |= {"prefill_workers": workers, "decode_workers": workers}
-        return found if sparse else {**found, "prefill_tp_size": ranks}
+        axes |= {"prefill_workers": workers, "decode_workers": workers}
+        return axes if sparse else {**axes, "prefill_tp_size": ranks}
 
     def accepts(self, mode: str, settings: Mapping[str, Any]) -> bool:
-        """True if the engine that was asked for, or any without one, launches a layout."""
-        said = self.commands(mode, settings)
+        """Tell whether the requested engine, or any if none was requested, can launch a layout."""
+        commands = self.commands(mode, settings)
         return (
-            isinstance(said[self.engine], tuple)
+            isinstance(commands[self.engine], tuple)
             if self.engine
-            else any(isinstance(each, tuple) for each in said.values())
+            else any(isinstance(command, tuple) for command in commands.values())
         )
 
     def commands(self, mode: str, settings: Mapping[str, Any]) -> dict[str, tuple[str, ...] | str]:
-        """Commands of every engine, or why it has none."""
+        """Return the commands of every engine, or the reason why it has none."""
         precision = str(self.given.get("precision", "bf16"))
         typed = {name: value for name, value in self.given.items() if isinstance(value, int | float | str)}
         values = {
@@ -232,16 +231,16 @@ class _Deployment:
             "weights": weights_of(self.model, precision),
         }
         values.setdefault("kv_cache_dtype", "fp8" if precision == "w8a8" else "as_precision")
-        found: dict[str, tuple[str, ...] | str] = {}
+        commands: dict[str, tuple[str, ...] | str] = {}
         for key in ENGINES:
             try:
-                found[key] = launchers()[key].serving(values, mode)
+                commands[key] = launchers()[key].serving(values, mode)
             except NotLaunchableError as error:
-                found[key] = str(error)
-        return found
+                commands[key] = str(error)
+        return commands
 
     def layout(self, mode: str, settings: Mapping[str, Any], result: Result, proven: bool) -> Layout:
-        """A layout with its row of the table."""
+        """Build a layout with its row of the table."""
         ttft, tpot = result[f"ttft_{self.quantile}"], result[f"tpot_{self.quantile}"]
         error, binds = median_error(self.by_flags(mode, settings), ("ttft_mean", "tpot_mean")), self.binds(result)
         priced = {}
@@ -264,13 +263,19 @@ class _Deployment:
         return Layout(mode, dict(settings), result, row, binds, error, self.commands(mode, settings), proven)
 
     def by_flags(self, mode: str, settings: Mapping[str, Any]) -> Result:
-        """The layout with the batch and chunk that its stack has, at which errors were measured."""
+        """Solve the layout with the batch and chunk of its stack, for which errors were measured."""
         model = ServingModel(MODES[mode])
         arguments = {**self.given, **settings}
-        return model.solve(**{n: each for n, each in arguments.items() if n in model.arguments and n not in FLAGS})
+        return model.solve(
+            **{
+                argument: value
+                for argument, value in arguments.items()
+                if argument in model.arguments and argument not in FLAGS
+            }
+        )
 
     def binds(self, result: Result) -> str:
-        """The limit that is nearest to being reached, with the share of it that is used."""
+        """Name the nearest limit, with the fraction of it that is used."""
         shares = {"load": result.canonical("replica_load")}
         for name in ("ttft", "tpot"):
             target = result.canonical(f"{name}_slo")
@@ -280,16 +285,16 @@ class _Deployment:
         return f"{name} {shares[name]:.0%}"
 
     def shortfall(self) -> Iterator[str]:
-        """Why no layout meets the targets, and what would."""
+        """Say why no layout meets the targets, and what would."""
         yield f"No layout on {self.at_hand} {self.device.name} meets the targets."
         more = [(mode, self.search(mode, FURTHER * self.at_hand)) for mode in self.modes]
         enough = [
-            (_rank(designs.solve(place)), mode, settings, designs.solve(place))
+            (_rank(designs.solve(index)), mode, settings, designs.solve(index))
             for mode, designs in more
-            for place, settings in self.first(mode, designs, 1)
+            for index, settings in self.first(mode, designs, 1)
         ]
         if enough:
-            _, mode, settings, result = min(enough, key=lambda each: each[0])
+            _, mode, settings, result = min(enough, key=lambda candidate: candidate[0])
             count = int(result["accelerators"])
             yield f"{count} meet them: {mode}, {_words(mode, settings)}, {int(result['deployed_replicas'])} replicas."
             return
@@ -297,7 +302,7 @@ class _Deployment:
         yield from self.floors()
 
     def floors(self) -> Iterator[str]:
-        """Lowest latencies of a request that meets no other, beside the targets."""
+        """Compare the lowest latencies of a request without others to the targets."""
         alone = {"request_rate": 1e-6, "num_replicas": 1, "allow_infeasible": True}
         for name in ("ttft", "tpot"):
             if not self.given.get(f"{name}_slo"):
@@ -317,27 +322,27 @@ class _Deployment:
             if not floors:
                 yield f"{name.upper()}: no layout holds the model and one request in memory."
                 continue
-            least, mode, result, settings = min(floors, key=lambda each: each[0])
+            least, mode, result, settings = min(floors, key=lambda floor: floor[0])
             target = result.canonical(f"{name}_slo")
-            said = "cannot be met" if least > target else "can be met alone"
+            verdict = "cannot be met" if least > target else "can be met alone"
             yield (
-                f"{name.upper()} {said}: a request that meets no other has {units.own(result[output]):.3g~} in the "
+                f"{name.upper()} {verdict}: a request that meets no other has {units.own(result[output]):.3g~} in the "
                 f"fastest layout ({mode}, {_words(mode, settings)}), and the target is {result[f'{name}_slo']:.3g~}."
             )
 
 
 def _rank(result: Result) -> float:
-    """The objective at a design."""
+    """Evaluate the objective at a design."""
     return result.canonical("accelerators") + result.canonical("request_rate") / result.canonical("goodput") / 2
 
 
 def _words(mode: str, settings: Mapping[str, Any]) -> str:
-    """A layout in words."""
+    """Describe a layout in words."""
 
     def engine(before: str) -> str:
         names = (("tp", "tp_size"), ("pp", "pp_size"), ("dp", "dp_attention_size"), ("ep", "ep_size"))
-        found = {short: settings.get(before + name) or settings.get(name, 1) for short, name in names}
-        return " ".join(f"{short}{size}" for short, size in found.items() if size > 1 or short == "tp")
+        sizes = {short: settings.get(before + name) or settings.get(name, 1) for short, name in names}
+        return " ".join(f"{short}{size}" for short, size in sizes.items() if size > 1 or short == "tp")
 
     if mode != "pools":
         return engine("")

@@ -1,4 +1,4 @@
-"""The fastest layouts of a training run: ranks, micro-batch, sharding, recomputation, and the options that set them."""
+"""Fastest layouts of a training run: ranks, micro-batch, sharding, recomputation, and the options that set them."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from mlsysim.study.results.result import Result
 from mlsysim.study.searches.designs import Designs
 from mlsysim.tracebacks import at_the_call
 
-#: Arguments that make a layout; the others are its settings.
+#: Arguments that define a layout; the others are its settings.
 LAYOUT = ("tp_size", "pp_size", "cp_size", "ep_size")
 RANKED = "In order of the time of a step."
 #: Most ranks of each kind.
 RANKS = {"tp_size": 8, "pp_size": 16, "cp_size": 8}
-#: Between nodes where a call names no fabric.
+#: Fabric between nodes if a call names none.
 FABRIC = "InfiniBand_NDR"
-#: What says that a run is written down and fails.
+#: Arguments that describe a run with checkpoints and failures.
 SAVED = ("storage", "storage_bandwidth")
 
 
@@ -56,31 +56,31 @@ def plan_training(
     Parameters
     ----------
     model : str or TransformerWorkload
-        What is trained.
+        Model to train.
     hardware : str, Accelerator or Fleet
-        On what: an accelerator, in the first node that the catalog has it in and with InfiniBand NDR between nodes; or
-        a fleet.
+        Hardware to train on: an accelerator, in the first node of the catalog that contains it and with InfiniBand NDR
+        between nodes; or a fleet.
     accelerators : int
-        How many there are; all are used.
+        Number of accelerators; all are used.
     framework : {"Megatron_LM", "torchtitan"}
-        Framework that launches it, with the formats, kernels and sharding that it has.
+        Framework that launches the run, with its formats, kernels and sharding.
     confidence : float
-        Least probability that a layout fits in memory, by the error of its memory.
+        Least probability that a layout fits in memory, given the error of the memory model.
     top : int
-        How many layouts.
+        Number of layouts.
     progress : bool, optional
-        Whether to show progress; by default on a terminal.
+        Show progress; by default on a terminal.
     **given
-        Arguments of ``DistributedModel``: ``batch_size`` (sequences of a step) and ``seq_len`` (tokens), which are
-        needed, ``training_tokens``, and any other. One that a plan chooses, such as ``tp_size``, holds it to that value
-        or list. With those of ``RunModel`` (``storage`` and ``placement_time`` or ``failures``) days and dollars are
-        those of a run that fails, and that nine runs of ten keep. ``rental_price`` (USD/hour) or ``rent`` is the rent
-        of one accelerator.
+        Arguments of ``DistributedModel``: ``batch_size`` (sequences per step) and ``seq_len`` (tokens), which are
+        required, ``training_tokens``, and any other. An argument that a plan chooses, such as ``tp_size``, is
+        restricted to the value or list given. With arguments of ``RunModel`` (``storage`` and ``placement_time`` or
+        ``failures``), days and dollars include failures, in the mean and at the 90th percentile. ``rental_price``
+        (USD/hour) or ``rent`` is the rent of one accelerator.
 
     Returns
     -------
     Plans
-        Fastest first. Every layout stands once, with its best micro-batch, sharding and recomputation.
+        Fastest layouts first, each once with its best micro-batch, sharding and recomputation.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def plan_training(
 
 
 class _Training:
-    """The question, and the search that answers it."""
+    """One planning question, and the search that answers it."""
 
     def __init__(
         self,
@@ -132,13 +132,13 @@ class _Training:
         self.unusual = self.sparse or self.model.kv_lora_rank is not None or not gated
         self.paid = {name: given[name] for name in ("rent", "rental_price") if name in given}
         self.of_run = {name: value for name, value in given.items() if name not in DistributedModel.arguments}
-        self.given = {**self.where(given), **{name: each for name, each in given.items() if name not in self.of_run}}
+        self.given = {**self.where(given), **{name: value for name, value in given.items() if name not in self.of_run}}
         self.held = scalars(self.given, (*LAYOUT, "gradient_accumulation_steps", *self.framework.axes))
 
     def where(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The machines as arguments: accelerators alone stand in the first node that the catalog has them in."""
+        """Return the hardware as arguments; a bare accelerator is placed in the first catalog node that contains it."""
         nodes = (getattr(builtin().Systems.Nodes, name) for name in builtin().Systems.Nodes)
-        node = next((each for each in nodes if each.accelerator == self.device), None)
+        node = next((candidate for candidate in nodes if candidate.accelerator == self.device), None)
         if self.argument != "hardware" or node is None or "fabric_bandwidth" in given:
             return {self.argument: self.machines, "fleet_size": self.devices}
         fabric, count = builtin().find("fabric", FABRIC), -(-self.devices // int(node.accelerators_per_node.value))
@@ -146,35 +146,35 @@ class _Training:
         return {"fleet": fleet, "fleet_size": self.devices}
 
     def plans(self) -> Plans:
-        """The layouts, fastest first."""
+        """Return the layouts, fastest first."""
         designs = self.search("step_time", ["feasible", f"fit_probability >= {self.confidence}"])
         layouts = [
-            self.layout(settings, designs.solve(place), designs.certificate.proven)
-            for place, settings in first_of_each(designs, LAYOUT, self.top, self.accepts, self.held)
+            self.layout(settings, designs.solve(index), designs.certificate.proven)
+            for index, settings in first_of_each(designs, LAYOUT, self.top, self.accepts, self.held)
         ]
         title = f"{self.model.name} on {self.devices} {self.device.name} by {self.framework.name}"
         shortfall = () if layouts else tuple(self.shortfall())
         return Plans(title, RANKED, layouts, {"training": designs.certificate}, shortfall)
 
     def accepts(self, settings: Mapping[str, Any]) -> bool:
-        """True if stages hold as many layers each as the framework asks for."""
+        """Tell whether the framework can split the layers over the stages."""
         return self.framework.key == "torchtitan" or self.ends(settings) is not None
 
     def ends(self, settings: Mapping[str, Any]) -> bool | None:
-        """True if embedding and head must count as layers for even stages, False if not; None if stages are uneven."""
+        """Tell whether embedding and head must count as layers for even stages; None if stages are never even."""
         layers = int(self.model.layers.value)
         chunks = settings["pp_size"] * settings.get("interleaved_stages", 1)
         return False if layers % chunks == 0 else True if (layers + 2) % chunks == 0 else None
 
     def search(self, minimize: str, subject_to: Sequence[str], **options: Any) -> Designs:
-        """Every design that meets some conditions, in order."""
+        """Search all designs that meet some conditions, in order."""
         arguments = {**self.axes(), **self.run_arguments(), **self.given}
         return DistributedModel().search(
             **arguments, minimize=minimize, subject_to=list(subject_to), top=LISTED, progress=self.progress, **options
         )
 
     def run_arguments(self) -> dict[str, Any]:
-        """The run as the framework has it where nothing of its layout is said, read as its files are."""
+        """Return the run of the framework with its default layout, read from its own files."""
         kept = "full" if self.unusual else "selective"
         plain = dict.fromkeys(LAYOUT, 1) | {
             "batch_size": self.devices, "fleet_size": self.devices, "gradient_accumulation_steps": 1,
@@ -185,24 +185,24 @@ class _Training:
         return {"recipe": run, "model": self.model, "sequence_parallel": True, **self.cut}
 
     def axes(self) -> dict[str, Any]:
-        """Values that a plan chooses among, by argument."""
+        """Return the values that a plan chooses from, by argument."""
         batch = self.given["batch_size"]
-        found: dict[str, Any] = {name: powers_of_two(min(most, self.devices)) for name, most in RANKS.items()}
+        axes: dict[str, Any] = {name: powers_of_two(min(most, self.devices)) for name, most in RANKS.items()}
         if self.sparse:
-            found["ep_size"] = powers_of_two(self.devices)
-        found["gradient_accumulation_steps"] = [each for each in range(1, batch + 1) if batch % each == 0]
+            axes["ep_size"] = powers_of_two(self.devices)
+        axes["gradient_accumulation_steps"] = [steps for steps in range(1, batch + 1) if batch % steps == 0]
         for name, values in self.framework.axes.items():
-            found[name] = list(values)
-        if self.framework.key == "torchtitan" and self.unusual:  # whose selective policy is counted of dense layers
-            found["activation_checkpointing"].remove("selective")
-        return found
+            axes[name] = list(values)
+        if self.framework.key == "torchtitan" and self.unusual:  # its selective policy is modelled for dense layers
+            axes["activation_checkpointing"].remove("selective")
+        return axes
 
     def options(self, values: Mapping[str, Any]) -> str:
-        """Options of a layout by the framework."""
+        """Write the framework's options for a layout."""
         return self.framework.options(self.flag_values(values))
 
     def flag_values(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments of a layout with the sizes that the framework counts instead, such as micro-batches."""
+        """Add to the arguments of a layout the sizes that the framework uses, such as micro-batches."""
         ranks = values["tp_size"] * values["pp_size"] * values["cp_size"]
         steps, data_parallel = values["gradient_accumulation_steps"], values["fleet_size"] // ranks
         micro, staged = values["batch_size"] // (data_parallel * steps), values["pp_size"] > 1
@@ -219,18 +219,18 @@ class _Training:
         }
 
     def read_back(self, options: str) -> Recipe:
-        """The run that some options start."""
+        """Read the run that some options start."""
         return read_back(self.framework, options, self.devices, self.model, self.device)
 
     def chosen(self, settings: Mapping[str, Any], result: Result) -> dict[str, Any]:
-        """Arguments that options are written for."""
+        """Return the arguments for which options are written."""
         fixed = {"batch_size": self.given["batch_size"], "seq_len": self.given["seq_len"], "fleet_size": self.devices}
         names = (*LAYOUT, "gradient_accumulation_steps", *self.framework.axes)
         known = {name: result[name] for name in names if name in result}
         return {**fixed, **known, **settings, "ep_size": settings.get("ep_size", 1)}
 
     def layout(self, settings: Mapping[str, Any], result: Result, proven: bool) -> Layout:
-        """A layout with its row of the table."""
+        """Build a layout with its row of the table."""
         chosen = self.chosen(settings, result)
         values = self.flag_values(chosen)
         per_node = int(result["accelerators_per_node"])
@@ -253,24 +253,24 @@ class _Training:
         return Layout("training", chosen, result, row, binds, error, commands, proven)
 
     def bill(self, settings: Mapping[str, Any], result: Result) -> dict[str, Any]:
-        """Days and dollars, of a run that fails where its storage is known."""
+        """Compute days and dollars, including failures if the storage is known."""
         arguments = {**self.run_arguments(), **self.given, **settings}
         if any(name in self.of_run for name in SAVED):
             run = RunModel("overlapped").solve(**{**arguments, **self.of_run})
-            found = {"days": run["run_time"], "days, P90": run["run_time_p90"]}
+            times = {"days": run["run_time"], "days, P90": run["run_time_p90"]}
             bill = {"cost": run["run_cost"], "cost, P90": run["run_cost_p90"]}
         else:
-            found, bill = {"days": result["training_time"]}, {}
+            times, bill = {"days": result["training_time"]}, {}
             if self.paid:
                 paid = EconomicsModel("rented_training").solve(**{**arguments, **self.of_run})
                 bill = {"cost": paid["total_cost"]}
-        cells = {name: f"{time.to('day').magnitude:,.1f}" for name, time in found.items()}
+        cells = {name: f"{time.to('day').magnitude:,.1f}" for name, time in times.items()}
         if self.paid:
             cells |= {f"{name} (USD)": f"{cost.magnitude:,.0f}" for name, cost in bill.items()}
         return cells
 
     def shortfall(self) -> Iterator[str]:
-        """Why no layout fits, and which comes nearest."""
+        """Say why no layout fits, and which comes nearest."""
         yield f"No layout on {self.devices} {self.device.name} holds the run."
         designs = self.search("total_memory", (), allow_infeasible=True)
         if not len(designs):
@@ -288,7 +288,7 @@ class _Training:
 def read_back(
     framework: Launcher, options: str, accelerators: int, model: TransformerWorkload, hardware: Accelerator
 ) -> Recipe:
-    """Read the run that options of a framework start, as its files are read."""
+    """Read the run that options of a framework start, from its files."""
     read: dict[str, Any] = {
         "accelerators": accelerators, "hardware": hardware, "stack": framework.stack_for(hardware)
     }  # fmt: skip
@@ -299,8 +299,8 @@ def read_back(
 
 
 def _words(values: Mapping[str, Any]) -> str:
-    """A layout in words."""
+    """Describe a layout in words."""
     sizes = {short: values[f"{short}_size"] for short in ("tp", "pp", "cp", "ep")}
     chunks = values.get("interleaved_stages", 1)
-    said = [f"{short}{size}" for short, size in sizes.items() if size > 1]
-    return " ".join([*said, f"dp{values['data_parallel_size']}", *[f"v{chunks}"] * (chunks > 1)])
+    parts = [f"{short}{size}" for short, size in sizes.items() if size > 1]
+    return " ".join([*parts, f"dp{values['data_parallel_size']}", *[f"v{chunks}"] * (chunks > 1)])

@@ -1,4 +1,4 @@
-"""Layouts that a plan proposes: a table, the commands that launch each, and why there is none better."""
+"""Plans: proposed layouts as a table, the commands that launch each, and proof that none is better."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from mlsysim.study.searches.certificate import Certificate
 from mlsysim.study.searches.designs import Designs
 from mlsysim.tracebacks import at_the_call
 
-#: What the commands of two pools are of.
+#: Roles of the commands for two pools.
 ROLES = ("prefill", "decode", "router")
-#: Most designs of a search among which layouts are told apart.
+#: Most designs of a search from which layouts are selected.
 LISTED = 10_000
 
 
@@ -32,22 +32,22 @@ class Layout:
     Attributes
     ----------
     mode : str
-        How prompts are scheduled (``"colocated"``, ``"chunked"`` or ``"pools"``), or ``"training"``.
+        Scheduling of prompts (``"colocated"``, ``"chunked"`` or ``"pools"``), or ``"training"``.
     settings : mapping
-        Arguments that were chosen.
+        Arguments chosen by the plan.
     result : Result
         All outputs at these arguments.
     row : mapping
         Cells of the table by header.
     binds : str
-        The limit that is nearest, with the share of it that is used.
+        Nearest limit, with the fraction of it that is used.
     error : float or None
-        Median error of the outputs that rank layouts, as a share; None where nothing of the kind was measured.
+        Largest median error of the ranked outputs, as a share; None if nothing comparable was measured.
     commands : mapping
-        Commands by engine or framework; text where it has no options for the layout, which says why.
+        Commands by engine or framework; a text that says why, if it has no options for the layout.
     proven : bool
-        Whether it is proven that no other batch, chunk or number of workers is better in this layout, and that no
-        layout that is left out is better.
+        True if it is proven that no other batch, chunk or number of workers is better in this layout, and that no
+        omitted layout is better.
     """
 
     mode: str
@@ -60,7 +60,7 @@ class Layout:
     proven: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         headline = [name for name in self.result.model.headline if name in {*self.result}]
         outputs = self.result.to_dict()["outputs"]
         return {
@@ -71,8 +71,8 @@ class Layout:
             "proven": self.proven,
             "outputs": {name: outputs[name] for name in headline},
             "commands": {
-                name: list(said) if isinstance(said, tuple) else {"not_possible": said}
-                for name, said in self.commands.items()
+                name: list(command) if isinstance(command, tuple) else {"not_possible": command}
+                for name, command in self.commands.items()
             },
         }
 
@@ -83,9 +83,9 @@ class Plans(JsonAnswer):
     Attributes
     ----------
     layouts : tuple of Layout
-        The best ones; empty where none meets the targets.
+        The best layouts; empty if none meets the targets.
     certificates : mapping
-        Certificate of each search, by the way in which prompts are scheduled.
+        Certificate of each search, by scheduling mode.
     shortfall : tuple of str
         Why there is no layout, and what would meet the targets.
 
@@ -117,18 +117,18 @@ class Plans(JsonAnswer):
     def __iter__(self) -> Iterator[Layout]:
         return iter(self.layouts)
 
-    def __getitem__(self, place: int) -> Layout:
-        """A layout, the best one first."""
-        return self.layouts[place]
+    def __getitem__(self, index: int) -> Layout:
+        """Return a layout, the best one first."""
+        return self.layouts[index]
 
     @at_the_call
     def show(self, number: int = 1) -> str:
-        """The commands that launch a layout.
+        """Return the commands that launch a layout.
 
         Parameters
         ----------
         number : int
-            Of the layout in the table, from 1.
+            Number of the layout in the table, from 1.
 
         Raises
         ------
@@ -138,12 +138,14 @@ class Plans(JsonAnswer):
         if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= len(self):
             raise InputError("number", number, f"must be a layout of the table, from 1 to {len(self)}")
         lines = [f"Layout {number}"]
-        for name, said in self.layouts[number - 1].commands.items():
+        for name, commands in self.layouts[number - 1].commands.items():
             lines += ["", f"# {launchers()[name].name}"]
-            if isinstance(said, str):
-                lines.append(textwrap.fill(f"none: {said}", show.width(), initial_indent="# ", subsequent_indent="# "))
+            if isinstance(commands, str):
+                lines.append(
+                    textwrap.fill(f"none: {commands}", show.width(), initial_indent="# ", subsequent_indent="# ")
+                )
                 continue
-            for role, command in zip(ROLES if len(said) == len(ROLES) else ("",), said, strict=True):
+            for role, command in zip(ROLES if len(commands) == len(ROLES) else ("",), commands, strict=True):
                 lines += [*[f"# {role}"] * bool(role), _on_lines(command, show.width())]
         return "\n".join(lines)
 
@@ -164,27 +166,27 @@ class Plans(JsonAnswer):
             return "\n".join(textwrap.fill(line, width, subsequent_indent="  ") for line in self.shortfall)
         headers = ["", *self.layouts[0].row]
         rows = [[str(number), *layout.row.values()] for number, layout in enumerate(self, start=1)]
-        said = [self._title, "", show.fitted(headers, rows, width), "", self._ranked, self.proof]
-        return "\n".join(textwrap.fill(line, width) if "\n" not in line else line for line in said)
+        lines = [self._title, "", show.fitted(headers, rows, width), "", self._ranked, self.proof]
+        return "\n".join(textwrap.fill(line, width) if "\n" not in line else line for line in lines)
 
     @property
     def proof(self) -> str:
         """Summary of what the searches prove."""
-        counts = ", ".join(f"{each.accepted[1]:,} {mode}" for mode, each in self.certificates.items())
-        looked = f"{counts} layouts with their settings"
-        if all(each.proven for each in self.certificates.values()):
-            return f"Proven best of {looked}: every row, of all in its layout and of all layouts below it."
-        return f"Not proven best of {looked}: the time was too short."
+        counts = ", ".join(f"{certificate.accepted[1]:,} {mode}" for mode, certificate in self.certificates.items())
+        searched = f"{counts} layouts with their settings"
+        if all(certificate.proven for certificate in self.certificates.values()):
+            return f"Proven best of {searched}: every row, of all in its layout and of all layouts below it."
+        return f"Not proven best of {searched}: the time was too short."
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         searched = {
-            mode: {"points": each.points, "proven": each.proven, "method": each.method}
-            for mode, each in self.certificates.items()
+            mode: {"points": certificate.points, "proven": certificate.proven, "method": certificate.method}
+            for mode, certificate in self.certificates.items()
         }
         return {
             "ranked": self._ranked,
-            "layouts": [each.to_dict() for each in self],
+            "layouts": [layout.to_dict() for layout in self],
             "shortfall": list(self.shortfall),
             "certificates": searched,
         }
@@ -194,7 +196,7 @@ class Plans(JsonAnswer):
 
 
 def _on_lines(command: str, width: int) -> str:
-    """A command that continues on further lines, as a shell reads them."""
+    """Break a command over several lines with shell continuations."""
     first, *options = re.split(r" (?=--)", command)
     lines = [first]
     for option in options:
@@ -208,68 +210,68 @@ def _on_lines(command: str, width: int) -> str:
 
 def first_of_each(
     designs: Designs,
-    told_by: Sequence[str],
+    layout_arguments: Sequence[str],
     most: int,
     accepts: Callable[[Mapping[str, Any]], bool],
-    held: Mapping[str, Any],
+    constants: Mapping[str, Any],
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the best design of each layout, best layout first.
 
     Parameters
     ----------
     designs : Designs
-        In order.
-    told_by : sequence of str
-        Swept arguments that make a layout.
+        Designs in order, best first.
+    layout_arguments : sequence of str
+        Swept arguments that define a layout.
     most : int
-        How many layouts.
+        Number of layouts.
     accepts : callable
-        Whether a design counts.
-    held : mapping
-        Arguments with one value each, which belong to the settings of every layout.
+        Function that tells whether the settings of a design are acceptable.
+    constants : mapping
+        Arguments with one value, which belong to the settings of every layout.
     """
     seen: set[tuple[Any, ...]] = set()
-    for place, layout in enumerate(map(tuple, designs.indices(told_by))):
+    for index, layout in enumerate(map(tuple, designs.indices(layout_arguments))):
         if layout in seen:
             continue
-        settings = {**held, **designs.settings(place)}
+        settings = {**constants, **designs.settings(index)}
         if not accepts(settings):
             continue
         seen.add(layout)
-        yield place, settings
+        yield index, settings
         if len(seen) == most:
             return
 
 
 def median_error(result: Result, outputs: Sequence[str]) -> float | None:
-    """Largest median error of some outputs; None where that of one is not known."""
+    """Return the largest median error of some outputs; None if one is unknown."""
     try:
         return max(float(result.expected_error(name)) for name in outputs)
     except NotMeasuredError:
         return None
 
 
-def entry_of(what: str, given: Any) -> Any:
-    """An entry of the catalog by name; an entry as it is.
+def entry_of(kind: str, typed: Any) -> Any:
+    """Look up a catalog entry by name; return an entry unchanged.
 
     Raises
     ------
     InputError
-        If it is neither.
+        If the argument is neither an entry nor a name.
     """
-    entry = builtin().find(what, given) if isinstance(given, str) else given
+    entry = builtin().find(kind, typed) if isinstance(typed, str) else typed
     if not isinstance(entry, Entry):
-        raise InputError(what, given, "must be an entry of the catalog, or the name of one")
+        raise InputError(kind, typed, "must be an entry of the catalog, or the name of one")
     return entry
 
 
 def check_lists(given: Mapping[str, Any], chosen: Sequence[str]) -> None:
-    """Refuse several values of what a plan does not choose.
+    """Refuse lists for arguments that a plan does not choose.
 
     Raises
     ------
     InputError
-        If there are.
+        If there is one.
     """
     for name, value in given.items():
         if is_axis(value) and name not in chosen:
@@ -277,26 +279,26 @@ def check_lists(given: Mapping[str, Any], chosen: Sequence[str]) -> None:
 
 
 def scalars(given: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Arguments among some that a call holds to one value."""
+    """Return those of some arguments that a call fixes to one value."""
     return {name: given[name] for name in names if isinstance(given.get(name), int | str)}
 
 
-def machines_of(given: Any) -> tuple[str, Accelerator | Node | Fleet, Accelerator]:
-    """The argument of a model that takes some machines, the machines, and what computes in them.
+def machines_of(typed: Any) -> tuple[str, Accelerator | Node | Fleet, Accelerator]:
+    """Return the argument of a model for some hardware, the entry, and its accelerator.
 
     Raises
     ------
     InputError
-        If it is none.
+        If it is no hardware.
     """
-    entry: Any = given
-    if isinstance(given, str):
+    entry: Any = typed
+    if isinstance(typed, str):
         try:
-            entry = builtin().find("fleet", given)
+            entry = builtin().find("fleet", typed)
         except UnknownNameError:
-            entry = builtin().find("hardware", given)
+            entry = builtin().find("hardware", typed)
     if not isinstance(entry, Accelerator | Node | Fleet):
-        raise InputError("hardware", given, "must be an accelerator, a node or a fleet, or the name of one")
+        raise InputError("hardware", typed, "must be an accelerator, a node or a fleet, or the name of one")
     node = entry.node if isinstance(entry, Fleet) else entry
     device = node.accelerator if isinstance(node, Node) else node
     argument = {Fleet: "fleet", Node: "node"}.get(type(entry), "hardware")
@@ -304,17 +306,17 @@ def machines_of(given: Any) -> tuple[str, Accelerator | Node | Fleet, Accelerato
 
 
 def powers_of_two(most: int) -> list[int]:
-    """1, 2, 4, ... up to a number."""
+    """Return 1, 2, 4, ... up to a limit."""
     return [2**exponent for exponent in range(max(1, most).bit_length())]
 
 
 def whole(argument: str, value: Any, least: int = 1) -> int:
-    """A whole number of a call.
+    """Check a whole number of a call.
 
     Raises
     ------
     InputError
-        If it is none, or too small.
+        If it is no whole number, or too small.
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise InputError(argument, value, f"must be a whole number of at least {least}")

@@ -28,47 +28,47 @@ from mlsysim.tracebacks import at_the_call
 
 #: Formats that a model is served in, and ways to fine-tune it, unless a call says otherwise.
 FORMATS, FINETUNING = ("bf16", "fp8", "w4a16"), ("lora", "qlora", "full")
-#: Numbers of devices that are tried, and the most that tensor parallelism find_intervals.
+#: Numbers of devices tried, and the most devices of a tensor-parallel group.
 DEVICES, NODE = tuple(2**power for power in range(10)), 8
-#: Tokens of the shortest context that counts as one.
+#: Shortest context, in tokens, that counts as a fit.
 SHORTEST = 512
-#: Rates of a device, on which no memory depends: one without a rate for a format is asked as well.
+#: Rates of a device, which do not affect memory: they are set so that a device without a rate can be asked, too.
 RATES = {
     "peak_flops": "1 TFLOP/s", "attention_peak_flops": "1 TFLOP/s", "memory_bandwidth": "1 TB/s",
     "node_bandwidth": "1 GB/s",
 }  # fmt: skip
-#: The device whose other values stand in where only a memory is given.
+#: Device whose other values are used if only a memory is given.
 STAND_IN = "H100"
-#: The axis of numbers of devices.
+#: Axis of the number of devices.
 COUNT = "devices"
 
 
 @dataclass(frozen=True)
 class Use:
-    """A use of devices, as a question to a model.
+    """One use of devices, as a question to a model.
 
     Attributes
     ----------
     name : str
         ``"serve"`` or ``"tune"``.
     model : PerformanceModel
-        Which is asked.
+        Model that is solved.
     axis : str
-        The argument that tells its ways apart.
+        Argument that distinguishes the ways of use.
     ways : tuple of str
         Values of that argument.
     layout : dict
-        Arguments that lay it out on each number of devices.
+        Arguments that lay the model out on each number of devices.
     batch : str
-        The argument for the sequences at a time.
+        Argument for the number of sequences at a time.
     answer : int
-        Tokens of the context beside ``seq_len``.
+        Tokens of the context in addition to ``seq_len``.
     each : bool
-        Whether every device has a batch of its own.
+        True if every device has its own batch.
     targets, subject_to : mapping, str
-        Conditions under which it fits.
+        Conditions under which the model fits.
     fixed : dict
-        Arguments beside.
+        Further arguments.
     """
 
     name: str
@@ -85,19 +85,19 @@ class Use:
 
     @property
     def taken(self) -> frozenset[str]:
-        """Arguments that the table itself sets."""
+        """Arguments that the table sets itself."""
         return frozenset(
             {"model", "hardware", "stack", "seq_len", "output_tokens", self.axis, self.batch, *self.layout}
         )
 
     @property
     def free(self) -> frozenset[str]:
-        """Further arguments, which a call may set."""
+        """Further arguments that a call may set."""
         return frozenset(self.model.arguments) - self.taken
 
 
 def _serving(formats: Sequence[str], stack: Any) -> Use:
-    """Inference: weights, and keys and values of the requests in flight."""
+    """Define inference: weights, and the KV cache of the requests in flight."""
     return Use(
         name="serve", model=loaded("iteration", "IterationModel")("saturated"), axis="precision", ways=tuple(formats),
         layout={"tp_size": [min(n, NODE) for n in DEVICES], "pp_size": [max(1, n // NODE) for n in DEVICES]},
@@ -107,7 +107,7 @@ def _serving(formats: Sequence[str], stack: Any) -> Use:
 
 
 def _tuning(methods: Sequence[str], stack: Any) -> Use:
-    """Fine-tuning with whole layers recomputed, and everything sharded over several devices."""
+    """Define fine-tuning with full recomputation, and full sharding over several devices."""
     return Use(
         name="tune", model=loaded("training_memory", "TrainingMemoryModel")("per_operator"), axis="finetuning",
         ways=tuple(methods), layout={"dp_size": [*DEVICES], "zero_stage": [0 if n == 1 else 3 for n in DEVICES]},
@@ -118,7 +118,7 @@ def _tuning(methods: Sequence[str], stack: Any) -> Use:
 
 @dataclass(frozen=True)
 class Asked:
-    """Models and devices of a table, the memory that stands for a device, and the given context or batch."""
+    """Models and devices of a table, the memory that replaces a device, and the fixed context or batch."""
 
     models: list[Any]
     devices: list[Any]
@@ -144,29 +144,31 @@ def what_fits(
 ) -> Fits:
     """Tabulate the models that fit a device, or the devices that hold a model, for serving and fine-tuning.
 
-    Give a device or its free memory for a table of models, a model for a table of devices. A cell is the longest
-    context that fits one device or, where ``context`` is given, the largest batch; else how many devices it takes.
+    Give a device or its free memory for a table of models, or a model for a table of devices. A cell is the longest
+    context that fits one device or, if ``context`` is given, the largest batch; otherwise the number of devices
+    required.
 
     Parameters
     ----------
     hardware : Accelerator, str or sequence of them, optional
-        Devices, by catalog entry or name; all of the catalog where only a model is given.
+        Devices, by catalog entry or name; all of the catalog if only a model is given.
     model : TransformerWorkload, str or sequence of them, optional
-        Models, likewise; all language models of the catalog where only a device is given.
+        Models, likewise; all language models of the catalog if only a device is given.
     memory : quantity or str, optional
-        Memory that the driver gives to programs, such as ``"21 GB"``, instead of a device.
+        Memory available to programs, such as ``"21 GB"``, instead of a device.
     context : int or str, optional
-        Tokens of a prompt with its answer, or of a training sequence, such as ``"32k"``: asks for the largest batch.
+        Tokens of a prompt with its answer, or of a training sequence, such as ``"32k"``; the answer is then the largest
+        batch.
     batch : int, optional
-        Requests in flight, and sequences of a device in a training step, at the longest context; 1 where left out.
+        Requests in flight, or sequences per device in a training step, at the longest context; by default 1.
     formats : sequence of str
-        Precisions in which models are served.
+        Precisions for serving.
     finetuning : sequence of {"lora", "qlora", "full"}
-        Ways of fine-tuning.
+        Methods of fine-tuning.
     serving_stack, training_stack : Stack or str
-        Software whose memory counts. An engine takes its share of the memory: 0.9 unless its stack says otherwise.
+        Software whose memory counts. An engine uses its share of the memory: 0.9 unless its stack says otherwise.
     catalog : Catalog, optional
-        Where names are looked up first; that of the package by default.
+        Catalog in which names are looked up first; by default that of the package.
     **settings
         Further arguments of :class:`~mlsysim.IterationModel` and :class:`~mlsysim.TrainingMemoryModel`, such as
         ``kv_cache_dtype``, ``lora_rank`` or ``optimizer``.
@@ -214,64 +216,66 @@ def what_fits(
         raise InputError("formats", list(formats), "must name a precision, or finetuning a way")
     uses = [_serving(served, serving_stack)] if served else []
     uses = _with_settings([*uses, *([_tuning(tuned, training_stack)] if tuned else [])], settings)
-    asked = Asked(
+    question = Asked(
         _entries("model", model, TransformerWorkload, shelf),
         [] if memory is not None else _entries("hardware", hardware, Accelerator, shelf),
         _number("memory", "driver_memory", memory),
         int(_number("context", "seq_len", context)),
         int(_number("batch", "batch_size", batch)) or 1,
     )
-    if len(asked.devices) > 1 and len(asked.models) > 1:
-        raise InputError("hardware", _names(asked.devices), "must be one device where several models are asked")
+    if len(question.devices) > 1 and len(question.models) > 1:
+        raise InputError("hardware", _names(question.devices), "must be one device where several models are asked")
     rows: dict[tuple[int, int], Row] = {}
     for use in uses:
-        for (m, d), parameters, fit in _fits(use, asked):
-            device = asked.devices[d] if asked.devices else None
-            held = _usable(device) if device else asked.memory
-            named = _name(asked.models[m]), _name(device) if device else ""
-            row = rows.get((m, d)) or Row(*named, parameters, held)
+        for (m, d), parameters, fit in _fits(use, question):
+            device = question.devices[d] if question.devices else None
+            usable = _usable(device) if device else question.memory
+            named = _name(question.models[m]), _name(device) if device else ""
+            row = rows.get((m, d)) or Row(*named, parameters, usable)
             rows[m, d] = replace(row, fits=(*row.fits, fit), parameters=max(row.parameters, parameters))
     ways = tuple((use.name, way) for use in uses for way in use.ways)
-    stacks = tuple(_name(each) if isinstance(each, Entry) else str(each) for each in (serving_stack, training_stack))
+    stacks = tuple(
+        _name(stack) if isinstance(stack, Entry) else str(stack) for stack in (serving_stack, training_stack)
+    )
     listed = model is None or (hardware is None and memory is None)
-    return Fits(tuple(rows.values()), ways, asked.context, asked.batch, stacks, listed)
+    return Fits(tuple(rows.values()), ways, question.context, question.batch, stacks, listed)
 
 
 def _fits(use: Use, asked: Asked) -> Iterator[tuple[tuple[int, int], float, Fit]]:
-    """Position of model and device, parameters of the model and the cell, for every way of one use."""
-    function = _landscape(use, asked)
-    points = np.arange(np.prod(function.sizes))
-    at = dict(zip(function.dims, np.unravel_index(points, function.sizes), strict=True))
+    """Yield position of model and device, parameters of the model, and the cell, for every way of one use."""
+    conditions = _conditions(use, asked)
+    points = np.arange(np.prod(conditions.sizes))
+    at = dict(zip(conditions.dims, np.unravel_index(points, conditions.sizes), strict=True))
     index = {name: at.get(name, np.zeros(len(points), int)) for name in ("model", "hardware", use.axis)}
     count = np.array(DEVICES)[at[COUNT]]
-    block = function.block(points)
+    block = conditions.block(points)
     shortest = np.full(len(points), float(SHORTEST - use.answer))
     least = (count if use.each else np.ones(len(points))) if asked.context else shortest
     known = {name: np.broadcast_to(value, points.shape) for name, value in block.known(least, points).items()}
-    accepted, held = block.accepts(least, points), block.at(least, points).all_hold
-    one = np.flatnonzero(count == 1)
-    largest = largest_whole(block, least[one], one)
-    for place, most in zip(one.tolist(), largest.tolist(), strict=True):
-        own = np.logical_and.reduce([column == column[place] for column in index.values()])
-        fit = Fit(use.name, use.ways[index[use.axis][place]])
-        longest = _longest(asked.models[index["model"][place]])
-        if not accepted[place]:
-            fit = replace(fit, refused=_reason(function.binding.reasons, known, place))
+    accepted, fits = block.accepts(least, points), block.at(least, points).all_hold
+    single = np.flatnonzero(count == 1)
+    largest = largest_whole(block, least[single], single)
+    for point, most in zip(single.tolist(), largest.tolist(), strict=True):
+        own = np.logical_and.reduce([column == column[point] for column in index.values()])
+        fit = Fit(use.name, use.ways[index[use.axis][point]])
+        longest = _longest(asked.models[index["model"][point]])
+        if not accepted[point]:
+            fit = replace(fit, refused=_reason(conditions.binding.reasons, known, point))
         elif asked.context > longest:
             fit = replace(fit, refused=f"made for at most {longest:,.0f} tokens")
-        elif held[place]:
+        elif fits[point]:
             value = most + (0 if asked.context else use.answer)
             limited = not asked.context and value >= longest
             fit = replace(fit, value=int(longest if limited else value), limited=limited, devices=1)
         else:
-            enough = count[own & held]
-            lacks = max(0.0, float(_missing(known)[place]))
+            enough = count[own & fits]
+            lacks = max(0.0, float(_missing(known)[point]))
             fit = replace(fit, devices=int(enough.min()) if len(enough) else None, missing=lacks)
-        yield (int(index["model"][place]), int(index["hardware"][place])), _parameters(known, place), fit
+        yield (int(index["model"][point]), int(index["hardware"][point])), _parameters(known, point), fit
 
 
-def _landscape(use: Use, asked: Asked) -> TargetFunction:
-    """Conditions under which a use fits, along the context or the batch, for all models, devices, ways and layouts."""
+def _conditions(use: Use, asked: Asked) -> TargetFunction:
+    """Build the conditions under which a use fits, along the context or batch, for all models, devices and layouts."""
     arguments: dict[str, Any] = {"model": asked.models, "hardware": asked.devices or STAND_IN}
     arguments |= {use.axis: [*use.ways], **use.fixed}
     if asked.memory:
@@ -290,23 +294,23 @@ def _landscape(use: Use, asked: Asked) -> TargetFunction:
 
 
 def _missing(values: Mapping[str, Any]) -> Any:
-    """Bytes that a device lacks: for all that a training step holds, for the weights that are served."""
+    """Return the bytes that a device lacks: for a whole training step, or for the weights when serving."""
     if "total_memory" in values:
         return values["total_memory"] - values["usable_memory"]
     return -values["kv_memory"]
 
 
-def _reason(reasons: Sequence[Reason], values: Mapping[str, Any], place: int) -> str:
-    """The first reason for which a model refuses a point."""
+def _reason(reasons: Sequence[Reason], values: Mapping[str, Any], point: int) -> str:
+    """Return the first reason for which a model refuses a point."""
     for reason in reasons:
         needed = {str(symbol) for symbol in reason.condition.free_symbols}
-        if not met(reason, {name: float(values[name][place]) for name in needed}):
+        if not met(reason, {name: float(values[name][point]) for name in needed}):
             return reason.text
     return ""
 
 
 def _with_settings(uses: list[Use], settings: Mapping[str, Any]) -> list[Use]:
-    """Give further arguments to the uses whose model takes them."""
+    """Pass further arguments to the uses whose model takes them."""
     known = {name for use in uses for name in use.free}
     for name, value in settings.items():
         if name not in known:
@@ -314,60 +318,66 @@ def _with_settings(uses: list[Use], settings: Mapping[str, Any]) -> list[Use]:
             raise unknown_argument("what_fits", name, sorted(known), hint)
         if convert.is_axis(value):
             raise InputError(name, value, "must be one value")
-    return [replace(use, fixed=use.fixed | {n: settings[n] for n in settings if n in use.free}) for use in uses]
+    return [
+        replace(
+            use,
+            fixed=use.fixed | {name_given: settings[name_given] for name_given in settings if name_given in use.free},
+        )
+        for use in uses
+    ]
 
 
-def _entries(argument: str, given: Any, kind: type[Entry], shelf: Catalog) -> list[Any]:
-    """Entries by name, or all of the catalog that the table lists."""
-    if given is None:
+def _entries(argument: str, typed: Any, kind: type[Entry], shelf: Catalog) -> list[Any]:
+    """Look up entries by name; without names return all that the table lists."""
+    if typed is None:
         root = "Models.Language." if kind is TransformerWorkload else "Hardware."
         return [*_listed(shelf, root)]
-    several = [given] if isinstance(given, str | Entry) or not convert.is_axis(given) else list(given)
-    found = []
-    for each in several:
-        entry = shelf.find(kind.what, each) if isinstance(each, str) else each
+    several = [typed] if isinstance(typed, str | Entry) or not convert.is_axis(typed) else list(typed)
+    entries = []
+    for item in several:
+        entry = shelf.find(kind.what, item) if isinstance(item, str) else item
         if not isinstance(entry, kind):
-            raise InputError(argument, each, f"must be an entry of the catalog ({kind.what}), or its name")
-        if entry not in found:
-            found.append(entry)
-    if not found:
-        raise InputError(argument, given, "must name at least one entry")
-    return found
+            raise InputError(argument, item, f"must be an entry of the catalog ({kind.what}), or its name")
+        if entry not in entries:
+            entries.append(entry)
+    if not entries:
+        raise InputError(argument, typed, "must name at least one entry")
+    return entries
 
 
 def _listed(shelf: Catalog, root: str) -> Iterator[Entry]:
-    """Entries under a root, those of a user's own catalog first."""
+    """Yield entries under a root, those of a user's own catalog first."""
     own = [shelf.entry(path) for path in shelf.paths() if path.startswith(root) and path.count(".") == 2]
-    names = {each.name for each in own}
+    names = {entry.name for entry in own}
     yield from own
     if shelf is not builtin():
-        yield from (each for each in _listed(builtin(), root) if each.name not in names)
+        yield from (entry for entry in _listed(builtin(), root) if entry.name not in names)
 
 
-def _words(argument: str, given: Any, allowed: Collection[str]) -> tuple[str, ...]:
-    """Names among those allowed, whatever their case."""
-    words = (given,) if isinstance(given, str) else tuple(given)
-    found = []
+def _words(argument: str, typed: Any, allowed: Collection[str]) -> tuple[str, ...]:
+    """Match names against those allowed, ignoring case."""
+    words = (typed,) if isinstance(typed, str) else tuple(typed)
+    names = []
     for word in words:
         name = known_as(word, list(allowed)) if isinstance(word, str) else None
         if name is None:
             raise UnknownNameError(argument, word, allowed)
-        found.append(name)
-    return tuple(dict.fromkeys(found))
+        names.append(name)
+    return tuple(dict.fromkeys(names))
 
 
-def _number(argument: str, variable: str, given: Any) -> float:
-    """A number in canonical units, 0 for none."""
-    if given is None:
+def _number(argument: str, variable: str, typed: Any) -> float:
+    """Convert a number to canonical units; 0 for None."""
+    if typed is None:
         return 0.0
     try:
-        value = convert.scalar(variable_of(variable), given)
+        value = convert.scalar(variable_of(variable), typed)
     except InputError as error:
         raise InputError(argument, error.value, error.allowed, error.hint) from None
     except UnitError as error:
         raise UnitError(str(error).replace(variable, argument, 1)) from None
     if value < (least := 2 if argument == "context" else 1):
-        raise InputError(argument, given, f"must be at least {least}")
+        raise InputError(argument, typed, f"must be at least {least}")
     return value
 
 
@@ -375,20 +385,20 @@ def _name(entry: Entry) -> str:
     return entry.key or entry.name
 
 
-def _parameters(values: Mapping[str, Any], place: int) -> float:
-    """Parameters of the model, 0 where they are not counted for the answer."""
-    return float(values["parameters"][place]) if "parameters" in values else 0.0
+def _parameters(values: Mapping[str, Any], point: int) -> float:
+    """Return the parameters of the model; 0 if they are not computed."""
+    return float(values["parameters"][point]) if "parameters" in values else 0.0
 
 
 def _longest(model: TransformerWorkload) -> float:
-    """Tokens that a model is made for; infinite where the catalog does not say."""
+    """Return the most tokens that a model supports; infinite if the catalog does not say."""
     return math.inf if model.max_position_embeddings is None else model.max_position_embeddings.canonical
 
 
 def _usable(device: Accelerator) -> float:
-    """Bytes that the driver gives to programs, or else all of them."""
+    """Return the bytes that the driver gives to programs, or all of them if unknown."""
     return (device.driver_memory or device.memory_capacity).canonical
 
 
 def _names(entries: Sequence[Entry]) -> list[str]:
-    return [_name(each) for each in entries]
+    return [_name(entry) for entry in entries]

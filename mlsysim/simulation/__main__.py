@@ -1,6 +1,6 @@
-"""Compiles the engine and keeps it, so that the first simulation of an installation need not wait for it.
+"""Compile the engine and cache it, so that the first simulation of an installation does not wait.
 
-``python -m mlsysim.simulation`` does nothing to speak of where numba is not installed.
+Without numba, ``python -m mlsysim.simulation`` does almost nothing.
 """
 
 import numpy as np
@@ -11,11 +11,11 @@ from mlsysim.simulation.run import run
 
 
 def main() -> None:
-    """Serve one request, and read each kind of step time."""
+    """Serve one request, and evaluate each kind of step time."""
     one, table = np.ones(1, np.int64), Table(np.ones(2), 1, 1)
     times = Times(table, table, table, table, np.ones(1), table, 1.0, table, table, table, table)
-    asked = Requests(np.zeros(1), one, 2 * one, np.ones(1), 0 * one, -one, -one, 0 * one, np.zeros(1))
-    run(asked, times, Rules(False, 0, 1, 1e9, 0.0, 1.0, 0.0, 0.0, 0, 0.0, 1, 0.0, 0.0, 1, False, 0), 0, 1)
+    requests = Requests(np.zeros(1), one, 2 * one, np.ones(1), 0 * one, -one, -one, 0 * one, np.zeros(1))
+    run(requests, times, Rules(False, 0, 1, 1e9, 0.0, 1.0, 0.0, 0.0, 0, 0.0, 1, 0.0, 0.0, 1, False, 0), 0, 1)
     whole, part = one[0], np.ones(1)[0]
     engine.decode_time(times, whole, part)
     engine.prompt_time(times, whole, part)

@@ -1,4 +1,4 @@
-"""Results of a run: means, quantiles and rates with their standard errors, and the requests one by one."""
+"""Outcome of a simulation: means, quantiles and rates with standard errors, and the requests one by one."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from mlsysim.study.solve import solve
 from mlsysim.symbolic import variable_of
 from mlsysim.tracebacks import at_the_call
 
-#: Parts of a run, one after the other, whose spread gives standard errors.
+#: Batches of consecutive requests, whose spread gives standard errors.
 PARTS = 20
-#: From here on a mean of the law is said to differ: a share, and standard errors.
+#: Relative difference, and number of standard errors, from which a mean of the law counts as different.
 APART, SURE = 0.15, 3
-#: From here on waits are said to grow: seconds a second.
+#: Growth of waits in seconds per second from which it is reported.
 DRIFT = 0.02
 TIMES = ("ttft", "tpot", "e2e")
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
-#: Unit and meaning of what no model computes.
+#: Unit and meaning of quantities that only a simulation measures.
 OWN = {
     "requests_per_second": ("request/s", "Requests completed per second."),
     "busy_share": ("count", "Share of the time in which a replica works."),
@@ -45,34 +45,34 @@ OWN = {
 
 @dataclass(frozen=True)
 class Question:
-    """The deployment that was simulated.
+    """The simulated deployment.
 
     Attributes
     ----------
     model : DeclaredModel
-        The model.
+        Model of the deployment.
     arguments : dict
-        As ``solve`` takes them.
+        Arguments as ``solve`` takes them.
     binding : Binding
-        Inputs of the model.
+        Bound inputs of the model.
     replicas : int
-        Replicas.
+        Number of replicas.
     by_law : bool
-        Whether the law found how many.
+        True if the law determined the number of replicas.
     in_flight : int
-        Requests of a closed loop, 0 for arrivals.
+        Requests in flight of a closed loop; 0 for open arrivals.
     rate, burstiness : float
-        Arrivals that were drawn.
+        Rate and burstiness of drawn arrivals.
     trace : str
-        Where requests are from; empty where they were drawn.
+        Source of the requests; empty if they were drawn.
     prioritised, in_sessions : bool
-        Whether some go first, and whether some follow others.
+        True if requests have priorities, and if requests belong to sessions.
     turns, seed : int
-        As given.
+        Turns per session and seed, as given.
     left_out : float
-        Share of the requests at the start that counts for nothing.
+        Share of the requests left out at the start.
     step_error : float
-        Largest difference of a step time from that of the model, as a share.
+        Largest relative difference between tabulated step times and the model.
     """
 
     model: DeclaredModel
@@ -93,7 +93,7 @@ class Question:
 
 
 class Table(NamedTuple):
-    """Requests in the order in which they came to their replica, replica by replica; times in seconds."""
+    """Requests in order of arrival, replica by replica; times in seconds."""
 
     request: Any
     replica: Any
@@ -108,44 +108,44 @@ class Table(NamedTuple):
     finish: Any
     preemptions: Any
     counts: Any
-    """True where it is among those that count."""
+    """True if the request counts in the statistics."""
 
     @classmethod
     def of(cls, load: Load, parts: list[Any], runs: list[Run], left_out: float) -> Table:
-        """Put together what replicas have seen."""
+        """Collect the requests of all replicas."""
         columns: list[tuple[Any, ...]] = []
-        for number, (places, run) in enumerate(zip(parts, runs, strict=True)):
-            seen, count = run.seen, len(places)
+        for replica, (indices, run) in enumerate(zip(parts, runs, strict=True)):
+            seen, count = run.seen, len(indices)
             order = np.argsort(seen.arrival, kind="stable")
             middle = np.zeros(count, bool)
             middle[int(left_out * count) : count - int(left_out / 2 * count)] = True
-            own = (places, np.full(count, number), load.session[places], load.rank[places], load.prompt[places],
-                   load.answer[places], seen.cached, seen.arrival, seen.admitted, seen.first, seen.finish,
+            own = (indices, np.full(count, replica), load.session[indices], load.rank[indices], load.prompt[indices],
+                   load.answer[indices], seen.cached, seen.arrival, seen.admitted, seen.first, seen.finish,
                    seen.preemptions)  # fmt: skip
             columns.append((*(column[order] for column in own), middle))
-        return cls(*(np.concatenate(each) for each in zip(*columns, strict=True)))
+        return cls(*(np.concatenate(column_parts) for column_parts in zip(*columns, strict=True)))
 
     @property
     def ttft(self) -> Any:
-        """Seconds to the first token."""
+        """Time to first token in seconds."""
         return self.first_token - self.arrival
 
     @property
     def tpot(self) -> Any:
-        """Seconds per further token; none where there is none."""
+        """Time per output token in seconds; nan for answers of one token."""
         further = self.output_tokens - 1
         return np.where(further > 0, (self.finish - self.first_token) / np.maximum(further, 1), np.nan)
 
     @property
     def e2e(self) -> Any:
-        """Seconds to the last token."""
+        """End-to-end latency in seconds."""
         return self.finish - self.arrival
 
 
 class Simulation(JsonAnswer):
-    """Requests that were served one by one.
+    """Measurements of a simulated deployment.
 
-    Means, quantiles and rates are attributes, as they are of a result: ``found.ttft_p99``, ``found["tpot_mean"]``.
+    Means, quantiles and rates are attributes, as in a result: ``simulation.ttft_p99``, ``simulation["tpot_mean"]``.
 
     Attributes
     ----------
@@ -163,28 +163,28 @@ class Simulation(JsonAnswer):
 
     requests: Table
 
-    def __init__(self, asked: Question, table: Table, runs: list[Run]) -> None:
-        self._asked, self.requests, self._runs = asked, table, runs
+    def __init__(self, question: Question, table: Table, runs: list[Run]) -> None:
+        self._asked, self.requests, self._runs = question, table, runs
         self._known = dict(self._measured())
 
     @property
     def model(self) -> DeclaredModel:
-        """The model whose deployment was simulated."""
+        """Model of the simulated deployment."""
         return self._asked.model
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments as ``solve`` takes them, with the traffic of a trace and the number of replicas."""
+        """Arguments as ``solve`` takes them, with the traffic of a trace and the number of replicas."""
         return dict(self._asked.arguments)
 
     @property
     def step_error(self) -> float:
-        """Largest difference of a step time from that of the model of an iteration, as a share."""
+        """Largest relative difference between tabulated step times and the model of an iteration."""
         return self._asked.step_error
 
     def _measured(self) -> Iterator[tuple[str, tuple[float, float]]]:
-        """Values and standard errors by name, in canonical units."""
-        table, asked = self.requests, self._asked
+        """Yield values and standard errors by name, in canonical units."""
+        table, question = self.requests, self._asked
         middle = np.flatnonzero(table.counts)
         middle = middle[np.argsort(table.arrival[middle], kind="stable")]
         for name in TIMES:
@@ -192,14 +192,14 @@ class Simulation(JsonAnswer):
             values = values[~np.isnan(values)]
             yield f"{name}_mean", _with_error(values)
             levels = list(QUANTILES.values())
-            found = np.quantile(values, levels) if len(values) else np.full(len(levels), nan)
-            parts = np.quantile(_parts(values), levels, axis=1) if len(values) >= 2 * PARTS else [[]] * len(levels)
-            for short, value, own in zip(QUANTILES, found, parts, strict=True):
-                yield f"{name}_{short}", (float(value), _error(own))
+            quantiles = np.quantile(values, levels) if len(values) else np.full(len(levels), nan)
+            by_batch = np.quantile(_batches(values), levels, axis=1) if len(values) >= 2 * PARTS else [[]] * len(levels)
+            for short, value, spread_values in zip(QUANTILES, quantiles, by_batch, strict=True):
+                yield f"{name}_{short}", (float(value), _error(spread_values))
         rates = [run.finished / run.elapsed for run in self._runs if run.elapsed > 0]
         rate = float(sum(rates))
         decoding, error = _with_error((table.finish - table.first_token)[middle])
-        yield "decode_batch", (decoding * rate / asked.replicas, error * rate / asked.replicas)
+        yield "decode_batch", (decoding * rate / question.replicas, error * rate / question.replicas)
         tokens = float(table.output_tokens[middle].mean())
         finished = np.sort(table.finish[middle])
         edges = finished[:: max(1, len(finished) // PARTS)]
@@ -212,15 +212,15 @@ class Simulation(JsonAnswer):
         yield "preemptions", (float(table.preemptions.sum()), nan)
         cached = table.cached_tokens[middle].sum() / table.prompt_tokens[middle].sum()
         yield "cached_share", (float(cached), nan)
-        promised = {name: float(asked.binding.values.get(f"{name}_slo", 0.0)) for name in TIMES}
-        if any(promised.values()):
-            kept = np.ones(len(middle), bool)
-            for name, slo in promised.items():
-                kept &= ~(getattr(table, name)[middle] > slo) if slo else True
-            yield "slo_attainment", _with_error(kept.astype(float))
+        targets = {name: float(question.binding.values.get(f"{name}_slo", 0.0)) for name in TIMES}
+        if any(targets.values()):
+            meets_targets = np.ones(len(middle), bool)
+            for name, slo in targets.items():
+                meets_targets &= ~(getattr(table, name)[middle] > slo) if slo else True
+            yield "slo_attainment", _with_error(meets_targets.astype(float))
 
     def keys(self) -> tuple[str, ...]:
-        """Names of what is measured.
+        """Names of the measured quantities.
 
         Returns
         -------
@@ -243,7 +243,7 @@ class Simulation(JsonAnswer):
 
     @at_the_call
     def standard_error(self, name: str) -> Any:
-        """Standard error of a value, from the spread over parts of the run; nan where it is not known.
+        """Return the standard error of a value, from the spread over batches of the run; nan if unknown.
 
         Parameters
         ----------
@@ -268,75 +268,76 @@ class Simulation(JsonAnswer):
 
     @cached_property
     def law(self) -> Result | None:
-        """The result of ``solve`` at the same arguments; None where it has no answer.
+        """Result of ``solve`` at the same arguments; None if it has no answer.
 
-        A trace is its means and spreads to it; sessions are the mean prompt, and the share of it that was cached.
+        The law sees a trace by its means and spreads, and sessions by the mean prompt and the cached share of it.
         """
-        asked, table = self._asked, self.requests
-        arguments = dict(asked.arguments)
-        if asked.in_sessions:
+        question, table = self._asked, self.requests
+        arguments = dict(question.arguments)
+        if question.in_sessions:
             arguments["prefix_hit_rate"] = min(0.999, self._known["cached_share"][0])
-            if not asked.trace:
+            if not question.trace:
                 arguments["isl"] = round(float(table.prompt_tokens.mean()))
         try:
-            return solve(asked.model, **arguments)
+            return solve(question.model, **arguments)
         except MlsysimError:
             return None
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """Sentences on where the law of the same arguments leaves its range."""
+        """Notes on where the law at the same arguments leaves its range."""
         return tuple(self._notes())
 
     def _notes(self) -> Iterator[str]:
-        asked, known, variant = self._asked, self._known, self._asked.model.variant
-        if asked.by_law:
-            yield f"num_replicas is left out: {asked.replicas}, as solve says"
-        traffic = asked.arguments.get("traffic") if asked.trace else None
+        question, known, variant = self._asked, self._known, self._asked.model.variant
+        if question.by_law:
+            yield f"num_replicas is left out: {question.replicas}, as solve says"
+        traffic = question.arguments.get("traffic") if question.trace else None
         if traffic is not None and traffic.not_read:
-            yield f"of {asked.trace} is not read: {', '.join(traffic.not_read)}"
+            yield f"of {question.trace} is not read: {', '.join(traffic.not_read)}"
         if known["preemptions"][0]:
             count = int((self.requests.preemptions > 0).sum())
             yield (
                 f"{count:,} requests were preempted, as keys and values no longer fit: the law keeps room for whole "
                 "answers and preempts none"
             )
-        if not asked.in_flight and (growing := self._drift()) > DRIFT:
+        if not question.in_flight and (growing := self._drift()) > DRIFT:
             yield (
                 f"waits grow by {growing:.2g} s a second: requests come about as fast as they are completed, or "
                 "faster; the law has waits up to a load of 1, and these depend on the length of the run"
             )
-        if asked.burstiness != 1 and "burstiness" not in asked.model.arguments and not asked.in_flight:
-            yield f"burstiness is {asked.burstiness:.3g}: the law of {variant} has Poisson's arrivals"
-        if asked.in_sessions:
+        if question.burstiness != 1 and "burstiness" not in question.model.arguments and not question.in_flight:
+            yield f"burstiness is {question.burstiness:.3g}: the law of {variant} has Poisson's arrivals"
+        if question.in_sessions:
             yield (
                 f"the law knows no sessions: {known['cached_share'][0]:.0%} of the tokens of prompts were kept from "
                 "turns before, which prefix_hit_rate says to it"
             )
-        if asked.prioritised:
+        if question.prioritised:
             yield "the law serves requests in the order in which they come, whatever their priority"
-        values = asked.binding.values
+        values = question.binding.values
         if any(values.get(name, 1) > 1 for name in ("pp_size", "dp_attention_size")):
             yield "a prompt stops all stages and attention ranks here; in the law only its own"
         if asked.in_flight > 1 and any(values.get(name) for name in ("isl_cv", "osl_cv")):
             yield "lengths vary in a closed loop: all quantiles of the law are its means"
-        elif asked.in_flight > 1 and "max_num_batched_tokens" in asked.model.arguments:
+        elif question.in_flight > 1 and "max_num_batched_tokens" in question.model.arguments:
             yield "lengths are alike in a closed loop, and requests stay in step: the law spreads their prompts evenly"
         law = self.law
         if law is None:
             yield "the law has no answer to these arguments"
             return
-        for name in (f"{each}_mean" for each in TIMES):
-            theirs, (mine, error) = self._of_law(name), known[name]
-            if theirs is None or isnan(mine):
+        for name in (f"{metric}_mean" for metric in TIMES):
+            by_law, (simulated, error) = self._of_law(name), known[name]
+            if by_law is None or isnan(simulated):
                 continue
-            if not isfinite(theirs):
+            if not isfinite(by_law):
                 yield f"{name} is infinite by the law, which takes requests to come without end"
-            elif abs(theirs - mine) > max(APART * mine, SURE * (0.0 if isnan(error) else error)):
-                yield f"{name} is {theirs / mine - 1:+.0%} by the law: {_text(name, theirs)} for {_text(name, mine)}"
+            elif abs(by_law - simulated) > max(APART * simulated, SURE * (0.0 if isnan(error) else error)):
+                values = f"{_text(name, by_law)} for {_text(name, simulated)}"
+                yield f"{name} is {by_law / simulated - 1:+.0%} by the law: {values}"
 
     def _drift(self) -> float:
-        """Seconds by which the wait for a prefill grows in a second."""
+        """Fit the growth of the wait for a prefill, in seconds per second."""
         table = self.requests
         if len(table.arrival) < 2 * PARTS or np.ptp(table.arrival) == 0:
             return 0.0
@@ -348,43 +349,43 @@ class Simulation(JsonAnswer):
         return self.law.canonical(name) if self.law is not None and name in self.law else None
 
     def describe(self) -> str:
-        """Say in words what was simulated.
+        """Describe what was simulated.
 
         Returns
         -------
         str
         """
-        asked, table = self._asked, self.requests
-        how = f"{asked.in_flight} in flight" if asked.in_flight else ""
-        if asked.rate:
-            how = f"{asked.rate:.4g} request/s"
-            how += f" with a burstiness of {asked.burstiness:.3g}" if asked.burstiness != 1 else ""
-        if asked.trace:
-            how = ", ".join(filter(None, (f"from {asked.trace}", how)))
-        left = f", {asked.left_out:.0%} left out at the start" if asked.left_out else ", all counted"
-        several = f"{asked.replicas} replica{'s' if asked.replicas > 1 else ''}"
-        sessions = f", sessions of {asked.turns}" if asked.turns > 1 else ""
+        question, table = self._asked, self.requests
+        how = f"{question.in_flight} in flight" if question.in_flight else ""
+        if question.rate:
+            how = f"{question.rate:.4g} request/s"
+            how += f" with a burstiness of {question.burstiness:.3g}" if question.burstiness != 1 else ""
+        if question.trace:
+            how = ", ".join(filter(None, (f"from {question.trace}", how)))
+        left = f", {question.left_out:.0%} left out at the start" if question.left_out else ", all counted"
+        several = f"{question.replicas} replica{'s' if question.replicas > 1 else ''}"
+        sessions = f", sessions of {question.turns}" if question.turns > 1 else ""
         prompts, answers = table.prompt_tokens.mean(), table.output_tokens.mean()
         return (
             f"{len(table.request):,} requests, {how}{sessions}, on {several}; prompts of {prompts:,.0f} and answers of "
-            f"{answers:,.0f} tokens, mean{left}; seed {asked.seed}"
+            f"{answers:,.0f} tokens, mean{left}; seed {question.seed}"
         )
 
     def to_csv(self, path: str | PathLike[str]) -> None:
-        """Write a row per request.
+        """Write the requests to a CSV file, one per row.
 
         Parameters
         ----------
         path : path
-            A file, which is replaced.
+            File to write; an existing one is replaced.
 
         Raises
         ------
         StoreError
-            If it cannot be written.
+            If the file cannot be written.
         """
         try:
-            with replacing(Path(path)) as beside, beside.open("w", newline="", encoding="utf-8") as opened:
+            with replacing(Path(path)) as temporary, temporary.open("w", newline="", encoding="utf-8") as opened:
                 written = csv.writer(opened, lineterminator="\n")
                 columns = self._columns()
                 written.writerow(columns)
@@ -393,20 +394,20 @@ class Simulation(JsonAnswer):
             raise StoreError(Path(path), f"cannot be written: {error.strerror or error}", "give another path") from None
 
     def _columns(self) -> dict[str, list[Any]]:
-        """Columns of the requests by name, in the order in which they came."""
+        """Columns of the requests by name, in order of arrival."""
         table = self.requests
         order = np.argsort(table.arrival, kind="stable")
-        found = {}
+        columns = {}
         for name in Table._fields:
             column = getattr(table, name)[order]
-            found[name] = column.astype(int).tolist() if column.dtype == bool else column.tolist()
+            columns[name] = column.astype(int).tolist() if column.dtype == bool else column.tolist()
         for name in TIMES:
             column = getattr(table, name)[order].tolist()
-            found[name] = ["" if isnan(each) else each for each in column]
-        return found
+            columns[name] = ["" if isnan(value) else value for value in column]
+        return columns
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: model, variant, what was simulated, values with standard errors and those of the law, notes.
+        """Return plain data: model, variant, description, values with standard errors and those of the law, notes.
 
         Returns
         -------
@@ -423,14 +424,14 @@ class Simulation(JsonAnswer):
 
     def _plain(self, name: str) -> dict[str, Any]:
         unit = _unit(name)
-        value, error = (float(units.from_canonical(each, unit)) for each in self._known[name])
-        theirs = self._of_law(name)
-        law = None if theirs is None else float(units.from_canonical(theirs, unit))
-        found = {"value": value, "unit": "" if unit == "count" else unit, "standard_error": error, "law": law}
-        return {key: None if isinstance(each, float) and isnan(each) else each for key, each in found.items()}
+        value, error = (float(units.from_canonical(amount, unit)) for amount in self._known[name])
+        by_law = self._of_law(name)
+        law = None if by_law is None else float(units.from_canonical(by_law, unit))
+        data = {"value": value, "unit": "" if unit == "count" else unit, "standard_error": error, "law": law}
+        return {key: None if isinstance(value, float) and isnan(value) else value for key, value in data.items()}
 
     def text(self) -> str:
-        """The values with their standard errors, and those of the law beside them.
+        """Format the values with standard errors beside those of the law.
 
         Returns
         -------
@@ -438,34 +439,34 @@ class Simulation(JsonAnswer):
         """
         rows = [("", "simulated", "+-", "law")]
         for name, (value, error) in self._known.items():
-            theirs = self._of_law(name)
-            told = "" if isnan(error) else _text(name, error)
-            rows.append((name, _text(name, value), told, "" if theirs is None else _text(name, theirs)))
+            by_law = self._of_law(name)
+            error_text = "" if isnan(error) else _text(name, error)
+            rows.append((name, _text(name, value), error_text, "" if by_law is None else _text(name, by_law)))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-        said = [f"  {line}" for line in lines]
-        return "\n".join([self.describe(), *said, *(f"  Note: {note}" for note in self.notes)])
+        table = [f"  {line}" for line in lines]
+        return "\n".join([self.describe(), *table, *(f"  Note: {note}" for note in self.notes)])
 
     def __repr__(self) -> str:
         return f"<Simulation of {self.model!r}>\n{self.text()}"
 
 
-def _parts(values: Any) -> Any:
-    """Values in parts of one size, one after the other; a few of the last are left out."""
+def _batches(values: Any) -> Any:
+    """Split values into consecutive batches of equal size; a few at the end are dropped."""
     size = len(values) // PARTS
     return values[: size * PARTS].reshape(PARTS, size)
 
 
-def _error(parts: Any) -> float:
-    """Standard error of what each part says."""
-    return float(np.std(parts, ddof=1) / sqrt(len(parts))) if len(parts) > 1 else nan
+def _error(batch_values: Any) -> float:
+    """Return the standard error of the mean of batch values."""
+    return float(np.std(batch_values, ddof=1) / sqrt(len(batch_values))) if len(batch_values) > 1 else nan
 
 
 def _with_error(values: Any) -> tuple[float, float]:
-    """A mean and its standard error."""
+    """Return a mean and its standard error."""
     if not len(values):
         return nan, nan
-    return float(values.mean()), _error(_parts(values).mean(axis=1) if len(values) >= 2 * PARTS else [])
+    return float(values.mean()), _error(_batches(values).mean(axis=1) if len(values) >= 2 * PARTS else [])
 
 
 def _unit(name: str) -> str:

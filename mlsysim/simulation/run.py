@@ -1,4 +1,4 @@
-"""Runs of one engine over its requests."""
+"""Run of one engine over its requests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mlsysim.extras import installed
 from mlsysim.simulation import engine
 from mlsysim.simulation.engine import Requests, Rules, Seen, Times, Work
 
-#: Iterations between two looks at whether anybody interrupts.
+#: Iterations between two checks for an interrupt.
 SLICE = 500_000 if installed("numba") else 20_000
 
 
@@ -20,28 +20,28 @@ class Run(NamedTuple):
 
     seen: Seen
     elapsed: float
-    """Seconds in which the requests that count were finished."""
+    """Seconds in which the counted requests finished."""
     busy: float
-    """Seconds of these in which it worked."""
+    """Seconds of these in which the engine was busy."""
     finished: int
 
 
-def run(asked: Requests, times: Times, rules: Rules, opens: int, closes: int) -> Run:
-    """Serve requests to the last one.
+def run(requests: Requests, times: Times, rules: Rules, opens: int, closes: int) -> Run:
+    """Serve all requests.
 
     Parameters
     ----------
-    asked : Requests
-        What is asked.
+    requests : Requests
+        Requests to serve.
     times : Times
-        What iterations take.
+        Step times of iterations.
     rules : Rules
-        What the engine may do in one.
+        Scheduling rules of the engine.
     opens, closes : int
-        Requests that are finished when time begins and ends to count.
+        Numbers of finished requests at which counting starts and ends.
     """
-    count = len(asked.prompt)
-    sessions = int(asked.session.max()) + 1 if count else 0
+    count = len(requests.prompt)
+    sessions = int(requests.session.max()) + 1 if count else 0
     seen = Seen(floats(count), floats(count), floats(count), floats(count), integers(count), integers(count))
     numbers, clocks = integers(engine.INTEGERS), floats(engine.FLOATS)
     numbers[[engine.PARTIAL, engine.OLDEST, engine.NEWEST]] = -1
@@ -49,16 +49,16 @@ def run(asked: Requests, times: Times, rules: Rules, opens: int, closes: int) ->
     if opens == 0:
         clocks[engine.OPEN_TIME] = 0.0
     work = Work(
-        numbers, clocks, integers(count), asked.prompt.copy(), integers(count), integers(count), integers(count),
+        numbers, clocks, integers(count), requests.prompt.copy(), integers(count), integers(count), integers(count),
         integers(count + 1), integers(count + 1), integers(count + 1), integers(count + 1), floats(count + 1),
         integers(count + 1), integers(count + 1), integers(sessions), integers(sessions, -1), integers(sessions, -1),
         opens, closes,
     )  # fmt: skip
     if not installed("numba"):
-        asked, times, seen, work = (_listed(each) for each in (asked, times, seen, work))
+        requests, times, seen, work = (_listed(arrays) for arrays in (requests, times, seen, work))
     with progress.loop(count, count) as advance:
         finished = 0
-        while not engine.serve(asked, times, rules, seen, work, SLICE):
+        while not engine.serve(requests, times, rules, seen, work, SLICE):
             advance(int(work.integers[engine.FINISHED]) - finished)
             finished = int(work.integers[engine.FINISHED])
     seen = Seen(*map(np.asarray, seen))
@@ -68,17 +68,17 @@ def run(asked: Requests, times: Times, rules: Rules, opens: int, closes: int) ->
 
 
 def floats(size: int, value: float = 0.0) -> Any:
-    """Make an array of times."""
+    """Create an array of times."""
     return np.full(size, value, np.float64)
 
 
 def integers(size: int, value: int = 0) -> Any:
-    """Make an array of whole numbers."""
+    """Create an array of whole numbers."""
     return np.full(size, value, np.int64)
 
 
-def _listed(given: Any) -> Any:
-    """The same with lists in place of arrays, which are faster to read one by one."""
-    if isinstance(given, tuple):
-        return type(given)(*map(_listed, given))
-    return given.tolist() if isinstance(given, np.ndarray) else given
+def _listed(data: Any) -> Any:
+    """Convert arrays to lists, whose items are faster to read one by one."""
+    if isinstance(data, tuple):
+        return type(data)(*map(_listed, data))
+    return data.tolist() if isinstance(data, np.ndarray) else data

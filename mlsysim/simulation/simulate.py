@@ -1,4 +1,4 @@
-"""The verb: a deployment simulated request by request."""
+"""Simulation of a deployment request by request."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from mlsysim.simulation.engine import Rules
 from mlsysim.simulation.load import Load
 from mlsysim.simulation.outcome import Question, Simulation, Table
 from mlsysim.simulation.run import Run, run
-from mlsysim.simulation.steps import kept_line, tabulated
+from mlsysim.simulation.steps import cache_use, tabulated
 from mlsysim.study.solve import solve
 from mlsysim.symbolic import variable_of
 
 #: Variants whose engines are simulated, and whether prompts share iterations with decoding requests.
 ENGINES = {"colocated": False, "chunked": True, "chunked_estimate": True}
-#: Requests of one run, at most.
+#: Most requests of one run.
 MOST = 10_000_000
-#: Share of the requests that is left out where they are drawn, while the engine fills; half of it at the end.
+#: Share of drawn requests left out at the start, while the engine fills; half of it is left out at the end.
 WARM_UP = 0.1
-#: Share of a cache that vLLM keeps free when it lets a prompt in.
+#: Share of the cache that vLLM keeps free when it admits a prompt.
 WATERMARK = 0.01
-#: Seconds that a client takes to send the next request: longer than nothing.
+#: Seconds until a client sends its next request, so that the time is not zero.
 MISSED = 1e-9
 #: Tables are as long as the longest request, rounded up, so that they serve for further runs.
 GRAIN = 1024
@@ -57,33 +57,32 @@ def simulate(
     warm_up: float | None = None,
     **inputs: Any,
 ) -> Simulation:
-    """Serve requests one by one, in iterations whose times are those of the model of an iteration.
+    """Simulate a deployment: serve requests one by one, in iterations timed by the model of an iteration.
 
-    Arrivals are Poisson's at ``request_rate``, in bursts where ``burstiness`` is below 1; or ``concurrency`` requests
-    are in flight, all of which come at the start. Without a ``num_replicas`` there are as many as ``solve`` deploys.
-    Requests go to replicas at random. Where keys and values no longer fit, the request that came last is prefilled
-    again.
+    Arrivals are Poisson at ``request_rate``, or in bursts if ``burstiness`` is below 1; or ``concurrency`` requests are
+    in flight, all sent at the start. Without ``num_replicas`` there are as many replicas as ``solve`` deploys. Requests
+    go to replicas at random. If the KV cache is full, the request that came last is preempted and prefilled again.
 
     Parameters
     ----------
     *entries : Entry or str
         As for ``solve``.
     requests : int
-        How many are drawn; those of a trace, or of the rounds of a closed loop, where these are given.
+        Number of requests to draw; a trace, or the rounds of a closed loop, set their own number.
     seed : int
-        Of the random numbers: the same one gives the same run.
+        Seed of the random numbers.
     trace : path, DataFrame or mapping, optional
-        Requests in place of drawn ones: a CSV or JSONL file, a table or columns by name.
+        Requests to replay instead of drawn ones: a CSV or JSONL file, a table or columns by name.
     prompt_tokens, output_tokens, arrival, arrival_unit : str
         Columns of the trace, and the unit of its times, as :meth:`Traffic.from_trace` takes them. Without times
         requests come at ``request_rate``, or follow each other in the order of the rows by ``concurrency``.
     session : str
-        Column of what names a session: a turn waits for the one before, and finds its tokens while they are kept.
+        Column with the session: a turn waits for the one before, and reuses its tokens while they are cached.
     priority : str
-        Column of numbers of which the lowest goes first.
+        Column of numeric priorities; the lowest goes first.
     turns : int
-        Requests of a session that is drawn. The first prompt has ``isl`` tokens, each further one these and all
-        that was said before; think time lies between.
+        Requests of a drawn session. The first prompt has ``isl`` tokens, each further one these and all tokens of the
+        turns before; think time passes in between.
     think_time : float or quantity
         Seconds from an answer to the next turn.
     warm_up : float, optional
@@ -95,7 +94,7 @@ def simulate(
     Returns
     -------
     Simulation
-        Means, quantiles and rates with their standard errors, the requests one by one, and where the law of the same
+        Means, quantiles and rates with standard errors, the requests one by one, and notes on where the law at the same
         arguments leaves its range.
 
     Raises
@@ -134,8 +133,8 @@ def simulate(
         arguments = _of_trace(arguments, rows)
         if turns > 1:
             raise InputError("turns", turns, "must be left out with a trace", "a column of sessions says what follows")
-    elif given := [name for name, each in columns.items() if each]:
-        raise InputError(given[0], columns[given[0]], "is of a trace")
+    elif columns_given := [name for name, column in columns.items() if column]:
+        raise InputError(columns_given[0], columns[columns_given[0]], "is of a trace")
     binding = bind(model, arguments)
     known = binding.values
     if known.get("prefix_cache_memory"):
@@ -144,8 +143,8 @@ def simulate(
     if chunked and known.get("num_loras"):
         raise InputError("num_loras", arguments.get("num_loras"), "must be 0 where prompts are prefilled in chunks")
     if chunked and known.get("dp_attention_size", 1) > 1:
-        asked_for = arguments.get("dp_attention_size")
-        raise InputError("dp_attention_size", asked_for, "must be 1 where prompts are prefilled in chunks")
+        typed = arguments.get("dp_attention_size")
+        raise InputError("dp_attention_size", typed, "must be 1 where prompts are prefilled in chunks")
     bursts = known.get("burstiness", 1.0)
     if burstiness is not None:
         bursts = convert.scalar(variable_of("burstiness"), burstiness)
@@ -182,7 +181,7 @@ def simulate(
     draft = compiled(binding.system.closure(["draft_time"]))(known)["draft_time"] if drafted else 0.0
     deployed = _Deployment(model, chunked, known, float(draft))
     table, runs, error = deployed.serve(load, replicas, in_flight, pause, left_out, int(seed), rows)
-    asked = Question(
+    question = Question(
         model=model,
         arguments={**arguments, "num_replicas": replicas},
         binding=binding,
@@ -199,7 +198,7 @@ def simulate(
         left_out=left_out,
         step_error=error,
     )
-    return Simulation(asked, table, runs)
+    return Simulation(question, table, runs)
 
 
 class _Deployment:
@@ -209,19 +208,19 @@ class _Deployment:
         self.chunked, self.known, self.draft_time = chunked, known, draft_time
         self.fixed_front = known.get("frontend_time", 0.0)
         self.token_front = known.get("frontend_token_time", 0.0)
-        foundations = {each.variant: each.model for each in model.foundations}
+        foundations = {foundation.variant: foundation.model for foundation in model.foundations}
         self.iteration, self.saturated = foundations["iteration"], foundations["saturated"]("saturated")
 
     def serve(
         self, load: Load, replicas: int, in_flight: int, pause: float, left_out: float, seed: int, rows: Trace | None
     ) -> tuple[Table, list[Run], float]:
-        """Serve requests by replicas that know nothing of each other."""
+        """Serve requests by independent replicas."""
         total = load.prompt + load.answer
-        cache, fixed, per_token = kept_line(self.saturated, self.known, float(load.prompt.min()), float(total.max()))
+        cache, fixed, per_token = cache_use(self.saturated, self.known, float(load.prompt.min()), float(total.max()))
         if cache <= 0:
             raise InfeasibleError("no request has room: weights leave nothing for keys and values; give more ranks")
         loads.refuse_large(load, cache, fixed, per_token, rows.origin if rows is not None else "")
-        slots, each = int(self.known["max_num_seqs"]), 1 + int(self.known.get("num_speculative_tokens", 0))
+        slots, step_tokens = int(self.known["max_num_seqs"]), 1 + int(self.known.get("num_speculative_tokens", 0))
         budget = int(self.known.get("max_num_batched_tokens", 0)) if self.chunked else 0
         share = float(self.known.get("prefix_hit_rate", 0.0))
         fitting = cache / max(1e-12, fixed + per_token * float(load.prompt.min()))
@@ -232,18 +231,18 @@ class _Deployment:
         missed = MISSED if self.known.get("num_rounds") else 0.0
         poll, wait = (int(self.known.get(name, 0)) for name in ("poll_interval", "batch_wait"))
         rules = Rules(
-            self.chunked, budget, slots, cache, fixed, per_token, WATERMARK, share, 0, pause, each, self.draft_time,
-            missed, max(1, poll), bool(self.known.get("whole_prompts")), wait,
+            self.chunked, budget, slots, cache, fixed, per_token, WATERMARK, share, 0, pause, step_tokens,
+            self.draft_time, missed, max(1, poll), bool(self.known.get("whole_prompts")), wait,
         )  # fmt: skip
-        parts = loads.split(load, replicas, seed)
+        shares = loads.split(load, replicas, seed)
         runs: list[Run] = []
-        for number, places in enumerate(looped(parts)):
-            asked = loads.asked(load, places, self.fixed_front + self.token_front * load.prompt[places])
-            own = in_flight // replicas + (number < in_flight % replicas) if in_flight else 0
-            count = len(places)
+        for replica, indices in enumerate(looped(shares)):
+            requests = loads.requests_of(load, indices, self.fixed_front + self.token_front * load.prompt[indices])
+            own = in_flight // replicas + (replica < in_flight % replicas) if in_flight else 0
+            count = len(indices)
             opens, closes = int(left_out * count), count - int(left_out / 2 * count)
-            runs.append(run(asked, times, rules._replace(in_flight=own), opens, closes))
-        return Table.of(load, parts, runs, left_out), runs, error
+            runs.append(run(requests, times, rules._replace(in_flight=own), opens, closes))
+        return Table.of(load, shares, runs, left_out), runs, error
 
 
 def _chunked(model: DeclaredModel) -> bool:
@@ -253,22 +252,22 @@ def _chunked(model: DeclaredModel) -> bool:
 
 
 def _of_trace(arguments: dict[str, Any], rows: Trace) -> dict[str, Any]:
-    """Arguments with the traffic of a trace, which says what they must not."""
-    said = ("traffic", "isl", "osl", "isl_cv", "osl_cv", *(("request_rate",) if rows.times else ()))
-    for name in said:
+    """Add the traffic of a trace to arguments, which must not repeat what it sets."""
+    set_by_trace = ("traffic", "isl", "osl", "isl_cv", "osl_cv", *(("request_rate",) if rows.times else ()))
+    for name in set_by_trace:
         if arguments.get(name) is not None:
             raise InputError(name, arguments[name], "must be left out: the trace says it")
     # A closed loop has no rate, and no more have requests that all come at once.
-    without = arguments.get("concurrency") not in (None, 0) or len({*rows.times}) == 1
-    said_of = rows._replace(times=[] if without else rows.times, sessions=[], priorities=[])
-    return {**arguments, "traffic": Traffic.of_requests(said_of)}
+    without_rate = arguments.get("concurrency") not in (None, 0) or len({*rows.times}) == 1
+    summarised = rows._replace(times=[] if without_rate else rows.times, sessions=[], priorities=[])
+    return {**arguments, "traffic": Traffic.of_requests(summarised)}
 
 
 def _replicas(model: DeclaredModel, arguments: Mapping[str, Any], binding: Binding) -> tuple[int, bool]:
-    """Replicas, and whether ``solve`` found how many."""
-    given = int(binding.values.get("num_replicas", 0))
-    if given:
-        return given, False
+    """Return the number of replicas, and whether ``solve`` determined it."""
+    replicas = int(binding.values.get("num_replicas", 0))
+    if replicas:
+        return replicas, False
     if binding.values["concurrency"]:
         return 1, False
     found = solve(model, **arguments).canonical("deployed_replicas")

@@ -138,9 +138,9 @@ def test_it_says_how_far_it_is_and_can_be_interrupted(monkeypatch):
 
 
 def test_places_of_a_table():
-    few, fine, stride = steps._places(5)
+    few, fine, stride = steps._points(5)
     assert few.tolist() == [0, 1, 2, 3, 4, 5]
-    many, fine, stride = steps._places(100_000)
+    many, fine, stride = steps._points(100_000)
     assert many[fine] == fine
     assert many[-1] >= 100_000
     table = Table(many * 2.0, fine, stride)

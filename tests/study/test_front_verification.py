@@ -76,7 +76,7 @@ def test_the_front_of_a_quadratic_check_holds(saved, rows):
 
 def designs_at(found, rows, places):
     """Designs as a file has them, at places that need not be on the front."""
-    asked, made = found._asked, []
+    asked, made = found._problem, []
     for place in places:
         at = [int(index) for index in np.unravel_index(place, SIZES)]
         arguments = {name: list(values)[index] for (name, values), index in zip(AXES.items(), at, strict=True)}
@@ -320,7 +320,7 @@ def test_a_front_cut_short_has_a_gap_that_holds_and_no_smaller_one(rounds, monke
     assert shown.complete
     assert "It is not proven whole: to be as good as any other design, " in str(shown)
     # Of the whole grid the front is known by now, and how far from it these designs are.
-    columns, good = found._asked.points.columns(np.indices(SIZES).reshape(len(SIZES), -1))
+    columns, good = found._problem.points.columns(np.indices(SIZES).reshape(len(SIZES), -1))
     ours = np.array(found.objectives) * SIGNS
     true = max(((ours - row) / np.abs(ours)).max(axis=1).min() for row in columns[:, good].T)
     assert true <= found.certificate.gap + 1e-9

@@ -134,8 +134,8 @@ def test_bounds_find_the_front_of_random_problems(seed, monkeypatch):
     certificate, sizes = found.certificate, asked.grid.sizes
     assert (certificate.method, certificate.proven, certificate.gap) == ("bounds", True, 0.0)
     every = np.array(np.unravel_index(np.arange(asked.grid.points), sizes))
-    signs = [sign for _, sign in found._asked.objectives]
-    columns, good = found._asked.points.columns(every)
+    signs = [sign for _, sign in found._problem.objectives]
+    columns, good = found._problem.points.columns(every)
     true = int(good.sum())
     assert certificate.feasible[0] <= true <= certificate.feasible[1]
     assert bool(true) == bool(len(found))
@@ -170,7 +170,7 @@ def test_values_that_differ_by_rounding_are_equal():
         dp_overlap=[0.0, 1e-14, 2e-14],
         efficiency=shares,
     )
-    assert set(found.places[:, list(found._asked.binding.axes).index("dp_overlap")]) == {0}
+    assert set(found.places[:, list(found._problem.binding.axes).index("dp_overlap")]) == {0}
 
 
 @pytest.mark.long
@@ -195,7 +195,7 @@ def test_a_front_cut_short_says_how_far_any_design_may_be(rounds, monkeypatch):
     assert 0 < certificate.gap < math.inf
     assert str(certificate).startswith("Not proven")
     front = np.array(found.objectives) * [1, 1, -1]
-    columns, good = found._asked.points.columns(np.indices(found._asked.grid.sizes).reshape(len(axes), -1))
+    columns, good = found._problem.points.columns(np.indices(found._problem.grid.sizes).reshape(len(axes), -1))
     for row in columns[:, good].T:
         assert ((front - row) / np.abs(front)).max(axis=1).min() <= certificate.gap + 1e-9
 

@@ -103,7 +103,7 @@ def test_what_cannot_be_written_is_refused_before_the_search(named, why, monkeyp
     def searched(*_, **__):
         raise AssertionError("it searches")
 
-    monkeypatch.setattr(module._Run, "best", searched)
+    monkeypatch.setattr(module._SearchRun, "best", searched)
     with pytest.raises(InputError, match=why):
         MEMORY.search(**ASKED, certificate=named)
 

@@ -1,4 +1,4 @@
-"""The verb: inputs from measurements."""
+"""Calibration: fit inputs of a model to measurements."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ def calibrate(
     outputs: str | Iterable[str] | None = None,
     ignore: str | Iterable[str] = (),
     space: str = "log",
-    **held: Any,
+    **constants: Any,
 ) -> Calibration:
-    """Find inputs from measurements, by least squares with exact derivatives.
+    """Fit inputs to measurements by least squares with exact derivatives.
 
-    A column of the table is an argument of the model or an output that was measured, with its unit in the header:
-    ``step_time [ms]``. Empty cells of outputs are left out. A column ``weight`` weighs the rows.
+    A column of the table is an argument of the model or a measured output, with its unit in the header: ``step_time
+    [ms]``. Empty cells of outputs are skipped. A column ``weight`` weights the rows.
 
     Parameters
     ----------
     free : str or iterable of str
-        Inputs to find. A value given for one is where the search begins.
+        Inputs to fit. A value given for one is the starting point.
     observations : path, DataFrame, mapping or sequence of mappings
         The table: a CSV file, a DataFrame, columns by name, or rows.
     *entries : Entry or str
         As for ``solve``, the same in every row.
     weights : sequence of float, or mapping, optional
-        Of the squared residuals: one per row, or by output one or one per row. One over the square of the
-        relative error of each measurement, where it is known.
+        Weights of the squared residuals: one per row, or by output one or one per row. Use the inverse square of the
+        relative error of each measurement, if known.
     outputs : str or iterable of str, optional
         Measured columns to use; all by default.
     ignore : str or iterable of str
-        Columns that are carried along and tell the rows apart.
+        Columns that are neither inputs nor outputs, kept as labels of the rows.
     space : {"log", "linear"}
         Compare by ratio, or by difference in the units of the outputs.
     **held
@@ -53,7 +53,7 @@ def calibrate(
     Returns
     -------
     Calibration
-        Values, standard errors, correlations and intervals; residuals; what the measurements do not determine.
+        Values, standard errors, correlations and intervals; residuals; and what the measurements do not determine.
 
     Raises
     ------
@@ -72,15 +72,15 @@ def calibrate(
     names = _free(free)
     if not isinstance(space, str) or space not in ("log", "linear"):
         raise InputError("space", space, "must be 'log' or 'linear'")
-    given = {name: value for name, value in model.named_arguments(entries, held).items() if value is not None}
-    found = measured(model, read_table(observations), given, names, outputs=outputs, ignore=ignore)
-    occurring = {v.name for v in found.varied.binding.system.closure(list(found.outputs)).inputs}
-    chosen = parameters(found.varied.binding, occurring, tuple(found.outputs))
-    problem = Problem(found, chosen, weighted(found, weights), space)
+    arguments = {name: value for name, value in model.named_arguments(entries, constants).items() if value is not None}
+    rows = measured(model, read_table(observations), arguments, names, outputs=outputs, ignore=ignore)
+    occurring = {variable.name for variable in rows.varied.binding.system.closure(list(rows.outputs)).inputs}
+    free_parameters = parameters(rows.varied.binding, occurring, tuple(rows.outputs))
+    problem = Problem(rows, free_parameters, weighted(rows, weights), space)
     _refuse_measurements(problem)
     end = problem.squares.fit(problem.starts())
     problem.refuse_rows(end.x)
-    fixed = {name: value for name, value in given.items() if name not in names}
+    fixed = {name: value for name, value in arguments.items() if name not in names}
     return Calibration(problem, end, model, fixed)
 
 
@@ -94,12 +94,12 @@ def _free(free: Any) -> tuple[str, ...]:
 
 
 def _refuse_measurements(problem: Problem) -> None:
-    """Refuse measurements that have no logarithm, and weights that leave nothing."""
+    """Refuse measurements without a logarithm, and weights that leave no measurement."""
     if not any(used.any() for used in problem.used.values()):
         raise InputError("weights", problem.weights, "leave no measurement")
     for name, used in problem.used.items():
-        bad = used & (problem.measured.outputs[name] <= 0)
-        if problem.space == "log" and bad.any():
+        not_positive = used & (problem.measured.outputs[name] <= 0)
+        if problem.space == "log" and not_positive.any():
             allowed = "measured values are positive, to be compared by ratio"
-            raise InputError(name, float(problem.measured.outputs[name][bad.argmax()]), allowed,
-                             f"row {int(bad.argmax()) + 1}; space='linear' compares differences")  # fmt: skip
+            raise InputError(name, float(problem.measured.outputs[name][not_positive.argmax()]), allowed,
+                             f"row {int(not_positive.argmax()) + 1}; space='linear' compares differences")  # fmt: skip

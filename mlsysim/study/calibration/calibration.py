@@ -1,4 +1,4 @@
-"""Inputs as measurements imply them: what is known of each, how well, and how far predictions are off."""
+"""Calibration result: fitted inputs, their uncertainty, and the errors of predictions."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from mlsysim.tracebacks import at_the_call
 if TYPE_CHECKING:
     import xarray
 
-#: Percent of a prediction per percent of a parameter from which a row counts as one that says something of it.
+#: Elasticity of a prediction by a parameter from which a row counts as informative about it.
 MATTERS = 0.01
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibration(Estimates, JsonAnswer):
-    """Inputs of a model as measurements imply them; prints as a table.
+    """Inputs of a model fitted to measurements; prints as a table.
 
     Attributes
     ----------
     model : DeclaredModel
-        The model.
+        Calibrated model.
     held : dict
-        Arguments that had one value for all rows.
+        Arguments that were constant over all rows.
     """
 
     model: DeclaredModel
@@ -50,50 +50,54 @@ class Calibration(Estimates, JsonAnswer):
 
     @property
     def basis(self) -> Basis | None:
-        """Stack, assumptions and expected errors of the measured outputs, those of the first row."""
-        found = self.problem.measured
-        return at_point(self.model, found.varied.arguments, found.outputs, free=self.free)
+        """Stack, assumptions and expected errors of the measured outputs, at the first row."""
+        measured_rows = self.problem.measured
+        return at_point(self.model, measured_rows.varied.arguments, measured_rows.outputs, free=self.free)
 
     @property
     def values(self) -> dict[str, Any]:
-        """Value of every input that was found, with its unit."""
-        return {each.name: each.shown(self.canonical[each.name]) for each in self.problem.parameters}
+        """Fitted value of every input, with its unit."""
+        return {
+            parameter.name: parameter.shown(self.canonical[parameter.name]) for parameter in self.problem.parameters
+        }
 
     @property
     def errors(self) -> dict[str, Any]:
-        """Standard error of each, with its unit; None where it is at a bound or not determined."""
-        errors = {each: self.error(place) for place, each in enumerate(self.problem.parameters)}
-        return {each.name: None if np.isnan(error) else each.shown(error) for each, error in errors.items()}
+        """Standard error of each input, with its unit; None at a bound or if not determined."""
+        errors = {parameter: self.error(index) for index, parameter in enumerate(self.problem.parameters)}
+        return {
+            parameter.name: None if np.isnan(error) else parameter.shown(error) for parameter, error in errors.items()
+        }
 
     @at_the_call
     def intervals(self, level: float = 0.95) -> dict[str, Any]:
-        """Confidence intervals: lower and upper end of each, within its domain; None where it has no error.
+        """Return confidence intervals: lower and upper end per input, within its domain; None without an error.
 
         Parameters
         ----------
         level : float
-            Share of such intervals that hold the true value, where the formulas are right and measurements
-            scatter alike.
+            Coverage: share of such intervals that contain the true value, if the formulas are right and all
+            measurements scatter alike.
         """
-        found = {}
-        for place, each in enumerate(self.problem.parameters):
-            ends = self.interval(place, level)
-            found[each.name] = None if ends is None else tuple(each.shown(end) for end in ends)
-        return found
+        intervals = {}
+        for index, parameter in enumerate(self.problem.parameters):
+            ends = self.interval(index, level)
+            intervals[parameter.name] = None if ends is None else tuple(parameter.shown(end) for end in ends)
+        return intervals
 
     @property
     def covariance(self) -> xarray.DataArray:
-        """Covariance of the inputs that have an error, in the units of their variables."""
-        slopes = [each.slope(self.canonical[each.name]) for each in self.problem.parameters]
-        one = [units.factor(each.variable.unit) for each in self.problem.parameters]
-        scale = np.array(slopes) / np.array(one)
+        """Covariance of the inputs with an error, in the units of their variables."""
+        slopes = [parameter.slope(self.canonical[parameter.name]) for parameter in self.problem.parameters]
+        unit_sizes = [units.factor(parameter.variable.unit) for parameter in self.problem.parameters]
+        scale = np.array(slopes) / np.array(unit_sizes)
         whole = self._matrix(self.spread * np.outer(scale, scale), "covariance")
         known = [name for name, error in self.errors.items() if error is not None]
         return whole.sel(input=known, other=known)
 
     @property
     def correlations(self) -> xarray.DataArray:
-        """Correlation of each pair of inputs, by name; nan for what has no error."""
+        """Correlation of each pair of inputs, by name; nan without an error."""
         spread = np.sqrt(np.diag(self.spread))
         with np.errstate(all="ignore"):
             return self._matrix(self.spread / np.outer(spread, spread), "correlation")
@@ -106,57 +110,58 @@ class Calibration(Estimates, JsonAnswer):
 
     @at_the_call
     def draws(self, count: int, *, seed: int = 0) -> dict[str, Any]:
-        """Values of the inputs as they may be in view of the measurements, drawn together.
+        """Draw values of the inputs from their joint distribution given the measurements.
 
-        Normal in the logarithm of what is positive, within the domains. What has no error keeps its value.
+        Positive inputs are lognormal, others normal, all within their domains. Inputs without an error keep their
+        value.
 
         Parameters
         ----------
         count : int
-            How many of each.
+            Number of draws.
         seed : int
-            Of the random numbers.
+            Seed of the random numbers.
 
         Returns
         -------
         dict
-            Array by name, in the unit of the variable; a quantity where it has one.
+            Array by name, in the unit of the variable; a quantity if it has one.
         """
         spread = np.nan_to_num(self.spread)
         drawn = np.random.default_rng(seed).multivariate_normal(self.fit.x, spread, count, method="eigh")
         squares = self.problem.squares
-        found = values_of(self.problem.parameters, np.clip(drawn, squares.lower, squares.upper))
-        return {name: amounts(variable_of(name), np.asarray(value)) for name, value in found.items()}
+        values = values_of(self.problem.parameters, np.clip(drawn, squares.lower, squares.upper))
+        return {name: amounts(variable_of(name), np.asarray(value)) for name, value in values.items()}
 
     @property
     def at_bound(self) -> dict[str, str]:
-        """Inputs at the ``"lower"`` or ``"upper"`` bound of their domain, beyond which the rows would go."""
+        """Inputs at the ``"lower"`` or ``"upper"`` bound of their domain, beyond which measurements push them."""
         sides = zip(self.free, self.sides, strict=True)
         return {name: "lower" if side < 0 else "upper" for name, side in sides if side}
 
     @cached_property
     def residuals(self) -> Residuals:
-        """Predicted over measured in every row."""
+        """Ratio of predicted to measured outputs in every row."""
         return self._compared(self.problem.measured)
 
     @cached_property
     def leave_one_out(self) -> LeaveOneOut:
-        """Every row as a calibration without it predicts it; computed when it is first asked for."""
+        """Prediction of every row by a calibration without it; computed on first access."""
         return leave_one_out(self)
 
     @cached_property
     def influence(self) -> xarray.DataArray:
-        """Percent of a prediction per percent of an input, in every row: which rows say something of what."""
+        """Elasticity of every prediction by every input: which rows are informative about which input."""
         import xarray
 
         values = self.canonical
         slopes = self.problem.measured.slopes(values)
         outputs, rows = self.residuals.predicted, self.problem.measured.table.rows
         elastic = np.empty((len(outputs), len(self.free), rows))
-        for at, output in enumerate(outputs):
-            for place, name in enumerate(self.free):
+        for output_index, output in enumerate(outputs):
+            for input_index, name in enumerate(self.free):
                 with np.errstate(all="ignore"):
-                    elastic[at, place] = slopes[name][output] * values[name] / outputs[output]
+                    elastic[output_index, input_index] = slopes[name][output] * values[name] / outputs[output]
         coords = {"output": list(outputs), "input": list(self.free), "observation": np.arange(1, rows + 1)}
         return xarray.DataArray(np.nan_to_num(elastic), coords=coords, dims=tuple(coords), name="elasticity")
 
@@ -178,16 +183,16 @@ class Calibration(Estimates, JsonAnswer):
 
     @at_the_call
     def predict(self, observations: Any, *, ignore: Any = (), **changed: Any) -> Residuals:
-        """Outputs of other rows, beside what was measured there: rows that the calibration has not seen.
+        """Predict outputs of rows that the calibration has not seen, and compare them with measurements.
 
         Parameters
         ----------
         observations
             A table as for ``calibrate``.
         ignore : str or iterable of str
-            Columns that are carried along.
+            Columns kept as labels.
         **changed
-            Arguments that differ from those that were held.
+            Arguments that differ from the constants of the calibration.
 
         Returns
         -------
@@ -195,8 +200,8 @@ class Calibration(Estimates, JsonAnswer):
         """
         table = read_table(observations)
         columns = {column.name for column in table.columns}
-        held = {name: value for name, value in {**self.held, **changed}.items() if name not in columns}
-        return self._compared(measured(self.model, table, held, self.free, outputs=None, ignore=ignore))
+        constants = {name: value for name, value in {**self.held, **changed}.items() if name not in columns}
+        return self._compared(measured(self.model, table, constants, self.free, outputs=None, ignore=ignore))
 
     def _compared(self, rows: Measured) -> Residuals:
         predicted = rows.predicted(self.canonical)
@@ -204,32 +209,32 @@ class Calibration(Estimates, JsonAnswer):
 
     @at_the_call
     def save(self, path: str | os.PathLike[str], name: str, *, base: Any = None, source: str = "own") -> None:
-        """Add the values to a catalog file of one's own, as a stack, and the rows to a CSV file beside it.
+        """Save the values as a stack in a catalog file of one's own, and the rows as a CSV file beside it.
 
         The rows of ``own.toml`` and ``Ours`` are in ``own.Ours.csv``, which ``calibrate`` reads.
 
         Parameters
         ----------
         path : path
-            A TOML file, which is made if there is none.
+            A TOML file, created if there is none.
         name : str
-            Of the stack: ``load_catalog(path).Stacks.NAME``, or ``--catalog PATH --stack NAME``.
+            Name of the stack: ``load_catalog(path).Stacks.NAME``, or ``--catalog PATH --stack NAME``.
         base : Stack or str, optional
-            The stack that gives what was not calibrated; by default the one that was held.
+            Stack with all other values; by default the one used in the calibration.
         source : str
-            Where the measurements are published: an address, or a key of the bibliography.
+            Publication of the measurements: an address, or a key of the bibliography.
 
         Raises
         ------
         InputError
-            If the file has the name already, the CSV file exists, a stack cannot have one of the inputs, or one is
-            not determined.
+            If the file already has the name, the CSV file exists, a stack has no field for one of the inputs, or an
+            input is not determined.
         """
         save(self, path, name, base=base, source=source)
 
     @property
     def observations(self) -> str:
-        """Number and source of the rows, with the first letters of their SHA-256."""
+        """Number and source of the rows, with the beginning of their SHA-256."""
         return self.problem.measured.table.described
 
     def table(self) -> tuple[list[str], list[list[str]]]:
@@ -237,11 +242,11 @@ class Calibration(Estimates, JsonAnswer):
         headers = ["Input", "Value", "Error", "95% from", "to", "Rows that tell"]
         intervals, errors = self.intervals(), self.errors
         used = np.stack(list(self.problem.used.values()))
-        telling = ((np.abs(self.influence.values) >= MATTERS) & used[:, None]).any(axis=0).sum(axis=-1)
+        informative = ((np.abs(self.influence.values) >= MATTERS) & used[:, None]).any(axis=0).sum(axis=-1)
         rows = []
-        for place, (name, value) in enumerate(self.values.items()):
+        for index, (name, value) in enumerate(self.values.items()):
             ends, standing = intervals[name], self.standing(name)
-            cells = [formatting.amount(value), standing, "-", "-", str(int(telling[place]))]
+            cells = [formatting.amount(value), standing, "-", "-", str(int(informative[index]))]
             if ends:
                 cells[1:4] = map(formatting.amount, (errors[name], *ends))
             elif standing == "not determined":  # many values fit alike, and rounding chooses among them
@@ -250,8 +255,8 @@ class Calibration(Estimates, JsonAnswer):
         return headers, rows
 
     def _lines(self) -> list[str]:
-        """Lines under the table."""
-        lines = [f"Not determined: {each.text}." for each in self.unidentifiable]
+        """Lines printed under the table."""
+        lines = [f"Not determined: {combination.text}." for combination in self.unidentifiable]
         lines += [
             f"At its {side} bound: {name}; the rows ask for {'less' if side == 'lower' else 'more'}."
             for name, side in self.at_bound.items()
@@ -267,11 +272,11 @@ class Calibration(Estimates, JsonAnswer):
         return f"Calibration of {kind}, variant {self.model.variant}, on {self.observations}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: inputs with errors and intervals, what is not determined, and the rows."""
+        """Return plain data: inputs with errors and intervals, what is not determined, and the rows."""
         intervals, canonical = self.intervals(), self.canonical
         inputs = {}
-        for place, name in enumerate(self.free):
-            error, ends = self.error(place), intervals[name]
+        for index, name in enumerate(self.free):
+            error, ends = self.error(index), intervals[name]
             inputs[name] = {
                 **plain(variable_of(name), canonical[name]),
                 "error": None if ends is None else float(units.magnitude(self.errors[name])),
@@ -284,15 +289,20 @@ class Calibration(Estimates, JsonAnswer):
             "observations": self.observations,
             "inputs": inputs,
             "unidentifiable": [
-                {"parameters": list(each.parameters), "changes": list(each.changes)} for each in self.unidentifiable
+                {"parameters": list(combination.parameters), "changes": list(combination.changes)}
+                for combination in self.unidentifiable
             ],
             "rows": self.residuals.to_dict(),
             **({"without_each_row": self.leave_one_out.to_dict()} if "leave_one_out" in self.__dict__ else {}),
         }
 
     def __repr__(self) -> str:
-        under = [part for line in self._lines() for part in textwrap.wrap(line, show.width(), subsequent_indent="  ")]
-        return "\n".join([self._title, show.fitted(*self.table()), *under])
+        wrapped = [
+            wrapped_line
+            for line in self._lines()
+            for wrapped_line in textwrap.wrap(line, show.width(), subsequent_indent="  ")
+        ]
+        return "\n".join([self._title, show.fitted(*self.table()), *wrapped])
 
     def _repr_html_(self) -> str:
         return show.html_table(*self.table(), self._title, self._lines())

@@ -1,4 +1,4 @@
-"""Bounded least squares from several starts, with exact derivatives, and parameters that end at a bound."""
+"""Bounded least squares from several starts, with exact derivatives and parameters at bounds."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from mlsysim.progress import loop
 
 Vector = Callable[[np.ndarray], np.ndarray]
 
-#: Relative change of cost, step and gradient at which a fit has arrived, and one that is compared with others;
-#: evaluations after which it gives up.
+#: Relative tolerance of cost, step and gradient of the final fit, and of fits from several starts; most evaluations.
 ARRIVED, COMPARED, EVALUATIONS = 1e-13, 1e-6, 400
-#: Steps that follow to the last digits, where least squares no longer sees its cost fall, the step after which they
-#: end, and singular values, over the largest, in whose directions they do not go.
+#: Gauss-Newton steps that refine the last digits, the relative step at which they stop, and the relative singular value
+#: below which they leave a direction alone.
 LAST, SHORT, FLAT = 20, 1e-9, 1e-7
-#: Distance from its bound, over its size, at which a parameter begins that is said to begin there.
+#: Relative distance from its bound at which a parameter that starts on it is placed.
 OFF = 1e-6
-#: Distance from its bound at which a parameter is tried on it, over its size, and what that may cost, over the cost.
+#: Relative distance from its bound within which a parameter is tried on it, and the relative cost that may add.
 NEAR, COSTS = 1e-2, 1e-9
-#: Cosine between residuals and the change of predictions with a parameter from which the residuals push it.
+#: Cosine between residuals and the change of predictions by a parameter from which residuals push it.
 PUSHED = 1e-4
-#: Share of the cost by which one end must be lower to be another minimum.
+#: Relative difference in cost from which another end counts as another minimum.
 LOWER = 1e-4
 
 
@@ -35,11 +34,11 @@ class Fit:
     Attributes
     ----------
     x : ndarray
-        The parameters.
+        Parameters.
     residuals : ndarray
-        At these parameters.
+        Residuals at these parameters.
     jacobian : ndarray
-        Of the residuals, with a column per parameter.
+        Jacobian of the residuals, with a column per parameter.
     at_bound : ndarray of int
         Per parameter -1 at its lower bound, 1 at its upper one, else 0.
     """
@@ -51,24 +50,24 @@ class Fit:
 
     @property
     def cost(self) -> float:
-        """The sum of squares."""
+        """Sum of squares."""
         return float(self.residuals @ self.residuals)
 
-    def push(self, place: int) -> float:
-        """Pull of the residuals towards more of a parameter (less, below zero): a cosine, zero where none."""
-        column = self.jacobian[:, place]
+    def push(self, index: int) -> float:
+        """Return how strongly residuals push a parameter up (down if negative): a cosine, zero if not at all."""
+        column = self.jacobian[:, index]
         size = float(np.linalg.norm(column) * np.linalg.norm(self.residuals))
         return float(-column @ self.residuals) / size if size else 0.0
 
 
 @dataclass(frozen=True)
 class LeastSquares:
-    """Sum of squared residuals, of parameters within bounds.
+    """Sum of squared residuals of parameters within bounds.
 
     Attributes
     ----------
     residuals, jacobian : callable
-        Of the parameters; the Jacobian has a row per residual and a column per parameter.
+        Functions of the parameters; the Jacobian has a row per residual and a column per parameter.
     lower, upper : ndarray
         Bounds, which may be infinite.
     """
@@ -79,14 +78,14 @@ class LeastSquares:
     upper: np.ndarray
 
     def fit(self, starts: Sequence[np.ndarray], tolerance: float = ARRIVED) -> Fit:
-        """The parameters with the least sum.
+        """Minimise the sum of squares.
 
         Parameters
         ----------
         starts : sequence of ndarray
-            Where to begin; the best end is returned, the first one of those that are equal.
+            Starting points; the best end is returned, the first of equal ones.
         tolerance : float
-            Relative change of cost, step and gradient at which it has arrived.
+            Relative tolerance of cost, step and gradient.
         """
         best, tried = None, starts if len(starts) > 1 else ()
         with loop(len(tried) + 1) as advance:
@@ -95,70 +94,70 @@ class LeastSquares:
                 if best is None or end.cost < best.cost * (1 - LOWER):
                     best = end
                 advance(1)
-            found = self._descended(starts[0] if best is None else best.x, tolerance)
-        return self._on_bounds(self._polished(found) if tolerance == ARRIVED else found)
+            fitted = self._descended(starts[0] if best is None else best.x, tolerance)
+        return self._on_bounds(self._polished(fitted) if tolerance == ARRIVED else fitted)
 
     def _at(self, x: np.ndarray, at_bound: np.ndarray) -> Fit:
         return Fit(x, self.residuals(x), self.jacobian(x), at_bound)
 
     def _descended(self, start: np.ndarray, tolerance: float = ARRIVED) -> Fit:
-        """The nearest minimum below a start, which is moved off the bounds: there least squares cannot begin."""
+        """Descend from a start to the nearest minimum; the start is moved off bounds, where the method cannot begin."""
         from scipy.optimize import least_squares
 
         room = np.where(np.isfinite(self.upper - self.lower), OFF * (self.upper - self.lower), OFF)
         minimised: Any = least_squares
-        found = minimised(
+        solution = minimised(
             self.residuals, np.clip(start, self.lower + room, self.upper - room), self.jacobian,
             (self.lower, self.upper), "trf", x_scale="jac", max_nfev=EVALUATIONS,
             ftol=tolerance, xtol=tolerance, gtol=tolerance,
         )  # fmt: skip
-        return Fit(found.x, found.fun, found.jac, np.zeros(len(start), int))
+        return Fit(solution.x, solution.fun, solution.jac, np.zeros(len(start), int))
 
-    def _polished(self, found: Fit) -> Fit:
-        """The same minimum with more digits, by steps to where the gradient is zero."""
+    def _polished(self, fitted: Fit) -> Fit:
+        """Refine a minimum to more digits by Gauss-Newton steps."""
         for _ in range(LAST):
-            size = np.linalg.norm(found.jacobian, axis=0)
+            size = np.linalg.norm(fitted.jacobian, axis=0)
             size[size == 0] = 1.0
-            step = np.linalg.lstsq(found.jacobian / size, -found.residuals, rcond=FLAT)[0] / size
-            moved = self._at(np.clip(found.x + step, self.lower, self.upper), found.at_bound)
-            if not moved.cost <= found.cost * (1 + COSTS):
+            step = np.linalg.lstsq(fitted.jacobian / size, -fitted.residuals, rcond=FLAT)[0] / size
+            moved = self._at(np.clip(fitted.x + step, self.lower, self.upper), fitted.at_bound)
+            if not moved.cost <= fitted.cost * (1 + COSTS):
                 break
-            found = moved
+            fitted = moved
             if (np.abs(step) <= SHORT * np.maximum(np.abs(moved.x), 1.0)).all():
                 break
-        return found
+        return fitted
 
-    def _on_bounds(self, found: Fit) -> Fit:
-        """Put the parameters on bounds that residuals push them to and least squares never reaches, one by one."""
-        size = np.maximum(np.abs(found.x), 1.0)
-        for place in range(len(found.x)):
-            for side, bound in ((-1, self.lower[place]), (1, self.upper[place])):
-                if abs(found.x[place] - bound) <= NEAR * size[place] and found.push(place) * side > PUSHED:
-                    fixed = found.at_bound.copy()
-                    fixed[place] = side
-                    moved = self._refitted(found.x, fixed)
-                    if moved.cost <= found.cost * (1 + COSTS) and moved.push(place) * side > PUSHED:
-                        found = moved
-        return self._rounded(found)
+    def _on_bounds(self, fitted: Fit) -> Fit:
+        """Put parameters on bounds that residuals push them to and the descent never reaches, one by one."""
+        size = np.maximum(np.abs(fitted.x), 1.0)
+        for index in range(len(fitted.x)):
+            for side, bound in ((-1, self.lower[index]), (1, self.upper[index])):
+                if abs(fitted.x[index] - bound) <= NEAR * size[index] and fitted.push(index) * side > PUSHED:
+                    fixed = fitted.at_bound.copy()
+                    fixed[index] = side
+                    moved = self._refitted(fitted.x, fixed)
+                    if moved.cost <= fitted.cost * (1 + COSTS) and moved.push(index) * side > PUSHED:
+                        fitted = moved
+        return self._rounded(fitted)
 
-    def _rounded(self, found: Fit) -> Fit:
-        """Parameters that stayed where they were moved off a bound, on it: how far off they are says nothing."""
-        x, room = found.x, OFF * np.maximum(np.abs(found.x), 1.0)
+    def _rounded(self, fitted: Fit) -> Fit:
+        """Put parameters on a bound if they stayed where they were moved off it: the distance means nothing."""
+        x, room = fitted.x, OFF * np.maximum(np.abs(fitted.x), 1.0)
         for bound in (self.upper, self.lower):
-            x = np.where(np.abs(found.x - bound) <= room, bound, x)
-        if (x == found.x).all():
-            return found
-        moved = self._at(x, found.at_bound)
-        return moved if moved.cost <= found.cost * (1 + COSTS) else found
+            x = np.where(np.abs(fitted.x - bound) <= room, bound, x)
+        if (x == fitted.x).all():
+            return fitted
+        moved = self._at(x, fitted.at_bound)
+        return moved if moved.cost <= fitted.cost * (1 + COSTS) else fitted
 
     def _refitted(self, x: np.ndarray, fixed: np.ndarray) -> Fit:
-        """The other parameters fitted again, with some of them on their bounds."""
+        """Fit the other parameters again, with some on their bounds."""
         loose = fixed == 0
         whole = np.where(fixed < 0, self.lower, np.where(fixed > 0, self.upper, x))
 
-        def filled(part: np.ndarray) -> np.ndarray:
+        def filled(free_values: np.ndarray) -> np.ndarray:
             full = whole.copy()
-            full[loose] = part
+            full[loose] = free_values
             return full
 
         if loose.any():

@@ -1,4 +1,4 @@
-"""Predicted beside measured, row by row."""
+"""Residuals: predicted and measured outputs, row by row."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from mlsysim.symbolic import variable_of
 if TYPE_CHECKING:
     import xarray
 
-#: Rows that a printed table shows.
+#: Most rows of a printed table.
 SHOWN = 40
 
 
 @dataclass(frozen=True)
 class Errors:
-    """Errors of predictions, as shares of what was measured.
+    """Relative errors of predictions.
 
     Attributes
     ----------
     median, worst : float
-        Of the sizes of all errors; nan where no row has one.
+        Median and largest absolute error; nan if no row has one.
     worst_row : int
-        Row of the worst, from 1; 0 where there is none.
+        Row of the largest error, from 1; 0 if there is none.
     """
 
     median: float
@@ -50,9 +50,9 @@ class Residuals:
     Parameters
     ----------
     measured, predicted : mapping
-        Canonical values by output, nan where there is none.
+        Canonical values by output, nan if missing.
     labels : mapping
-        Cells that tell the rows apart, by column.
+        Cells that identify the rows, by column.
     """
 
     measured: Mapping[str, np.ndarray]
@@ -61,21 +61,21 @@ class Residuals:
 
     @cached_property
     def ratios(self) -> dict[str, np.ndarray]:
-        """Predicted over measured, by output; nan where nothing was measured."""
+        """Predicted over measured, by output; nan if not measured."""
         with np.errstate(all="ignore"):
             return {name: self.predicted[name] / self.measured[name] for name in self.measured}
 
     @cached_property
     def errors(self) -> Errors:
         """Median and worst error over all measurements."""
-        off = np.stack([np.abs(ratio - 1) for ratio in self.ratios.values()])
-        if np.isnan(off).all():
+        errors = np.stack([np.abs(ratio - 1) for ratio in self.ratios.values()])
+        if np.isnan(errors).all():
             return Errors(np.nan, np.nan, 0)
-        worst = int(np.nanargmax(off)) % off.shape[1]
-        return Errors(float(np.nanmedian(off)), float(np.nanmax(off)), worst + 1)
+        worst = int(np.nanargmax(errors)) % errors.shape[1]
+        return Errors(float(np.nanmedian(errors)), float(np.nanmax(errors)), worst + 1)
 
     def to_dataset(self) -> xarray.Dataset:
-        """Measured, predicted and their ratio by output, along ``observation``, with units; labels are coordinates."""
+        """Return measured and predicted values and their ratio along ``observation``, with labels as coordinates."""
         import xarray
 
         data: dict[str, Any] = {}
@@ -92,14 +92,14 @@ class Residuals:
         return xarray.Dataset(data, coords=coords)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data: by output its unit and what was measured and predicted in every row; median and worst error."""
+        """Return plain data: unit, measured and predicted values of every output; median and worst error."""
         outputs = {}
         for name in self.measured:
             unit = variable_of(name).unit
-            both = {"measured": self.measured[name], "predicted": self.predicted[name]}
+            series = {"measured": self.measured[name], "predicted": self.predicted[name]}
             outputs[name] = {
                 "unit": "" if unit == "count" else unit,
-                **{what: _listed(units.from_canonical(values, unit)) for what, values in both.items()},
+                **{what: _listed(units.from_canonical(values, unit)) for what, values in series.items()},
                 "ratio": _listed(self.ratios[name]),
             }
         return {"outputs": outputs, "error": asdict(self.errors) if self.errors.worst_row else None}
@@ -114,11 +114,11 @@ class Residuals:
             cells = [str(row + 1), *(str(_cell(cells[row])) for cells in self.labels.values())]
             for name in self.measured:
                 variable = variable_of(name)
-                theirs, ratio = self.measured[name][row], self.ratios[name][row]
-                cells.append("-" if np.isnan(theirs) else as_text(variable, theirs))
-                ours = self.predicted[name][row]
+                measurement, ratio = self.measured[name][row], self.ratios[name][row]
+                cells.append("-" if np.isnan(measurement) else as_text(variable, measurement))
+                prediction = self.predicted[name][row]
                 cells += [
-                    "-" if np.isnan(ours) else as_text(variable, ours),
+                    "-" if np.isnan(prediction) else as_text(variable, prediction),
                     "-" if np.isnan(ratio) else f"{ratio:.3f}",
                 ]
             rows.append(cells)
@@ -140,5 +140,5 @@ def _listed(values: Any) -> list[float | None]:
 
 
 def _cell(cell: Any) -> Any:
-    """A cell as a data set holds it: a number, else text."""
+    """Convert a cell for a data set: a number stays, anything else becomes text."""
     return cell if isinstance(cell, int | float) and not isinstance(cell, bool) else "" if cell is None else str(cell)

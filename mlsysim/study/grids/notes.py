@@ -57,9 +57,9 @@ def infeasible_note(
         Inputs of one variant, of which some are axes.
     typed : mapping
         Arguments as typed.
-    found : mapping
+    computed : mapping
         Arrays computed at every point.
-    good : array of bool, or bool
+    accepted : array of bool, or bool
         Points that are not refused.
     """
     arrays = dict(computed)

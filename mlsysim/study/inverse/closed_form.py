@@ -16,7 +16,7 @@ from mlsysim.study.inverse.target_function import Block, TargetFunction
 from mlsysim.symbolic import UnitSymbol, Variable
 from mlsysim.symbolic.printing import equation, symbol_text, text
 
-#: Operations of the substituted formulas beyond which a closed form would explain no_intervals.
+#: Operations of the substituted formulas beyond which a closed form would explain nothing.
 LARGEST = 250
 #: Largest relative difference between the closed form and the numeric solution.
 AGREES = 1e-9

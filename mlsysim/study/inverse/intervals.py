@@ -119,7 +119,7 @@ def real_intervals(block: Block, x: np.ndarray) -> Solutions:
 
 @dataclass
 class Choice:
-    """The choose interval of every point that has one.
+    """The chosen interval of every point that has one.
 
     ``largest`` says that the answer is its upper end, ``endless`` that the domain has no end there, so that there is no
     value; ``code`` is the status of the point. ``count`` has the number of intervals of all points.

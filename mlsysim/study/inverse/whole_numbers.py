@@ -12,7 +12,7 @@ from mlsysim.study.bisection import bisected
 from mlsysim.study.inverse.intervals import Intervals, Solutions, find_intervals, no_intervals, runs
 from mlsysim.study.inverse.target_function import Block, Evaluation
 
-#: Whole numbers scanned around the end of an interval, with_obstacle rounding moves it to and fro.
+#: Whole numbers scanned around the end of an interval, because rounding moves it to and fro.
 AROUND = 64
 #: The same between neighbours of a few intervals.
 FAR, FEW = 4096, 64
@@ -172,7 +172,7 @@ def _accepted(block: Block, intervals: Intervals, x: np.ndarray, true: np.ndarra
 
 
 def _merged(block: Block, intervals: Intervals) -> Intervals:
-    """Merge intervals between which the model accepts no_intervals."""
+    """Merge intervals between which the model accepts nothing."""
     gap_width = np.where(np.diff(intervals.column) == 0, intervals.lower[1:] - intervals.upper[:-1] - 1, np.inf)
     adjacent = np.flatnonzero(gap_width <= (FAR if len(intervals) <= FEW else AROUND))
     if not len(adjacent):

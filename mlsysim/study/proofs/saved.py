@@ -87,7 +87,7 @@ class Saved:
 
         Parameters
         ----------
-        found : Designs
+        designs : Designs
             Answer of the search.
         cuts : BranchTree
             Tree of boxes and their outcomes, if bounds ruled them out.

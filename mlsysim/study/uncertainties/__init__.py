@@ -1,4 +1,4 @@
-"""Uncertainty of an answer: distributions of inputs, and what they make of the outputs."""
+"""Propagation of uncertainty: distributions of inputs, and the resulting distributions of outputs."""
 
 from mlsysim.study.uncertainties import distributions
 

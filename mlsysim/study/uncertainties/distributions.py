@@ -36,7 +36,7 @@ class Distribution:
         ----------
         variable : Variable
             Variable whose values it describes.
-        held : float
+        current : float
             Value of the input in the call, in its unit.
         """
         from scipy import stats

@@ -185,7 +185,7 @@ def read_uncertain(
         Model that computes the outputs.
     arguments : mapping
         Arguments of ``solve``, some of which may be axes.
-    given : mapping
+    distributions : mapping
         Distribution per input.
     outputs : sequence of str
         Names of the outputs.
@@ -279,7 +279,7 @@ def evaluated(
 
     Parameters
     ----------
-    asked : Uncertain
+    uncertain_inputs : Uncertain
         Uncertain inputs of the call.
     outputs : sequence of str
         Names of the outputs.

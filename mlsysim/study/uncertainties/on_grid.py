@@ -19,7 +19,7 @@ QUANTILE, CONDITION = "quantile", "condition"
 
 def on_grid(
     model: DeclaredModel,
-    asked: Uncertain,
+    uncertain_inputs: Uncertain,
     outputs: Sequence[str],
     shares: np.ndarray,
     levels: Sequence[float],
@@ -27,54 +27,65 @@ def on_grid(
     *,
     first_order: bool,
 ) -> Any:
-    """Quantiles, mean and deviation of every output along the axes.
+    """Compute quantiles, mean and deviation of every output along the axes.
 
     Returns
     -------
     xarray.Dataset
-        Per number ``<output>`` along ``quantile`` and the axes, ``<output>_mean``, ``<output>_sd``,
+        Per numeric output ``<output>`` along ``quantile`` and the axes, ``<output>_mean``, ``<output>_sd`` and
         ``<output>_first_order_sd``; per label or truth value its shares along a dimension of its name; ``probability``
-        along ``condition``; ``refused_share``, ``infinite_share_<output>`` where an output is infinite.
+        along ``condition``; ``refused_share``, and ``infinite_share_<output>`` if an output is infinite.
     """
     import xarray
 
-    read = conditions_of(model, asked, conditions)
-    values, held, allowed = evaluated(asked, outputs, shares, read)
+    read_conditions = conditions_of(model, uncertain_inputs, conditions)
+    values, conditions_hold, allowed = evaluated(uncertain_inputs, outputs, shares, read_conditions)
     numbers = [name for name in outputs if statistics.is_number(name)]
-    parts = statistics.first_order(asked, numbers) if first_order else {}
-    dims, data = asked.axes, {}
-    coords = {name: each for name, each in coordinates(asked.varied.binding).items() if {*_dims(each)} <= {*dims}}
+    parts = statistics.first_order(uncertain_inputs, numbers) if first_order else {}
+    dims, data = uncertain_inputs.axes, {}
+    coords = {
+        name: coordinate
+        for name, coordinate in coordinates(uncertain_inputs.varied.binding).items()
+        if {*_dims(coordinate)} <= {*dims}
+    }
     for name in outputs:
         variable, attrs = variable_of(name), attributes(variable_of(name))
         if not statistics.is_number(name):
             labels = variable.domain.labels or ("False", "True")
-            found = statistics.shares_of_codes(values[name], len(labels))
-            data[f"{name}_share"] = ((name, *dims), found, {"long_name": f"Share of the draws by {name}"})
+            shares_by_label = statistics.shares_of_codes(values[name], len(labels))
+            data[f"{name}_share"] = ((name, *dims), shares_by_label, {"long_name": f"Share of the draws by {name}"})
             coords[name] = (name, np.array(labels, dtype=str))
             continue
         mean, sd = statistics.mean_and_sd(values[name])
-        straight = np.sqrt(sum(parts[name].values())) if parts.get(name) else None
-        data[name] = ((QUANTILE, *dims), _seen(name, statistics.quantiles_of(values[name], levels)), attrs)
+        linear_sd = np.sqrt(sum(parts[name].values())) if parts.get(name) else None
+        data[name] = ((QUANTILE, *dims), _in_unit(name, statistics.quantiles_of(values[name], levels)), attrs)
         for ending, what, array in (("mean", "Mean", mean), ("sd", "Standard deviation", sd),
-                                    ("first_order_sd", "Deviation by the gradient", straight)):  # fmt: skip
+                                    ("first_order_sd", "Deviation by the gradient", linear_sd)):  # fmt: skip
             if array is not None:
-                data[f"{name}_{ending}"] = (dims, _seen(name, array), attrs | {"long_name": f"{what} of {name}"})
+                data[f"{name}_{ending}"] = (dims, _in_unit(name, array), attrs | {"long_name": f"{what} of {name}"})
         infinite = statistics.infinite_share(values[name])
         if infinite.any():
             data[f"infinite_share_{name}"] = (dims, infinite, {"long_name": f"Share of draws with an infinite {name}"})
-    if read:
-        data["probability"] = ((CONDITION, *dims), shares_that_hold(held, allowed), {"long_name": "Probability"})
-        coords[CONDITION] = (CONDITION, np.array([each.text for each in read], dtype=str))
+    if read_conditions:
+        data["probability"] = (
+            (CONDITION, *dims),
+            shares_that_hold(conditions_hold, allowed),
+            {"long_name": "Probability"},
+        )
+        coords[CONDITION] = (
+            CONDITION,
+            np.array([read_condition.text for read_condition in read_conditions], dtype=str),
+        )
     data["refused_share"] = (dims, 1 - allowed.mean(axis=0), {"long_name": "Share of the draws that are refused"})
-    if any(QUANTILE in each[0] for each in data.values()):
+    if any(QUANTILE in variable_data[0] for variable_data in data.values()):
         coords[QUANTILE] = (QUANTILE, np.array(levels))
-    about: dict[str, Any] = described([model], [asked.varied.binding])
-    about["distributions"] = ", ".join(asked.texts)
+    about: dict[str, Any] = described([model], [uncertain_inputs.varied.binding])
+    about["distributions"] = ", ".join(uncertain_inputs.texts)
     about["samples"] = len(shares)
     return xarray.Dataset(data, coords=coords, attrs=about)
 
 
-def _seen(name: str, canonical: Any) -> np.ndarray:
+def _in_unit(name: str, canonical: Any) -> np.ndarray:
     return np.asarray(units.from_canonical(np.asarray(canonical), variable_of(name).unit))
 
 

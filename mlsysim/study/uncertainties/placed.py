@@ -1,4 +1,4 @@
-"""A distribution at the input it is given for: from equally likely shares to values that the input may take."""
+"""Distributions of inputs, truncated at their domains: from cumulative shares to values."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from mlsysim.errors import InputError
 from mlsysim.study.uncertainties.distributions import Distribution, Relative
 from mlsysim.symbolic import Variable, variable_of
 
-#: Shares of a distribution at which its mean and deviation are taken where its domain cuts it off.
+#: Cumulative shares at which mean and deviation of a truncated distribution are computed.
 SHARES = (np.arange(1 << 14) + 0.5) / (1 << 14)
-#: No draw is nearer to an end of a distribution than this share.
+#: Smallest distance of a draw from the ends of a distribution, as a share.
 TINY = 2.0**-53
-#: Correlations are taken as they are where their matrix is so near to one that is positive.
+#: Most negative eigenvalue, per input, of a correlation matrix that still counts as positive semidefinite.
 NEGATIVE = -1e-9
 
 
 @dataclass(frozen=True)
 class Placed:
-    """The distribution of one input that is a number.
+    """Truncated distribution of one numeric input.
 
     Attributes
     ----------
     variable : Variable
-        The input.
+        Variable of the input.
     distribution : Distribution
-        As it was given.
+        Distribution as given.
     frozen : object
-        The frozen distribution of scipy, in the unit of the variable.
+        Frozen distribution of scipy, in the unit of the variable.
     below, above : float
         Shares of it below and above the domain of the variable, which are cut off.
     mean, sd : float
-        Of what is left, in canonical units.
+        Mean and standard deviation of the truncated distribution, in canonical units.
     factor : bool
-        Whether it is that of a factor on a value that varies over a grid; then all of it is.
+        True if it multiplies a value that varies over a grid; mean and deviation are then of the factor.
     """
 
     variable: Variable
@@ -52,38 +52,38 @@ class Placed:
 
     @property
     def outside(self) -> float:
-        """Share of the distribution that is outside the domain, and cut off."""
+        """Share of the distribution outside the domain, which is cut off."""
         return self.below + self.above
 
     def at(self, shares: np.ndarray) -> np.ndarray:
-        """Canonical values below which such shares of the distribution lie."""
-        kept = np.clip(self.below + shares * (1 - self.below - self.above), TINY, 1 - TINY)
-        found = np.asarray(self.frozen.ppf(kept), float)
-        return found if self.factor else np.asarray(units.to_canonical(found, self.variable.unit))
+        """Return the canonical values at cumulative shares of the distribution."""
+        cumulative = np.clip(self.below + shares * (1 - self.below - self.above), TINY, 1 - TINY)
+        values = np.asarray(self.frozen.ppf(cumulative), float)
+        return values if self.factor else np.asarray(units.to_canonical(values, self.variable.unit))
 
 
-def placed(variable: Variable, distribution: Distribution, held: Any) -> Placed:
-    """A distribution cut off at the domain of a variable.
+def placed(variable: Variable, distribution: Distribution, current: Any) -> Placed:
+    """Truncate a distribution at the domain of a variable.
 
     Parameters
     ----------
     variable : Variable
-        Whose values it describes.
+        Variable whose values it describes.
     distribution : Distribution
-        As it was given.
-    held : float or ndarray
-        The value that the call gives, in canonical units; nan where it gives none, several along an axis.
+        Distribution as given.
+    current : float or ndarray
+        Value in the call, in canonical units; nan without one, several along an axis.
 
     Raises
     ------
     InputError
-        If most of it is outside the domain, or it has no finite mean or deviation.
+        If most of it lies outside the domain, or it has no finite mean or deviation.
     """
-    if np.ndim(held) and isinstance(distribution, Relative):
+    if np.ndim(current) and isinstance(distribution, Relative):
         frozen = distribution.frozen(variable, 1.0)
         return Placed(variable, distribution, frozen, float(frozen.cdf(0)), 0.0, 1.0, float(frozen.std()), factor=True)
-    held = np.nan if np.ndim(held) else held
-    frozen = distribution.frozen(variable, units.from_canonical(held, variable.unit))
+    current = np.nan if np.ndim(current) else current
+    frozen = distribution.frozen(variable, units.from_canonical(current, variable.unit))
     domain = variable.domain
     if domain.kind == "integer" and not (distribution.whole or hasattr(frozen.dist, "pmf")):
         raise distribution.refused(variable, "is no distribution of a whole number: give choice or uniform")
@@ -91,31 +91,31 @@ def placed(variable: Variable, distribution: Distribution, held: Any) -> Placed:
     below, above = float(frozen.cdf(lowest)), float(1 - frozen.cdf(domain.upper))
     if not below + above <= 0.5:
         raise distribution.refused(variable, f"lies mostly outside of what is allowed: {domain.describe()}")
-    whole = Placed(variable, distribution, frozen, below, above)
+    truncated = Placed(variable, distribution, frozen, below, above)
     if below + above > 0:
-        values = whole.at(SHARES)
+        values = truncated.at(SHARES)
         mean, sd = float(np.mean(values)), float(np.std(values))
     else:
-        mean, sd = (float(units.to_canonical(float(each), variable.unit)) for each in (frozen.mean(), frozen.std()))
-    if not (np.isfinite(mean) and np.isfinite(sd) and np.isfinite(whole.at(np.array([TINY, 1 - TINY]))).all()):
+        mean, sd = (float(units.to_canonical(float(moment), variable.unit)) for moment in (frozen.mean(), frozen.std()))
+    if not (np.isfinite(mean) and np.isfinite(sd) and np.isfinite(truncated.at(np.array([TINY, 1 - TINY]))).all()):
         raise distribution.refused(variable, "has no finite mean and deviation")
     return Placed(variable, distribution, frozen, below, above, mean, sd)
 
 
 @dataclass(frozen=True)
 class Correlated:
-    """Inputs that are normal together, or whose logarithms are.
+    """Jointly normal inputs, or inputs whose logarithms are jointly normal.
 
     Attributes
     ----------
     names : tuple of str
-        The inputs.
+        Names of the inputs.
     centre : ndarray
-        Their means in canonical units; of logarithms, the logarithms of their medians.
+        Their means in canonical units; for logarithms, the logarithms of their medians.
     covariance : ndarray
-        In canonical units; of logarithms, of those.
+        Covariance in canonical units, or of the logarithms.
     logs : bool
-        Whether the logarithms are normal.
+        True if the logarithms are normal.
     """
 
     names: tuple[str, ...]
@@ -124,7 +124,7 @@ class Correlated:
     logs: bool
 
     def at(self, shares: np.ndarray) -> dict[str, np.ndarray]:
-        """Canonical values per input at shares of independent normal distributions, a column each."""
+        """Compute canonical values per input from cumulative shares of independent normals, a column each."""
         from scipy import stats
 
         values, vectors = np.linalg.eigh(self._correlations)
@@ -138,12 +138,12 @@ class Correlated:
 
     @property
     def _correlations(self) -> np.ndarray:
-        """Scaled, because variances in canonical units may be many powers of ten apart."""
+        """Correlation matrix, since variances in canonical units may differ by many powers of ten."""
         return self.covariance / np.outer(self._sd, self._sd)
 
     @property
     def mean(self) -> np.ndarray:
-        """The values at the centre, in canonical units."""
+        """Values at the centre, in canonical units."""
         return np.exp(self.centre) if self.logs else self.centre
 
     @property
@@ -152,31 +152,31 @@ class Correlated:
         return self.covariance * np.outer(self.mean, self.mean) if self.logs else self.covariance
 
 
-def correlated(covariance: Any, held: Mapping[str, Any], logs: bool) -> Correlated:
-    """Normal inputs from the covariance of several.
+def correlated(covariance: Any, current: Mapping[str, Any], logs: bool) -> Correlated:
+    """Read jointly normal inputs from a covariance.
 
     Parameters
     ----------
     covariance : mapping of mappings, pandas.DataFrame or xarray.DataArray
-        By the names of two inputs; in the units of the inputs, or of their logarithms.
-    held : mapping
+        Covariance by the names of two inputs; in the units of the inputs, or of their logarithms.
+    current : mapping
         Canonical value of each input, the centre.
     logs : bool
-        Whether it is that of logarithms.
+        The covariance is of logarithms.
 
     Raises
     ------
     InputError
-        If it is no covariance.
+        If the matrix is no covariance.
     """
     names, matrix = named_matrix(covariance)
-    missing = [name for name in names if not (np.ndim(held.get(name, np.nan)) == 0 and np.isfinite(held[name]))]
+    missing = [name for name in names if not (np.ndim(current.get(name, np.nan)) == 0 and np.isfinite(current[name]))]
     if missing:
         raise InputError("covariance", missing[0], "needs one value of this input to stand around")
     for name in names:
         if variable_of(name).domain.kind != "real":
             raise InputError("covariance", name, "is no continuous input")
-    centre = np.array([float(held[name]) for name in names])
+    centre = np.array([float(current[name]) for name in names])
     if logs:
         if not (centre > 0).all():
             raise InputError("covariance", names[int(np.argmin(centre))], "of logarithms needs values above zero")
@@ -186,7 +186,7 @@ def correlated(covariance: Any, held: Mapping[str, Any], logs: bool) -> Correlat
 
 
 def named_matrix(covariance: Any) -> tuple[tuple[str, ...], np.ndarray]:
-    """Names and numbers of a covariance, checked."""
+    """Check a covariance; return its names and numbers."""
     if hasattr(covariance, "to_pandas"):
         covariance = covariance.to_pandas()
     try:
@@ -198,8 +198,8 @@ def named_matrix(covariance: Any) -> tuple[tuple[str, ...], np.ndarray]:
             matrix = np.array([[covariance[row][column] for column in names] for row in names], float)
     except (TypeError, KeyError, ValueError, IndexError):
         raise InputError("covariance", covariance, "must hold a number per pair of inputs, by their names") from None
-    good = bool(names) and np.isfinite(matrix).all() and np.allclose(matrix, matrix.T, rtol=1e-6, atol=0)
-    if not good or not (np.diag(matrix) > 0).all():
+    is_symmetric = bool(names) and np.isfinite(matrix).all() and np.allclose(matrix, matrix.T, rtol=1e-6, atol=0)
+    if not is_symmetric or not (np.diag(matrix) > 0).all():
         raise InputError("covariance", covariance, "must be symmetric, finite, and above zero on its diagonal")
     sd = np.sqrt(np.diag(matrix))
     if np.linalg.eigvalsh(matrix / np.outer(sd, sd)).min() < NEGATIVE * len(names):

@@ -1,4 +1,4 @@
-"""Sobol' indices: the share of the variance of an output that each uncertain input has, by SALib."""
+"""Sobol' indices: the share of an output's variance due to each uncertain input, by SALib."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from mlsysim.errors import InputError
 from mlsysim.extras import require
 from mlsysim.study.uncertainties.draws import Uncertain, evaluated
 
-#: Confidence of the intervals, and how often the draws are drawn again for them.
+#: Confidence level of the intervals, and bootstrap resamples for them.
 CONFIDENCE, RESAMPLES = 0.95, 100
-#: An output that varies by less than this share of itself does not vary.
+#: Relative variation below which an output counts as constant.
 CONSTANT = 1e-12
 
 
 @dataclass(frozen=True)
 class Index:
-    """The part of one input in the variance of an output.
+    """Sobol' indices of one input for one output.
 
     Attributes
     ----------
     name : str
-        The input.
+        Name of the input.
     first : float
-        Share of the variance that would go if the input were known.
+        First-order index: share of the variance that would vanish if the input were known.
     total : float
-        Share that would stay if all others were known; with what it does together with them.
+        Total index: share that would remain if all other inputs were known, interactions included.
     first_error, total_error : float
-        Half the width of the interval that holds each with a confidence of 95%.
+        Half width of the 95% confidence interval of each index.
     """
 
     name: str
@@ -47,9 +47,9 @@ class Indices:
     Attributes
     ----------
     output : str
-        The output.
+        Name of the output.
     evaluations : int
-        How often it was evaluated.
+        Number of evaluations of the output.
     """
 
     def __init__(self, output: str, rows: list[Index], evaluations: int) -> None:
@@ -58,7 +58,7 @@ class Indices:
         self.evaluations = evaluations
 
     def __getitem__(self, name: str) -> Index:
-        """The indices of an input."""
+        """Return the indices of an input."""
         return next(row for row in self.rows if row.name == name)
 
     def __iter__(self) -> Any:
@@ -68,7 +68,7 @@ class Indices:
         return len(self.rows)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
-        """Plain data by input."""
+        """Return plain data by input."""
         keys = ("first", "first_error", "total", "total_error")
         return {row.name: {key: getattr(row, key) for key in keys} for row in self.rows}
 
@@ -88,51 +88,53 @@ class Indices:
         return show.html_table(headers, rows, f"Sobol' indices of {self.output}")
 
 
-def indices(asked: Uncertain, outputs: list[str], samples: int, seed: int) -> dict[str, Indices]:
-    """Sobol' indices of outputs at one point.
+def indices(uncertain_inputs: Uncertain, outputs: list[str], samples: int, seed: int) -> dict[str, Indices]:
+    """Compute the Sobol' indices of outputs at one point.
 
     Parameters
     ----------
-    asked : Uncertain
-        The uncertain inputs.
+    uncertain_inputs : Uncertain
+        Uncertain inputs of the call.
     outputs : list of str
-        Names of numbers.
+        Names of numeric outputs.
     samples : int
-        Draws; every one is taken again for each input. A power of two.
+        Number of draws, each repeated for every input. A power of two.
     seed : int
-        Of the draws.
+        Seed of the draws.
 
     Raises
     ------
     InputError
-        If inputs depend on each other, a draw is refused, or an output is infinite in one.
+        If inputs are correlated, a draw is refused, or an output is infinite in a draw.
     """
-    if asked.joint:
-        raise InputError("sobol", True, f"needs independent inputs; {', '.join(asked.joint.names)} belong together")
-    if asked.sizes:
-        raise InputError("sobol", True, f"is asked at one point: give one value of {', '.join(asked.axes)}")
+    if uncertain_inputs.joint:
+        raise InputError(
+            "sobol", True, f"needs independent inputs; {', '.join(uncertain_inputs.joint.names)} belong together"
+        )
+    if uncertain_inputs.sizes:
+        raise InputError("sobol", True, f"is asked at one point: give one value of {', '.join(uncertain_inputs.axes)}")
     require("sobol=True", "SALib")
     from SALib.analyze import sobol as analysis
     from SALib.sample import sobol as sampling
 
-    names = list(asked.names)
+    names = list(uncertain_inputs.names)
     problem = {"num_vars": len(names), "names": names, "bounds": [[0.0, 1.0]] * len(names)}
     shares = sampling.sample(problem, samples, calc_second_order=False, seed=seed)
-    values, _, good = evaluated(asked, outputs, shares)
-    if not good.all():
-        allowed = f"needs every draw; {1 - good.mean():.1%} are refused, as solve would refuse them"
+    values, _, accepted = evaluated(uncertain_inputs, outputs, shares)
+    if not accepted.all():
+        allowed = f"needs every draw; {1 - accepted.mean():.1%} are refused, as solve would refuse them"
         raise InputError("sobol", True, allowed, "narrow the distributions, or ask without sobol")
-    found = {}
-    for name, each in values.items():
-        if not np.isfinite(each).all():
+    by_output = {}
+    for name, drawn in values.items():
+        if not np.isfinite(drawn).all():
             raise InputError("sobol", True, f"needs a finite variance; {name} is infinite in some draws")
-        if np.ptp(each) <= CONSTANT * np.abs(each).max():
+        if np.ptp(drawn) <= CONSTANT * np.abs(drawn).max():
             raise InputError("sobol", True, f"needs a variance; {name} is the same in every draw")
-        # SALib takes a seed of 0 for none.
-        answer = analysis.analyze(
-            problem, each, calc_second_order=False, num_resamples=RESAMPLES, conf_level=CONFIDENCE, seed=seed + 1
+        # SALib treats a seed of 0 as none.
+        analysed = analysis.analyze(
+            problem, drawn, calc_second_order=False, num_resamples=RESAMPLES, conf_level=CONFIDENCE, seed=seed + 1
         )
-        columns = (answer[key] for key in ("S1", "ST", "S1_conf", "ST_conf"))
+        columns = (analysed[key] for key in ("S1", "ST", "S1_conf", "ST_conf"))
         rows = [Index(by, *map(float, numbers)) for by, *numbers in zip(names, *columns, strict=True)]
-        found[name] = Indices(name, rows, len(shares))
-    return found
+        by_output[name] = Indices(name, rows, len(shares))
+    return by_output
