@@ -31,13 +31,13 @@ def _refuse_misspelt(verb: str, name: str, own: Sequence[str], others: Sequence[
 
 
 def annotation(variable: Variable) -> str:
-    """Allowed values and unit of an argument, as signatures and help show them."""
+    """Describe the allowed values and unit of an argument, as signatures and help show them."""
     unit = f" [{variable.unit}]" if variable.unit not in ("", "count") else ""
     return f"{variable.domain.describe()}{unit}"
 
 
 def with_signature(cls: type[DeclaredModel], plain: Callable[..., Any]) -> Callable[..., Any]:
-    """A verb of :class:`DeclaredModel` with the arguments of one model in signature and help.
+    """Wrap a verb of :class:`DeclaredModel` with the arguments of one model in signature and help.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def with_signature(cls: type[DeclaredModel], plain: Callable[..., Any]) -> Calla
 
 
 def parameters_help(cls: type[DeclaredModel]) -> str:
-    """The arguments of a model, in the form of a numpydoc ``Parameters`` section."""
+    """Arguments of a model, in the form of a numpydoc ``Parameters`` section."""
     known, lines = _defaults(cls), []
     for name, slot in cls.slots.items():
         default = f"default {slot.default!r}" if slot.default else "optional"
@@ -94,14 +94,14 @@ def parameters_help(cls: type[DeclaredModel]) -> str:
 
 def _defaults(cls: type[DeclaredModel]) -> dict[str, Any]:
     """Values of keywords left out: of the model, else of the first variant that has one."""
-    found: dict[str, Any] = {}
+    defaults: dict[str, Any] = {}
     for chosen in list(cls.variants.values())[::-1]:
-        found |= Variant.of(chosen).defaults
-    return found | dict(cls.defaults)
+        defaults |= Variant.of(chosen).defaults
+    return defaults | dict(cls.defaults)
 
 
 def only_in(cls: type[DeclaredModel], name: str) -> str:
-    """Variants that take an argument, in words; empty where the first one does."""
+    """Variants that take an argument, in words; empty if the first one does."""
     using = cls.variants_using(name)
     if not cls.variants or next(iter(cls.variants)) in using:
         return ""
@@ -135,7 +135,7 @@ def _signature(cls: type[DeclaredModel], plain: Callable[..., Any]) -> inspect.S
 
 
 def _with_parameters(doc: str, parameters: str) -> str:
-    """A docstring with parameters added to its ``Parameters`` section, or with that section."""
+    """Add parameters to the ``Parameters`` section of a docstring, or that section."""
     heading = "Parameters\n----------\n"
     after = next((doc.index(title) for s in _SECTIONS[1:] if (title := f"\n{s}\n{'-' * len(s)}\n") in doc), len(doc))
     before = doc[:after].rstrip()
