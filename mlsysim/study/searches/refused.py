@@ -64,7 +64,7 @@ def _counted(asked: Problem) -> tuple[tuple[int, int], list[RefusedBy]]:
     if known is not None:
         return known
     counts = Refusals(binding.system, binding.conditions, binding.numbers, binding.sizes)
-    found = counts.accepted(), counts.each()
+    found = counts.accepted(), counts.by_reason()
     if key is not None:
         with _lock:
             _counts[key] = found
