@@ -333,7 +333,11 @@ class _Binder:
         for name in self.free:
             if name in self.along or name in derived_arguments:
                 raise InputError(name, self.typed.get(name), "is free: give it no axis and no formula")
-        if self.axes or derived_arguments or self.free:
+        if (
+            self.axes
+            or self.free
+            or any(self.model.follows.get(k) != v.expression for k, v in derived_arguments.items())
+        ):
             return self._bind_all(derived_arguments)
         plan = _PLANS.find(self.model, self.typed, self.entries, self._formats, tuple(self.recipe.typed))
         if plan is None:
@@ -350,6 +354,7 @@ class _Binder:
             self.entries,
             plan.system,
             plan.reasons,
+            plan.derived,
             by_recipe=tuple(self.recipe.typed),
             left_out=self.recipe.left_out,
             plan=plan,
@@ -357,11 +362,13 @@ class _Binder:
 
     def _keep_plan(self, bound: Binding) -> None:
         """Keep the plan that later calls with the same names and entries share with this one."""
-        typed = tuple(v for name, v in self.model.arguments.items() if v is not None and name in self.typed)
+        names = {name for name, value in self.typed.items() if not isinstance(value, Derived)}
+        typed = tuple(v for name, v in self.model.arguments.items() if v is not None and name in names)
         code = reason_function(bound.reasons, bound.system) if bound.reasons else None
         bound.plan = Plan(
             self.model, dict(self.model.defaults), dict(self.entries), self.by_format, self._formats,
-            dict(bound.values), dict(bound.origins), typed, bound.by_recipe, bound.system, bound.reasons, code,
+            dict(bound.values), dict(bound.origins), typed, bound.by_recipe, bound.derived, bound.system,
+            bound.reasons, code,
         )  # fmt: skip
         _PLANS.keep(self.typed, bound.plan)
 
@@ -433,7 +440,7 @@ class _Binder:
         for entry in self.derived:
             name = entry.variable.name
             if name not in swept:
-                self.values[name] = fixed[name] = compiled_expression(entry.formula.expression)(fixed)["value"]
+                self.values[name] = fixed[name] = float(compiled_expression(entry.formula.expression)(fixed)["value"])
                 self.origins[name] = self._from_recipe(f"derived: {entry.text}", name)
         if self.axes or self.free:
             self.reasons = varying

@@ -11,6 +11,7 @@ from mlsysim.backends import CompiledFunction
 from mlsysim.catalog import Entry, Value
 from mlsysim.errors import InputError
 from mlsysim.inputs import convert
+from mlsysim.inputs.axes import Derived, DerivedInput
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.recipe import FromRecipe, Origin
 from mlsysim.inputs.refusal import Reason, refuse
@@ -44,6 +45,8 @@ class Plan:
         Inputs that were typed, in the order in which they are checked.
     by_recipe : tuple of str
         Arguments of them that a recipe gave.
+    derived : tuple of DerivedInput
+        Inputs that were not typed and equal one that was, as ``model.follows`` says.
     system : System
         The formulas that can be evaluated.
     reasons : tuple of Reason
@@ -61,6 +64,7 @@ class Plan:
     origins: dict[str, Origin]
     typed: tuple[Variable, ...]
     by_recipe: tuple[str, ...]
+    derived: tuple[DerivedInput, ...]
     system: System
     reasons: tuple[Reason, ...]
     reason_code: CompiledFunction | None
@@ -117,6 +121,8 @@ class Plan:
             value = typed[variable.name]
             values[variable.name] = convert.scalar(variable, value)
             origins[variable.name] = value if isinstance(value, Value) else default_origin
+        for entry in self.derived:
+            values[entry.variable.name] = values[entry.text]
         if self.reason_code is not None and self.reason_code(values)["code"]:
             refuse(self.reasons, self.system, values)
         return values, origins
@@ -157,4 +163,5 @@ def _key(
     """Key of a plan; it holds its entries, so that none of these numbers comes to stand for another one."""
     # What an entry gives beside a format follows from the format, see Entry.stands_beside.
     names = frozenset(typed), by_recipe, *(str(typed[name]) for name in FORMATS if name in typed)
-    return type(model), model.variant, names, number_formats, *map(id, entries.values()), *entries
+    follow = tuple(name for name in model.follows if type(typed.get(name)) is Derived)
+    return type(model), model.variant, names, follow, number_formats, *map(id, entries.values()), *entries

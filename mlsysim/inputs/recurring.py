@@ -50,7 +50,7 @@ class Recurring:
     computed : dict
         Every output in that call.
     numbers : tuple of str
-        Inputs that were typed as plain numbers.
+        Inputs that were typed as plain numbers, and those that follow them.
     outputs : tuple of str
         Outputs that depend on them.
     solved : callable
@@ -86,7 +86,8 @@ class Answer:
         call, plan = self._call, self._call.plan
         values = {**call.values, **dict(zip(call.numbers, self._numbers, strict=False))}
         return Binding(
-            model, values, dict(plan.origins), {}, dict(plan.entries), plan.system, plan.reasons, plan=plan
+            model, values, dict(plan.origins), {}, dict(plan.entries), plan.system, plan.reasons, plan.derived,
+            plan=plan,
         )  # fmt: skip
 
     def computed(self) -> dict[str, Any]:
@@ -157,12 +158,14 @@ def _recurring(arguments: Mapping[str, Any], binding: Binding, computed: dict[st
     if plan is None or not all(_is_fixed(plan, name, value) for name, value in arguments.items()):
         return None
     numbers = tuple(name for name, value in arguments.items() if type(value) in _NUMBERS)
-    rest = known(_graph(plan.system, plan.reasons), {k: v for k, v in binding.values.items() if k not in numbers})
+    follow = {entry.variable.name: entry.text for entry in plan.derived if entry.text in numbers}
+    moved = {*numbers, *follow}
+    rest = known(_graph(plan.system, plan.reasons), {k: v for k, v in binding.values.items() if k not in moved})
     moving = {name: index for name, index in rest.outputs.items() if rest.nodes[index].op != "number"}
     code = rest.outputs[_CODE]
     function = of_graph(replace(rest, outputs={**moving, _CODE: code}), "numpy")
     outputs = tuple(name for name in moving if name != _CODE)
-    return Recurring(plan, binding.values, computed, numbers, outputs, _solved(function, numbers))
+    return Recurring(plan, binding.values, computed, (*numbers, *follow), outputs, _solved(function, numbers, follow))
 
 
 def _is_fixed(plan: Plan, name: str, value: Any) -> bool:
@@ -181,9 +184,13 @@ def _graph(system: System, reasons: tuple[Reason, ...]) -> Graph:
     return graph_of(system, None, (*named, (_CODE, code_of(reasons))))
 
 
-def _solved(function: CompiledFunction, numbers: Sequence[str]) -> Callable[[Mapping[str, Any]], Any]:
+def _solved(
+    function: CompiledFunction, numbers: Sequence[str], follow: Mapping[str, str]
+) -> Callable[[Mapping[str, Any]], Any]:
     """Generate a function of arguments as typed; see :class:`Recurring`."""
     lines = [line for name in numbers for line in _reading(variable_of(name)).splitlines()]
+    lines += [f"{name} = {other}" for name, other in follow.items()]
+    read = "".join(f"{name}, " for name in (*numbers, *follow))
     text = [
         "def solved(_given):",
         "    try:",
@@ -191,7 +198,7 @@ def _solved(function: CompiledFunction, numbers: Sequence[str]) -> Callable[[Map
         "    except OverflowError:  # of a whole number that no float holds",
         "        return None",
         f"    *_found, _code = _function({', '.join(function.inputs)})",
-        f"    return None if _code or _undefined(_found) else ({''.join(f'{name}, ' for name in numbers)}*_found,)",
+        f"    return None if _code or _undefined(_found) else ({read}*_found,)",
     ]
     space = {"_function": function.raw, "_undefined": _undefined, "inf": math.inf}
     exec(compile("\n".join(text), "<recurring>", "exec"), space)

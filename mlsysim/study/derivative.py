@@ -27,7 +27,7 @@ class Derivative:
     model : DeclaredModel
         Whose formulas are differentiated.
     output, by : str
-        Names.
+        Names. Every other input is held, ``power_limit`` too, which follows ``tdp`` where only that is typed.
     relax : bool
         Drop ceilings and floors first.
 
@@ -254,7 +254,7 @@ def derivative(model: DeclaredModel, /, output: str, by: str, *, relax: bool = F
     Parameters
     ----------
     output, by : str
-        Names.
+        Names. Every other input is held, ``power_limit`` too, which follows ``tdp`` where only that is typed.
     relax : bool
         Drop ceilings and floors first, so that the derivative sees through them.
 

@@ -270,7 +270,7 @@ class TestARateOfZeroCostsZero:
     @pytest.mark.long
     def test_every_slope_is_a_number(self):
         """Of nothing: an infinite fleet at no rate."""
-        found = EconomicsModel("owned_serving").sensitivity("carbon", **self.never, **self.free)
+        found = EconomicsModel("owned_serving").sensitivity("operational_carbon", **self.never, **self.free)
         assert {row.gradient.magnitude for row in found if row.gradient is not None} == {0}
 
     def test_a_slope_is_a_number(self):

@@ -25,7 +25,8 @@ del SERVED["hardware"]
 PRODUCT = {"hardware": "H100", "product_rows": 1000, "product_columns": 8192, "product_inner": 4096, "precision": "fp8"}
 GROUP = {"fleet": "SuperPOD_H100", "collective_ranks": 16}
 TOKENS = {"tokens_per_rank": 512, "hidden_dim": 7168, "active_experts_per_token": 8}
-SAVED = {"placement_time": 60, "storage_bandwidth": "100 GB/s", "rental_price": 2}
+SAVED = {"placement_time": 60, "storage_bandwidth": "100 GB/s"}
+RENTED = {**SAVED, "rental_price": 2}
 RUN = {"training_time": 48.6, "fleet_size": 16384, "accelerators_per_node": 8}
 STALLED = {"placement_time": 60, "save_stall": 60, "load_time": 130}
 REPLICAS = {"elastic_stall": 180, "away_time": 900}
@@ -84,13 +85,13 @@ POINTS = {
     ("DistributedModel", "load_line"): {**TRAINING, **LAYOUT, **NETWORK},
     ("ExpertParallelModel", "fsdp"): {**TRAINING, **LAYOUT, **NETWORK, "zero_stage": 3, "ep_size": 2},
     ("ExpertParallelModel", "per_operator"): {**TRAINING, **LAYOUT, **NETWORK, "ep_size": 2},
-    ("RunModel", "overlapped"): {**TRAINING, **LAYOUT, **NETWORK, **SAVED},
-    ("RunModel", "blocking"): {**TRAINING, **LAYOUT, **NETWORK, **SAVED},
-    ("RunModel", "two_level"): {**TRAINING, **LAYOUT, **NETWORK, **SAVED},
+    ("RunModel", "overlapped"): {**TRAINING, **LAYOUT, **NETWORK, **RENTED},
+    ("RunModel", "blocking"): {**TRAINING, **LAYOUT, **NETWORK, **RENTED},
+    ("RunModel", "two_level"): {**TRAINING, **LAYOUT, **NETWORK, **RENTED},
     ("RunModel", "elastic"): {**TRAINING, **LAYOUT, **NETWORK, **REPLICAS, "rental_price": 2},
     ("RunModel", "given"): {**RUN, **STALLED},
-    ("RunModel", "given_overlapped"): {**RUN, **SAVED, "save_bytes": "5.67 TB"},
-    ("RunModel", "given_blocking"): {**RUN, **SAVED, "save_bytes": "5.67 TB"},
+    ("RunModel", "given_overlapped"): {**RUN, **RENTED, "save_bytes": "5.67 TB"},
+    ("RunModel", "given_blocking"): {**RUN, **RENTED, "save_bytes": "5.67 TB"},
     ("RunModel", "given_two_level"): {**RUN, **STALLED, "memory_save_stall": 0.6},
     ("RunModel", "given_elastic"): {**RUN, **REPLICAS, "elastic_replicas": 48},
     ("EconomicsModel", "owned_training"): {**TRAINING, **LAYOUT, **NETWORK, **PRICE},

@@ -131,6 +131,8 @@ def chained(closed, at):
 SMALL = [("TrainingMemoryModel", "korthikanti"), ("MoERoutingModel", "per_layer"), ("KernelModel", "roofline")]
 #: Formulas from which on closed forms are tried of the answer alone.
 LARGE = 200
+#: Why there is no closed form by some inputs; those of a rollout of post-training too are behind a root.
+REFUSED = ("has too many cases for a closed form", "has no derivative by it in closed form")
 #: The answer of a deployment follows from the root of an equation, of which there is no closed form.
 CLOSED = [*SMALL, *(case for case in CASES if case not in SMALL and case not in DEPLOYMENTS)]
 
@@ -143,14 +145,16 @@ def test_first_derivatives_of_headline_outputs_equal_the_closed_form(name, varia
     heads = heads if len(system) < LARGE else [model.answer]
     found = derivatives(system, heads, inputs, values)
     for output in heads:
-        value = float(found[output][()].reshape(-1)[0])
+        value, compared = float(found[output][()].reshape(-1)[0]), 0
         for by in inputs:
             if by not in {v.name for v in model.inputs} or not np.isfinite(value):
+                continue
+            if by in model.follows.values():  # a closed form holds power_limit, which follows tdp in this system
                 continue
             try:
                 closed = model.derivative(output, by)
             except InputError as refused:
-                if "has too many cases for a closed form" not in str(refused):
+                if not any(reason in str(refused) for reason in REFUSED):
                     raise
                 continue
             at = {**values, **compiled(closed._system)(values)}
@@ -159,3 +163,5 @@ def test_first_derivatives_of_headline_outputs_equal_the_closed_form(name, varia
             expected = chained(closed, at)
             if not np.isnan(expected):  # zero times infinity within one formula: the closed form has no number there
                 assert slope == pytest.approx(expected, rel=1e-9, abs=noise), (output, by)
+                compared += 1
+        assert compared or not np.isfinite(value), output

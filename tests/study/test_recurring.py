@@ -69,7 +69,7 @@ def outcome(model, arguments):
         binding.origins,
         binding.entries,
         binding.system,
-        binding.reasons,
+        [(reason.inputs, reason.text, reason.condition, reason.needs) for reason in binding.reasons],
         (binding.axes, binding.derived, binding.by_recipe, binding.left_out, binding.free),
         list(result._values),
         result.keys(),

@@ -19,8 +19,8 @@ from mlsysim.study.inverse.without import because, sides_of, what_is_compared, w
 from mlsysim.study.results.result import Result
 from mlsysim.study.solve import solve
 
-#: Rounds in which the value that comes nearest is looked for more closely, and values of each.
-ROUNDS, VALUES = 8, 65
+#: Rounds in which values that come nearest are looked for more closely, values around each, and how many of them.
+ROUNDS, VALUES, NEAREST = 8, 65, 8
 #: How often what was found is looked around.
 AGAIN = 4
 #: What is said where an output rises and falls.
@@ -60,8 +60,9 @@ def solution_at(landscape: Landscape, arguments: Mapping[str, Any], which: str |
             return answer("nearest", _at=float(sides[0][0]), nearest=pair)
         if near is not None:
             found.dropped = Pieces(near.column, *near.values, *np.zeros((2, 1), bool))
-        status, reason = why_none(block, x, found)
-        return answer(status, reason=because(reason, solved_at, x))
+        missed = _may_miss(block, x, None, several=False)
+        status, reason = why_none(block, x, found, missed=missed)
+        return answer(status, reason=because(reason, solved_at, x), note=MISSED if missed else "")
     choice = chosen(unknown.domain, found.pieces, 1, which)
     status, side = CODES[choice.code[0]], "largest" if choice.largest[0] else "smallest"
     low, high = float(choice.pieces.lower[0]), float(choice.pieces.upper[0])
@@ -168,9 +169,9 @@ def _closer(block: Block, x: np.ndarray, first: Found) -> Found:
         off = np.where(found.seen.accepted & found.seen.held, found.seen.off, np.nan)[:, 0]
         if len(found.pieces) or np.all(np.isnan(off)):
             break
-        place = int(np.nanargmin(off))
-        low, high = x[max(place - 1, 0)], x[min(place + 1, len(x) - 1)]
-        x = np.unique(np.append(np.linspace(low, high, VALUES), x[place]))
+        nearest = np.argsort(off)[: min(NEAREST, np.count_nonzero(~np.isnan(off)))]
+        low, high = x[np.maximum(nearest - 1, 0)], x[np.minimum(nearest + 1, len(x) - 1)]
+        x = np.unique(np.append(np.linspace(low, high, VALUES), x[nearest]))
         found = real_pieces(block, x)
         if len(found.pieces):
             never = np.zeros(len(found.pieces), bool)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Sides = tuple[Expression, object]
 
 
-def why_none(block: Block, x: np.ndarray, found: Found) -> tuple[str, str]:
+def why_none(block: Block, x: np.ndarray, found: Found, *, missed: bool = False) -> tuple[str, str]:
     """Status and reason where no value meets the targets.
 
     Parameters
@@ -35,6 +35,8 @@ def why_none(block: Block, x: np.ndarray, found: Found) -> tuple[str, str]:
         Values of the unknown that were looked at.
     found : Found
         What was found there.
+    missed : bool
+        Whether values between them may meet the targets, so that none outside the domain is named.
     """
     landscape, seen = block.landscape, found.seen
     accepted = seen.accepted[:, 0]
@@ -43,7 +45,7 @@ def why_none(block: Block, x: np.ndarray, found: Found) -> tuple[str, str]:
     if said := _infeasible(block, x, found):
         return "none", said
     compared = what_is_compared(block)
-    if compared is not None and not len(found.dropped) and not len(found.jumps):
+    if compared is not None and not missed and not len(found.dropped) and not len(found.jumps):
         outside = _outside(block, compared)
         if outside is not None:
             allowed = landscape.unknown.domain.describe()
