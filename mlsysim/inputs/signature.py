@@ -135,7 +135,7 @@ def _signature(cls: type[DeclaredModel], plain: Callable[..., Any]) -> inspect.S
 
 
 def _with_parameters(doc: str, parameters: str) -> str:
-    """Add parameters to the ``Parameters`` section of a docstring, or that section."""
+    """A docstring with parameters added to its ``Parameters`` section, or with that section."""
     heading = "Parameters\n----------\n"
     after = next((doc.index(title) for s in _SECTIONS[1:] if (title := f"\n{s}\n{'-' * len(s)}\n") in doc), len(doc))
     before = doc[:after].rstrip()

@@ -117,15 +117,15 @@ class Slot:
     prefix: str = ""
 
     def part(self, name: str) -> str:
-        """Prefix of an input of the second part of the model; empty for the others."""
+        """The prefix of an input of the second part of the model; empty for the others."""
         return self.prefix if name.startswith(self.prefix) else ""
 
     def field(self, name: str) -> str:
-        """Name under which an entry has an input."""
+        """The name under which an entry has an input."""
         return name.removeprefix(self.prefix)
 
     def by_format(self, name: str) -> bool:
-        """Tell if a number format chooses the value of an entry for an input."""
+        """Tell whether a number format chooses what an entry gives for an input."""
         return self.field(name) in self.entry.by_precision
 
     @cached_property
@@ -144,16 +144,16 @@ class Slot:
         return ", ".join(self.gives) or "arguments of the model that are left out"
 
     def value(self, entry: Entry, name: str, precision: str) -> Value | None:
-        """Value of an input from an entry: given or counted, and None if it is neither."""
+        """The value of an input from an entry: given or counted, and None if it is neither."""
         value = entry.value_of(self.field(name), precision)
         return self.counted.replaces(value, entry, name) if self.counted else value
 
     def word(self, entry: Entry, name: str) -> Choice | None:
-        """Label that an entry gives an input that is a choice; None if it has none."""
+        """The label that an entry gives an input that is a choice; None if it has none."""
         return entry.word_of(self.field(name))
 
     def fallback(self, name: str, precision: str) -> Value | None:
-        """Value of an input from the default entry; None without one."""
+        """The value of an input from the default entry; None without one."""
         if not self.default or name not in self.gives:
             return None
         return _value_of_default(self.entry.what, self.default, self.field(name), precision)
