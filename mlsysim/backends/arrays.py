@@ -1,4 +1,4 @@
-"""The functions compiled code calls on JAX arrays. Imported only when a grid is evaluated."""
+"""Functions that compiled code calls on JAX arrays. Imported only when a grid is evaluated."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from mlsysim.graph.operations import root as of_root
 
 @cache
 def namespace() -> dict[str, Any]:
-    """Names compiled code uses, bound to ``jax.numpy``."""
+    """Names that compiled code uses, bound to ``jax.numpy``."""
     import jax
     import jax.numpy as jnp
 
     on = arithmetic()
-    written = {name: each for name, each in TABLE.items() if each.numerics is not None}
+    written = {name: operation for name, operation in TABLE.items() if operation.numerics is not None}
     return {
-        **{name: partial(each.numerics, on) for name, each in written.items()},  # type: ignore[arg-type]
+        **{name: partial(operation.numerics, on) for name, operation in written.items()},  # type: ignore[arg-type]
         "absolute": jnp.abs,
         "chunked_prefill": chunked_prefill,
         "exp": jnp.exp,
@@ -44,7 +44,7 @@ def namespace() -> dict[str, Any]:
 
 @cache
 def arithmetic() -> Any:
-    """The arithmetic of JAX arrays; see :class:`mlsysim.graph.Arithmetic`."""
+    """Arithmetic of JAX arrays; see :class:`mlsysim.graph.Arithmetic`."""
     import jax
     import jax.numpy as jnp
 
@@ -74,7 +74,7 @@ def arithmetic() -> Any:
             return jnp.full_like(x, value)
 
         @staticmethod
-        def precision(x: Any) -> Any:
+        def eps(x: Any) -> Any:
             return jnp.finfo(_real(x)).eps
 
         @staticmethod
@@ -82,7 +82,7 @@ def arithmetic() -> Any:
             return LARGEST if x.dtype == jnp.float64 else 1e30
 
         @staticmethod
-        def alike(truth: Any, x: Any) -> Any:
+        def broadcast_mask(truth: Any, x: Any) -> Any:
             return jnp.broadcast_to(truth, jnp.shape(x))
 
         @staticmethod
@@ -99,15 +99,15 @@ def arithmetic() -> Any:
 
 
 def _real(*values: Any) -> Any:
-    """The floating dtype of values together: that of the caller, float32 or wider."""
+    """Common floating dtype of values: that of the caller, float32 or wider."""
     import jax.numpy as jnp
 
     return jnp.promote_types(jnp.result_type(*values, 1.0), jnp.float32)
 
 
-def _root(residual: Callable[..., Any], lower: Any, upper: Any, given: State, within: float = 0.0) -> Any:
-    """Number at which a function is zero; see :func:`mlsysim.graph.operations.root.root`."""
-    lower, upper, *rest = arithmetic().together(lower, upper, *given)
+def _root(residual: Callable[..., Any], lower: Any, upper: Any, captured: State, within: float = 0.0) -> Any:
+    """Find the number at which a function is zero; see :func:`mlsysim.graph.operations.root.root`."""
+    lower, upper, *rest = arithmetic().together(lower, upper, *captured)
 
     def number(*values: Any) -> Any:
         return arithmetic().together(residual(*values), values[0])[0]
@@ -115,21 +115,21 @@ def _root(residual: Callable[..., Any], lower: Any, upper: Any, given: State, wi
     return of_root.root(arithmetic(), number, lower, upper, tuple(rest), within)
 
 
-def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State, slopes: Any = None) -> Any:
+def chunked_prefill(requested: Any, tau: Any, arguments: State, captured: State, slopes: Any = None) -> Any:
     """Latencies under chunked prefill, solved in NumPy; see :class:`mlsysim.symbolic.ChunkedPrefill`."""
     import jax
     import numpy as np
 
     from mlsysim.backends import vector
 
-    values = arithmetic().together(*arguments, *given)
+    values = arithmetic().together(*arguments, *captured)
     like = jax.ShapeDtypeStruct(values[0].shape, values[0].dtype)
 
     def numbers(*values: Any) -> Any:
         moving = [np.asarray(value, float) for value in values]
-        found = vector.chunked_prefill(
-            asked, tau, tuple(moving[: len(arguments)]), tuple(moving[len(arguments) :]), slopes
+        latencies = vector.chunked_prefill(
+            requested, tau, tuple(moving[: len(arguments)]), tuple(moving[len(arguments) :]), slopes
         )
-        return tuple(np.broadcast_to(np.asarray(each, like.dtype), np.shape(values[0])) for each in found)
+        return tuple(np.broadcast_to(np.asarray(latency, like.dtype), np.shape(values[0])) for latency in latencies)
 
-    return jax.pure_callback(numbers, (like,) * len(asked), *values, vmap_method="broadcast_all")
+    return jax.pure_callback(numbers, (like,) * len(requested), *values, vmap_method="broadcast_all")

@@ -1,4 +1,4 @@
-"""A grid too large for memory, split into blocks of one size along its leading axes."""
+"""Blocks of one size along the leading axes of a grid that is too large for memory."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Region = tuple[slice, ...]
 
 @dataclass(frozen=True)
 class Blocks:
-    """A grid as blocks of one size, numbered in C order.
+    """Grid as blocks of one size, numbered in C order.
 
-    A block is one place on every axis before ``axis``, a range of ``axis``, and the whole of every axis after it.
+    A block is one index on every axis before ``axis``, a range of ``axis``, and the whole of every axis after it.
 
     Attributes
     ----------
@@ -58,22 +58,26 @@ class Blocks:
         return (*[1] * self.axis, self.width, *self.sizes[self.axis + 1 :])
 
     def region(self, number: int) -> Region:
-        """Where a block lies in the grid."""
-        number, place = divmod(number, self.ranges)
+        """Region of a block in the grid."""
+        number, range_index = divmod(number, self.ranges)
         before: list[int] = []
         for size in self.sizes[: self.axis][::-1]:
-            number, at = divmod(number, size)
-            before.insert(0, at)
-        start = place * self.width
+            number, i = divmod(number, size)
+            before.insert(0, i)
+        start = range_index * self.width
         part = slice(start, min(start + self.width, self.sizes[self.axis]))
-        return (*(slice(at, at + 1) for at in before), part, *(slice(0, n) for n in self.sizes[self.axis + 1 :]))
+        return (
+            *(slice(i, i + 1) for i in before),
+            part,
+            *(slice(0, n) for n in self.sizes[self.axis + 1 :]),
+        )
 
     def start(self, number: int) -> int:
         """C-order index of the first point of a block; its points follow one another."""
         first = [part.start for part in self.region(number)]
         index = 0
-        for at, size in zip(first, self.sizes, strict=True):
-            index = index * size + at
+        for first_index, size in zip(first, self.sizes, strict=True):
+            index = index * size + first_index
         return index
 
     def points(self, number: int) -> int:
@@ -117,19 +121,19 @@ def shape(region: Region) -> tuple[int, ...]:
 
 
 def within(value: Any, region: Region) -> Any:
-    """The part of a value that a region needs. Along an axis on which it does not depend, it stays as it is."""
+    """Part of a value that a region needs; axes along which it does not vary stay as they are."""
     if np.ndim(value) == 0:
         return value
     return value[tuple(part if n > 1 else slice(None) for part, n in zip(region, np.shape(value), strict=True))]
 
 
 def all_within(values: Mapping[str, Any], region: Region) -> dict[str, Any]:
-    """The part of every input that a region needs."""
+    """Part of every input that a region needs."""
     return {name: within(value, region) for name, value in values.items()}
 
 
 def walked(sizes: Sequence[int], points: int, work: Callable[[Region], None], threads: int = 1) -> None:
-    """Work on a grid at once or, where it has more points than that, block by block.
+    """Run a function on a grid at once or, if it has more points than that, block by block.
 
     Parameters
     ----------
@@ -138,22 +142,22 @@ def walked(sizes: Sequence[int], points: int, work: Callable[[Region], None], th
     points : int
         Most points of a block.
     work : callable
-        Is given each region.
+        Receives each region.
     threads : int
         Blocks worked on at the same time.
     """
     if math.prod(sizes) <= points:
         work(tuple(slice(0, size) for size in sizes))
         return
-    parts = blocks(sizes, points)
-    with loop(parts.count) as advance:
+    split = blocks(sizes, points)
+    with loop(split.count) as advance:
         if threads == 1:
-            for number in range(parts.count):
-                work(parts.region(number))
+            for number in range(split.count):
+                work(split.region(number))
                 advance(1)
             return
         with ThreadPoolExecutor(threads) as pool, abandonable():
-            futures = [pool.submit(copy_context().run, work, parts.region(n)) for n in range(parts.count)]
+            futures = [pool.submit(copy_context().run, work, split.region(n)) for n in range(split.count)]
             try:
                 for future in futures:
                     future.result()

@@ -1,4 +1,4 @@
-"""What a search may take: operations, which are counted, and time, where a user sets a limit."""
+"""Budgets of a search: operations, which are counted, and time, if a user sets a limit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CALL = 1000
 
 
 class SpentError(Exception):
-    """The budget that is running is used up."""
+    """Error that the current budget is used up."""
 
 
 @dataclass
@@ -37,7 +37,7 @@ class Budget:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Count what is done inside, and leave it at once when the budget is used up."""
+        """Count operations done inside, and leave at once when the budget is used up."""
         token = _running.set(self)
         try:
             yield
@@ -55,7 +55,7 @@ _running: ContextVar[Budget | None] = ContextVar("running", default=None)
 
 
 def take(operations: float, elements: int) -> None:
-    """Count operations that are about to be done against the budget that is running, if there is one.
+    """Count operations that are about to be done against the current budget, if there is one.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def take(operations: float, elements: int) -> None:
 
 @contextmanager
 def aside() -> Iterator[Budget]:
-    """Count what is done inside apart from the budget that is running, of which the deadline holds all the same."""
+    """Count operations done inside apart from the current budget, whose deadline still holds."""
     outer = _running.get()
     counted = Budget() if outer is None else Budget(deadline=outer.deadline)
     token = _running.set(counted)
@@ -91,7 +91,7 @@ def aside() -> Iterator[Budget]:
 
 @contextmanager
 def abandonable() -> Iterator[None]:
-    """What is done inside ends under a budget of its own, if none is running, so that it can be abandoned."""
+    """Run the inside under a budget of its own, if there is none, so that it can be abandoned."""
     token = _running.set(_running.get() or Budget())
     try:
         yield
@@ -100,7 +100,7 @@ def abandonable() -> Iterator[None]:
 
 
 def abandon() -> None:
-    """Let what other threads do under the budget that is running end the next time they look at the clock."""
+    """Stop work of other threads under the current budget the next time they look at the clock."""
     budget = _running.get()
     if budget is not None:
         budget.deadline = -math.inf

@@ -1,4 +1,4 @@
-"""A System compiled into one function that returns every variable it defines."""
+"""Systems compiled into one function that returns every variable it defines."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _ARRAYS = Printer("text")
 
 @dataclass(frozen=True, eq=False)
 class CompiledFunction:
-    """A System, or expressions of its variables, as one function of its inputs; equal where their source is.
+    """System, or expressions of its variables, as one function of its inputs; equal if the source is equal.
 
     Attributes
     ----------
     graph : Graph
-        What it was printed from.
+        Graph it was printed from.
     source : str
-        The generated source, one line per formula and for what several share.
+        Generated source, one line per formula and per common subexpression.
     backend : {"numpy", "vector", "jax"}
-        For what it was printed.
+        Backend it was printed for.
     """
 
     graph: Graph
@@ -70,7 +70,7 @@ class CompiledFunction:
         return self.on(_namespace(self.backend))
 
     def on(self, namespace: dict[str, Any]) -> Any:
-        """The function itself, calling what the names stand for in another arithmetic of arrays."""
+        """The function itself on another arithmetic of arrays, which a namespace binds its names to."""
         space = dict(namespace)
         exec(self._code, space)
         return space["compiled"]
@@ -88,25 +88,27 @@ class CompiledFunction:
         dict
             Value per output name.
         """
-        given = [values[name] for name in self.inputs]
+        arguments = [values[name] for name in self.inputs]
         if self.backend == "numpy":
-            found: Any = floats.boxed(self.raw(*map(float, given)))
+            results: Any = floats.boxed(self.raw(*map(float, arguments)))
         else:
             with np.errstate(all="ignore"):
-                found = self.raw(*[np.float64(x) if type(x) is float else np.asarray(x, float)[()] for x in given])
-        return dict(zip(self.outputs, found, strict=True))
+                results = self.raw(
+                    *[np.float64(x) if type(x) is float else np.asarray(x, float)[()] for x in arguments]
+                )
+        return dict(zip(self.outputs, results, strict=True))
 
 
 @lru_cache(maxsize=256)
 def graph_of(system: System, outputs: tuple[str, ...] | None = None, expressions: Named = ()) -> Graph:
-    """The graph of a system, or of the part of it some outputs need; cached.
+    """Lower a system, or the part of it that some outputs need, to a graph; cached.
 
     Parameters
     ----------
     system : System
         Formulas.
     outputs : tuple of str, optional
-        Lower only what these need; everything by default.
+        Lower only nodes that these need; everything by default.
     expressions : tuple of (str, sympy.Basic)
         Names, and the expressions of inputs and variables they stand for. If given, these are the outputs instead of
         the variables.
@@ -118,8 +120,8 @@ def graph_of(system: System, outputs: tuple[str, ...] | None = None, expressions
         calls.
     """
     if expressions:
-        asked: Any = set().union(*(expression.free_symbols for _, expression in expressions))
-        outputs = tuple(sorted({symbol.name for symbol in asked} & {v.name for v in system.variables}))
+        symbols: Any = set().union(*(expression.free_symbols for _, expression in expressions))
+        outputs = tuple(sorted({symbol.name for symbol in symbols} & {v.name for v in system.variables}))
     return lowered(system if outputs is None else system.closure(outputs), expressions)
 
 
@@ -152,7 +154,7 @@ def compiled(
 
 
 def of_graph(graph: Graph, backend: Backend) -> CompiledFunction:
-    """A graph as a function as it is; backends as for :func:`compiled`."""
+    """Compile a graph as it is; backends as for :func:`compiled`."""
     printer = floats.PRINTER if backend == "numpy" else _ARRAYS
     return CompiledFunction(graph, printer.function("compiled", graph), backend)
 

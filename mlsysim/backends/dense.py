@@ -1,4 +1,4 @@
-"""The smallest values of an expression on a grid that is never held: tile by tile, in float64."""
+"""Smallest values of an expression on a grid that is never held in memory: tile by tile, in float64."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from mlsysim.symbolic import System
 
 #: Most points of a chunk, which is computed in one call, and seconds it should take.
 CHUNK_POINTS, CHUNK_SECONDS = 2**27, 0.25
-#: Most tiles that are looked at one by one for ties; more are searched by a function of their own.
+#: Most tiles that are searched one by one for ties; more are searched by a function of their own.
 FEW = 8
 #: Points of a part of a tile, whose vectors stay in the nearest cache; operations of a point from which it is no use.
 NEAREST, LONG = 2**12, 100
@@ -37,16 +37,16 @@ FIRST = 2**28
 
 @dataclass(frozen=True)
 class Scan:
-    """What a search knows after some tiles of the grid.
+    """State of a search after some tiles of the grid.
 
     Attributes
     ----------
     tiles, lowest : ndarray
         Tiles that may hold one of the smallest values, and the smallest value of each.
     feasible : int
-        Points that meet every condition; 0 where they are not counted.
+        Points that meet every condition; 0 if they are not counted.
     points : int
-        Points looked at.
+        Points evaluated.
     """
 
     tiles: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
@@ -55,7 +55,7 @@ class Scan:
     points: int = 0
 
     def joined(self, other: Scan, k: int) -> Scan:
-        """What is known after both parts; tiles that cannot hold one of the ``k`` smallest values are left out."""
+        """Merge two scans; tiles that cannot hold one of the ``k`` smallest values are left out."""
         tiles = np.concatenate([self.tiles, other.tiles])
         lowest = np.concatenate([self.lowest, other.lowest])
         kept = np.isfinite(lowest)
@@ -70,18 +70,18 @@ class Scan:
 
 @dataclass(frozen=True)
 class Smallest:
-    """The smallest values of an expression on a grid.
+    """Smallest values of an expression on a grid.
 
     Attributes
     ----------
     values : ndarray
-        Ascending; fewer than were asked for where fewer points are feasible.
+        Ascending; fewer than requested if fewer points are feasible.
     indices : ndarray of int
         C-order index of each in the grid.
     feasible : int or None
-        Points that meet every condition; None where they were not counted.
+        Points that meet every condition; None if they were not counted.
     points : int
-        Points looked at.
+        Points evaluated.
     """
 
     values: np.ndarray
@@ -91,10 +91,9 @@ class Smallest:
 
 
 class DenseSearch:
-    """The search of a grid, tile by tile, for the feasible points with the smallest objective.
+    """Exhaustive search of a grid, tile by tile, for the feasible points with the smallest objective.
 
-    A point is feasible where every condition holds and the objective is neither infinite nor
-    undefined.
+    A point is feasible where every condition holds and the objective is neither infinite nor undefined.
 
     Parameters
     ----------
@@ -109,7 +108,7 @@ class DenseSearch:
     sizes : sequence of int
         Length of each axis.
     count : bool
-        Whether feasible points are counted, which costs a quarter of the time.
+        Count feasible points, which costs a quarter of the time.
     """
 
     def __init__(
@@ -131,15 +130,15 @@ class DenseSearch:
         width = CACHED if self.devices[0].platform == "cpu" else FLOODED
         graph = graph_of_expressions(system, [objective, *conditions])
         self.tiling = tiled(graph, values, tuple(sizes), width)
-        self.function, self._values = on_jax(graph, values, self._early)
+        self.function, self._values = on_jax(graph, values, self._is_precomputed)
         self._prepare()
         self._plain, self._ordered = self._loops()
         self._last: tuple[int, Any] = (-1, None)
 
-    def _early(self, shape: tuple[int, ...]) -> bool:
-        """True for what has few values, along axes of which none or all are walked."""
+    def _is_precomputed(self, shape: tuple[int, ...]) -> bool:
+        """Select shapes that are precomputed: few values, along axes of which none or all are walked."""
         axes = [axis for axis, size in enumerate(shape) if size > 1]
-        flat, walked = (any(each[axis] > 1 for axis in axes) for each in (self.tiling.rows, self.tiling.widths))
+        flat, walked = (any(steps[axis] > 1 for axis in axes) for steps in (self.tiling.rows, self.tiling.widths))
         return math.prod(shape) <= MOST and not (flat and walked)
 
     @property
@@ -179,11 +178,11 @@ class DenseSearch:
 
     @property
     def reorders(self) -> bool:
-        """Whether sums are in the order of the loops, and not as they are written."""
+        """True if sums are evaluated in the order of the loops, and not as they are written."""
         return self._ordered is not None
 
     @cached_property
-    def _placed(self) -> list[Any]:
+    def _device_inputs(self) -> list[Any]:
         """Inputs that every call needs, on each device."""
         import jax
 
@@ -191,29 +190,29 @@ class DenseSearch:
             return [jax.device_put((self._fixed, self._tables), device) for device in self.devices]
 
     def _chunk(self, run: int) -> int:
-        """Runs of tiles that one thread computes in one call."""
+        """Number of runs of tiles that one thread computes in one call."""
         return max(1, min(CHUNK_POINTS // (self.tiling.width * run), -(-self.tiling.count // (run * self.lanes))))
 
     @cached_property
     def _axes(self) -> tuple[tuple[str, int], ...]:
-        """The loops that change each input of the loop over tiles, as bits."""
-        last, found = self.tiling.order[-1], {}
+        """Loops that change each input of the loop over tiles, as bits."""
+        last, loops = self.tiling.order[-1], {}
         for name in (*self.function.inputs, *([INSIDE] if self.tiling.overhang is not None else [])):
-            found[name] = FLAT if name in self._tables or np.ndim(self._fixed.get(name, 0.0)) else 0
+            loops[name] = FLAT if name in self._tables or np.ndim(self._fixed.get(name, 0.0)) else 0
             if name in self._over:
-                found[name] |= INNER if self._over[name].shape[last] > 1 else OUTER
-        return tuple(found.items())
+                loops[name] |= INNER if self._over[name].shape[last] > 1 else OUTER
+        return tuple(loops.items())
 
     @cached_property
     def _parts(self) -> int:
-        """Parts of a tile that are looked at one after the other in all tiles, so that they stay in a nearer cache."""
+        """Number of parts of a tile that are walked one after the other in all tiles, to stay in a nearer cache."""
         width, flat = self.tiling.width, all(table[0].ndim == 1 for table in self._tables.values())
         if self.devices[0].platform != "cpu" or not flat or self._work > LONG:
             return 1
         return width // next((n for n in range(NEAREST, NEAREST // 4, -64) if width % n == 0), width)
 
     def _loops(self) -> tuple[Nest, Nest | None]:
-        """The loops of what is computed as it is written, and in their own order; None where that spares nothing."""
+        """Loop nests of the formulas as written and reordered; None for the latter if it saves nothing."""
         self._gap, self._work = 0.0, math.inf
         graph, over = self.function.graph, dict(self._axes)
         plain, work = _nest(graph, self._axes)
@@ -228,10 +227,10 @@ class DenseSearch:
         return plain, ordered
 
     def _call(self, kind: str, tiles: np.ndarray, run: int, *extra: Any, nest: Nest | None = None) -> list[Any]:
-        """Call a function of :func:`_over_tiles` on runs of tiles, shared out to devices or cores."""
-        parts = self._parts if kind in ("lowest", "count") else 1
+        """Call a function of :func:`_tile_loop` on runs of tiles, shared out to devices or cores."""
+        part_count = self._parts if kind in ("lowest", "count") else 1
         chunk = self._chunk(run)
-        function = _over_tiles(nest or self._plain, self.tiling, kind, (chunk, run), self._axes, parts)
+        function = _tile_loop(nest or self._plain, self.tiling, kind, (chunk, run), self._axes, part_count)
 
         def share(lane: int, tiles: np.ndarray) -> Any:
             """Compute a share in a thread of its own, where float64 has to be switched on as well."""
@@ -240,12 +239,12 @@ class DenseSearch:
             number = len(tiles)
             tiles = np.concatenate([tiles, np.broadcast_to(tiles[:1], (chunk - number, run))])
             with jax.enable_x64(True):
-                fixed, tables = self._placed[lane % len(self.devices)]
-                given = (*self._walk(tiles), np.int64(number), extra)
-                found = function(fixed, tables, *jax.device_put(given, self.devices[lane % len(self.devices)]))
-                return jax.tree.map(lambda x: np.asarray(x)[:number].reshape(number * run, *x.shape[2:]), found)
+                fixed, tables = self._device_inputs[lane % len(self.devices)]
+                arguments = (*self._walk(tiles), np.int64(number), extra)
+                results = function(fixed, tables, *jax.device_put(arguments, self.devices[lane % len(self.devices)]))
+                return jax.tree.map(lambda x: np.asarray(x)[:number].reshape(number * run, *x.shape[2:]), results)
 
-        shares = [part for part in np.array_split(tiles.reshape(-1, run), self.lanes) if len(part)]
+        shares = [lane_tiles for lane_tiles in np.array_split(tiles.reshape(-1, run), self.lanes) if len(lane_tiles)]
         if len(shares) == 1:
             return [share(0, shares[0])]
         with ThreadPoolExecutor(len(shares)) as threads:
@@ -254,26 +253,26 @@ class DenseSearch:
     def _walk(self, tiles: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """Values of the walked inputs, and rows of the tables: per tile, or per run where all its tiles share them."""
         last = self.tiling.order[-1]
-        every, first = self.tiling.places(tiles), self.tiling.places(tiles[:, 0])
-        places = {name: every if value.shape[last] > 1 else first for name, value in self._over.items()}
-        alike: dict[Any, np.ndarray] = {}
+        of_tiles, of_runs = self.tiling.places(tiles), self.tiling.places(tiles[:, 0])
+        rows_by_input = {name: of_tiles if value.shape[last] > 1 else of_runs for name, value in self._over.items()}
+        row_by_shape: dict[Any, np.ndarray] = {}
         rows = {}
-        for name, place in places.items():
+        for name, tile_rows in rows_by_input.items():
             shape = self._over[name].shape
-            if shape not in alike:
-                alike[shape] = self.tiling.row(self._over[name], place)
-            rows[name] = alike[shape]
+            if shape not in row_by_shape:
+                row_by_shape[shape] = self.tiling.row(self._over[name], tile_rows)
+            rows[name] = row_by_shape[shape]
         return {name: table[rows.pop(name)] for name, table in self._walked.items()}, rows
 
     def scans(self, start: int, stop: int, k: int = 1) -> Iterator[tuple[Scan, int]]:
-        """Look at a range of runs, a chunk of a fraction of a second at a time.
+        """Evaluate a range of runs, a chunk of a fraction of a second at a time.
 
         Parameters
         ----------
         start, stop : int
             First run, and the one after the last.
         k : int
-            How many of the smallest values are asked for.
+            Number of smallest values wanted.
 
         Yields
         ------
@@ -287,16 +286,16 @@ class DenseSearch:
             following = min(start + number, stop)
             tiles = np.arange(start * run, following * run)
             began = time.perf_counter()
-            lowest, feasible = self._looked_at(tiles)
+            lowest, feasible = self._evaluate_tiles(tiles)
             rate = CHUNK_SECONDS / max(time.perf_counter() - began, CHUNK_SECONDS / 16)
             number = int(np.clip((following - start) * rate, 1, most))
             start = following
             yield Scan().joined(Scan(tiles, lowest, int(feasible.sum()), self.tiling.points_of(tiles)), k), start
 
-    def _looked_at(self, tiles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _evaluate_tiles(self, tiles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Smallest value and number of feasible points of the tiles of some runs.
 
-        Where sums are in the order of the loops, tiles with points that are too near a limit are looked at again.
+        If sums are reordered, tiles with points too near a limit are evaluated again as written.
         """
         kind, run = "count" if self.count else "lowest", self.tiling.run
 
@@ -307,27 +306,27 @@ class DenseSearch:
         lowest, feasible = called(tiles, self._ordered)
         again = np.flatnonzero(lowest == -math.inf)
         if len(again) <= FEW:
-            for place in again:
-                values, _ = self.tile(int(tiles[place]))
-                lowest[place] = values.min(initial=math.inf)
-                feasible[place] = len(values) if self.count else 0
+            for index in again:
+                values, _ = self.tile(int(tiles[index]))
+                lowest[index] = values.min(initial=math.inf)
+                feasible[index] = len(values) if self.count else 0
             return lowest, feasible
         runs = np.unique(again // run)
         if len(runs) * run > len(tiles) // 4:
             self._ordered = None
-        places = (runs[:, None] * run + np.arange(run)).ravel()
-        lowest[places], feasible[places] = called(tiles[places], None)
+        indices = (runs[:, None] * run + np.arange(run)).ravel()
+        lowest[indices], feasible[indices] = called(tiles[indices], None)
         return lowest, feasible
 
     def scan(self, start: int, stop: int, k: int = 1) -> Scan:
-        """What all chunks of :meth:`scans` find together."""
-        found = Scan()
+        """Merge all chunks of :meth:`scans`."""
+        merged = Scan()
         for part, _ in self.scans(start, stop, k):
-            found = found.joined(part, k)
-        return found
+            merged = merged.joined(part, k)
+        return merged
 
     def resolve(self, scan: Scan, k: int = 1) -> Smallest:
-        """The points with the smallest values, from what a scan found.
+        """Find the points with the smallest values in the tiles that a scan kept.
 
         Two values within a relative 1e-9 count as equal. Of the points equal to the last one returned, the first in C
         order are returned.
@@ -335,9 +334,9 @@ class DenseSearch:
         Parameters
         ----------
         scan : Scan
-            Of all tiles; or of some, where only these are asked for.
+            Scan of all tiles, or of the tiles in question.
         k : int
-            How many of the smallest values are asked for.
+            Number of smallest values wanted.
 
         Returns
         -------
@@ -345,17 +344,17 @@ class DenseSearch:
         """
         order = np.argsort(scan.lowest, kind="stable")
         values, indices = np.empty(0), np.empty(0, np.int64)
-        seen = 0
-        for place in order:
-            if len(values) == k and scan.lowest[place] >= values[-1]:
+        searched = 0
+        for index in order:
+            if len(values) == k and scan.lowest[index] >= values[-1]:
                 break
-            values, indices = _least(*self._joined(values, indices, int(scan.tiles[place])), k)
-            seen += 1
+            values, indices = _least(*self._with_tile(values, indices, int(scan.tiles[index])), k)
+            searched += 1
         sure = scan.lowest - self._gap * np.abs(scan.lowest)
-        if seen < len(order):
-            rest = order[seen:]
-            for tile in self._better(scan.tiles[rest[sure[rest] < values[-1]]], float(values[-1])):
-                values, indices = _least(*self._joined(values, indices, int(tile)), k)
+        if searched < len(order):
+            rest = order[searched:]
+            for tile in self._improving(scan.tiles[rest[sure[rest] < values[-1]]], float(values[-1])):
+                values, indices = _least(*self._with_tile(values, indices, int(tile)), k)
         if len(values):
             low, high = band(float(values[-1]))
             strict = values < low
@@ -365,20 +364,20 @@ class DenseSearch:
             values, indices = in_order(values, indices)
         return Smallest(values, indices, scan.feasible if self.count else None, scan.points)
 
-    def _better(self, tiles: np.ndarray, value: float) -> np.ndarray:
-        """Of some tiles, those that hold a smaller value; all where they are few."""
+    def _improving(self, tiles: np.ndarray, value: float) -> np.ndarray:
+        """Select tiles that hold a smaller value; all if they are few."""
         if len(tiles) <= FEW:
             return tiles
         chunk, below = self._chunk(1) * self.lanes, np.nextafter(value, -math.inf)
         band = (np.float64(-math.inf), np.float64(below), self.tiling.steps)
-        parts = (tiles[start : start + chunk] for start in range(0, len(tiles), chunk))
-        found = [offsets for some in parts for (offsets,) in self._call("tied", some, 1, *band)]
-        return tiles[np.concatenate(found) < NOWHERE]
+        chunks = (tiles[start : start + chunk] for start in range(0, len(tiles), chunk))
+        hits = [offsets for batch in chunks for (offsets,) in self._call("tied", batch, 1, *band)]
+        return tiles[np.concatenate(hits) < NOWHERE]
 
-    def _joined(self, values: np.ndarray, indices: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Values and indices known so far, and those of the feasible points of one more tile."""
-        found, places = self.tile(number)
-        return np.concatenate([values, found]), np.concatenate([indices, places])
+    def _with_tile(self, values: np.ndarray, indices: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Append values and indices of the feasible points of one more tile."""
+        tile_values, tile_indices = self.tile(number)
+        return np.concatenate([values, tile_values]), np.concatenate([indices, tile_indices])
 
     def tile(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Objective and C-order index of the feasible points of one tile; that of the last one is kept."""
@@ -392,36 +391,37 @@ class DenseSearch:
         return self._last[1]
 
     def _tied(self, tiles: np.ndarray, low: float, high: float, wanted: int) -> tuple[np.ndarray, np.ndarray]:
-        """The first points, in C order, whose value lies in a band."""
+        """First points, in C order, whose value lies in a band."""
         first = self.tiling.first(tiles)
         order = np.argsort(first, kind="stable")
         tiles, first = tiles[order], first[order]
         values, indices = np.empty(0), np.empty(0, np.int64)
         if len(tiles) > FEW + wanted:
-            tiles, first = self._holding(tiles, first, low, high, wanted)
+            tiles, first = self._holding_ties(tiles, first, low, high, wanted)
         for number, at in zip(tiles, first, strict=True):
             if len(indices) == wanted and at > indices[-1]:
                 break
-            values, indices = self._joined(values, indices, int(number))
+            values, indices = self._with_tile(values, indices, int(number))
             inside = (values >= low) & (values <= high)
             order = np.argsort(indices[inside], kind="stable")[:wanted]
             values, indices = values[inside][order], indices[inside][order]
         return values, indices
 
-    def _holding(
+    def _holding_ties(
         self, tiles: np.ndarray, first: np.ndarray, low: float, high: float, wanted: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Of tiles in C order, the few that hold the first points of a band."""
+        """Select, of tiles in C order, the few that hold the first points of a band."""
         best, kept = np.empty(0, np.int64), np.empty(0, np.int64)
         band = (np.float64(low), np.float64(high), self.tiling.steps)
         chunk = self._chunk(1) * self.lanes
         for start in range(0, len(tiles), chunk):
             if len(best) == wanted and first[start] > best.max():
                 break
-            some = tiles[start : start + chunk]
-            offsets = np.concatenate([found for (found,) in self._call("tied", some, 1, *band)])
-            found = np.where(offsets < NOWHERE, first[start : start + chunk] + offsets, NOWHERE)
-            best, kept = np.concatenate([best, found]), np.concatenate([kept, np.arange(start, start + len(some))])
+            batch = tiles[start : start + chunk]
+            offsets = np.concatenate([hits for (hits,) in self._call("tied", batch, 1, *band)])
+            first_tied = np.where(offsets < NOWHERE, first[start : start + chunk] + offsets, NOWHERE)
+            best = np.concatenate([best, first_tied])
+            kept = np.concatenate([kept, np.arange(start, start + len(batch))])
             order = np.argsort(best, kind="stable")[:wanted]
             order = order[best[order] < NOWHERE]
             best, kept = best[order], kept[order]
@@ -429,12 +429,12 @@ class DenseSearch:
         return tiles[kept], first[kept]
 
 
-#: Name of the input that is one where a place is a point, and zero where it lies past the end of an axis.
+#: Name of the input that is one at a point of the grid, and zero past the end of an axis.
 INSIDE = "_inside"
 #: Name of the objective of a point.
 PRICE = "|price"
 NOWHERE = np.iinfo(np.int64).max
-#: What a part of a tile gives that has no points.
+#: Results of a part of a tile that has no points.
 NOTHING = {"lowest": math.inf, "count": math.inf, "tied": NOWHERE}
 
 
@@ -448,7 +448,7 @@ def _least(values: np.ndarray, indices: np.ndarray, k: int) -> tuple[np.ndarray,
 
 
 def magnitude_of(values: np.ndarray) -> Magnitude | None:
-    """The magnitude of some numbers; None if one is negative or not finite."""
+    """Magnitude of some numbers; None if one is negative or not finite."""
     if not (np.isfinite(values).all() and (values >= 0).all()):
         return None
     above = values[values > 0]
@@ -456,16 +456,16 @@ def magnitude_of(values: np.ndarray) -> Magnitude | None:
     return Magnitude(least, most, above.size < values.size)
 
 
-#: Loops that change each input, as bits; and functions of JAX arrays by loop: each operation is done in the outermost
-#: loop that it can be done in, and the innermost gives the price.
+#: Loops that change each input, as bits; and functions of JAX arrays by loop. Each operation is hoisted to the
+#: outermost loop that it can stand in, and the innermost returns the objective.
 Axes = tuple[tuple[str, int], ...]
 Nest = tuple[tuple[int, CompiledFunction], ...]
 
 
 def _nest(graph: Graph, over: Axes) -> tuple[Nest, int]:
-    """The loops that price the points of tiles, and the cost of a point in the innermost one."""
+    """Loops that price the points of tiles, and the cost of a point in the innermost one."""
     graph, inputs = _priced(graph, INSIDE in dict(over)), dict(over)
-    work = sum(each for bits, each in cost(graph, inputs).items() if bits & INNER and bits & FLAT)
+    work = sum(cost_of_loop for bits, cost_of_loop in cost(graph, inputs).items() if bits & INNER and bits & FLAT)
     walked = {name: bits & (OUTER | INNER) for name, bits in over}
     *before, last = stages(graph, walked, lambda bits: None if bits & INNER else bits)
     loops = [(stage.axes, stage.graph) for stage in before] + [(INNER, last.graph)]
@@ -473,35 +473,35 @@ def _nest(graph: Graph, over: Axes) -> tuple[Nest, int]:
 
 
 def _priced(graph: Graph, overhangs: bool) -> Graph:
-    """Objective of a point, infinite where it is out, and a number that it is to be multiplied by.
+    """Objective of a point, infinite if it is infeasible, and a factor to apply afterwards.
 
-    Minus infinity where rounding may decide whether a point is in.
+    The objective is minus infinity where rounding may decide if a point is feasible.
     """
-    builder, places = copied(graph)
-    found = {name: places[place] for name, place in graph.outputs.items()}
+    builder, copies = copied(graph)
+    outputs = {name: copies[index] for name, index in graph.outputs.items()}
     make, number = builder.make, builder.number
-    objective, *conditions = (name for name in found if not name.endswith((SCALE, PERHAPS)))
-    price, scale = found[objective], found.get(objective + SCALE)
+    objective, *conditions = (name for name in outputs if not name.endswith((SCALE, PERHAPS)))
+    price, scale = outputs[objective], outputs.get(objective + SCALE)
     surely = make("greater", builder.input(INSIDE), number(0.0)) if overhangs else number(True)
     if scale is None:
         above = make("greater", price, number(-math.inf))
         surely = make("both", surely, make("both", make("less", price, number(math.inf)), above))
     perhaps = surely
     for name in conditions:
-        met = found[name] if builder.is_truth(found[name]) else make("truth", found[name])
-        surely, perhaps = make("both", surely, met), make("both", perhaps, found.get(name + PERHAPS, met))
+        met = outputs[name] if builder.is_truth(outputs[name]) else make("truth", outputs[name])
+        surely, perhaps = make("both", surely, met), make("both", perhaps, outputs.get(name + PERHAPS, met))
     out = number(math.inf) if perhaps == surely else make("where", perhaps, number(-math.inf), number(math.inf))
     return builder.graph({PRICE: make("where", surely, price, out)} | ({} if scale is None else {SCALE: scale}))
 
 
 def _at(column: Any, i: Any, j: Any) -> Any:
-    """An entry per run, or per tile of a run."""
+    """Entry of a run, or of a tile of a run."""
     return column[i] if column.ndim == 1 else column[i, j]
 
 
 @lru_cache(maxsize=64)
-def _over_tiles(nest: Nest, tiling: Tiling, kind: str, tiles: tuple[int, int], loops: Axes, parts: int) -> Any:
-    """A compiled loop over parts of tiles, runs, and the tiles of a run; at most so many runs of so many tiles."""
+def _tile_loop(nest: Nest, tiling: Tiling, kind: str, tiles: tuple[int, int], loops: Axes, parts: int) -> Any:
+    """Compile a loop over parts of tiles, runs, and the tiles of a run; at most so many runs of so many tiles."""
     import jax
     import jax.numpy as jnp
     from jax import lax
@@ -514,8 +514,8 @@ def _over_tiles(nest: Nest, tiling: Tiling, kind: str, tiles: tuple[int, int], l
         def pick(left: Any, right: Any) -> Any:
             return lax.select(lax.lt(left, right), left, right)
 
-        found = lax.reduce(value.reshape(-1, lanes), np.float64(math.inf), pick, (0,))
-        return lax.reduce(found, np.float64(math.inf), pick, (0,))
+        minima = lax.reduce(value.reshape(-1, lanes), np.float64(math.inf), pick, (0,))
+        return lax.reduce(minima, np.float64(math.inf), pick, (0,))
 
     def lowest(value: Any) -> tuple[Any, Any]:
         # Few rows of lanes are unrolled, and then read one place after the other.
@@ -537,31 +537,31 @@ def _over_tiles(nest: Nest, tiling: Tiling, kind: str, tiles: tuple[int, int], l
 
     @jax.jit
     def runs(fixed: Any, tables: Any, walked: Any, rows: Any, number: Any, extra: Any) -> Any:
-        def done(loop: int, held: dict[str, Any], part: Any, i: Any = 0, j: Any = 0) -> dict[str, Any]:
+        def done(loop: int, known: dict[str, Any], part: Any, i: Any = 0, j: Any = 0) -> dict[str, Any]:
             """Numbers known in a loop, from those known outside of it."""
-            held = dict(held)
+            known = dict(known)
             for name in (name for name, bits in loops if bits & (OUTER | INNER) == loop):
                 if name in walked:
-                    held[name] = _at(walked[name], i, j)
+                    known[name] = _at(walked[name], i, j)
                     continue
                 value = fixed[name] if name in fixed else tables[name][_at(rows[name], i, j)]
                 if value.ndim > 1:
                     value = tiling.flat(value, jnp)
-                held[name] = value.reshape(parts, width)[part] if value.ndim else value
-            for function in (function for each, function in nest if each == loop):
-                held |= zip(function.outputs, function.raw(*[held[name] for name in function.inputs]), strict=True)
-            return held
+                known[name] = value.reshape(parts, width)[part] if value.ndim else value
+            for function in (function for stage, function in nest if stage == loop):
+                known |= zip(function.outputs, function.raw(*[known[name] for name in function.inputs]), strict=True)
+            return known
 
-        def found(held: dict[str, Any]) -> tuple[Any, ...]:
-            first, *others = reduce(jnp.broadcast_to(held[PRICE], (width,)), *extra)
+        def found(known: dict[str, Any]) -> tuple[Any, ...]:
+            first, *others = reduce(jnp.broadcast_to(known[PRICE], (width,)), *extra)
             # The scale may be zero, and what is infinite stays so.
-            return (jnp.where(jnp.isinf(first), first, first * held[SCALE]) if SCALE in held else first, *others)
+            return (jnp.where(jnp.isinf(first), first, first * known[SCALE]) if SCALE in known else first, *others)
 
         def one(part: Any) -> tuple[Any, ...]:
-            held: dict[str, Any] = {}
+            known: dict[str, Any] = {}
             for loop in (0, OUTER, INNER):
-                held = done(loop, held, part)
-            return found(held)
+                known = done(loop, known, part)
+            return found(known)
 
         if kind == "tile":
             return jax.tree.map(lambda x: x[None, None], one(0))
@@ -569,20 +569,20 @@ def _over_tiles(nest: Nest, tiling: Tiling, kind: str, tiles: tuple[int, int], l
         empty = jax.tree.map(lambda x: jnp.zeros((length, *x.shape), x.dtype), blank)
         empty = (jnp.full_like(empty[0], NOTHING[kind]), *empty[1:])
 
-        def over(part: Any, every: Any) -> Any:
+        def over(part: Any, results: Any) -> Any:
             outside = done(0, {}, part)
 
-            def along(i: Any, every: Any) -> Any:
+            def along(i: Any, results: Any) -> Any:
                 outer = done(OUTER, outside, part, i)
 
-                def step(j: Any, some: Any) -> Any:
-                    return jax.tree.map(lambda all, x: all.at[j].set(x), some, found(done(INNER, outer, part, i, j)))
+                def step(j: Any, of_run: Any) -> Any:
+                    return jax.tree.map(lambda all, x: all.at[j].set(x), of_run, found(done(INNER, outer, part, i, j)))
 
                 first, *others = lax.fori_loop(0, run, step, blank)
-                least, *sums = every
+                least, *sums = results
                 return (least.at[i].min(first), *(a.at[i].add(b) for a, b in zip(sums, others, strict=True)))
 
-            return lax.fori_loop(0, number, along, every)
+            return lax.fori_loop(0, number, along, results)
 
         return lax.fori_loop(0, parts, over, empty)
 

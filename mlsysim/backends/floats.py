@@ -1,4 +1,4 @@
-"""Graphs on plain floats, at one point at a time: total, and several times faster than NumPy's scalars."""
+"""Graphs on plain floats, one point at a time: total, and several times faster than NumPy's scalars."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from mlsysim.graph.operations.root import of_floats
 from mlsysim.graph.printer import Printer
 
 
-def _quotient(said: Sequence[str], facts: Sequence[Facts]) -> str:
-    """A quotient; a call that does not raise where the divisor may be zero."""
-    return f"divided({said[0]}, {said[1]})" if facts[1].zero else f"{said[0]} / {said[1]}"
+def _quotient(texts: Sequence[str], facts: Sequence[Facts]) -> str:
+    """Print a quotient; a call that does not raise if the divisor may be zero."""
+    return f"divided({texts[0]}, {texts[1]})" if facts[1].zero else f"{texts[0]} / {texts[1]}"
 
 
-def _extreme(name: str, sign: str, said: Sequence[str], _facts: Sequence[Facts]) -> str:
-    """An extreme of names and numbers within the line; a call of anything longer, which would stand there twice."""
-    left, right = said
-    if not all(text.isidentifier() or text[0].isdigit() for text in said):
+def _extreme(name: str, sign: str, texts: Sequence[str], _facts: Sequence[Facts]) -> str:
+    """Print an extreme of names and numbers inline; a call for longer operands, which would be printed twice."""
+    left, right = texts
+    if not all(text.isidentifier() or text[0].isdigit() for text in texts):
         return f"{name}({left}, {right})"
     unknown = f" or {left} != {left}" if left.isidentifier() else ""
     return f"{left} if {left} {sign} {right}{unknown} else {right}"
@@ -52,14 +52,14 @@ def namespace() -> dict[str, Any]:
     }
 
 
-def _chunked_prefill(asked: Any, tau: Any, arguments: State, given: State, slopes: Any = None) -> list[float]:
+def _chunked_prefill(requested: Any, tau: Any, arguments: State, captured: State, slopes: Any = None) -> list[float]:
     """Latencies under chunked prefill, and their slopes; see :class:`mlsysim.symbolic.ChunkedPrefill`."""
     from mlsysim.backends import vector
 
-    moving, rest = (tuple(map(np.float64, values)) for values in (arguments, given))
-    return list(map(float, vector.chunked_prefill(asked, tau, moving, rest, slopes)))
+    moving, rest = (tuple(map(np.float64, values)) for values in (arguments, captured))
+    return list(map(float, vector.chunked_prefill(requested, tau, moving, rest, slopes)))
 
 
-def boxed(found: Sequence[Any]) -> list[Any]:
+def boxed(results: Sequence[Any]) -> list[Any]:
     """Results as NumPy's scalars, which divide by zero without raising."""
-    return [np.bool_(x) if type(x) is bool else np.float64(x) for x in found]
+    return [np.bool_(x) if type(x) is bool else np.float64(x) for x in results]

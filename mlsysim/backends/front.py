@@ -1,4 +1,4 @@
-"""The front of a grid: the points that no other point dominates, of one block or of several."""
+"""Pareto front of a grid, of one block or of several: the points that no other point dominates."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Front:
     values : ndarray
         One row per point, one column per objective, to the digits that count; ascending.
     indices : ndarray of int
-        C-order index of each point in the grid; of points alike in every objective the first.
+        C-order index of each point in the grid; of points equal in every objective the first.
     feasible : int
         Points that meet every condition.
     points : int
-        Points looked at.
+        Points evaluated.
     """
 
     values: np.ndarray
@@ -47,7 +47,7 @@ class Front:
 
 
 class GridFront:
-    """The fronts of the parts of a grid; every objective is minimised.
+    """Fronts of the parts of a grid; every objective is minimised.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class GridFront:
         self.function, self.values = on_jax(graph, values, lambda shape: math.prod(shape) <= MOST)
 
     def of(self, region: Region) -> Front:
-        """The front of one region, held in memory; indices are those in the region."""
+        """Front of one region, held in memory; indices are those in the region."""
         import jax
 
         evaluated, surviving = _functions(self.function, self.number, shape(region))
@@ -82,13 +82,13 @@ class GridFront:
             sample = np.stack([np.asarray(column[::STRIDE]) for column in columns], axis=1)
             witnesses = _witnesses(sample)
             kept = np.flatnonzero(np.asarray(surviving(columns, witnesses)))
-            found = np.stack([np.asarray(column)[kept] for column in columns], axis=1)
+            candidates = np.stack([np.asarray(column)[kept] for column in columns], axis=1)
             counted = int(feasible)
-        return Front(*nondominated(found, kept), counted, math.prod(shape(region)))
+        return Front(*nondominated(candidates, kept), counted, math.prod(shape(region)))
 
 
 def joined_fronts(first: Front, second: Front) -> Front:
-    """The front of two parts of one grid; the indices of both are those of the grid."""
+    """Front of two parts of one grid; the indices of both are those of the grid."""
     values, indices = nondominated(
         np.concatenate([first.values, second.values]), np.concatenate([first.indices, second.indices])
     )
@@ -96,7 +96,7 @@ def joined_fronts(first: Front, second: Front) -> Front:
 
 
 def nondominated(values: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rows that no other row dominates, in ascending order; of equal rows the one with the first index.
+    """Rows that no other row dominates, in ascending order; of equal rows the one with the first index.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def nondominated(values: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, n
     Returns
     -------
     tuple of ndarray
-        Values and indices that are left.
+        Values and indices of the front.
     """
     order = np.lexsort((indices, *values.T[::-1]))
     values, indices = values[order], indices[order]
@@ -132,7 +132,7 @@ def nondominated(values: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, n
 
 
 def share_to_better(front: np.ndarray, lower: np.ndarray) -> np.ndarray:
-    """By what share of itself the nearest point of a front must be bettered in every objective to beat a bound.
+    """Share of itself by which the nearest point of a front must improve in every objective to beat a bound.
 
     Parameters
     ----------
@@ -146,59 +146,59 @@ def share_to_better(front: np.ndarray, lower: np.ndarray) -> np.ndarray:
     ndarray
         A share per box; 0 where a point of the front is as good in every objective, infinite where there is none.
     """
-    found = np.full(lower.shape[1], math.inf)
+    shares = np.full(lower.shape[1], math.inf)
     with np.errstate(all="ignore"):
         for start in range(0, len(front), BESIDE):
             known = front[start : start + BESIDE, :, None]
             share = np.where(known <= lower, 0.0, (known - lower) / np.abs(known))
-            found = np.fmin(found, np.where(np.isnan(share), math.inf, share).max(axis=1).min(axis=0))
-    return found
+            shares = np.fmin(shares, np.where(np.isnan(share), math.inf, share).max(axis=1).min(axis=0))
+    return shares
 
 
 def index_of(points: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
     """C-order index of points."""
-    found = np.zeros(points.shape[1], np.int64)
+    index = np.zeros(points.shape[1], np.int64)
     for row, size in zip(points, sizes, strict=True):
-        found = found * size + row
-    return found
+        index = index * size + row
+    return index
 
 
 def _as_good(rows: np.ndarray, than: np.ndarray) -> np.ndarray:
-    """For every row of ``than``, which of ``rows`` are as good or better in every column."""
+    """Matrix of the ``rows`` (columns) that are as good or better in every column than each row of ``than``."""
     return np.all(rows[None] <= than[:, None], axis=2)
 
 
 def _witnesses(sample: np.ndarray) -> np.ndarray:
-    """A few points of the front of a sample, which rule out most of a block; rows are infinite if there are fewer."""
+    """A few points of the front of a sample, which dominate most of a block; rows are infinite if there are fewer."""
     sample = sample[np.isfinite(sample).all(1)]
     front, _ = nondominated(sample, np.arange(len(sample)))
     chosen = front[np.unique(np.linspace(0, len(front) - 1, WITNESSES).astype(int))] if len(front) else front
-    found = np.full((WITNESSES, sample.shape[1]), np.inf)
-    found[: len(chosen)] = chosen
-    return found
+    witnesses = np.full((WITNESSES, sample.shape[1]), np.inf)
+    witnesses[: len(chosen)] = chosen
+    return witnesses
 
 
 @lru_cache(maxsize=64)
 def _functions(function: Any, number: int, shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """Two compiled functions: objectives, infinite where not feasible; and which points no witness beats."""
+    """Compile two functions: objectives, infinite if infeasible; and the points that no witness dominates."""
     import jax
     import jax.numpy as jnp
 
     def rounded(objective: Any) -> Any:
-        """As :func:`mlsysim.backends.ties.rounded`, on the device."""
+        """Round on the device like :func:`mlsysim.backends.ties.rounded`."""
         bits = jax.lax.bitcast_convert_type(jnp.asarray(objective, jnp.float64) + 0.0, jnp.int64)
         return jax.lax.bitcast_convert_type((bits + (1 << (SPARE - 1))) >> SPARE << SPARE, jnp.float64)
 
     @jax.jit
     def evaluated(values: Mapping[str, Any]) -> Any:
-        found = function.raw(*[values[name] for name in function.inputs])
+        results = function.raw(*[values[name] for name in function.inputs])
         allowed: Any = True
-        for objective in found[:number]:
+        for objective in results[:number]:
             allowed = allowed & jnp.isfinite(objective)
-        for condition in found[number:]:
+        for condition in results[number:]:
             allowed = allowed & (jnp.asarray(condition) != False)  # noqa: E712
         allowed = jnp.broadcast_to(allowed, shape)
-        columns = [jnp.where(allowed, rounded(objective), jnp.inf).reshape(-1) for objective in found[:number]]
+        columns = [jnp.where(allowed, rounded(objective), jnp.inf).reshape(-1) for objective in results[:number]]
         return columns, jnp.sum(allowed, dtype=jnp.int64)
 
     @jax.jit

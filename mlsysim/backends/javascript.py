@@ -1,6 +1,6 @@
 """JavaScript of a System: the formulas as functions, for pages that answer without a server.
 
-The functions that JavaScript has not stand in ``web/runtime.js``.
+Functions that JavaScript lacks stand in ``web/runtime.js``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RUNTIME = (
     "ceil", "erlang_c", "floor", "lawful", "least_integer", "mod", "normal_cdf", "normal_quantile", "root",
     "slots_busy",
 )  # fmt: skip
-#: Spaces that say nothing, and the object whose functions have names of their own in short JavaScript.
+#: Spaces that mean nothing, and the object whose functions have names of their own in short JavaScript.
 _SPACES = re.compile(
     r"(?<![-+]) (\?|:|\*{1,2}|[/+<>-]|[<>=!]=|&&|\|\||=>|=) (?![-+])|;? (})|([,;{]) |\bMath\.(?=[a-z])"
 )
@@ -44,17 +44,17 @@ RESERVED = frozenset({
 })  # fmt: skip
 
 
-#: A function of another expression, on what its inputs are here.
+#: Call of the function of another expression.
 CALLED = define(Operation("called", cost=1))
 
 
 class Calling(Lowering):
-    """Lowers values elsewhere to calls, where functions of the same steps are printed anyhow.
+    """Lowering of values elsewhere to calls of functions that are printed once for equal steps.
 
     Parameters
     ----------
     functions : Functions
-        Where those functions stand.
+        Collects those functions.
     builder, outer, bound
         Of :class:`mlsysim.graph.lowering.Lowering`.
     """
@@ -68,43 +68,43 @@ class Calling(Lowering):
         return Calling(self._functions, builder, self, bound)
 
     def step(self, expression: Any) -> int:
-        """Place of a step: a call, unless there is nearly nothing to it."""
+        """Lower a step to a call, unless it is too short for one."""
         needs = sorted(free_symbols(expression), key=lambda each: each.name)
-        places = [self.place(each) for each in needs]
+        arguments = [self.lower(symbol) for symbol in needs]
         if len(needs) == 0 or isinstance(expression, sympy.Symbol):
-            return self.place(expression)
+            return self.lower(expression)
         own = Calling(self._functions, Builder())
-        for each, place in zip(needs, places, strict=True):
-            own.known[each] = own.builder.input(each.name, self.builder.facts[place])
-        result = own.place(expression)
+        for symbol, argument in zip(needs, arguments, strict=True):
+            own.known[symbol] = own.builder.input(symbol.name, self.builder.facts[argument])
+        result = own.lower(expression)
         graph = own.builder.graph({"result": result})
         text = self._functions.text(graph)
         if len(text) < SHORT:
-            return self.place(expression)
-        given = [places[[each.name for each in needs].index(name)] for name in graph.inputs]
-        found = self.builder.make("called", *given, data=self._functions.named(text))
-        self.builder.facts[found] = own.builder.facts[result]
-        return found
+            return self.lower(expression)
+        ordered = [arguments[[symbol.name for symbol in needs].index(name)] for name in graph.inputs]
+        call = self.builder.make("called", *ordered, data=self._functions.named(text))
+        self.builder.facts[call] = own.builder.facts[result]
+        return call
 
 
 class JavaScriptPrinter(Printer):
-    """Prints graphs as JavaScript; refuses what has none.
+    """Printer of graphs as JavaScript; refuses operations that have none.
 
     Parameters
     ----------
     short : bool, optional
-        Whether names are letters.
+        Use letters as names.
     """
 
     def __init__(self, *, short: bool = False) -> None:
         super().__init__("javascript")
         self._short = short
-        self._given = 0
+        self._name_count = 0
 
     def named(self) -> str:
         """A name that is not taken."""
-        self._given += 1
-        return _short(self._given - 1) if self._short else f"_{self._given}"
+        self._name_count += 1
+        return _short(self._name_count - 1) if self._short else f"_{self._name_count}"
 
     def name(self, variable: str) -> str:
         """Name of a variable."""
@@ -112,8 +112,8 @@ class JavaScriptPrinter(Printer):
             return self.named()
         return f"{variable}$" if variable in RESERVED or variable in RUNTIME else variable
 
-    def temporary(self, place: int) -> str:
-        """Name of what no variable is, which no function around it has: those around are captured."""
+    def temporary(self, index: int) -> str:
+        """Name of an unnamed value; unique, since functions capture the names around them."""
         return self.named()
 
     def call(self, op: str, operands: int) -> str:
@@ -123,33 +123,33 @@ class JavaScriptPrinter(Printer):
         return super().call(op, operands)
 
     def _expression(
-        self, place: int, node: Node, said: list[tuple[str, int]], graph: Graph, laws: Any, lines: list[str]
+        self, index: int, node: Node, printed: list[tuple[str, int]], graph: Graph, laws: Any, lines: list[str]
     ) -> tuple[str, int]:
         if node.op == CALLED.name:
-            return f"{node.data}({', '.join(text for text, _ in said)})", NAME
-        return super()._expression(place, node, said, graph, laws, lines)
+            return f"{node.data}({', '.join(text for text, _ in printed)})", NAME
+        return super()._expression(index, node, printed, graph, laws, lines)
 
-    def structured(self, place: int, node: Any, said: list[str], asked: list[Any], lines: list[str]) -> str:
-        """A call with an arrow function, within which everything around it is known."""
+    def structured(self, index: int, node: Any, texts: list[str], requested: list[Any], lines: list[str]) -> str:
+        """Call with an arrow function, which captures the values around it."""
         if node.op == "chunked":
             raise FormulaError("chunked prefill is a Markov chain that is solved step by step; it has no JavaScript")
-        count = len(said) - (len(node.data.inputs) - OWN[node.op])
-        for at in range(count, len(said)):
-            if not said[at].replace("$", "").isidentifier() and not said[at].replace(".", "").isdigit():
+        count = len(texts) - (len(node.data.inputs) - OWN[node.op])
+        for position in range(count, len(texts)):
+            if not texts[position].replace("$", "").isidentifier() and not texts[position].replace(".", "").isdigit():
                 name = self.named()
-                lines.append(self.assignment(name, said[at]))
-                said[at] = name
+                lines.append(self.assignment(name, texts[position]))
+                texts[position] = name
         own, *captured = node.data.inputs
         bound = self.named()
-        given = dict(zip((own, *captured), (bound, *said[count:]), strict=True))
-        arrow = f"{bound} => {self.arrow_body(node.data, given)}"
+        names = dict(zip((own, *captured), (bound, *texts[count:]), strict=True))
+        arrow = f"{bound} => {self.arrow_body(node.data, names)}"
         if node.op == "root":
-            return f"root({arrow}, {said[0]}, {said[1]})"
-        return f"least_integer({arrow}, {said[0]}, {said[1]})"
+            return f"root({arrow}, {texts[0]}, {texts[1]})"
+        return f"least_integer({arrow}, {texts[0]}, {texts[1]})"
 
-    def arrow_body(self, graph: Graph, given: dict[str, str]) -> str:
+    def arrow_body(self, graph: Graph, names: dict[str, str]) -> str:
         """Body of an arrow function that returns the only output."""
-        (result,), lines = self.body(graph, given)
+        (result,), lines = self.body(graph, names)
         return f"{{ const {', '.join(lines)}; return {result}; }}" if lines else result
 
     def number(self, value: Any) -> str:
@@ -161,13 +161,13 @@ class JavaScriptPrinter(Printer):
 
     def definition(self, name: str, inputs: Sequence[str], lines: Sequence[str], result: str) -> str:
         """Definition of a function."""
-        given = ", ".join(map(self.name, inputs))
+        parameters = ", ".join(map(self.name, inputs))
         body = [*(f"  const {line};" for line in lines), f"  return {result};"]
-        return "\n".join([f"function {name}({given}) {{", *body, "}", ""])
+        return "\n".join([f"function {name}({parameters}) {{", *body, "}", ""])
 
 
 class Functions:
-    """Functions of expressions, each printed once, however many formulas, variants and steps have the expression.
+    """Functions of expressions, each printed once, however many formulas, variants and steps share it.
 
     Attributes
     ----------
@@ -191,8 +191,8 @@ class Functions:
     def text(self, graph: Graph) -> str:
         """Text of that function."""
         printer = JavaScriptPrinter(short=True)
-        given = {name: printer.named() for name in graph.inputs}
-        return f"({', '.join(given.values())}) => {printer.arrow_body(graph, given)}"
+        names = {name: printer.named() for name in graph.inputs}
+        return f"({', '.join(names.values())}) => {printer.arrow_body(graph, names)}"
 
     def named(self, text: str) -> str:
         """Name of the function with a text."""
@@ -201,20 +201,20 @@ class Functions:
     def script(self) -> str:
         """All functions, as short JavaScript; ``web/runtime.js`` has names for those of ``Math``.
 
-        Those that are alike stand together, so that a page, which is compressed, is shorter.
+        Similar functions stand together, so that a page compresses better.
         """
-        alike = sorted(self.sources.items(), key=lambda each: (each[0].partition("=>")[0].count(","), len(each[0])))
-        return "".join(f"const {name}={_SPACES.sub(_closed, text)};\n" for text, name in alike)
+        similar = sorted(self.sources.items(), key=lambda pair: (pair[0].partition("=>")[0].count(","), len(pair[0])))
+        return "".join(f"const {name}={_SPACES.sub(_closed, text)};\n" for text, name in similar)
 
 
 @dataclass(frozen=True)
 class PrintedFormula:
-    """A formula as a function of what it needs.
+    """Formula as a function of its arguments.
 
     Attributes
     ----------
     name : str
-        The variable that it defines, or what was asked.
+        The variable that it defines, or the name of an expression.
     function : str
         Name of the function.
     needs : tuple of str
@@ -229,14 +229,14 @@ class PrintedFormula:
 def printed_formulas(
     system: System, functions: Functions, expressions: Iterable[tuple[str, sympy.Basic]] = ()
 ) -> tuple[list[PrintedFormula], list[PrintedFormula]]:
-    """The formulas of a system in order of evaluation, and further expressions of its variables.
+    """Print the formulas of a system in order of evaluation, and further expressions of its variables.
 
     Parameters
     ----------
     system : System
         Formulas to print.
     functions : Functions
-        Where their functions are put.
+        Collects their functions.
     expressions : iterable of (str, sympy.Basic)
         Names, and the expressions they stand for.
 
@@ -246,14 +246,14 @@ def printed_formulas(
         If one uses a function that has no JavaScript.
     """
     whole = graph_of(system)
-    infinite = [name for name, place in whole.outputs.items() if whole.facts[place].infinite]
+    infinite = [name for name, index in whole.outputs.items() if whole.facts[index].infinite]
 
     def printed(name: str, expression: Any) -> PrintedFormula:
         lowering = Calling(functions, Builder())
-        for each in infinite:
-            lowering.builder.input(each, declared(each)._replace(infinite=True))
+        for variable in infinite:
+            lowering.builder.input(variable, declared(variable)._replace(infinite=True))
         try:
-            graph = lowering.builder.graph({name: lowering.place(expression)})
+            graph = lowering.builder.graph({name: lowering.lower(expression)})
             return PrintedFormula(name, functions.of(graph), graph.inputs)
         except FormulaError as error:
             raise FormulaError(f"{name}: {error}") from None
@@ -265,7 +265,7 @@ def printed_formulas(
 
 
 def source(system: System) -> str:
-    """A system as one function of its inputs, which returns every variable in order of evaluation.
+    """Print a system as one function of its inputs, which returns every variable in order of evaluation.
 
     Raises
     ------
@@ -281,6 +281,6 @@ def _closed(match: re.Match[str]) -> str:
     return match[1] or match[2] or match[3] or ""
 
 
-def _short(place: int) -> str:
-    """A short name that is no word of the language: a, b, ..., z, a1, b1, ..."""
-    return LETTERS[place % len(LETTERS)] + str(place // len(LETTERS) or "")
+def _short(number: int) -> str:
+    """Short name that is no word of the language: a, b, ..., z, a1, b1, ..."""
+    return LETTERS[number % len(LETTERS)] + str(number // len(LETTERS) or "")

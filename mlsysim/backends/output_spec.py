@@ -1,4 +1,4 @@
-"""The unit and type in which a grid returns an output, and the code of why it refuses a point."""
+"""Unit and type in which a grid returns an output, and the code of the reason why it refuses a point."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ FORMS: dict[str, tuple[Any, Any]] = {
 
 @dataclass(frozen=True)
 class OutputSpec:
-    """The unit and type in which a grid returns an output.
+    """Unit and type in which a grid returns an output.
 
     Attributes
     ----------
     name : str
         Name of the variable.
     scale : float
-        What the unit it is returned in is worth in canonical units: 1e9 for GB.
+        Size of the unit it is returned in, in canonical units: 1e9 for GB.
     kind : {"number", "label", "truth"}
         float64, int8 or bool; nan, -1 or False at a point that is refused.
     """
@@ -41,13 +41,13 @@ class OutputSpec:
 
     @property
     def missing(self) -> Any:
-        """Its value at a point that is refused."""
+        """Value at a point that is refused."""
         return FORMS[self.kind][1]
 
 
 @dataclass(frozen=True)
 class ReasonCode:
-    """Why each point of a grid is refused: 0 for a point that is allowed.
+    """Code of the reason why a point of a grid is refused: 0 for a point that is allowed.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""A System on JAX arrays: the pure function for a user's own use."""
+"""Systems on JAX arrays: the pure function for a user's own use."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from mlsysim.symbolic import System
 Values = Mapping[str, Any]
 Pure = Callable[[Mapping[str, Any]], dict[str, Any]]
 
-#: XLA takes longer to compile more operations than these together than one by one, unless they stand in loops: each of
-#: those is compiled as a whole anyway, and at every call again where it is called by itself.
+#: Most operations that XLA compiles together faster than one by one; more if some stand in loops, each of which is
+#: compiled as a whole anyway, and at every call again if it is called by itself.
 LARGEST = 600
 LARGEST_WITH_LOOPS = 6_000
-#: Arrays of up to so many numbers are computed in NumPy, where JAX follows none of them.
+#: Most numbers of an array that is computed in NumPy if JAX traces no input.
 SMALL = 1 << 20
 
 
 @lru_cache(maxsize=256)
 def pure_function(system: System, outputs: tuple[str, ...]) -> Pure:
-    """The outputs as a pure JAX function of a dict of canonical inputs.
+    """Outputs as a pure JAX function of a dict of canonical inputs.
 
     Parameters
     ----------
@@ -50,27 +50,27 @@ def _pure(graph: Graph, outputs: tuple[str, ...], labels: Collection[str] = ()) 
     function = _differentiable(graph)
 
     def pure(values: Values) -> dict[str, Any]:
-        found = dict(zip(graph.outputs, function(*(values[name] for name in graph.inputs)), strict=True))
-        return {name: _labelled(found[name]) if name in labels else found[name] for name in outputs}
+        results = dict(zip(graph.outputs, function(*(values[name] for name in graph.inputs)), strict=True))
+        return {name: _labelled(results[name]) if name in labels else results[name] for name in outputs}
 
     return pure
 
 
 @lru_cache(maxsize=256)
 def _differentiable(graph: Graph) -> Callable[..., tuple[Any, ...]]:
-    """The outputs of a graph as a function of its inputs, which JAX differentiates by the derivative of the graph."""
+    """Outputs of a graph as a function of its inputs; JAX differentiates it by the derivative of the graph."""
     import jax
     import jax.numpy as jnp
 
     raw = of_graph(graph, "jax").raw
 
     @jax.custom_jvp
-    def function(*given: Any) -> tuple[Any, ...]:
+    def function(*arguments: Any) -> tuple[Any, ...]:
         try:
-            return tuple(raw(*given))
+            return tuple(raw(*arguments))
         except ArithmeticError:
             # Python's floats raise where arrays are infinite; JAX takes the type of other operands for either.
-            return tuple(raw(*map(jnp.asarray, given)))
+            return tuple(raw(*map(jnp.asarray, arguments)))
 
     def slope(primals: Any, tangents: Any) -> Any:
         moving = {
@@ -78,17 +78,21 @@ def _differentiable(graph: Graph) -> Callable[..., tuple[Any, ...]]:
             for name, tangent in zip(graph.inputs, tangents, strict=True)
             if not isinstance(tangent, jax.custom_derivatives.SymbolicZero)
         }
-        outputs, given = tuple(graph.outputs), dict(zip(graph.inputs, primals, strict=True))
+        outputs, arguments = tuple(graph.outputs), dict(zip(graph.inputs, primals, strict=True))
         partials = derivative(graph, outputs, moving)
-        found = dict(
-            zip(partials.outputs, _differentiable(partials)(*(given[each] for each in partials.inputs)), strict=True)
+        results = dict(
+            zip(
+                partials.outputs,
+                _differentiable(partials)(*(arguments[key] for key in partials.inputs)),
+                strict=True,
+            )
         )
-        values = [jnp.asarray(found[name]) for name in outputs]
+        values = [jnp.asarray(results[name]) for name in outputs]
         along: dict[str, Any] = dict.fromkeys(outputs, 0.0)
         for name in outputs:
             for by, tangent in moving.items():
-                if f"{name}{BY}{by}" in found:
-                    along[name] += found[f"{name}{BY}{by}"] * tangent
+                if f"{name}{BY}{by}" in results:
+                    along[name] += results[f"{name}{BY}{by}"] * tangent
         return tuple(values), tuple(map(_slope, values, along.values()))
 
     function.defjvp(slope, symbolic_zeros=True)
@@ -96,7 +100,7 @@ def _differentiable(graph: Graph) -> Callable[..., tuple[Any, ...]]:
 
 
 def _slope(value: Any, slope: Any) -> Any:
-    """A slope of the type and shape of a value; of what jumps, the slope that JAX gives whole numbers."""
+    """Slope of the type and shape of a value; for whole numbers, the zero tangent that JAX expects."""
     import jax
     import jax.numpy as jnp
 
@@ -106,27 +110,27 @@ def _slope(value: Any, slope: Any) -> Any:
 
 
 def _labelled(code: Any) -> Any:
-    """Places of labels, as whole numbers."""
+    """Codes of labels, as whole numbers."""
     import jax.numpy as jnp
 
     return jnp.asarray(code, jnp.result_type(int))
 
 
-def has_known(given: Values) -> bool:
-    """True if JAX follows some of the values, and each is one number that need not be whole.
+def has_known(values: Values) -> bool:
+    """True if JAX traces some of the values, and each is one number that need not be whole.
 
-    A function that knows the others has neither the shape nor the type of these.
+    A function that is specialised on the other inputs has neither their shape nor their type.
     """
     import jax.numpy as jnp
 
-    return any(map(is_traced, given.values())) and all(
-        np.shape(value) == () and jnp.issubdtype(jnp.result_type(value), jnp.floating) for value in given.values()
+    return any(map(is_traced, values.values())) and all(
+        np.shape(value) == () and jnp.issubdtype(jnp.result_type(value), jnp.floating) for value in values.values()
     )
 
 
 @lru_cache(maxsize=256)
-def known_function(system: System, outputs: tuple[str, ...], held: tuple[tuple[str, float], ...]) -> Pure | None:
-    """The outputs as a function of the inputs that are not held, compiled by XLA as a whole.
+def known_function(system: System, outputs: tuple[str, ...], fixed: tuple[tuple[str, float], ...]) -> Pure | None:
+    """Outputs as a function of the inputs that are not fixed, compiled by XLA as a whole.
 
     Outside of ``jit``, JAX compiles every operation by itself, a few milliseconds each, and calls them one by one.
 
@@ -134,27 +138,27 @@ def known_function(system: System, outputs: tuple[str, ...], held: tuple[tuple[s
     ----------
     system, outputs
         As for :func:`pure_function`.
-    held : tuple of (str, float)
+    fixed : tuple of (str, float)
         Names and canonical values of the other inputs.
 
     Returns
     -------
     callable or None
-        As :func:`pure_function`, of numbers; None where that takes less time, or keeps whole numbers.
+        Like :func:`pure_function`, for numbers; None if that takes less time, or keeps whole numbers.
     """
     import jax
 
     if any(system[name].variable.domain.kind != "real" for name in outputs):
         return None
     whole = graph_of(system, outputs)
-    graph = known(replace(whole, outputs={name: whole.outputs[name] for name in outputs}), dict(held))
+    graph = known(replace(whole, outputs={name: whole.outputs[name] for name in outputs}), dict(fixed))
     if graph.size > (LARGEST_WITH_LOOPS if graph.has(*ITERATED) else LARGEST):
         return None
     return jax.jit(_pure(graph, outputs))
 
 
 def concrete_function(system: System, outputs: tuple[str, ...]) -> Pure:
-    """As :func:`pure_function` for values that JAX does not follow: as fast as ``solve``, since XLA compiles nothing.
+    """Outputs as a function of values that JAX does not trace: as fast as ``solve``, since XLA compiles nothing.
 
     Arrays of more than a million points are left to XLA.
 
@@ -177,26 +181,26 @@ def concrete_function(system: System, outputs: tuple[str, ...]) -> Pure:
             return pure_function(system, outputs)(values)
         arrays: dict[str, Any] = {name: np.asarray(value, np.float64) for name, value in values.items()}
         if any(array.ndim for array in arrays.values()):
-            found = compiled(system, outputs, "vector")(arrays)
+            results = compiled(system, outputs, "vector")(arrays)
         else:
-            found = compiled(system)({name: float(array) for name, array in arrays.items()})
+            results = compiled(system)({name: float(array) for name, array in arrays.items()})
         real = jnp.result_type(float, *(value for value in values.values() if not isinstance(value, float)))
         types = {"boolean": jnp.result_type(bool), "choice": jnp.result_type(int)}
         kinds = {name: system[name].variable.domain.kind for name in outputs}
-        return {name: jnp.asarray(found[name], types.get(kinds[name], real)) for name in outputs}
+        return {name: jnp.asarray(results[name], types.get(kinds[name], real)) for name in outputs}
 
     return concrete
 
 
 def is_traced(value: Any) -> bool:
-    """True if a value is one that JAX follows through a function, and has no number yet."""
+    """True if a value is a tracer of JAX, and has no number yet."""
     from jax.core import Tracer
 
     return isinstance(value, Tracer)
 
 
 def default_dtype() -> np.dtype:
-    """Type that JAX makes of a Python float."""
+    """Type that JAX gives a Python float."""
     import jax.numpy as jnp
 
     return np.dtype(jnp.result_type(float))

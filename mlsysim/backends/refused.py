@@ -1,4 +1,4 @@
-"""How many points of a grid are refused, counted on the few axes each reason depends on."""
+"""Counts of refused points of a grid, on the few axes that each reason depends on."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from mlsysim.backends.compiled import graph_of
 from mlsysim.backends.staged import Staged
 from mlsysim.symbolic import System
 
-#: Most combinations of axes that are looked at together, and if there are more the number drawn at random; most
+#: Most combinations of axes that are tested together, and if there are more the number drawn at random; most
 #: combinations of one reason that are kept.
 COUNTED, KEPT = 1 << 21, 1 << 16
 
-#: The fewest and the most there may be.
+#: Lower and upper bound of a number.
 Count = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class RefusedBy:
-    """What one reason refuses.
+    """Points that one reason refuses.
 
     Attributes
     ----------
     count : tuple of int
-        The fewest and the most points of the grid that it may refuse.
+        Bounds of the number of points of the grid that it refuses.
     axes : tuple of int
         Axes it depends on.
     where : ndarray of bool or None
-        Whether each combination of these axes is refused; None if there are too many to keep.
+        Mask of the refused combinations of these axes; None if there are too many to keep.
     """
 
     count: Count
@@ -42,14 +42,14 @@ class RefusedBy:
 
 
 class Refusals:
-    """Reasons to refuse points of a grid that is never held.
+    """Reasons to refuse points of a grid that is never held in memory.
 
     Parameters
     ----------
     system : System
         Formulas.
     conditions : sequence of sympy Boolean
-        Per reason, what must hold for a point to be accepted.
+        Condition of each reason that must hold for a point to be accepted.
     values : mapping
         Canonical value per input: a number, or an array with one dimension per axis.
     sizes : sequence of int
@@ -66,9 +66,9 @@ class Refusals:
         self.sizes = tuple(sizes)
         self._tests = [_Test(system, condition, values) for condition in conditions]
 
-    def each(self) -> list[RefusedBy]:
-        """What each reason refuses on its own; a point with two reasons counts for both."""
-        found = []
+    def by_reason(self) -> list[RefusedBy]:
+        """Count the points that each reason refuses on its own; a point with two reasons counts for both."""
+        counts = []
         for test in self._tests:
             shape = [self.sizes[axis] for axis in test.axes]
             together = math.prod(shape)
@@ -78,11 +78,11 @@ class Refusals:
             if together <= KEPT:
                 grid = np.ix_(*map(np.arange, shape))
                 where = np.broadcast_to(test(dict(zip(test.axes, grid, strict=True))), shape)
-            found.append(RefusedBy(((together - high) * others, (together - low) * others), test.axes, where))
-        return found
+            counts.append(RefusedBy(((together - high) * others, (together - low) * others), test.axes, where))
+        return counts
 
     def accepted(self) -> Count:
-        """The fewest and the most points that no reason refuses.
+        """Bounds of the number of points that no reason refuses.
 
         Reasons that share no axis are independent of each other, so that their counts multiply.
         """
@@ -95,7 +95,7 @@ class Refusals:
         return least, most
 
     def _independent(self) -> Iterator[tuple[tuple[int, ...], list[_Test]]]:
-        """Groups of axes that no reason joins, each with the reasons that depend on it."""
+        """Groups of axes that no reason connects, each with the reasons that depend on it."""
         groups = [{axis} for axis in range(len(self.sizes))]
         for test in self._tests:
             joined = [group for group in groups if group & set(test.axes)]
@@ -104,12 +104,12 @@ class Refusals:
             yield tuple(sorted(group)), [test for test in self._tests if group & set(test.axes)]
 
     def _accepted(self, tests: Sequence[_Test], axes: Sequence[int]) -> Count:
-        """The fewest and the most combinations of some axes that all of some reasons accept.
+        """Bounds of the number of combinations of some axes that all of some reasons accept.
 
-        A list of accepted combinations is extended by the axes of one reason after the other. Where it
-        would grow too long, what is left out of it may be accepted or not.
+        A list of accepted combinations is extended by the axes of one reason after the other. If it would grow too
+        long, the combinations left out of it count as possibly accepted.
         """
-        places = {axis: self._places(axis, tests) for axis in axes}
+        places = {axis: self._allowed(axis, tests) for axis in axes}
         waiting, left = [test for test in tests if len(test.axes) != 1], set(axes)
 
         def volume(of: Iterable[int]) -> int:
@@ -123,7 +123,7 @@ class Refusals:
             waiting.remove(test)
             fresh = sorted(left & set(test.axes))
             left -= set(fresh)
-            rows, *drawn = _drawn([np.arange(count), *(places[axis] for axis in fresh)])
+            rows, *drawn = _draw([np.arange(count), *(places[axis] for axis in fresh)])
             grid = np.ix_(rows, *drawn)
             at = {axis: known[grid[0]] for axis, known in accepted.items() if axis in test.axes}
             at |= dict(zip(fresh, grid[1:], strict=True))
@@ -135,11 +135,11 @@ class Refusals:
             row, *others = np.nonzero(~refused)
             count, kept = len(row), rows[row]
             accepted = {axis: known[kept] for axis, known in accepted.items()}
-            accepted |= {axis: some[other] for axis, some, other in zip(fresh, drawn, others, strict=True)}
+            accepted |= {axis: picked[other] for axis, picked, other in zip(fresh, drawn, others, strict=True)}
         return count * volume(left), most
 
-    def _places(self, axis: int, tests: Sequence[_Test]) -> np.ndarray:
-        """The places on an axis that no reason refuses by itself."""
+    def _allowed(self, axis: int, tests: Sequence[_Test]) -> np.ndarray:
+        """Indices on an axis that no reason refuses by itself."""
         places = np.arange(self.sizes[axis])
         for test in tests:
             if test.axes == (axis,):
@@ -147,8 +147,8 @@ class Refusals:
         return places
 
 
-def _drawn(axes: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Places on some axes, all of whose combinations are looked at; a random choice where they are too many."""
+def _draw(axes: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Indices on some axes, all of whose combinations are tested; a random choice if they are too many."""
     random = np.random.default_rng(0)
     wanted = [len(places) for places in axes]
     while math.prod(wanted) > COUNTED:
@@ -172,14 +172,14 @@ class _Test:
         self._sizes = [swept[axis] for axis in self.axes]
 
     def __call__(self, at: Mapping[int, np.ndarray]) -> np.ndarray:
-        """Whether points are refused, by their index along each axis; the indices broadcast."""
+        """Mask of the refused points, by their index along each axis; the indices broadcast."""
         points = math.prod(np.broadcast_shapes(*(at[axis].shape for axis in self.axes)))
         if points <= 2 * math.prod(self._sizes):
             return self._at(at)
-        # So many points repeat combinations of its axes: each is looked at once.
+        # So many points repeat combinations of its axes: each is tested once.
         grid = np.ix_(*map(np.arange, self._sizes))
-        each = np.broadcast_to(self._at(dict(zip(self.axes, grid, strict=True))), self._sizes)
-        return each[tuple(at[axis] for axis in self.axes)]
+        refused = np.broadcast_to(self._at(dict(zip(self.axes, grid, strict=True))), self._sizes)
+        return refused[tuple(at[axis] for axis in self.axes)]
 
     def _at(self, at: Mapping[int, np.ndarray]) -> np.ndarray:
         with np.errstate(all="ignore"):
@@ -188,5 +188,5 @@ class _Test:
 
 
 def _at(array: np.ndarray, at: Mapping[int, np.ndarray]) -> Any:
-    """The elements of an array over some axes, by the index along each."""
+    """Elements of an array over some axes, by the index along each."""
     return array[tuple(at[axis] if size > 1 else 0 for axis, size in enumerate(array.shape))]

@@ -29,7 +29,7 @@ FEW = 1 << 10
 def derivatives(
     system: System, outputs: Sequence[str], wrt: Sequence[str], values: Mapping[str, Any], order: int = 1
 ) -> dict[str, Derivatives]:
-    """Every output with its derivatives, element by element, in float64.
+    """Evaluate every output with its derivatives, element by element, in float64.
 
     Parameters
     ----------
@@ -42,19 +42,19 @@ def derivatives(
     values : mapping
         Canonical array per input name; arrays broadcast against each other.
     order : {1, 2}
-        Derivatives up to which order.
+        Highest order of the derivatives.
 
     Returns
     -------
     dict
-        Per output, what does not vanish: the value by ``()``, first derivatives by ``(name,)``, second ones by
+        Nonzero derivatives per output: the value by ``()``, first derivatives by ``(name,)``, second ones by
         ``(name, name)`` both ways round. Arrays have one dimension per axis, of length one where nothing varies.
     """
     inputs = graph_of(system, tuple(outputs)).inputs
     shape = np.broadcast_shapes(*(np.shape(values[name]) for name in inputs))
     points, by = math.prod(shape), tuple(sorted(set(wrt) & set(inputs)))
     together = order == 2 or (points < FEW and REVERSED < len(by) <= REVERSED * len(outputs))
-    asked = _Asked(system, tuple(outputs), by, order, together)
+    asked = _Request(system, tuple(outputs), by, order, together)
     graph = _graph(asked)
     if not shape and not together:
         try:
@@ -68,16 +68,16 @@ def derivatives(
         stages = Staged(graph, ranked, before_blocks(shape))
         function, values = stages.last, stages.evaluated()
     moving = [name for name in by if f"{TANGENT}{name}" in graph.inputs]
-    given = {name: _ranked(values[name], len(shape)) for name in function.inputs if name in values}
+    operands = {name: _ranked(values[name], len(shape)) for name in function.inputs if name in values}
     # Directions are the first axis, before those of the grid.
     units = np.eye(len(moving)).reshape(len(moving), len(moving), *[1] * len(shape))
     seeds = {f"{TANGENT}{name}": unit for name, unit in zip(moving, units, strict=True)}
 
-    def named(found: Sequence[Any]) -> dict[str, Derivatives]:
-        return _named(dict(zip(function.outputs, found, strict=True)), moving, len(shape))
+    def named(results: Sequence[Any]) -> dict[str, Derivatives]:
+        return _named(dict(zip(function.outputs, results, strict=True)), moving, len(shape))
 
     def within(region: Region) -> dict[str, Derivatives]:
-        return _named(function(all_within(given, region) | seeds), moving, len(shape))
+        return _named(function(all_within(operands, region) | seeds), moving, len(shape))
 
     whole = tuple(slice(0, size) for size in shape)
     block = max(BLOCK // max(len(moving), 1), 1)
@@ -88,13 +88,13 @@ def derivatives(
     arrays = {
         name: {
             by: np.empty([n if m > 1 else 1 for n, m in zip(shape, value.shape, strict=True)])
-            for by, value in parts.items()
+            for by, value in by_inputs.items()
         }
-        for name, parts in corner.items()
+        for name, by_inputs in corner.items()
     }
 
-    def put(region: Region, found: Sequence[Any]) -> None:
-        for name, parts in named(found).items():
+    def put(region: Region, results: Sequence[Any]) -> None:
+        for name, parts in named(results).items():
             for by, value in parts.items():
                 array = arrays[name][by]
                 varying = tuple(part if n > 1 else slice(0, 1) for part, n in zip(region, array.shape, strict=True))
@@ -102,9 +102,9 @@ def derivatives(
                 array[varying] = value[tuple(slice(None) if n > 1 else slice(0, 1) for n in array.shape)]
 
     if moving:
-        walked(shape, block, lambda region: put(region, [*function(all_within(given, region) | seeds).values()]))
+        walked(shape, block, lambda region: put(region, [*function(all_within(operands, region) | seeds).values()]))
     else:
-        walk(function, given, shape, put)
+        walk(function, operands, shape, put)
     return arrays
 
 
@@ -123,13 +123,13 @@ def slopes(
     dict
         Per input, per output: an array in canonical units, over the axes on which the output depends.
     """
-    found = derivatives(system, outputs, wrt, values)
-    whole = {name: np.broadcast_shapes(*(value.shape for value in found[name].values())) for name in outputs}
-    return {by: {name: np.broadcast_to(found[name].get((by,), 0.0), whole[name]) for name in outputs} for by in wrt}
+    by_output = derivatives(system, outputs, wrt, values)
+    whole = {name: np.broadcast_shapes(*(value.shape for value in by_output[name].values())) for name in outputs}
+    return {by: {name: np.broadcast_to(by_output[name].get((by,), 0.0), whole[name]) for name in outputs} for by in wrt}
 
 
-class _Asked(NamedTuple):
-    """Derivatives asked of a system; with ``together``, along all directions at once."""
+class _Request(NamedTuple):
+    """Derivatives requested of a system; with ``together``, along all directions at once."""
 
     system: System
     outputs: tuple[str, ...]
@@ -139,7 +139,7 @@ class _Asked(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def _graph(asked: _Asked) -> Graph:
+def _graph(asked: _Request) -> Graph:
     graph, outputs = graph_of(asked.system, asked.outputs), asked.outputs
     if asked.order == 2:
         graph = derivative(graph, outputs, asked.wrt)
@@ -148,22 +148,22 @@ def _graph(asked: _Asked) -> Graph:
 
 
 @lru_cache(maxsize=256)
-def _function(asked: _Asked, backend: Backend) -> CompiledFunction:
+def _function(asked: _Request, backend: Backend) -> CompiledFunction:
     return of_graph(_graph(asked), backend)
 
 
-def _named(found: Mapping[str, Any], moving: Sequence[str], rank: int) -> dict[str, Derivatives]:
+def _named(results: Mapping[str, Any], moving: Sequence[str], rank: int) -> dict[str, Derivatives]:
     """Derivatives by output and inputs, from the outputs of a differentiated graph."""
     arrays: dict[str, Derivatives] = {}
-    for name, value in found.items():
+    for name, value in results.items():
         output, *by = name.split(BY)
-        parts = arrays.setdefault(output, {})
+        by_inputs = arrays.setdefault(output, {})
         if not by or by[-1]:
-            parts[tuple(by)] = _array(value, rank)
+            by_inputs[tuple(by)] = _array(value, rank)
             continue
         every = np.broadcast_to(value, (len(moving), *_shape(value, rank + 1)[1:]))
         for other, one in zip(moving, every, strict=True):
-            parts[*by[:-1], other] = np.asarray(one, float)
+            by_inputs[*by[:-1], other] = np.asarray(one, float)
     return arrays
 
 
@@ -177,5 +177,5 @@ def _shape(value: Any, rank: int) -> tuple[int, ...]:
 
 
 def _ranked(value: Any, rank: int) -> Any:
-    """An array with as many dimensions as there are axes; a number as it is."""
+    """Array with as many dimensions as there are axes; a number as it is."""
     return np.reshape(value, _shape(value, rank)) if np.ndim(value) else value

@@ -1,4 +1,4 @@
-"""Grids: numbers once, what few axes decide at the shape of these, the rest in blocks that fit the cache, or by XLA."""
+"""Sweeps of grids: scalars once, nodes of few axes at their own shape, the rest in cache-sized blocks or by XLA."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from mlsysim.graph.passes import ITERATED, cost
 from mlsysim.scaling import into_canonical
 from mlsysim.symbolic import System
 
-#: Fewest and most points of a block: what it holds stays in the cache, of the results alone a page of memory each.
+#: Fewest and most points of a block, so that intermediates stay in the cache and each result fills a page of memory.
 BLOCK, PAGE = 1 << 15, 1 << 18
 #: Elements from which on a loop of NumPy is long enough.
 LONG = 64
-#: Most numbers of arrays that share a piece of memory, 64 MB: whoever keeps one of them keeps all.
+#: Most numbers of arrays that share a piece of memory, 64 MB: a reference to one of them keeps all.
 PIECE = 1 << 23
-#: Nanoseconds of a grid from which on blocks are worked on at the same time; fewer are where they iterate.
+#: Nanoseconds of a grid from which blocks run in parallel; blocks that iterate always do.
 THREADED = 20_000_000
-#: What blocks would repeat and takes at most this share of the points of a grid is computed before it is walked.
+#: Largest share of the points of a grid that a node that blocks would repeat may have to be computed before the walk.
 SHARE = 1 / 16
-#: Seconds in which XLA compiles an operation, and what it and JAX take besides; how often what is compiled is called.
+#: Seconds in which XLA compiles an operation, its and JAX's start-up time, and expected calls of a compiled function.
 COMPILING, STARTING, CALLED = 0.002, 0.4, 4
 #: Nanoseconds in which XLA writes a value of an output.
 WRITING = 3
@@ -44,20 +44,20 @@ def evaluate_outputs(
     reason: ReasonCode | None = None,
     whole: Mapping[str, Any] | None = None,
 ) -> dict[str, np.ndarray]:
-    """Outputs on a grid, each in the unit and type asked for, in one pass over the points.
+    """Evaluate outputs on a grid, each in its unit and type, in one pass over the points.
 
     Parameters
     ----------
     system : System
         Formulas.
     outputs : sequence of OutputSpec
-        What to compute, and in which unit and type to return it.
+        Outputs, with the unit and type to return each in.
     values : mapping
         Canonical value per input: a number, or an array with one dimension per axis.
     shape : sequence of int
         Length of each axis: the shape of every array returned.
     reason : ReasonCode, optional
-        Why points are refused: there every output is missing. The codes are returned too.
+        Reason why points are refused: there every output is missing. The codes are returned too.
     whole : mapping, optional
         Values on the whole grid if this is a block of it, so that all its blocks are computed alike.
 
@@ -67,39 +67,39 @@ def evaluate_outputs(
         NumPy array per output. Several JAX devices share the longest axis they divide.
     """
     size = tuple(shape)
-    graph = _asked(system, tuple(outputs), reason)
+    graph = _output_graph(system, tuple(outputs), reason)
     stages = Staged(graph, values, before_blocks(size), reorders=whole or values)
-    function, given = stages.last, stages.evaluated(_evaluated)
+    function, inputs = stages.last, stages.evaluated(_evaluated)
     if is_worth_compiling(function.graph, stages.points):
-        return _by_xla(function, given, tuple(outputs), size, reason.name if reason else None)
+        return _by_xla(function, inputs, tuple(outputs), size, reason.name if reason else None)
     types = {output.name: output.dtype for output in outputs} | ({reason.name: np.dtype(np.int8)} if reason else {})
     arrays = _empty(types, size)
 
     def into(region: Region) -> list[np.ndarray]:
         return [arrays[name][(*region, ...)] for name in function.outputs]
 
-    def refuse(_region: Region, parts: Sequence[np.ndarray]) -> None:
-        if reason is not None and parts[-1].any():
-            refused = parts[-1] > 0
-            for output, part in zip(outputs, parts, strict=False):
-                part[refused] = output.missing
+    def refuse(_region: Region, results: Sequence[np.ndarray]) -> None:
+        if reason is not None and results[-1].any():
+            refused = results[-1] > 0
+            for output, result in zip(outputs, results, strict=False):
+                result[refused] = output.missing
 
-    walk(function, given, size, refuse, into)
+    walk(function, inputs, size, refuse, into)
     return arrays
 
 
 def _empty(types: Mapping[str, np.dtype], shape: Shape) -> dict[str, np.ndarray]:
-    """An array per name; those of numbers in one piece unless it is large, which takes a part of the time."""
+    """Allocate an array per name; float64 arrays share one piece of memory unless it is large, which is faster."""
     numbers = [name for name, dtype in types.items() if dtype == np.float64]
     several = len(numbers) * math.prod(shape) <= PIECE
-    held = np.empty((len(numbers), *shape)) if several else np.empty(0)
-    rows = {name: held[place, ...] for place, name in enumerate(numbers)} if several else {}
+    piece = np.empty((len(numbers), *shape)) if several else np.empty(0)
+    rows = {name: piece[index, ...] for index, name in enumerate(numbers)} if several else {}
     return {name: rows[name] if name in rows else np.empty(shape, dtype) for name, dtype in types.items()}
 
 
 @lru_cache(maxsize=256)
 def before_blocks(sizes: Shape) -> Callable[[Shape], bool]:
-    """Rule by which shapes of a grid are computed before its blocks: what is short, and what these would repeat."""
+    """Rule for the shapes that are computed before the blocks: short ones, and those that blocks would repeat."""
     points, last = math.prod(sizes), blocks(sizes, BLOCK).axis if sizes else -1
     split = [axis for axis in range(last + 1) if sizes[axis] > 1]
 
@@ -112,20 +112,20 @@ def before_blocks(sizes: Shape) -> Callable[[Shape], bool]:
 
 
 @lru_cache(maxsize=256)
-def _asked(system: System, outputs: tuple[OutputSpec, ...], reason: ReasonCode | None) -> Graph:
-    """The graph of outputs in the units asked for, and of the reason."""
+def _output_graph(system: System, outputs: tuple[OutputSpec, ...], reason: ReasonCode | None) -> Graph:
+    """Graph of outputs in their units, and of the reason."""
     named = tuple((output.name, system[output.name].variable.symbol) for output in outputs)
-    builder, places = copied(graph := graph_of(system, None, (*named, (reason.name, reason.code)) if reason else named))
-    found = {name: places[place] for name, place in graph.outputs.items()}
+    builder, copies = copied(graph := graph_of(system, None, (*named, (reason.name, reason.code)) if reason else named))
+    outputs_by_name = {name: copies[index] for name, index in graph.outputs.items()}
     for output in outputs:
         way, amount = into_canonical(output.scale)
         back = "multiply" if way == "/" else "divide"
-        found[output.name] = builder.make(back, found[output.name], builder.number(amount))
-    return builder.graph(found)
+        outputs_by_name[output.name] = builder.make(back, outputs_by_name[output.name], builder.number(amount))
+    return builder.graph(outputs_by_name)
 
 
 def _evaluated(function: CompiledFunction, values: Values, shape: Shape) -> Sequence[Any]:
-    """The outputs of a stage, by blocks where they are long."""
+    """Evaluate the outputs of a stage, by blocks if they are long."""
     if math.prod(shape) <= BLOCK:
         return all_at_once(function, values, shape)
     arrays = [np.empty(shape) for _ in function.outputs]
@@ -145,15 +145,15 @@ def walk(
     Parameters
     ----------
     function : CompiledFunction
-        What is left of a graph on the grid.
+        Residual function of a graph on the grid.
     values : mapping
         A number, or an array with one dimension per axis, per input of it.
     shape : tuple of int
         Length of each axis.
     put : callable
-        Is given each region, and the results there, which broadcast to its shape.
+        Receives each region, and the results there, which broadcast to its shape.
     into : callable, optional
-        Arrays of a region, into which its results are written; then ``put`` is given these.
+        Returns arrays of a region to write its results into; then ``put`` receives these.
     """
     start = len(shape)
     while start and math.prod(shape[start:]) < LONG and math.prod(shape[start - 1 :]) <= BLOCK // 8:
@@ -162,7 +162,7 @@ def walk(
     same = (last, (1,) * len(last))
 
     def widened(value: Any) -> Any:
-        """A value over some of the last axes over all of them, so that they are one axis: loops of NumPy are long."""
+        """Broadcast a value over all of the last axes, so that they are one axis and loops of NumPy are long."""
         if np.ndim(value) == 0 or value.shape[start:] in same:
             return value
         wide = np.empty((*value.shape[:start], *last), value.dtype)
@@ -171,30 +171,30 @@ def walk(
 
     points = _points_of_a_block(function.graph)
     several = math.prod(shape) > points
-    given = [values[name] for name in function.inputs]
+    inputs = [values[name] for name in function.inputs]
     most = max(BLOCK, SHARE * math.prod(shape))
-    few = [np.size(value) * math.prod(last) <= most for value in given]
-    given = [widened(value) if now else value for value, now in zip(given, few, strict=True)]
-    # What is read once takes no longer as it is.
-    ready = [now or name in _read_once(function.graph) for now, name in zip(few, function.inputs, strict=True)]
-    shown = _shown(function.graph) if into is not None else {}
+    few = [np.size(value) * math.prod(last) <= most for value in inputs]
+    inputs = [widened(value) if now else value for value, now in zip(inputs, few, strict=True)]
+    # An input that is read once is as fast unwidened.
+    widened_once = [now or name in _read_once(function.graph) for now, name in zip(few, function.inputs, strict=True)]
+    passed_through = _passed_through(function.graph) if into is not None else {}
 
     def work(region: Region) -> None:
-        here = [within(value, region) for value in given] if several else list(given)
-        parts = into(region) if into is not None else []
-        targets = [part if part.dtype == np.float64 else None for part in parts]
-        for place, at in shown.items():
-            if not few[place] and (target := targets[at]) is not None:
-                target[...] = here[place]
-                here[place] = target
-        here = [value if now else widened(value) for value, now in zip(here, ready, strict=True)]
+        arguments = [within(value, region) for value in inputs] if several else list(inputs)
+        targets_of_region = into(region) if into is not None else []
+        targets = [result if result.dtype == np.float64 else None for result in targets_of_region]
+        for input_index, output_index in passed_through.items():
+            if not few[input_index] and (target := targets[output_index]) is not None:
+                target[...] = arguments[input_index]
+                arguments[input_index] = target
+        arguments = [value if now else widened(value) for value, now in zip(arguments, widened_once, strict=True)]
         if into is None:
-            put(region, function.raw(*here))
+            put(region, function.raw(*arguments))
             return
-        for value, part in zip(function.raw(*here, targets), parts, strict=True):
-            if value is not part:
-                part[...] = value
-        put(region, parts)
+        for value, result in zip(function.raw(*arguments, targets), targets_of_region, strict=True):
+            if value is not result:
+                result[...] = value
+        put(region, targets_of_region)
 
     long = math.prod(shape) * _per_point(function.graph)[0] >= THREADED
     threads = cores() if long or iterates_of(function.graph) else 1
@@ -204,19 +204,19 @@ def walk(
 
 @lru_cache(maxsize=1024)
 def _read_once(graph: Graph) -> frozenset[str]:
-    """Inputs that one operation reads, and no output is."""
+    """Inputs that exactly one operation reads, and that are no output."""
     reads = Counter(arg for node in graph.nodes for arg in node.args) + Counter(2 * [*graph.outputs.values()])
-    return frozenset(node.data for place, node in enumerate(graph.nodes) if node.op == "input" and reads[place] == 1)
+    return frozenset(node.data for index, node in enumerate(graph.nodes) if node.op == "input" and reads[index] == 1)
 
 
 @lru_cache(maxsize=1024)
-def _shown(graph: Graph) -> dict[int, int]:
-    """Places among the outputs of inputs that are outputs, by their places among the inputs."""
+def _passed_through(graph: Graph) -> dict[int, int]:
+    """Index among the outputs of inputs that are outputs, by their index among the inputs."""
     outputs = list(graph.outputs.values())
     return {
-        graph.inputs.index(node.data): outputs.index(place)
-        for place, node in enumerate(graph.nodes)
-        if node.op == "input" and place in outputs
+        graph.inputs.index(node.data): outputs.index(index)
+        for index, node in enumerate(graph.nodes)
+        if node.op == "input" and index in outputs
     }
 
 
@@ -233,16 +233,16 @@ def _per_point(graph: Graph) -> tuple[int, int]:
 
 @lru_cache(maxsize=1024)
 def _points_of_a_block(graph: Graph) -> int:
-    """The more intermediates there are, the fewer points are looked at together; few where something iterates."""
-    held = set(range(len(graph.nodes))) - set(graph.outputs.values())
-    number = sum(graph.nodes[place].op not in ("input", "number") for place in held)
-    return BLOCK if iterates_of(graph) else max(BLOCK, PAGE >> (number // 2).bit_length())
+    """Points of a block: fewer with more intermediates, few if something iterates."""
+    intermediates = set(range(len(graph.nodes))) - set(graph.outputs.values())
+    count = sum(graph.nodes[index].op not in ("input", "number") for index in intermediates)
+    return BLOCK if iterates_of(graph) else max(BLOCK, PAGE >> (count // 2).bit_length())
 
 
 def is_worth_compiling(graph: Graph, points: int) -> bool:
-    """True if XLA takes less time than NumPy for a few grids of so many points, the time that it compiles included.
+    """True if XLA takes less time than NumPy for a few grids of so many points, compile time included.
 
-    Points at which something iterates are left to NumPy: XLA goes on until the last point is done.
+    Points that need iterations are left to NumPy: XLA goes on until the last point is done.
     """
     nanoseconds, nodes = _per_point(graph)
     saved = points * 1e-9 * (nanoseconds - WRITING * len(graph.outputs))
@@ -250,19 +250,19 @@ def is_worth_compiling(graph: Graph, points: int) -> bool:
 
 
 def _by_xla(
-    function: CompiledFunction, given: Values, outputs: tuple[OutputSpec, ...], shape: Shape, reason: str | None
+    function: CompiledFunction, inputs: Values, outputs: tuple[OutputSpec, ...], shape: Shape, reason: str | None
 ) -> dict[str, np.ndarray]:
     import jax
 
     with jax.enable_x64(True):
-        found = _jitted(function, outputs, shape, reason)(_shared(dict(given), shape))
-        arrays = jax.tree.map(np.asarray, found)
+        results = _jitted(function, outputs, shape, reason)(_shared(dict(inputs), shape))
+        arrays = jax.tree.map(np.asarray, results)
     return {name: arrays[name] for name in function.outputs}  # JAX sorts the names of a dict
 
 
 @lru_cache(maxsize=256)
 def _jitted(function: CompiledFunction, outputs: tuple[OutputSpec, ...], shape: Shape, reason: str | None) -> Any:
-    """A function of a dict of inputs, compiled."""
+    """Compiled function of a dict of inputs."""
     import jax
     import jax.numpy as jnp
 
@@ -270,22 +270,22 @@ def _jitted(function: CompiledFunction, outputs: tuple[OutputSpec, ...], shape: 
 
     @jax.jit
     def all_outputs(values: Values) -> dict[str, Any]:
-        found = dict(zip(function.outputs, raw(*[values[name] for name in function.inputs]), strict=True))
-        codes = None if reason is None else jnp.asarray(found[reason], jnp.int8)
-        shown = {}
+        results = dict(zip(function.outputs, raw(*[values[name] for name in function.inputs]), strict=True))
+        codes = None if reason is None else jnp.asarray(results[reason], jnp.int8)
+        converted = {}
         for output in outputs:
-            value = jnp.asarray(found[output.name], output.dtype)
-            shown[output.name] = (
+            value = jnp.asarray(results[output.name], output.dtype)
+            converted[output.name] = (
                 value if codes is None else jnp.where(codes == 0, value, jnp.asarray(output.missing, output.dtype))
             )
-        shown |= {} if reason is None else {reason: codes}
-        return {name: jnp.broadcast_to(value, shape) for name, value in shown.items()}
+        converted |= {} if reason is None else {reason: codes}
+        return {name: jnp.broadcast_to(value, shape) for name, value in converted.items()}
 
     return all_outputs
 
 
 def _shared(arguments: Any, shape: Shape) -> Any:
-    """The arguments, with one axis of the grid divided among the devices if there are several."""
+    """Arguments with one axis of the grid divided among the devices if there are several."""
     import jax
 
     devices = jax.devices()

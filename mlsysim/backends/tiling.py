@@ -1,7 +1,7 @@
-"""A grid as tiles: some axes are walked from tile to tile, the others lie flat within a tile.
+"""Tilings of a grid: some axes are walked from tile to tile, the others lie flat within a tile.
 
-A tile is one vector that fits the cache. What depends on the flat axes alone is computed once, and what
-depends on the walked axes alone once per tile. The axes to walk are those that leave the fewest operations.
+A tile is one vector that fits the cache. Nodes that depend on the flat axes alone are computed once, and nodes that
+depend on the walked axes alone once per tile. The axes to walk are those that leave the fewest operations.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ import numpy as np
 from mlsysim.graph import Graph
 from mlsysim.graph.passes import axes, cost_of
 
-#: Points of a tile: on a processor its vectors stay in the cache, a GPU wants many at once.
+#: Points of a tile on a processor, whose vectors stay in the cache, and on a GPU, which needs many at once.
 CACHED, FLOODED = 2**14, 2**22
-#: A tile may have this many times more points than that.
+#: Largest factor by which a tile may have more points than that.
 SLACK = 4
 #: Most points of a run: the tiles that follow one another along the axis that is walked fastest.
 RUN = 2**24
-#: Operations that starting a tile costs, and a division of vectors; what is divided by one number is multiplied.
+#: Operations that starting a tile costs, and a division of vectors; division by one number is a multiplication.
 START, DIVISION = 30_000, 12
-#: Most elements of a table that is spread over the places of its tiles in advance.
+#: Most elements of a table that is spread over the positions of its tiles in advance.
 SPREAD = 2**22
-#: Every choice of walked axes is compared among at most this many axes, the longest ones.
+#: Most axes, the longest ones, among which every choice of walked axes is compared.
 COMPARED = 14
 
 
 @dataclass(frozen=True)
 class Tiling:
-    """How the points of a grid are numbered: ``index = row * width + column`` on every axis.
+    """Numbering of the points of a grid: ``index = row * width + column`` on every axis.
 
     Attributes
     ----------
@@ -63,12 +63,12 @@ class Tiling:
 
     @property
     def width(self) -> int:
-        """Places in a tile; where an axis is split unevenly, some lie past its end and are no points."""
+        """Positions in a tile; if an axis is split unevenly, some lie past its end and are no points."""
         return math.prod(self.widths)
 
     @cached_property
     def run(self) -> int:
-        """Tiles of a run; what does not depend on the last axis is computed once for all of them."""
+        """Tiles of a run; nodes that do not depend on the last axis are computed once for all of them."""
         most = max(1, RUN // self.width)
         return max(n for n in range(1, min(self.rows[self.last], most) + 1) if self.rows[self.last] % n == 0)
 
@@ -90,31 +90,31 @@ class Tiling:
 
     @cached_property
     def overhang(self) -> int | None:
-        """The axis that is split unevenly, so that its last row is not full, if there is one."""
+        """Axis that is split unevenly, so that its last row is not full, if there is one."""
         return next((a for a, n in enumerate(self.sizes) if self.rows[a] * self.widths[a] > n), None)
 
     def places(self, tiles: np.ndarray) -> list[np.ndarray]:
-        """Along each axis, the row in which each of some tiles lies."""
-        found = np.unravel_index(tiles, [self.rows[axis] for axis in self.order])
-        return [np.asarray(found[self.order.index(axis)]) for axis in range(len(self.sizes))]
+        """Row of each tile along each axis."""
+        rows = np.unravel_index(tiles, [self.rows[axis] for axis in self.order])
+        return [np.asarray(rows[self.order.index(axis)]) for axis in range(len(self.sizes))]
 
     def first(self, tiles: np.ndarray) -> np.ndarray:
-        """C-order index of the first place of the given tiles."""
-        found = np.zeros(len(tiles), np.int64)
-        for place, width, stride in zip(self.places(tiles), self.widths, self.strides, strict=True):
-            found += place * (width * stride)
-        return found
+        """C-order index of the first position of tiles."""
+        index = np.zeros(len(tiles), np.int64)
+        for row, width, stride in zip(self.places(tiles), self.widths, self.strides, strict=True):
+            index += row * (width * stride)
+        return index
 
     @cached_property
     def steps(self) -> np.ndarray:
-        """C-order index of each place of a tile, counted from its first."""
-        found = np.zeros(1, np.int64)
+        """C-order index of each position of a tile, counted from its first."""
+        index = np.zeros(1, np.int64)
         for width, stride in zip(self.widths, self.strides, strict=True):
-            found = (found[:, None] + np.arange(width, dtype=np.int64) * stride).ravel()
-        return found
+            index = (index[:, None] + np.arange(width, dtype=np.int64) * stride).ravel()
+        return index
 
     def points_of(self, tiles: np.ndarray) -> int:
-        """Points of the grid in the given tiles."""
+        """Count the points of the grid in some tiles."""
         if self.overhang is None:
             return len(tiles) * self.width
         axis = self.overhang
@@ -123,7 +123,7 @@ class Tiling:
         return full * int(np.minimum(self.widths[axis], self.sizes[axis] - starts).sum())
 
     def table(self, value: np.ndarray) -> np.ndarray:
-        """An input over some axes as a table: one row per step along those that are walked.
+        """Input over some axes as a table: one row per step along those that are walked.
 
         Each row has one dimension per axis: the values along a flat axis, or a single one.
         """
@@ -138,16 +138,16 @@ class Tiling:
         value = value.transpose([*(2 * axis for axis in over), *(2 * axis + 1 for axis in over)])
         return value.reshape([math.prod(r for r, _ in split), *(w for _, w in split)])
 
-    def row(self, value: np.ndarray, places: Sequence[np.ndarray]) -> np.ndarray:
-        """Which row of :meth:`table` belongs to each tile, by the row in which it lies along each axis."""
-        found = np.zeros(places[0].shape, np.int64)
-        for axis, place in enumerate(places):
+    def row(self, value: np.ndarray, rows: Sequence[np.ndarray]) -> np.ndarray:
+        """Row of :meth:`table` for each tile, by the row in which it lies along each axis."""
+        table_row = np.zeros(rows[0].shape, np.int64)
+        for axis, row in enumerate(rows):
             if value.shape[axis] > 1:
-                found = found * self.rows[axis] + place
-        return found
+                table_row = table_row * self.rows[axis] + row
+        return table_row
 
     def flat(self, table: Any, where: Any) -> Any:
-        """A row of a table, spread over all places of a tile as one vector."""
+        """Row of a table, spread over all positions of a tile as one vector."""
         return where.broadcast_to(table, self.widths).reshape(-1)
 
 
@@ -156,12 +156,12 @@ Operation = tuple[str, int, int]
 
 
 def tiled(graph: Graph, values: Mapping[str, Any], sizes: tuple[int, ...], width: int) -> Tiling:
-    """The tiling of a grid that leaves the fewest operations per point.
+    """Choose the tiling of a grid that leaves the fewest operations per point.
 
     Parameters
     ----------
     graph : Graph
-        What is computed.
+        Graph to evaluate.
     values : mapping
         Canonical value per input: a number, or an array with one dimension per axis.
     sizes : tuple of int
@@ -183,20 +183,20 @@ def tiled(graph: Graph, values: Mapping[str, Any], sizes: tuple[int, ...], width
 
 
 def _counted(graph: Graph, values: Mapping[str, Any]) -> Counter[Operation]:
-    """Cost per operation: ``"work"`` for arithmetic, and ``"operand"`` for the use of a value."""
-    found: Counter[Operation] = Counter()
+    """Count cost per operation: ``"work"`` for arithmetic, and ``"operand"`` for the use of a value."""
+    costs: Counter[Operation] = Counter()
     bits = {name: sum(1 << axis for axis, n in enumerate(np.shape(values[name])) if n > 1) for name in graph.inputs}
     over = axes(graph, bits)
     for node, own in zip(graph.nodes, over, strict=True):
         divides = node.op == "divide"
-        found["work", own, over[node.args[1]] if divides else own] += DIVISION if divides else cost_of(node)
+        costs["work", own, over[node.args[1]] if divides else own] += DIVISION if divides else cost_of(node)
         for part in {over[arg] for arg in node.args}:
-            found["operand", own, part] += 1
-    return found
+            costs["operand", own, part] += 1
+    return costs
 
 
 def _candidates(sizes: tuple[int, ...], width: int) -> Iterator[tuple[int, ...]]:
-    """Widths of a tile for every choice of flat axes; of one further axis a part may lie flat too."""
+    """Widths of a tile for every choice of flat axes; a part of one further axis may lie flat too."""
     long = [axis for axis, n in enumerate(sizes) if n > 1]
     compared = long if len(long) <= COMPARED else sorted(long, key=lambda axis: -sizes[axis])[:COMPARED]
     for number in range(len(compared) + 1):
@@ -217,7 +217,7 @@ def _walked(sizes: tuple[int, ...], widths: tuple[int, ...]) -> list[int]:
 
 
 def _part(size: int, most: int) -> int:
-    """Width of a part of an axis: a divisor of its length if one is near, or else one that splits it nearly evenly."""
+    """Width of a part of an axis: a divisor of its length if one is near, else one that splits it nearly evenly."""
     if most < 2:
         return 1
     if most >= size:
@@ -227,7 +227,7 @@ def _part(size: int, most: int) -> int:
 
 
 def _cost(tiling: Tiling, operations: Counter[Operation], width: int) -> float:
-    """Cost of a point: the operations left inside the walk, and the loads of what was computed before it."""
+    """Cost of a point: the operations left inside the walk, and the loads of values computed before it."""
     walked = sum(1 << axis for axis, n in enumerate(tiling.rows) if n > 1)
     flat = sum(1 << axis for axis, n in enumerate(tiling.widths) if n > 1)
     last, run = 1 << tiling.last, tiling.run

@@ -1,4 +1,4 @@
-"""The functions compiled code calls on NumPy arrays: a few thousand points at once, without XLA."""
+"""Functions that compiled code calls on NumPy arrays: a few thousand points at once, without XLA."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mlsysim.graph.operations import root as of_root
 
 
 class Arrays:
-    """The arithmetic of NumPy arrays; see :class:`mlsysim.graph.Arithmetic`."""
+    """Arithmetic of NumPy arrays; see :class:`mlsysim.graph.Arithmetic`."""
 
     minimum = staticmethod(np.minimum)
     maximum = staticmethod(np.maximum)
@@ -27,12 +27,12 @@ class Arrays:
     log = staticmethod(np.log)
     sqrt = staticmethod(np.sqrt)
     power = staticmethod(np.power)
-    precision = staticmethod(Floats.precision)
+    eps = staticmethod(Floats.eps)
     largest = staticmethod(Floats.largest)
 
     @staticmethod
     def where(condition: Any, then: Any, otherwise: Any) -> Any:
-        """One of two numbers at every point. Arrays by their bits: NumPy guesses which, and waits where it is wrong."""
+        """Select one of two numbers at every point. Arrays by their bits: a mispredicted branch of NumPy is slow."""
         if not (type(then) is type(otherwise) is np.ndarray and then.dtype == otherwise.dtype == np.float64):
             return np.where(condition, then, otherwise)
         if not np.shape(condition) == then.shape == otherwise.shape != ():
@@ -45,7 +45,7 @@ class Arrays:
 
     @staticmethod
     def together(*values: Any) -> tuple[Any, ...]:
-        """Broadcast against each other."""
+        """Broadcast values against each other."""
         return tuple(np.broadcast_arrays(*(np.asarray(value, float) for value in values)))
 
     @staticmethod
@@ -54,29 +54,29 @@ class Arrays:
         return np.full(np.shape(x), value)
 
     @staticmethod
-    def alike(truth: Any, x: Any) -> Any:
-        """A truth value at every point."""
+    def broadcast_mask(truth: Any, x: Any) -> Any:
+        """The truth value at every point."""
         return np.broadcast_to(truth, np.shape(x))
 
     @staticmethod
     def iterate(step: Callable[..., State], state: State, fixed: State) -> State:
-        """Take steps at the points that are going; those that have stopped are dropped once they are a quarter."""
+        """Take steps at the points that still run; stopped points are dropped once they are a quarter."""
         shape = np.shape(state[0])
         ends = [np.array(value).reshape(-1) for value in state]
-        place = np.flatnonzero(ends[0])
-        now, read = ([np.reshape(value, -1)[place] for value in values] for values in (ends, fixed))
+        index = np.flatnonzero(ends[0])
+        now, read = ([np.reshape(value, -1)[index] for value in values] for values in (ends, fixed))
         going = now[0]
-        while place.size:
+        while index.size:
             look_at_the_clock()
             now = list(step(*now, *read))
             stopped = np.flatnonzero(going & ~now[0])
             if stopped.size:
                 for end, value in zip(ends, now, strict=True):
-                    end[place[stopped]] = value[stopped]
+                    end[index[stopped]] = value[stopped]
                 going = going & now[0]
-                if 4 * np.count_nonzero(going) <= 3 * place.size:
+                if 4 * np.count_nonzero(going) <= 3 * index.size:
                     left = np.flatnonzero(going)
-                    place = place[left]
+                    index = index[left]
                     now, read = ([value[left] for value in values] for values in (now, read))
                     going = now[0]
         return tuple(end.reshape(shape) for end in ends)
@@ -88,7 +88,7 @@ bracket = np.errstate(all="ignore")(partial(of_root.bracket, ARRAYS))
 
 
 def _numerics(name: str) -> Callable[..., Any]:
-    """Function of arrays that an operation of the table is."""
+    """Function of arrays of an operation of the table."""
     function = partial(TABLE[name].numerics, ARRAYS)  # type: ignore[arg-type]
     return np.errstate(all="ignore")(function)
 
@@ -99,66 +99,66 @@ ceil, floor, erlang_c, slots_busy, slots_busy_slope = map(
 
 
 @np.errstate(all="ignore")
-def root(residual: Callable[..., Any], lower: Any, upper: Any, given: State, within: float = 0.0) -> Any:
-    """Number at which a function is zero, at one point without arrays; see :mod:`mlsysim.graph.operations.root`."""
-    if any(map(np.ndim, (lower, upper, *given))):
-        moving, arrays = _moving(residual, given)
+def root(residual: Callable[..., Any], lower: Any, upper: Any, captured: State, within: float = 0.0) -> Any:
+    """Find a root, at one point without arrays; see :mod:`mlsysim.graph.operations.root`."""
+    if any(map(np.ndim, (lower, upper, *captured))):
+        moving, arrays = _moving(residual, captured)
         return of_root.root(ARRAYS, moving, lower, upper, arrays, within)
 
     def number(*values: Any) -> Any:
         return np.float64(residual(*values))
 
-    numbers = tuple(map(np.float64, given))
+    numbers = tuple(map(np.float64, captured))
     return np.float64(of_root.root(FLOATS, number, np.float64(lower), np.float64(upper), numbers, within))
 
 
-def _moving(function: Callable[..., Any], given: State) -> tuple[Callable[..., Any], State]:
-    """A function and the arrays among what it captures: numbers stay numbers in loops over points."""
-    places = [place for place, value in enumerate(given) if np.ndim(value)]
+def _moving(function: Callable[..., Any], captured: State) -> tuple[Callable[..., Any], State]:
+    """Separate the arrays among captured values: numbers stay numbers in loops over points."""
+    positions = [position for position, value in enumerate(captured) if np.ndim(value)]
 
     def moving(x: Any, *arrays: Any) -> Any:
-        now = list(given)
-        for place, array in zip(places, arrays, strict=True):
-            now[place] = array
-        return function(x, *now)
+        operands = list(captured)
+        for place, array in zip(positions, arrays, strict=True):
+            operands[place] = array
+        return function(x, *operands)
 
-    return moving, tuple(given[place] for place in places)
+    return moving, tuple(captured[position] for position in positions)
 
 
-def least_integer(condition: Callable[..., Any], limit: Any, given: State, beyond: Any = 0.0) -> Any:
-    """Smallest number that meets a condition; see :func:`mlsysim.graph.operations.least_integer.least_integer`."""
-    moving, arrays = _moving(condition, given)
+def least_integer(condition: Callable[..., Any], limit: Any, captured: State, beyond: Any = 0.0) -> Any:
+    """Find the least whole number that meets a condition; see :mod:`mlsysim.graph.operations.least_integer`."""
+    moving, arrays = _moving(condition, captured)
     return of_least_integer.least_integer(ARRAYS, moving, limit, arrays, beyond)
 
 
 def lawful(left: Any, right: Any) -> Any:
-    """A product in which nothing times infinity is nothing."""
-    found = left * right
-    unknown = found != found
-    return np.where(unknown & (left == left) & (right == right), 0.0, found) if np.any(unknown) else found
+    """Product in which zero times infinity is zero."""
+    product = left * right
+    unknown = product != product
+    return np.where(unknown & (left == left) & (right == right), 0.0, product) if np.any(unknown) else product
 
 
 def chained(left: Any, right: Any) -> Any:
-    """A product in which nothing times anything is nothing."""
-    found = left * right
-    unknown = found != found
-    return np.where(unknown & ((left == 0) | (right == 0)), 0.0, found) if np.any(unknown) else found
+    """Product in which zero times anything is zero."""
+    product = left * right
+    unknown = product != product
+    return np.where(unknown & ((left == 0) | (right == 0)), 0.0, product) if np.any(unknown) else product
 
 
-def chunked_prefill(asked: Any, tau: Any, arguments: State, given: State, slopes: Any = None) -> list[Any]:
+def chunked_prefill(requested: Any, tau: Any, arguments: State, captured: State, slopes: Any = None) -> list[Any]:
     """Latencies under chunked prefill, and their slopes; see :class:`mlsysim.symbolic.ChunkedPrefill`."""
     from mlsysim.backends.chunked.asked import answers
 
-    return [each[()] for each in answers(asked, tau, arguments, given, slopes, NAMESPACE, NUMBERS)]
+    return [latency[()] for latency in answers(requested, tau, arguments, captured, slopes, NAMESPACE, NUMBERS)]
 
 
 def power(base: Any, exponent: Any) -> Any:
-    """A power with the bits of C, which those of plain floats are; vectors of a processor have others."""
+    """Power with the bits of C, like plain floats; vector instructions of a processor have others."""
     return np.float_power(base, exponent)
 
 
 def normal_cdf(x: Any) -> Any:
-    """The normal distribution."""
+    """Cumulative distribution function of the normal distribution."""
     if np.ndim(x) == 0:
         return np.float64(normal.normal_cdf(float(x)))
     from scipy.special import ndtr
@@ -167,7 +167,7 @@ def normal_cdf(x: Any) -> Any:
 
 
 def normal_quantile(p: Any) -> Any:
-    """The quantile of the normal distribution."""
+    """Quantile function of the normal distribution."""
     if np.ndim(p) == 0:
         return np.float64(normal.normal_quantile(float(p)))
     from scipy.special import ndtri
@@ -180,7 +180,7 @@ INTO = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide
 
 NAMESPACE: dict[str, Any] = {
     **{f"_{name}": function for name, function in INTO.items()},
-    **{name: _numerics(name) for name, each in TABLE.items() if each.numerics is not None},
+    **{name: _numerics(name) for name, operation in TABLE.items() if operation.numerics is not None},
     "absolute": np.absolute,
     "chained": chained,
     "chunked_prefill": chunked_prefill,
@@ -207,7 +207,7 @@ FUNCTIONS = {"truth": lambda x: x != 0} | {op: function for function, op in OPER
 
 
 def _single(name: str) -> Callable[..., np.float64]:
-    """An operation on NumPy's scalars, which divide by zero without raising."""
+    """Operation on NumPy's scalars, which divide by zero without raising."""
     fold: Any = TABLE[name].fold
     return lambda *operands: np.float64(fold(*operands))
 

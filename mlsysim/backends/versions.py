@@ -1,4 +1,4 @@
-"""What decides the last bit of a result, apart from its inputs."""
+"""Versions on which the last bit of a result depends, apart from its inputs."""
 
 from __future__ import annotations
 

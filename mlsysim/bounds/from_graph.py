@@ -287,7 +287,7 @@ class GraphForms:
             return forms.false if of is forms.true else forms.true
         return of.args[0] if of.relation == "not" else forms.condition("not", of)
 
-    def alike(self, left: Any, right: Any) -> Condition:
+    def equality(self, left: Any, right: Any) -> Condition:
         """Equality of two numbers, or of two truth values."""
         if all(type(side.form) is Condition for side in (left, right)):
             neither = self.both(self.negation(left), self.negation(right))

@@ -255,14 +255,14 @@ def _swept(value: np.ndarray) -> list[int]:
 
 
 def _looked_up(value: np.ndarray, places: Sequence[Operand]) -> int:
-    """Node that looks a value up by the indices of its axes, which are operands."""
+    """Index of a node that looks a value up by the indices of its axes, which are operands."""
     axes = _swept(value)
     if not axes:
         return places[0].builder.number(float(value.ravel()[0]))
     if len(axes) > 2:
         raise NoOperationError("a table of three dimensions")
     table = value.reshape([value.shape[axis] for axis in axes])
-    return (looked_up, looked_up_pair)[len(axes) - 1](table, *(places[axis] for axis in axes)).place
+    return (looked_up, looked_up_pair)[len(axes) - 1](table, *(places[axis] for axis in axes)).index
 
 
 def _tabulated(builder: Builder, node: int) -> int:

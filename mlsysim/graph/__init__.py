@@ -1,4 +1,4 @@
-"""The graph below sympy: the one program that every backend prints, every pass reads and every bound is made of."""
+"""Intermediate representation below sympy: the graph that every backend prints, every pass rewrites and bounds read."""
 
 from mlsysim.graph import operations
 from mlsysim.graph.builder import Builder, copied, inlined

@@ -1,4 +1,4 @@
-"""Facts that hold of a number at every point: its range, and whether it may be zero, infinite or broken."""
+"""Facts that hold of a number at every point: its range, and whether it may be zero or infinite."""
 
 from __future__ import annotations
 

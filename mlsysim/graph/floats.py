@@ -1,4 +1,4 @@
-"""The arithmetic of single numbers, in which special functions are evaluated at one point."""
+"""Arithmetic of single numbers, in which special functions are evaluated at one point."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-#: Values of a loop, of one shape; the first says where another step is taken.
+#: Values of a loop, of one shape; the first is the mask of the points that go on.
 State = tuple[Any, ...]
 
-#: The largest number that sums may reach: the inverse of the smallest probability that is told from zero.
+#: Largest number that sums may reach: the inverse of the smallest probability above zero.
 LARGEST = 1e300
-PRECISION = float(np.finfo(float).eps)
+EPS = float(np.finfo(float).eps)
 
 
 class Floats:
-    """The arithmetic of single numbers; see :class:`mlsysim.graph.Arithmetic`."""
+    """Arithmetic of single numbers; see :class:`mlsysim.graph.Arithmetic`."""
 
     nearest = staticmethod(np.rint)
     log = staticmethod(math.log)
@@ -25,27 +25,27 @@ class Floats:
 
     @staticmethod
     def floor(x: Any) -> Any:
-        """The largest whole number that is not larger."""
+        """Largest whole number that is not larger."""
         return x // 1.0 if abs(x) < math.inf else x
 
     @staticmethod
     def where(condition: Any, then: Any, otherwise: Any) -> Any:
-        """One of two numbers."""
+        """Select one of two numbers."""
         return then if condition else otherwise
 
     @staticmethod
     def minimum(left: Any, right: Any) -> Any:
-        """The smaller number; nan where either is."""
+        """Smaller number; nan if either is."""
         return left if left <= right or left != left else right
 
     @staticmethod
     def maximum(left: Any, right: Any) -> Any:
-        """The larger number; nan where either is."""
+        """Larger number; nan if either is."""
         return left if left >= right or left != left else right
 
     @staticmethod
     def power(base: float, exponent: float) -> float:
-        """A power of a positive number; infinite where it overflows, which Python floats refuse."""
+        """Power of a positive number; infinite on overflow, which Python floats refuse."""
         try:
             return base**exponent
         except OverflowError:
@@ -62,23 +62,23 @@ class Floats:
         return type(x)(value)
 
     @staticmethod
-    def precision(_x: Any) -> float:
-        """Precision of a double."""
-        return PRECISION
+    def eps(_x: Any) -> float:
+        """Machine epsilon."""
+        return EPS
 
     @staticmethod
     def largest(_x: Any) -> float:
-        """Largest sum of doubles, with room for a product."""
+        """Bound below overflow, so that a product stays finite."""
         return LARGEST
 
     @staticmethod
-    def alike(truth: Any, _x: Any) -> Any:
+    def broadcast_mask(truth: Any, _x: Any) -> Any:
         """The same truth value."""
         return truth
 
     @staticmethod
     def iterate(step: Callable[..., State], state: State, fixed: State) -> State:
-        """Take steps while there are any to take."""
+        """Take steps until the state stops."""
         while state[0]:
             state = step(*state, *fixed)
         return state

@@ -1,4 +1,4 @@
-"""Graphs: operations in order, each on the results of earlier ones."""
+"""Graphs: operations in topological order, each on the results of earlier ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from mlsysim.graph.facts import Facts
 
-#: Inputs of a subgraph that are its own, by operation; after them stand those that it captures.
+#: Number of bound inputs of a subgraph, by operation; captured inputs follow them.
 OWN = {"root": 1, "least_integer": 1, "chunked": 2}
 
 
@@ -21,7 +21,7 @@ class Node(NamedTuple):
     op : str
         Name of the operation.
     args : tuple of int
-        Places of its operands.
+        Indices of its operands.
     data : object
         The value of a number, the name of an input, the subgraph of a root or a least integer.
     """
@@ -33,7 +33,7 @@ class Node(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """Operations in order; equal ones are one.
+    """Operations in topological order, without common subexpressions.
 
     Attributes
     ----------
@@ -42,11 +42,11 @@ class Graph:
     nodes : tuple of Node
         Each after its operands.
     outputs : dict
-        Place of each result, by name.
+        Index of each result, by name.
     names : dict
-        Variable that a node is, by place: for readers of printed code, and for bounds.
+        Variable of a node, by index: for readers of printed code, and for bounds.
     facts : tuple of Facts
-        What holds of each node.
+        Facts of each node.
     """
 
     inputs: tuple[str, ...]
@@ -56,16 +56,16 @@ class Graph:
     facts: tuple[Facts, ...] = ()
 
     def live(self, outputs: Iterable[str] | None = None) -> list[int]:
-        """Places that some outputs need, in order; those of all outputs by default."""
+        """Indices of the live nodes of some outputs, in order; of all outputs by default."""
         wanted = self.outputs.values() if outputs is None else [self.outputs[name] for name in outputs]
         needed = bytearray(len(self.nodes))
-        for place in wanted:
-            needed[place] = 1
-        for place in range(len(self.nodes) - 1, -1, -1):
-            if needed[place]:
-                for arg in self.nodes[place].args:
+        for index in wanted:
+            needed[index] = 1
+        for index in range(len(self.nodes) - 1, -1, -1):
+            if needed[index]:
+                for arg in self.nodes[index].args:
                     needed[arg] = 1
-        return [place for place, flag in enumerate(needed) if flag]
+        return [index for index, flag in enumerate(needed) if flag]
 
     @cached_property
     def size(self) -> int:

@@ -1,4 +1,4 @@
-"""Values of a graph at one point, an operation at a time: for what is folded, and as a check of what is printed."""
+"""Interpreter of graphs at one point, for constant folding and as a check of printed code."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from mlsysim.graph.operation import TABLE
 
 
 def interpreted(graph: Graph, values: Mapping[str, Any]) -> list[Any]:
-    """Value of every node, from a number per input.
+    """Evaluate every node from a number per input.
 
     Parameters
     ----------
     graph : Graph
-        Without laws of chunked prefill, which do not fold.
+        Graph without laws of chunked prefill, which do not fold.
     values : mapping
         Canonical number per input.
     """
-    found: list[Any] = []
+    values_of_nodes: list[Any] = []
     for node in graph.nodes:
         if node.op == "input":
-            found.append(values[node.data])
+            values_of_nodes.append(values[node.data])
         elif node.op == "number":
-            found.append(node.data)
+            values_of_nodes.append(node.data)
         else:
             fold = TABLE[node.op].fold
             assert fold is not None
             subgraph = (node.data,) if isinstance(node.data, Graph) else ()
-            found.append(fold(*subgraph, *[found[arg] for arg in node.args]))
-    return found
+            values_of_nodes.append(fold(*subgraph, *[values_of_nodes[arg] for arg in node.args]))
+    return values_of_nodes
 
 
 def function_of(graph: Graph) -> Callable[..., Any]:
-    """A subgraph as a function of its inputs, by place, that returns its only output."""
+    """Function of the inputs of a subgraph, in order, that returns its only output."""
     (result,) = graph.outputs.values()
-    return lambda *given: interpreted(graph, dict(zip(graph.inputs, given, strict=True)))[result]
+    return lambda *arguments: interpreted(graph, dict(zip(graph.inputs, arguments, strict=True)))[result]

@@ -1,4 +1,4 @@
-"""From formulas of sympy to a graph: one rule a class of expressions."""
+"""Lowering of sympy formulas to a graph: one rule per class of expressions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from mlsysim.symbolic.functions import ErlangCSlope
 #: Expressions by name.
 Named = tuple[tuple[str, sympy.Basic], ...]
 
-#: Up to which power a product is written out, so that every backend multiplies in the same order.
+#: Highest power that is written out as a product, so that every backend multiplies in the same order.
 WRITTEN_OUT = 4
 
 _RELATIONS = {
@@ -43,7 +43,7 @@ _RELATIONS = {
 _CALLS = {
     sympy.exp: "exp", sympy.log: "log", sympy.ceiling: "ceil", sympy.floor: "floor", sympy.Abs: "absolute",
 }  # fmt: skip
-#: Names of rules, of classes with their subclasses; the first that fits.
+#: Names of rules by classes with their subclasses; the first match counts.
 _RULES: tuple[tuple[tuple[type, ...], str], ...] = (
     ((sympy.Symbol,), "symbol"),
     ((sympy.logic.boolalg.BooleanAtom,), "truth"),
@@ -69,16 +69,16 @@ _RULES: tuple[tuple[tuple[type, ...], str], ...] = (
 
 
 class Lowering:
-    """Lowers expressions into one builder.
+    """Lowering of expressions into one builder.
 
     Parameters
     ----------
     builder : Builder
-        Where nodes go.
+        Builder of the graph.
     outer : Lowering, optional
-        Of a scope with bound symbols: of what is around it.
+        Enclosing scope, of a scope with bound symbols.
     bound : iterable of sympy.Symbol, optional
-        Those symbols. Two scopes may bind the same ones to different values.
+        Bound symbols. Two scopes may bind the same ones to different values.
     """
 
     def __init__(self, builder: Builder, outer: Lowering | None = None, bound: Iterable[Any] = ()) -> None:
@@ -87,31 +87,31 @@ class Lowering:
         self.elsewhere: dict[Any, tuple[Lowering, Lowering]] = {}
 
     def define(self, symbol: Any, expression: Any) -> int:
-        """Place of the formula of a variable, which is that node from now on."""
-        place = self.known[symbol] = self.place(expression)
-        self.builder.declare(place, symbol.name, declared(symbol.name))
-        return place
+        """Lower the formula of a variable, which is that node from now on; return its index."""
+        index = self.known[symbol] = self.lower(expression)
+        self.builder.declare(index, symbol.name, declared(symbol.name))
+        return index
 
-    def place(self, expression: Any) -> int:
-        """Place of an expression."""
-        found = self.known.get(expression)
-        if found is None:
+    def lower(self, expression: Any) -> int:
+        """Lower an expression; return its index."""
+        index = self.known.get(expression)
+        if index is None:
             if self.outer is not None and self.bound.isdisjoint(_symbols(expression)):
-                found = self.outer.place(expression)
+                index = self.outer.lower(expression)
                 if self.builder is not self.outer.builder:
-                    found = self.builder.captured(found)
+                    index = self.builder.captured(index)
             else:
-                found = getattr(self, "_" + _rule(type(expression), expression))(expression)
-            self.known[expression] = found
-        return found
+                index = getattr(self, "_" + _rule(type(expression), expression))(expression)
+            self.known[expression] = index
+        return index
 
     def scope(self, builder: Builder, bound: Iterable[Any]) -> Lowering:
-        """A scope within this one."""
+        """Scope within this one."""
         return Lowering(builder, self, bound)
 
     def step(self, expression: Any) -> int:
-        """Place of a step that leads to a value elsewhere."""
-        return self.place(expression)
+        """Lower a step that leads to a value elsewhere."""
+        return self.lower(expression)
 
     def _symbol(self, node: Any) -> int:
         if isinstance(node, UnitSymbol):
@@ -128,43 +128,43 @@ class Lowering:
 
     def _add(self, node: Any) -> int:
         make = self.builder.make
-        found: int | None = None
+        total: int | None = None
         terms = list(node.args)
         if _is_negative(terms[0]):  # x - 1, which has the bits of -1 + x
             terms[:2] = terms[1::-1]
         for term in terms:
             negative = _is_negative(term)
-            place = self.place(-term if negative else term)
-            if found is None:
-                found = make("negative", place) if negative else place
+            term_index = self.lower(-term if negative else term)
+            if total is None:
+                total = make("negative", term_index) if negative else term_index
             else:
-                found = make("subtract" if negative else "add", found, place)
-        assert found is not None
-        return found
+                total = make("subtract" if negative else "add", total, term_index)
+        assert total is not None
+        return total
 
     def _mul(self, node: Any) -> int:
-        """Numbers and units exactly first, then the other factors, then one division by all divisors."""
+        """Lower a product: numbers and units exactly, then the other factors, then one division by all divisors."""
         builder = self.builder
         above, below, amount = _factors(node)
-        found = builder.number(abs(amount.p) / amount.q) if abs(amount) != 1 else None
+        product = builder.number(abs(amount.p) / amount.q) if abs(amount) != 1 else None
         vanishes = amount.is_zero
         for factor in above:
-            place = self.place(factor)
-            empty = builder.may_vanish(place)
-            if found is None:
-                found, vanishes = place, empty
+            index = self.lower(factor)
+            empty = builder.may_vanish(index)
+            if product is None:
+                product, vanishes = index, empty
                 continue
             facts = builder.facts
-            lawful = (facts[found].infinite and empty) or (facts[place].infinite and vanishes)
-            found, vanishes = builder.make("lawful" if lawful else "multiply", found, place), vanishes or empty
+            lawful = (facts[product].infinite and empty) or (facts[index].infinite and vanishes)
+            product, vanishes = builder.make("lawful" if lawful else "multiply", product, index), vanishes or empty
         if below:
             divisors = [self._power(base, exponent) for base, exponent in below]
             divisor = divisors[0]
-            for each in divisors[1:]:
-                divisor = builder.make("multiply", divisor, each)
-            found = builder.make("divide", builder.number(1.0) if found is None else found, divisor)
-        assert found is not None
-        return builder.make("negative", found) if amount.is_negative else found
+            for further in divisors[1:]:
+                divisor = builder.make("multiply", divisor, further)
+            product = builder.make("divide", builder.number(1.0) if product is None else product, divisor)
+        assert product is not None
+        return builder.make("negative", product) if amount.is_negative else product
 
     def _pow(self, node: Any) -> int:
         if node.exp.is_Rational and node.exp.is_negative:
@@ -173,31 +173,31 @@ class Lowering:
         return self._power(node.base, node.exp)
 
     def _power(self, base: Any, exponent: Any) -> int:
-        place, make = self.place(base), self.builder.make
+        index, make = self.lower(base), self.builder.make
         if exponent == sympy.S.Half:
-            return make("sqrt", place)
+            return make("sqrt", index)
         if exponent.is_Integer and 1 <= exponent <= WRITTEN_OUT:
-            found = place
+            product = index
             for _ in range(int(exponent) - 1):
-                found = make("multiply", found, place)
-            return found
-        return make("power", place, self.place(exponent))
+                product = make("multiply", product, index)
+            return product
+        return make("power", index, self.lower(exponent))
 
     def _call(self, node: Any) -> int:
         op = _CALLS.get(node.func) or node.operation
-        return self.builder.make(op, *[self.place(arg) for arg in node.args])
+        return self.builder.make(op, *[self.lower(arg) for arg in node.args])
 
     def _erlang_c_slope(self, node: Any) -> int:
-        operands = [self.place(arg) for arg in node.args]
+        operands = [self.lower(arg) for arg in node.args]
         wait = self.builder.make("erlang_c", *operands)
         _, slope = erlang_c_partials(self.builder, operands, wait)
         assert slope is not None
         return slope
 
     def _mod(self, node: Any) -> int:
-        """The remainder; of numbers that may not be whole, one whose quotient is whole but for rounding is zero."""
+        """Lower a remainder; it is zero if the quotient of numbers that may not be whole is whole but for rounding."""
         make = self.builder.make
-        whole, by = [self.place(arg) for arg in node.args]
+        whole, by = [self.lower(arg) for arg in node.args]
         if all(arg.is_integer for arg in node.args):
             return make("mod", whole, by)
         quotient = make("divide", whole, by)
@@ -206,7 +206,7 @@ class Lowering:
         return make("where", make("equal", make("ceil", quotient), floor), self.builder.number(0.0), rest)
 
     def _extreme(self, node: Any) -> int:
-        """From the first argument on, which at a tie is the one that binds."""
+        """Lower an extreme from the first argument on, which binds at a tie."""
         op = "maximum" if isinstance(node, sympy.Max) else "minimum"
         return self._chain(op, node.args)
 
@@ -214,35 +214,35 @@ class Lowering:
         return self._chain("both" if isinstance(node, sympy.And) else "either", node.args)
 
     def _chain(self, op: str, args: Sequence[Any]) -> int:
-        found = self.place(args[0])
+        result = self.lower(args[0])
         for arg in args[1:]:
-            found = self.builder.make(op, found, self.place(arg))
-        return found
+            result = self.builder.make(op, result, self.lower(arg))
+        return result
 
     def _xor(self, node: Any) -> int:
         return self._chain("not_equal", node.args)
 
     def _not(self, node: Any) -> int:
-        return self.builder.make("negation", self.place(node.args[0]))
+        return self.builder.make("negation", self.lower(node.args[0]))
 
     def _ite(self, node: Any) -> int:
-        return self.builder.make("where", *[self.place(arg) for arg in node.args])
+        return self.builder.make("where", *[self.lower(arg) for arg in node.args])
 
     def _relation(self, node: Any) -> int:
-        return self.builder.make(_RELATIONS[type(node)], self.place(node.lhs), self.place(node.rhs))
+        return self.builder.make(_RELATIONS[type(node)], self.lower(node.lhs), self.lower(node.rhs))
 
     def _piecewise(self, node: Any) -> int:
-        """Cases one within the other; nan where none holds."""
+        """Lower cases, one within the other; nan if none holds."""
         cases = list(node.args)
-        found = self.place(cases.pop().expr) if cases[-1].cond is sympy.true else self.builder.number(math.nan)
+        result = self.lower(cases.pop().expr) if cases[-1].cond is sympy.true else self.builder.number(math.nan)
         for case in reversed(cases):
-            found = self.builder.make("where", self.place(case.cond), self.place(case.expr), found)
-        return found
+            result = self.builder.make("where", self.lower(case.cond), self.lower(case.expr), result)
+        return result
 
     def _evaluated_at(self, node: Any) -> int:
-        """Its steps are formulas of bound symbols, in a scope of their own.
+        """Lower a value elsewhere, whose steps are formulas of bound symbols in a scope of their own.
 
-        There they have the names of their variables, so that terms keep their order and what is equal outside is one.
+        There they have the names of their variables, so that terms keep their order and equal expressions are shared.
         """
         changed, steps = node.definitions[: len(node.changed)], node.definitions[len(node.changed) :]
         around, inner = self._elsewhere(node.definitions[0][0], changed)
@@ -254,25 +254,25 @@ class Lowering:
             named = _in_variables(step, bound & _symbols(step))
             scope = around if inner.bound.isdisjoint(_symbols(named)) else inner
             scope.bind(variable, scope.step(named))
-        return inner.place(_variable(node.definitions[-1][0]))
+        return inner.lower(_variable(node.definitions[-1][0]))
 
     def _elsewhere(self, first: Any, changed: tuple[Any, ...]) -> tuple[Lowering, Lowering]:
-        """Scopes of what does not move with what is changed, and of what does; other values elsewhere share them."""
+        """Scopes of the nodes that do not depend on changed inputs, and of those that do; cached."""
         if (first, changed) not in self.elsewhere:
             around = self.elsewhere[first, ()][0] if (first, ()) in self.elsewhere else self.scope(self.builder, ())
             inner = around.scope(self.builder, ())
             for symbol, value in changed:
-                inner.bind(_variable(symbol), self.place(value))
+                inner.bind(_variable(symbol), self.lower(value))
             self.elsewhere[first, ()] = self.elsewhere[first, changed] = around, inner
         return self.elsewhere[first, changed]
 
-    def bind(self, symbol: Any, place: int) -> None:
-        """Give a bound symbol its place."""
+    def bind(self, symbol: Any, index: int) -> None:
+        """Bind a symbol to a node."""
         self.bound.add(symbol)
-        self.known[symbol] = place
+        self.known[symbol] = index
 
     def _within(self, bound: Mapping[Any, Facts]) -> Lowering:
-        """A scope of a subgraph, with its own inputs."""
+        """Scope of a subgraph, with its own inputs."""
         inner = self.scope(Builder(self.builder), bound)
         for symbol, facts in bound.items():
             inner.known[symbol] = inner.builder.input(symbol.name, facts)
@@ -280,25 +280,25 @@ class Lowering:
 
     def _least_integer(self, node: Any) -> int:
         inner = self._within({node.n: Facts(1.0, math.inf, False, whole=True)})
-        condition, captured = inner.builder.subgraph(inner.place(node.condition))
+        condition, captured = inner.builder.subgraph(inner.lower(node.condition))
         missed = _missed(node)
-        beyond = self.builder.number(0.0) if missed is None else self.place(missed)
-        return self.builder.make("least_integer", self.place(node.upper), beyond, *captured, data=condition)
+        beyond = self.builder.number(0.0) if missed is None else self.lower(missed)
+        return self.builder.make("least_integer", self.lower(node.upper), beyond, *captured, data=condition)
 
     def _root(self, node: Any) -> int:
-        lower, upper = self.place(node.lower), self.place(node.upper)
+        lower, upper = self.lower(node.lower), self.lower(node.upper)
         start = self.builder.facts[lower]
         inner = self._within({node.x: Facts(start.low, math.inf, start.zero or start.low < 0)})
-        left, right = inner.place(node.left), inner.place(node.right)
+        left, right = inner.lower(node.left), inner.lower(node.right)
         residual, captured = inner.builder.subgraph(inner.builder.make("subtract", left, right))
         return self.builder.make("root", lower, upper, *captured, data=residual)
 
     def _chunked_prefill(self, node: Any) -> int:
         inner = self._within(dict.fromkeys(node.bound_symbols, Facts(0.0, math.inf)))
-        tau, captured = inner.builder.subgraph(inner.place(node.tau))
+        tau, captured = inner.builder.subgraph(inner.lower(node.tau))
         law = self.known.get(node.law)
         if law is None:
-            arguments = [self.place(arg) for arg in node.arguments.values()]
+            arguments = [self.lower(arg) for arg in node.arguments.values()]
             law = self.known[node.law] = self.builder.make("chunked", *arguments, *captured, data=tau)
         op = "attained" if node.output.endswith("attainment") else "answer"
         return self.builder.make(op, law, data=(node.output, float(node.share)))
@@ -306,12 +306,12 @@ class Lowering:
 
 @lru_cache(maxsize=2**14)
 def _in_variables(step: Any, bound: frozenset[Any]) -> Any:
-    """A step with its bound symbols as the variables they are values of."""
+    """Replace the bound symbols of a step by the variables they are values of."""
     return exchanged(step, {symbol: _variable(symbol) for symbol in bound}, renamed)
 
 
 def lowered(part: System, named: Named = (), infinite: Collection[str] = ()) -> Graph:
-    """The graph of a system, or of expressions of its variables.
+    """Lower a system, or expressions of its variables, to a graph.
 
     Parameters
     ----------
@@ -321,7 +321,7 @@ def lowered(part: System, named: Named = (), infinite: Collection[str] = ()) -> 
         Names, and the expressions of inputs and variables they stand for. If given, these are the outputs instead of
         the variables.
     infinite : collection of str, optional
-        Inputs of which formulas elsewhere state that they may be infinite.
+        Inputs that may be infinite by formulas elsewhere.
 
     Returns
     -------
@@ -335,10 +335,10 @@ def lowered(part: System, named: Named = (), infinite: Collection[str] = ()) -> 
     lowering = Lowering(Builder())
     for name in infinite:
         lowering.builder.input(name, declared(name)._replace(infinite=True))
-    found = {formula.name: lowering.define(formula.variable.symbol, formula.expression) for formula in part}
+    outputs = {formula.name: lowering.define(formula.variable.symbol, formula.expression) for formula in part}
     if named:
-        found = {name: lowering.place(expression) for name, expression in named}
-    graph = lowering.builder.graph(found)
+        outputs = {name: lowering.lower(expression) for name, expression in named}
+    graph = lowering.builder.graph(outputs)
     for name in (*graph.inputs, *graph.names.values()):
         if name in _called():
             raise FormulaError(f"variable {name!r} has the name of a function that compiled code calls")
@@ -346,21 +346,21 @@ def lowered(part: System, named: Named = (), infinite: Collection[str] = ()) -> 
 
 
 def _variable(symbol: Any) -> Any:
-    """The symbol of the variable that a bound one stands for; itself where there is none."""
+    """Symbol of the variable that a bound one stands for; itself if there is none."""
     return variable_of(symbol.name).symbol if is_declared(symbol.name) else symbol
 
 
 @cache
 def _called() -> frozenset[str]:
     """Names that printed code calls; operations of bounds alone are never printed."""
-    alone = {n for n, each in TABLE.items() if each.machine and each.numerics is None and each.partials is None}
-    names = {name for name, each in TABLE.items() if not each.text} - alone
+    alone = {n for n, op in TABLE.items() if op.machine and op.numerics is None and op.partials is None}
+    names = {name for name, op in TABLE.items() if not op.text} - alone
     return frozenset(names | {"chunked_prefill", "divided", "inf", "nan", "power"})
 
 
 @lru_cache(maxsize=1 << 12)
 def declared(name: str) -> Facts:
-    """Facts of a variable by its declaration; nothing is known of one that is not declared."""
+    """Facts of a variable by its declaration; none for one that is not declared."""
     if not is_declared(name):
         return ANY
     variable = variable_of(name)
@@ -373,7 +373,7 @@ def declared(name: str) -> Facts:
 
 @lru_cache(maxsize=1 << 16)
 def _symbols(node: Any) -> frozenset[Any]:
-    """Every symbol that stands anywhere within, bound ones included."""
+    """Every symbol anywhere within, bound ones included."""
     if node.is_Symbol:
         return frozenset((node,))
     return frozenset().union(*[_symbols(arg) for arg in node.args])
@@ -381,8 +381,8 @@ def _symbols(node: Any) -> frozenset[Any]:
 
 @lru_cache(maxsize=256)
 def _rule_of(kind: type) -> str | None:
-    found = next((name for kinds, name in _RULES if issubclass(kind, kinds)), None)
-    return found or ("call" if hasattr(kind, "operation") else None)
+    rule = next((name for kinds, name in _RULES if issubclass(kind, kinds)), None)
+    return rule or ("call" if hasattr(kind, "operation") else None)
 
 
 def _rule(kind: type, node: Any) -> str:
@@ -416,7 +416,7 @@ def _factors(node: Any) -> tuple[list[Any], list[tuple[Any, Any]], Any]:
 
 
 def _missed(node: LeastInteger) -> Any:
-    """Number that a least integer must exceed or reach for a part of its condition to hold; None if no part says."""
+    """Number that a least integer must exceed or reach for a part of its condition to hold; None if no part tells."""
     for part in sympy.And.make_args(node.condition):
         if isinstance(part, sympy.Lt | sympy.Le | sympy.Gt | sympy.Ge):
             share, rest = part.gts.as_independent(node.n, as_Add=False)  # type: ignore[attr-defined]

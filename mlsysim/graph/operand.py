@@ -1,4 +1,4 @@
-"""Nodes as operands of Python's operators and NumPy's functions, for those who build a graph by writing arithmetic."""
+"""Operands: nodes under Python's operators and NumPy's functions, to build a graph by writing arithmetic."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from mlsysim.graph.builder import Builder
 from mlsysim.graph.graph import Graph
 
-#: Operation that a function of NumPy is; operators of truth values have the names of those of bits.
+#: Operation of each function of NumPy; operators of truth values have the names of those of bits.
 OPERATIONS: dict[Any, str] = {
     np.add: "add", np.subtract: "subtract", np.multiply: "multiply", np.divide: "divide", np.negative: "negative",
     np.power: "power", np.absolute: "absolute", np.sqrt: "sqrt", np.exp: "exp", np.log: "log", np.remainder: "mod",
@@ -23,34 +23,34 @@ OPERATIONS: dict[Any, str] = {
 
 
 class NoOperationError(Exception):
-    """Something was done to an operand that is no operation of a graph, or of the backend that runs it."""
+    """Error that something done to an operand is no operation of a graph, or of the backend that runs it."""
 
 
 def _operator(op: str) -> Callable[..., Any]:
-    """An operation without the detour over NumPy."""
+    """Operation without the detour over NumPy."""
     return lambda self, *operands: self.make(op, self, *operands)
 
 
 class Operand(np.lib.mixins.NDArrayOperatorsMixin):
-    """A node that is being built, in code that is written for arrays.
+    """Node under construction, for code that is written for arrays.
 
     Attributes
     ----------
     builder : Builder
-        Where results go.
-    place : int
-        Of the node.
+        Builder of the graph.
+    index : int
+        Index of the node.
     """
 
-    __slots__ = ("builder", "place")
+    __slots__ = ("builder", "index")
 
-    def __init__(self, builder: Builder, place: int) -> None:
-        self.builder, self.place = builder, place
+    def __init__(self, builder: Builder, index: int) -> None:
+        self.builder, self.index = builder, index
 
     def make(self, op: str, *operands: Any, data: Any = None) -> Operand:
-        """An operation on operands, numbers and arrays of one number."""
+        """Build an operation on operands, numbers and arrays of one number."""
         builder = self.builder
-        return Operand(builder, builder.make(op, *[_place(builder, operand) for operand in operands], data=data))
+        return Operand(builder, builder.make(op, *[_index_of(builder, operand) for operand in operands], data=data))
 
     __add__, __sub__, __mul__, __neg__ = map(_operator, ("add", "subtract", "multiply", "negative"))
     __and__, __le__, __ge__ = map(_operator, ("both", "less_equal", "greater_equal"))
@@ -67,7 +67,7 @@ class Operand(np.lib.mixins.NDArrayOperatorsMixin):
         return self._result(function, operands, options)
 
     def astype(self, kind: type) -> Operand:
-        """Itself: truth values are the numbers zero and one."""
+        """Return the operand itself: truth values are the numbers zero and one."""
         if kind not in (float, bool):
             raise NoOperationError(f"astype({kind})")
         return self
@@ -82,44 +82,44 @@ class Operand(np.lib.mixins.NDArrayOperatorsMixin):
         return id(self)
 
 
-def _place(builder: Builder, operand: Any) -> int:
+def _index_of(builder: Builder, operand: Any) -> int:
     if type(operand) is Operand:
-        return operand.place
+        return operand.index
     value = operand.item() if isinstance(operand, np.ndarray | np.generic) else operand
     return builder.number(value if type(value) is bool else float(value))
 
 
 def built(compute: Callable[[list[Operand]], Sequence[Any]], inputs: Sequence[str]) -> Graph:
-    """The graph of a computation, whose outputs are numbered.
+    """Trace a computation into a graph, whose outputs are numbered.
 
     Parameters
     ----------
     compute : callable
-        From an operand per input to operands and numbers.
+        Function from an operand per input to operands and numbers.
     inputs : sequence of str
         Names.
 
     Raises
     ------
     NoOperationError
-        If it does something to operands that is no operation.
+        If it applies something to operands that is no operation.
     """
     builder = Builder()
     outputs = compute([Operand(builder, builder.input(name)) for name in inputs])
-    return builder.graph({str(place): _place(builder, output) for place, output in enumerate(outputs)})
+    return builder.graph({str(index): _index_of(builder, output) for index, output in enumerate(outputs)})
 
 
 def of_operands(name: str, function: Callable[..., Any], *, table: bool = False) -> Callable[..., Any]:
-    """A function of arrays that is one operation where it is given an operand.
+    """Overload a function of arrays: on an operand it is one operation.
 
     Parameters
     ----------
     name : str
-        Of the operation.
+        Name of the operation.
     function : callable
-        What it does to arrays.
+        Function of arrays.
     table : bool, optional
-        True if the first argument is an array that values are looked up in: the data of the node.
+        True if the first argument is a lookup table: the data of the node.
     """
 
     @wraps(function)
@@ -135,7 +135,7 @@ def of_operands(name: str, function: Callable[..., Any], *, table: bool = False)
 
 
 class Array:
-    """An array as the data of a node: equal to none but itself.
+    """Array as the data of a node: equal to none but itself.
 
     Attributes
     ----------

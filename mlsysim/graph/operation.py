@@ -1,4 +1,4 @@
-"""Operations: all that is known of each, in one entry of one table."""
+"""Operations: everything known of each, in one entry of one table."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from mlsysim.graph.floats import FLOATS, State
 if TYPE_CHECKING:
     from mlsysim.graph.builder import Builder
 
-#: ``partials(builder, operands, result)``: places of the derivatives by each operand, None where one vanishes.
+#: ``partials(builder, operands, result)``: indices of the derivatives by each operand, None if one vanishes.
 Partials = Callable[["Builder", Sequence[int], int], Sequence[int | None]]
-#: ``simplify(known)``: what simpler the result equals bit for bit (but for the sign of zero), given the operands that
+#: ``simplify(known)``: a simpler result that is equal bit for bit (but for the sign of zero), from the operands that
 #: are known numbers (None for the others).
 Simplify = Callable[[Sequence[Any]], "Simpler | None"]
 
 
 @dataclass(frozen=True)
 class Simpler:
-    """An equal result: the operand at a place, another operation on the same operands, or a number."""
+    """Equal result: one of the operands, another operation on the same operands, or a number."""
 
-    place: int | None = None
+    operand: int | None = None
     number: Any = None
     op: str | None = None
 
 
 class Arithmetic(Protocol):
-    """Arithmetic of one backend, in which numerics are written; comparisons, sums and products are operators."""
+    """Arithmetic of a backend, in which numerics are written; comparisons, sums and products are operators."""
 
     where: Any
     minimum: Any
@@ -42,85 +42,85 @@ class Arithmetic(Protocol):
     power: Any
 
     def together(self, *values: Any) -> tuple[Any, ...]:
-        """Values as floats of one shape."""
+        """Broadcast values to floats of one shape."""
         ...
 
     def constant(self, value: float, x: Any, /) -> Any:
-        """A number of the shape of another."""
+        """Number in the shape of another."""
         ...
 
-    def precision(self, x: Any, /) -> float:
-        """Distance from one to the next larger number."""
+    def eps(self, x: Any, /) -> float:
+        """Machine epsilon: distance from one to the next larger number."""
         ...
 
     def largest(self, x: Any, /) -> float:
-        """Number at which sums stop growing, well below the largest number."""
+        """Bound below overflow at which sums stop growing."""
         ...
 
-    def alike(self, truth: Any, x: Any, /) -> Any:
-        """A truth value of the shape of a number."""
+    def broadcast_mask(self, truth: Any, x: Any, /) -> Any:
+        """Truth value in the shape of a number."""
         ...
 
     def iterate(self, step: Callable[..., State], state: State, fixed: State, /) -> State:
-        """Take steps at every point for as long as it is going.
+        """Take steps at every point that goes on.
 
         Parameters
         ----------
         step : callable
             ``step(*state, *fixed)``: the state after a step.
         state : tuple
-            Of one shape; the first entry says where another step is taken.
+            Arrays of one shape; the first is the mask of the points that go on.
         fixed : tuple
-            Numbers of that shape that a step reads and leaves as they are.
+            Numbers of that shape that a step reads only.
 
         Returns
         -------
         tuple
-            The last state of every point.
+            Last state of every point.
         """
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Operation:
-    """An operation of the graph, with everything that is known about it.
+    """Operation of the graph, with everything that is known about it.
 
     Attributes
     ----------
     name : str
-        By which nodes, error messages and printed calls name it.
+        Name in nodes, error messages and printed calls.
     text : str
-        Its print in Python that runs on arrays, ``{0}`` for the first operand; a call of its name by default.
+        Code in Python that runs on arrays, ``{0}`` for the first operand; a call of its name by default.
     floats : str
-        Its print in Python of plain floats; ``text`` by default.
+        Code in Python of plain floats; ``text`` by default.
     javascript : str
-        Its print in JavaScript; ``text`` by default.
+        Code in JavaScript; ``text`` by default.
     machine : str
-        Its print as an instruction of the register machine, in Python for numba whose truth values are floats;
-        ``floats`` or ``text`` by default. no instruction where all are empty.
+        Code of an instruction of the register machine, in Python for numba whose truth values are floats;
+        ``floats`` or ``text`` by default. No instruction if all are empty.
     numerics : callable or None
-        ``numerics(on, *operands)`` in the :class:`Arithmetic` of a backend, for what no library has.
+        ``numerics(on, *operands)`` in the :class:`Arithmetic` of a backend, for functions that no library has.
     fold : callable or None
-        The operation on Python numbers, after its subgraph if it has one. It never raises, and gives the bits of every
-        backend that works in float64. ``numerics`` of single numbers by default.
+        Constant folding: the operation on Python numbers, after its subgraph if it has one. It never raises, and
+        gives the bits of every backend that works in float64. ``numerics`` of single numbers by default.
     partials : callable or None
-        The derivatives by the operands, as more nodes; None for what jumps.
+        Derivatives by the operands, as more nodes; None if it jumps.
     facts : callable
         Facts of the result from those of the operands.
     form : callable or None
-        ``form(on, *operands)``: how bounds make sums of products of tables of it, after its subgraph if it has one;
-        None for what they know the range of at most. ``on`` is :class:`mlsysim.bounds.GraphForms`.
+        ``form(on, *operands)``: its form in bounds, as a sum of products of tables, after its subgraph if it has one;
+        None if bounds know a range at most. ``on`` is :class:`mlsysim.bounds.GraphForms`.
     rises : tuple of int
-        For bounds of what has no form, by operand: 1 where it rises with that, -1 where it falls, 0 where it must be
-        fixed. Where empty, ``facts`` are all that is known.
+        Monotonicity for bounds without a form, by operand: 1 if it rises, -1 if it falls, 0 if the operand must be
+        fixed. If empty, ``facts`` are all that is known.
     domain : tuple of Facts
-        By operand, where it is a number; what lies beyond is taken for the end. Anywhere where empty.
+        Domain of each operand; values beyond are clipped to its ends. Unbounded if empty.
     error : float
-        Its relative error, so far as what rises or falls may do otherwise by it.
+        Relative error, by which it may fail to be monotone.
     simplify : callable or None
-        An equal operand or number, where some operands are known.
-    alike : int or None
-        First of the operands that is the result where they are one from it on.
+        Rule that returns an equal operand or number if some operands are known.
+    idempotent_from : int or None
+        First of the operands that, if all equal from it on, are the result.
     risky : int or None
         Operand whose zero makes the result, or its slope, infinite.
     cost : int
@@ -143,14 +143,14 @@ class Operation:
     domain: tuple[Facts, ...] = ()
     error: float = 0.0
     simplify: Simplify | None = None
-    alike: int | None = None
+    idempotent_from: int | None = None
     risky: int | None = None
     cost: int = 1
     truth: bool = False
 
     @property
     def iterates(self) -> bool:
-        """True if it takes steps of unknown number: what does costs hundreds of nanoseconds."""
+        """True if it takes an unknown number of steps, which costs hundreds of nanoseconds."""
         return self.cost >= 400
 
 

@@ -1,4 +1,4 @@
-"""Source text of a graph: one printer, of which each language writes its own words."""
+"""Printer of a graph as source text: one printer, with a column of the operation table per language."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from mlsysim.symbolic.chunked_prefill import PRECISION
 #: Deepest expression on one line; Python refuses much deeper ones.
 DEEPEST = 12
 
-#: How tightly operators bind; a text with none of them binds like a name.
+#: Precedence of operators; a text without operators binds like a name.
 LEVELS = {"add": 2, "subtract": 2, "multiply": 3, "divide": 3} | dict.fromkeys(
     ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"), 1
 )
 LOOSE, NAME = 0, 4
-#: What binds less tightly than all other operators, but for ``&`` and ``|`` of arrays.
+#: Operations that bind less tightly than all other operators, but for ``&`` and ``|`` of arrays.
 JOINING = frozenset({"where", "both", "either"})
 
-#: ``rule(operands, facts)``: how a backend prints an operation by what is known of its operands.
+#: ``rule(operands, facts)``: text of an operation by the facts of its operands.
 Rule = Callable[[Sequence[str], Sequence[Facts]], str]
 
 
 class Printer:
-    """Prints graphs: a line for a variable, for what is used twice and for what is deep, the rest within.
+    """Printer of graphs: a line per variable, per common subexpression and per deep expression, the rest inline.
 
     Parameters
     ----------
     column : {"text", "floats", "javascript"}
-        Attribute of the operations that is printed.
+        Column of the operation table to print.
     rules : mapping, optional
-        Rule per operation that is printed in another way.
+        Rule per operation that is printed differently.
     """
 
     def __init__(self, column: str, rules: Mapping[str, Rule] | None = None) -> None:
@@ -45,105 +45,105 @@ class Printer:
         self._rules = rules or {}
 
     def function(self, name: str, graph: Graph) -> str:
-        """Definition of a function of the inputs that returns a list of the outputs."""
-        texts, lines = self.body(graph, {each: each for each in graph.inputs})
+        """Print a function of the inputs that returns a list of the outputs."""
+        texts, lines = self.body(graph, {input_name: input_name for input_name in graph.inputs})
         return self.definition(name, graph.inputs, lines, f"[{', '.join(texts)}]")
 
-    def body(self, graph: Graph, given: Mapping[str, str]) -> tuple[list[str], list[str]]:
-        """Texts of the outputs, and the lines before them; ``given`` says what inputs are called."""
+    def body(self, graph: Graph, names: Mapping[str, str]) -> tuple[list[str], list[str]]:
+        """Print the outputs, and the lines before them; ``given`` names the inputs."""
         live = graph.live()
         uses = [0] * len(graph.nodes)
-        for place in live:
-            for arg in graph.nodes[place].args:
+        for index in live:
+            for arg in graph.nodes[index].args:
                 uses[arg] += 1
-        for place in graph.outputs.values():
-            uses[place] += 1
+        for index in graph.outputs.values():
+            uses[index] += 1
         laws = _laws(graph, live)
         texts, levels, depth = [""] * len(graph.nodes), [NAME] * len(graph.nodes), [0] * len(graph.nodes)
         lines: list[str] = []
-        taken = set(given.values())
-        for place in live:
-            node = graph.nodes[place]
+        taken = set(names.values())
+        for index in live:
+            node = graph.nodes[index]
             if node.op == "input":
-                texts[place] = given[node.data]
+                texts[index] = names[node.data]
                 continue
             if node.op == "number":
-                texts[place] = self.number(node.data)
-                levels[place] = LOOSE if texts[place].startswith("-") else NAME
+                texts[index] = self.number(node.data)
+                levels[index] = LOOSE if texts[index].startswith("-") else NAME
                 continue
-            said = [(texts[arg], levels[arg]) for arg in node.args]
+            printed = [(texts[arg], levels[arg]) for arg in node.args]
             if self._texts[node.op] == "{0}":
-                texts[place], levels[place] = said[0]
+                texts[index], levels[index] = printed[0]
                 continue
-            text, level = self._expression(place, node, said, graph, laws, lines)
-            depth[place] = 1 + max(depth[arg] for arg in node.args)
-            called = graph.names.get(place)
+            text, level = self._expression(index, node, printed, graph, laws, lines)
+            depth[index] = 1 + max(depth[arg] for arg in node.args)
+            called = graph.names.get(index)
             named = called is not None and self.name(called) not in taken
-            if named or uses[place] > 1 or depth[place] > DEEPEST:
-                name = self.name(called) if called is not None and named else self.temporary(place)
+            if named or uses[index] > 1 or depth[index] > DEEPEST:
+                name = self.name(called) if called is not None and named else self.temporary(index)
                 taken.add(name)
                 lines.append(self.assignment(name, text))
-                text, level, depth[place] = name, NAME, 0
-            texts[place], levels[place] = text, level
-        return [texts[place] for place in graph.outputs.values()], lines
+                text, level, depth[index] = name, NAME, 0
+            texts[index], levels[index] = text, level
+        return [texts[index] for index in graph.outputs.values()], lines
 
     def _expression(
-        self, place: int, node: Node, said: list[tuple[str, int]], graph: Graph, laws: Any, lines: list[str]
+        self, index: int, node: Node, printed: list[tuple[str, int]], graph: Graph, laws: Any, lines: list[str]
     ) -> tuple[str, int]:
-        """Text of a node, and how tightly it binds."""
-        texts = [text for text, _ in said]
+        """Print a node; return its text and how tightly it binds."""
+        texts = [text for text, _ in printed]
         if isinstance(node.data, Graph):
-            return self.structured(place, node, texts, laws.get(place, []), lines), NAME
+            return self.structured(index, node, texts, laws.get(index, []), lines), NAME
         if node.op in PICKS:
             return f"{texts[0]}[{laws[node.args[0]].index(node.data)}]", NAME
         if node.op in self._rules:
-            closed = [_closed(text, level, NAME) for text, level in said]
+            closed = [_closed(text, level, NAME) for text, level in printed]
             text = self._rules[node.op](closed, [graph.facts[arg] for arg in node.args])
             return text, _level(node.op, text)
-        form = self._texts[node.op] or self.call(node.op, len(said))
+        form = self._texts[node.op] or self.call(node.op, len(printed))
         level = _level(node.op, form)
         if level < NAME:
-            # What stands on the right of an operator of the same strength would be grouped with what is on its left.
+            # Operators of equal strength group to the left.
             left, right = (max(level, 2), level + 1) if level else (self._loosest(node.op),) * 2
-            texts = [_closed(*each, right if at else left) for at, each in enumerate(said)]
+            texts = [_closed(*pair, right if at else left) for at, pair in enumerate(printed)]
         return form.format(*texts), level
 
     def _loosest(self, op: str) -> int:
-        """Strength with which operands of an operation must bind that itself does not."""
+        """Strength with which operands must bind in an operation that does not bind itself."""
         return LOOSE + 1 if self._column != "text" and op in JOINING else NAME
 
-    def structured(self, place: int, node: Node, said: list[str], asked: list[Any], lines: list[str]) -> str:
-        """A call of what takes a function and what that captures; the function stands on lines before."""
-        function = f"_f{place}"
+    def structured(self, index: int, node: Node, texts: list[str], requested: list[Any], lines: list[str]) -> str:
+        """Print a call of an operation on a function and its captured values; the function stands on lines before."""
+        function = f"_f{index}"
         # The law runs its time of an iteration on arrays, whatever calls the law.
         printer = Printer("text") if node.op == "chunked" else self
-        (result,), within = printer.body(node.data, {each: each for each in node.data.inputs})
+        (result,), within = printer.body(node.data, {name: name for name in node.data.inputs})
         lines += printer.definition(function, node.data.inputs, within, result).split("\n")
-        count = len(said) - (len(node.data.inputs) - OWN[node.op])
-        own, given = said[:count], _tuple(said[count:])
+        count = len(texts) - (len(node.data.inputs) - OWN[node.op])
+        own, captured = texts[:count], _tuple(texts[count:])
         if node.op == "root":
             within_ = f", {PRECISION}" if node.data.has("chunked") else ""
-            return f"root({function}, {own[0]}, {own[1]}, {given}{within_})"
+            return f"root({function}, {own[0]}, {own[1]}, {captured}{within_})"
         if node.op == "least_integer":
-            return f"least_integer({function}, {own[0]}, {given}, {own[1]})"
-        call = f"chunked_prefill({tuple(asked)!r}, {function}, {_tuple(own)}, {given}"
-        if all(len(each) == 2 or each[2] < count for each in asked):
+            return f"least_integer({function}, {own[0]}, {captured}, {own[1]})"
+        call = f"chunked_prefill({tuple(requested)!r}, {function}, {_tuple(own)}, {captured}"
+        if all(len(request) == 2 or request[2] < count for request in requested):
             return f"{call})"
         slopes = gradient(node.data, "result", node.data.inputs[OWN["chunked"] :])
         lines += printer.function(f"{function}_slopes", slopes).split("\n")
         return f"{call}, {function}_slopes)"
 
     def call(self, op: str, operands: int) -> str:
-        """Form of an operation that is a function."""
-        return f"{op}({', '.join(f'{{{place}}}' for place in range(operands))})"
+        """Format of an operation that is a function."""
+        return f"{op}({', '.join(f'{{{index}}}' for index in range(operands))})"
 
     def name(self, variable: str) -> str:
         """Name of a variable."""
         return variable
 
-    def temporary(self, place: int) -> str:
-        """Name of what no variable is."""
-        return f"_{place}"
+    def temporary(self, index: int) -> str:
+        """Name of an unnamed value."""
+        return f"_{index}"
 
     def assignment(self, name: str, text: str) -> str:
         """Line that gives a name to a text."""
@@ -166,7 +166,7 @@ class Printer:
 
 
 def _level(op: str, form: str) -> int:
-    """Strength with which the text of an operation binds: a call like a name, what has no level not at all."""
+    """Strength with which the text of an operation binds: a call like a name, others without a level not at all."""
     if op in LEVELS:
         return LEVELS[op]
     head = form.partition("(")[0]
@@ -178,15 +178,15 @@ def _closed(text: str, level: int, least: int) -> str:
 
 
 def _laws(graph: Graph, live: Sequence[int]) -> dict[int, list[Any]]:
-    """Answers asked of each law, by its place: outputs with shares, and slopes of them by an operand."""
-    found: dict[int, list[Any]] = {}
-    for place in live:
-        node = graph.nodes[place]
+    """Outputs requested of each law, by its index: outputs with shares, and slopes of them by an operand."""
+    requested_by_law: dict[int, list[Any]] = {}
+    for index in live:
+        node = graph.nodes[index]
         if node.op in PICKS:
-            asked = found.setdefault(node.args[0], [])
-            if node.data not in asked:
-                asked.append(node.data)
-    return found
+            requested = requested_by_law.setdefault(node.args[0], [])
+            if node.data not in requested:
+                requested.append(node.data)
+    return requested_by_law
 
 
 def _tuple(texts: Sequence[str]) -> str:

@@ -1,1 +1,1 @@
-"""From what a user typed to the inputs of a system."""
+"""Binding of what a user typed to the inputs of a system."""

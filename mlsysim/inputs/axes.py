@@ -27,7 +27,7 @@ class Linked:
     axes : dict
         Values by argument, of one length.
     repeats : bool
-        Whether a combination may come twice, as among measurements.
+        Allow repeated combinations, as among measurements.
     """
 
     def __init__(self, axes: Mapping[str, Any], *, repeats: bool = False) -> None:
@@ -43,7 +43,7 @@ class Linked:
 
 
 class Derived:
-    """An argument that follows from others; made by :func:`derived`."""
+    """Argument that follows from others; made by :func:`derived`."""
 
     def __init__(self, expression: Any) -> None:
         self.expression = expression
@@ -54,7 +54,7 @@ class Derived:
 
 @at_the_call
 def linked(**axes: Any) -> Linked:
-    """Several arguments along one axis: the first values together, then the second ones.
+    """Sweep several arguments along one axis: the first values together, then the second ones.
 
     Parameters
     ----------
@@ -86,13 +86,13 @@ def linked(**axes: Any) -> Linked:
 
 
 def derived(expression: Any) -> Derived:
-    """An argument computed from others, at one point or at every point of a grid.
+    """Compute an argument from others, at one point or at every point of a grid.
 
     Parameters
     ----------
     expression : str or sympy.Expr
-        Of other arguments: ``dp_size=derived("512 / (tp_size * pp_size)")``. If the argument must be a whole
-        number, points at which the expression is not one are refused.
+        Expression of other arguments: ``dp_size=derived("512 / (tp_size * pp_size)")``. If the argument must be a
+        whole number, points at which the expression is not whole are refused.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def derived(expression: Any) -> Derived:
 
 @dataclass(frozen=True)
 class Typed(Source):
-    """The source of a formula that the caller typed."""
+    """Source of a formula that the caller typed."""
 
     key: str = "given"
 
@@ -126,7 +126,7 @@ class Typed(Source):
 
 @dataclass(frozen=True)
 class DerivedInput:
-    """An input as a formula of others.
+    """Input as a formula of others.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class DerivedInput:
     raw : sympy.Basic
         The expression in inputs that are not derived, before it is rounded to the whole number it stands for.
     condition : sympy.Basic
-        In the same inputs, what holds where the value lies in the domain of the variable.
+        Condition on the same inputs, which holds where the value lies in the domain of the variable.
     """
 
     variable: Variable
@@ -156,12 +156,12 @@ class DerivedInput:
 
     @property
     def reason(self) -> str:
-        """Why a point is refused where the condition does not hold."""
+        """Reason to refuse a point where the condition does not hold."""
         return f"{self.variable.name} must be {self.variable.domain.describe()}"
 
 
-def derived_inputs(model: DeclaredModel, given: Mapping[str, Derived]) -> tuple[DerivedInput, ...]:
-    """Derived arguments as formulas, each after those it needs.
+def derived_inputs(model: DeclaredModel, arguments: Mapping[str, Derived]) -> tuple[DerivedInput, ...]:
+    """Turn derived arguments into formulas, each after those it needs.
 
     Raises
     ------
@@ -171,41 +171,41 @@ def derived_inputs(model: DeclaredModel, given: Mapping[str, Derived]) -> tuple[
         If an expression has not the unit of its argument.
     """
     known = [name for name, variable in model.arguments.items() if variable is not None]
-    typed = {name: _expression(model, name, expression, known) for name, expression in given.items()}
-    found: dict[str, DerivedInput] = {}
+    typed = {name: _expression(model, name, expression, known) for name, expression in arguments.items()}
+    ordered: dict[str, DerivedInput] = {}
     values: dict[sympy.Basic, Any] = {}
 
     def visit(name: str, trail: tuple[str, ...]) -> None:
-        if name in found:
+        if name in ordered:
             return
         if name in trail:
             loop = " -> ".join([*trail[trail.index(name) :], name])
-            raise InputError(name, given[name], "must not follow from itself", loop)
+            raise InputError(name, arguments[name], "must not follow from itself", loop)
         variable, expression = variable_of(name), typed[name]
-        for needed in sorted(symbol.name for symbol in expression.free_symbols if symbol.name in given):
+        for needed in sorted(symbol.name for symbol in expression.free_symbols if symbol.name in arguments):
             visit(needed, (*trail, name))
         raw = expression.xreplace(values)
         values[variable.symbol] = _whole(variable, raw)
         formula = _declared(variable, expression)
-        found[name] = DerivedInput(variable, str(given[name].expression), formula, raw, _inside(variable, raw))
+        ordered[name] = DerivedInput(variable, str(arguments[name].expression), formula, raw, _inside(variable, raw))
 
-    for name in given:
+    for name in arguments:
         visit(name, ())
-    return tuple(found.values())
+    return tuple(ordered.values())
 
 
-def _expression(model: DeclaredModel, name: str, given: Derived, known: list[str]) -> Any:
-    """The expression that was typed, in the unit of the argument."""
+def _expression(model: DeclaredModel, name: str, derived: Derived, known: list[str]) -> Any:
+    """Expression that was typed, in the unit of the argument."""
     variable = model.arguments[name]
     if variable is None or variable.domain.kind == "choice":
-        raise InputError(name, given, "only a number can be derived", "give it as a value or a list")
-    found = quantity(given.expression, model, known, name)
-    expression: Any = found.sympy
-    if dict(found.dimension) != variable.dimension and not expression.is_zero:
-        unit = "" if found.dimension else bare_unit(variable.dimension, variable.unit if variable.named_unit else "")
+        raise InputError(name, derived, "only a number can be derived", "give it as a value or a list")
+    read = quantity(derived.expression, model, known, name)
+    expression: Any = read.sympy
+    if dict(read.dimension) != variable.dimension and not expression.is_zero:
+        unit = "" if read.dimension else bare_unit(variable.dimension, variable.unit if variable.named_unit else "")
         if not unit:
             raise UnitError(
-                f"{name}={quoted(given)}: the expression is {describe(dict(found.dimension))}, "
+                f"{name}={quoted(derived)}: the expression is {describe(dict(read.dimension))}, "
                 f"but {name} is {describe(variable.dimension)}"
             )
         expression = expression * UnitSymbol(unit)
@@ -213,13 +213,13 @@ def _expression(model: DeclaredModel, name: str, given: Derived, known: list[str
 
 
 def _whole(variable: Variable, expression: Any) -> Any:
-    """The expression, rounded to the whole number it stands for if the variable is one."""
+    """Expression, rounded to the whole number it stands for if the variable is one."""
     return sympy.floor(expression) if variable.domain.kind == "integer" else expression
 
 
 @lru_cache(maxsize=256)
 def _declared(variable: Variable, expression: Any) -> Formula:
-    """The formula of a derived input: what leaves its domain is refused before, as is what its model refuses."""
+    """Formula of a derived input; values outside its domain, or refused by its model, are refused before."""
     value = _whole(variable, expression)
     orders = (value <= high if low == variable.symbol else low <= value for low, high in variable.orders)
     return Formula(
@@ -234,12 +234,12 @@ def _declared(variable: Variable, expression: Any) -> Formula:
 
 @lru_cache(maxsize=64)
 def extended(system: System, formulas: tuple[Formula, ...]) -> System:
-    """A system with the formulas of derived inputs. The same formulas give the same object, by which code is cached."""
+    """Extend a system by the formulas of derived inputs; cached, since code is cached by the object."""
     return system.extend(*formulas)
 
 
 def _inside(variable: Variable, raw: Any) -> Any:
-    """The condition that a value lies in the domain of its variable."""
+    """Condition that a value lies in the domain of its variable."""
     domain, one = variable.domain, sympy.nsimplify(units.factor(variable.unit), rational=True)
     largest = min(domain.upper, LARGEST_INTEGER - 1 if domain.kind == "integer" else LARGEST)
     conditions: list[Any] = [raw <= sympy.Rational(largest) * one]

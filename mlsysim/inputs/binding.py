@@ -1,4 +1,4 @@
-"""From what a user typed to the inputs of a System: catalog entries, keywords, defaults, checks."""
+"""Binding of arguments to the inputs of a System: catalog entries, keywords, defaults, checks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mlsysim.inputs.axes import Derived, DerivedInput, Linked, derived, derived_
 from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.inputs.engines import argument_of, assumed_engine, check_stack, stack_for
 from mlsysim.inputs.plan import Plan, Plans
-from mlsysim.inputs.recipe import FromRecipe, Given, Origin, along_axis, given_by, name_of, recipe_argument
+from mlsysim.inputs.recipe import FromRecipe, Origin, RecipeArguments, along_axis, given_by, name_of, recipe_argument
 from mlsysim.inputs.refusal import (
     Reason,
     gap,
@@ -45,7 +45,7 @@ _CHOOSE_RATE = {"precision": "", "compute_dtype": "as_precision"}
 
 
 def _choosing(prefix: str) -> dict[str, str]:
-    """The same of a part of the model whose inputs have a prefix."""
+    """Arguments that choose the peak rate of a part of the model whose inputs have a prefix."""
     return {f"{prefix}{name}": absent for name, absent in _CHOOSE_RATE.items()}
 
 
@@ -62,12 +62,12 @@ class Binding:
     Attributes
     ----------
     model : DeclaredModel
-        Whose inputs they are.
+        Model of the inputs.
     values : dict
         Canonical value per input, a float or an array over the axes. Derived inputs that vary over the grid are
         not among them: they are formulas of the system.
     origins : dict
-        Where each value came from: a catalog value, a recipe, ``"given"`` or ``"default"``.
+        Origin of each value: a catalog value, a recipe, ``"given"`` or ``"default"``.
     axes : dict
         Dimensions of the grid in order.
     entries : dict
@@ -75,17 +75,17 @@ class Binding:
     system : System
         The formulas that can be evaluated with these inputs, with those of derived inputs.
     reasons : tuple
-        Why points may be refused, in order. Reasons that depend on no axis have been checked.
+        Reasons to refuse points, in order. Reasons that depend on no axis have been checked.
     derived : tuple of DerivedInput
         Inputs that follow from others.
     by_recipe : tuple of str
         Arguments that a recipe gave.
     left_out : tuple of str
-        What the recipe gives and the model has no argument for.
+        Settings of the recipe for which the model has no argument.
     free : tuple of str
-        Inputs whose values are found or drawn later. Those that nothing gives a value are nan.
+        Inputs whose values are solved for or drawn later. Those without a value are nan.
     plan : Plan or None
-        What later calls with the same names and entries have in common with this one; None where nothing is kept.
+        Plan that later calls with the same names and entries share; None if nothing is kept.
     """
 
     model: DeclaredModel = field(repr=False)
@@ -116,25 +116,25 @@ class Binding:
         """Points along each axis."""
         return tuple(len(axis) for axis in self.axes.values())
 
-    def at(self, typed: Mapping[str, Any], place: Iterable[int]) -> dict[str, Any]:
-        """All arguments at a point, of which these were typed, as ``solve`` takes them."""
-        return {name: value for name, value in typed.items() if name not in self.axes} | self.swept(place)
+    def at(self, typed: Mapping[str, Any], point: Iterable[int]) -> dict[str, Any]:
+        """All arguments at a point, as ``solve`` takes them, from those that were typed."""
+        return {name: value for name, value in typed.items() if name not in self.axes} | self.swept(point)
 
-    def swept(self, place: Iterable[int]) -> dict[str, Any]:
-        """The swept arguments at a point, given by its index along every axis."""
-        found: dict[str, Any] = {}
-        for (name, axis), index in zip(self.axes.items(), place, strict=True):
+    def swept(self, point: Iterable[int]) -> dict[str, Any]:
+        """Swept arguments at a point, given by its index along every axis."""
+        arguments: dict[str, Any] = {}
+        for (name, axis), index in zip(self.axes.items(), point, strict=True):
             for member, part in (axis.members or {name: axis}).items():
                 entries = self.entries.get(member)
                 if isinstance(entries, list):
-                    found[member] = entries[index]
+                    arguments[member] = entries[index]
                 else:
                     value = np.asarray(part.coordinates)[index].item()
-                    found[member] = units.Q_(value, units.unit(part.unit)) if part.unit else value
-        return found
+                    arguments[member] = units.Q_(value, units.unit(part.unit)) if part.unit else value
+        return arguments
 
     def require(self, name: str) -> Variable:
-        """The variable of an output, which must be one that these inputs can compute.
+        """Variable of an output, which these inputs must be able to compute.
 
         Raises
         ------
@@ -154,12 +154,12 @@ class Binding:
 
     @property
     def conditions(self) -> tuple[sympy.Basic, ...]:
-        """For each reason, the condition that holds at a point that it does not refuse."""
+        """Condition of each reason, which holds at a point that it does not refuse."""
         return tuple(reason.condition for reason in self.reasons)
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """Numbers that compiled code needs: the values, and for each gap in the catalog where there is a value."""
+        """Numbers that compiled code needs: the values, and a mask for each gap in the catalog."""
         masks = {mask_of(*reason.inputs): reason.known for reason in self.reasons if reason.known is not None}
         return {**self.values, **masks}
 
@@ -180,7 +180,7 @@ def bind(model: DeclaredModel, arguments: Mapping[str, Any]) -> Binding:
     Parameters
     ----------
     model : DeclaredModel
-        Whose inputs are bound.
+        Model of the inputs.
     arguments : mapping
         As typed; ``None`` counts as not given.
 
@@ -206,15 +206,15 @@ def bind(model: DeclaredModel, arguments: Mapping[str, Any]) -> Binding:
 def bind_grid(model: DeclaredModel, arguments: Mapping[str, Any], free: Iterable[str] = ()) -> Binding:
     """Turn arguments, of which some are axes, into the inputs of a model's system.
 
-    The grid may be of any size: nothing is evaluated over several axes. Whether a point of it is
-    allowed stands in ``reasons``; :meth:`Binding.refuse` looks at all points.
+    The grid may be of any size: nothing is evaluated over several axes. ``reasons`` say which points
+    are refused; :meth:`Binding.refuse` tests all points.
 
     Parameters
     ----------
     model, arguments
         As for :func:`bind`.
     free : iterable of str
-        Inputs whose values are found or drawn later. They need no value, and reasons that depend on them are kept.
+        Inputs whose values are solved for or drawn later. They need no value, and reasons that depend on them are kept.
 
     Returns
     -------
@@ -232,19 +232,19 @@ def bind_grid(model: DeclaredModel, arguments: Mapping[str, Any], free: Iterable
 
 
 def _free_inputs(model: DeclaredModel, names: Iterable[str]) -> tuple[str, ...]:
-    """The names of free inputs, which must be numbers among the arguments of the model."""
-    found = tuple(names)
-    for name in found:
+    """Check that free inputs are numbers among the arguments of the model."""
+    free = tuple(names)
+    for name in free:
         if not isinstance(name, str) or name not in model.arguments:
             raise _not_an_argument(model, name, None)
         variable = model.arguments[name]
         if variable is None or variable.domain.kind == "choice":
             raise InputError("free", name, "must be an input that is a number, not an entry or a label")
-    return found
+    return free
 
 
 def _typed_arguments(model: DeclaredModel, arguments: Mapping[str, Any], free: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The arguments that were given, after a check that the model knows each, and those that follow them."""
+    """Check that the model knows each argument, and add those that follow them."""
     known = model.arguments
     typed = {}
     for name, value in arguments.items():
@@ -279,7 +279,7 @@ def _refuse_name(model: DeclaredModel, name: str, value: Linked) -> None:
 
 
 def _not_an_argument(model: DeclaredModel, name: str, value: Any) -> InputError | UnknownNameError:
-    """The error for a keyword that this variant, or the model as a whole, does not take."""
+    """Error for a keyword that this variant, or the model as a whole, does not take."""
     whole = type(model)
     if name not in whole.arguments:
         known = (*model.arguments, *families_among(model.arguments))
@@ -307,7 +307,7 @@ class _Binder:
         self.origins: dict[str, Origin] = {}
         self.by_format: dict[str, tuple[str, str]] = {}
         self.derived: tuple[DerivedInput, ...] = ()
-        self.recipe = Given()
+        self.recipe = RecipeArguments()
         self.recipe_argument = recipe_argument(type(model))
         self.implied: dict[str, convert.Axis] = {}
         self.of_device: set[str] = set()
@@ -329,15 +329,19 @@ class _Binder:
         self._match_devices()
         self._take_surroundings()
         self._take_stack()
-        given = {name: value for name, value in self.typed.items() if isinstance(value, Derived)}
+        derived_arguments = {name: value for name, value in self.typed.items() if isinstance(value, Derived)}
         for name in self.free:
-            if name in self.along or name in given:
+            if name in self.along or name in derived_arguments:
                 raise InputError(name, self.typed.get(name), "is free: give it no axis and no formula")
-        if self.axes or self.free or any(self.model.follows.get(k) != v.expression for k, v in given.items()):
-            return self._bind_all(given)
+        if (
+            self.axes
+            or self.free
+            or any(self.model.follows.get(k) != v.expression for k, v in derived_arguments.items())
+        ):
+            return self._bind_all(derived_arguments)
         plan = _PLANS.find(self.model, self.typed, self.entries, self._formats, tuple(self.recipe.typed))
         if plan is None:
-            bound = self._bind_all(given)
+            bound = self._bind_all(derived_arguments)
             self._keep_plan(bound)
             return bound
         values, origins = plan.bound(self.typed, GIVEN)
@@ -357,7 +361,7 @@ class _Binder:
         )
 
     def _keep_plan(self, bound: Binding) -> None:
-        """Keep what later calls with the same names and entries have in common with this one."""
+        """Keep the plan that later calls with the same names and entries share with this one."""
         names = {name for name, value in self.typed.items() if not isinstance(value, Derived)}
         typed = tuple(v for name, v in self.model.arguments.items() if v is not None and name in names)
         code = reason_function(bound.reasons, bound.system) if bound.reasons else None
@@ -368,17 +372,17 @@ class _Binder:
         )  # fmt: skip
         _PLANS.keep(self.typed, bound.plan)
 
-    def _bind_all(self, given: Mapping[str, Derived]) -> Binding:
+    def _bind_all(self, derived_arguments: Mapping[str, Derived]) -> Binding:
         """Bind every input of the model."""
-        self.derived = derived_inputs(self.model, given)
+        self.derived = derived_inputs(self.model, derived_arguments)
         for name, variable in self.model.arguments.items():
-            if variable is not None and name not in given:
+            if variable is not None and name not in derived_arguments:
                 self._bind_input(name, variable)
         for entry in self.derived:
             self._need_inputs(entry)
         self._bind_uncrossed()
         system = self._computable()
-        known = {*self.values, *given}
+        known = {*self.values, *derived_arguments}
         self._limit()
         self.reasons += map(outside_domain, self.derived)
         self.reasons += (reason for reason in map(unmet, self.model.requirements) if known.issuperset(reason.inputs))
@@ -398,12 +402,12 @@ class _Binder:
         )
 
     def _bind_uncrossed(self) -> None:
-        """Bind links without a value that nothing crosses to any; another layout under the same plan is refused."""
+        """Bind links without a value that nothing crosses; another layout under the same plan is refused."""
         for name, requirements in self.model.uncrossed.items():
             without = self.gaps.get(name)
             known = name not in self.model.arguments or (name in self.values and without is None)
             for reason in [] if known else map(unmet, requirements):
-                sizes = {each: self.values.get(each, np.nan) for each in reason.inputs}
+                sizes = {size: self.values.get(size, np.nan) for size in reason.inputs}
                 if all(np.ndim(size) == 0 for size in sizes.values()) and met(reason, sizes):
                     any_speed = units.to_canonical(1.0, variable_of(name).unit)
                     if without is None:
@@ -411,13 +415,13 @@ class _Binder:
                         self.reasons.append(reason)
                     else:  # of the devices along an axis that have no links
                         self.values[name] = np.where(np.isnan(self.values[name]), any_speed, self.values[name])
-                        self.reasons = [each for each in self.reasons if each is not without]
+                        self.reasons = [kept for kept in self.reasons if kept is not without]
                     break
 
     def _limit(self) -> None:
-        """Refuse what the entries leave unanswered, or keep the reason for the points of a grid."""
-        for name, given in self.entries.items():
-            for entry in given if isinstance(given, list) else [given]:
+        """Refuse questions that the entries cannot answer, or keep the reason for the points of a grid."""
+        for name, bound in self.entries.items():
+            for entry in bound if isinstance(bound, list) else [bound]:
                 for argument, (allowed, why) in entry.unanswered.items():
                     variable = self.model.arguments.get(argument)
                     if variable is not None and allowed is None:
@@ -442,19 +446,19 @@ class _Binder:
             self.reasons = varying
 
     def _take_recipe(self) -> None:
-        """Add what one recipe gives to what was typed."""
+        """Add the arguments of one recipe to those that were typed."""
         name = self.recipe_argument
         if name in self.typed and not convert.is_axis(self.typed[name]):
-            found: Any = self._entry(name, self.model.slots[name], self.typed[name])
-            self.recipe = given_by(found, self.model, self.typed)
-            self.typed = {**self.typed, name: found, **self.recipe.typed}
+            recipe: Any = self._entry(name, self.model.slots[name], self.typed[name])
+            self.recipe = given_by(recipe, self.model, self.typed)
+            self.typed = {**self.typed, name: recipe, **self.recipe.typed}
 
     def _bind_recipes(self, name: str, value: Any) -> None:
-        """Bind what several recipes give along one axis, of which only the recipes are shown."""
+        """Bind the arguments of several recipes along one axis, of which only the recipes are shown."""
         self.axes[name] = self._distinct_entries(name, value)
-        given = along_axis(self.entries[name], self.model, self.typed)
-        self.recipe.left_out = given.left_out
-        for member, values in given.typed.items():
+        implied = along_axis(self.entries[name], self.model, self.typed)
+        self.recipe.left_out = implied.left_out
+        for member, values in implied.typed.items():
             self.implied[member] = self._linked_axis(member, values)
         self.along |= dict.fromkeys((name, *self.implied), name)
 
@@ -464,8 +468,8 @@ class _Binder:
             return origin
         recipe = self.entries[self.recipe_argument]
         entry = argument if argument in self.model.slots else ""
-        found: Any = self.recipe.origins.get(argument, origin)
-        return FromRecipe(name_of(recipe), found, entry)
+        source: Any = self.recipe.origins.get(argument, origin)
+        return FromRecipe(name_of(recipe), source, entry)
 
     def _bind_entry(self, name: str, value: Any) -> None:
         if convert.is_axis(value):
@@ -475,17 +479,17 @@ class _Binder:
             self.entries[name] = self._entry(name, self.model.slots[name], value)
 
     def _match_devices(self) -> None:
-        """Refuse what is of another device than the one in question; each of several devices takes its own."""
-        for name in [each for each in self.entries if self.model.slots[each].entry.of_one_device]:
+        """Refuse entries of another device than the one in question; each of several devices takes its own."""
+        for name in [name for name in self.entries if self.model.slots[name].entry.of_one_device]:
             devices = {argument: _devices(self.entries[argument]) for argument in self.entries if argument != name}
-            argument = next((each for each in self.model.slots if any(devices.get(each, ()))), None)
+            argument = next((argument for argument in self.model.slots if any(devices.get(argument, ()))), None)
             if argument is not None:
                 self._match(name, argument, devices[argument])
 
     def _take_surroundings(self) -> None:
-        """Take from a device how few its links join, and what joins the others, where the call says neither."""
+        """Take the link domain and the fabric from a device if the call gives neither."""
         slots = self.model.slots.items()
-        argument = next((each for each, slot in slots if slot.entry is Accelerator and each in self.entries), None)
+        argument = next((name for name, slot in slots if slot.entry is Accelerator and name in self.entries), None)
         devices = _devices(self.entries[argument]) if argument is not None else []
         if all(device is None or device.link_domain is None for device in devices):
             return
@@ -493,55 +497,55 @@ class _Binder:
             slot = self.model.slots.get(name)
             other = self.model.defaults.get(name) if slot is None else slot.default
             taken = name in {*self.typed, *self.along, *self.free}
-            taken |= any(name in self.model.slots[each].gives for each in self.entries)
+            taken |= any(name in self.model.slots[argument].gives for argument in self.entries)
             if taken or not other or name not in self.model.arguments:
                 continue
-            given = [getattr(device, value) or other for device in devices]
+            values = [getattr(device, value) or other for device in devices]
             if argument not in self.along:
-                self.typed[name] = given[0]
+                self.typed[name] = values[0]
                 self.of_device.add(name)
-                self.entries |= {} if slot is None else {name: self._entry(name, slot, given[0])}
+                self.entries |= {} if slot is None else {name: self._entry(name, slot, values[0])}
                 continue
-            self.implied[name], self.along[name] = self._linked_axis(name, given), self.along[argument]
+            self.implied[name], self.along[name] = self._linked_axis(name, values), self.along[argument]
 
     def _take_stack(self) -> None:
-        """Take the newest stack of an engine that knows the device, where the call names an engine and no stack."""
+        """Take the newest stack of an engine that knows the device, if the call names an engine and no stack."""
         engine, stack = (argument_of(type(self.model), kind) for kind in (Engine, Stack))
         if engine not in self.entries or stack not in self.model.arguments:
             return
-        engines, given = self._several(engine), self.entries.get(stack)
-        if given is not None:
-            for each in [given] * (len(engines) == 1 and isinstance(given, Stack)):
-                check_stack(engines[0], each)
+        engines, bound = self._several(engine), self.entries.get(stack)
+        if bound is not None:
+            if len(engines) == 1 and isinstance(bound, Stack):
+                check_stack(engines[0], bound)
             return
         argument = next((name for name in self.model.slots if any(_devices(self.entries.get(name, [])))), "")
-        devices = [each for each in _devices(self.entries.get(argument, [])) if each is not None]
+        devices = [device for device in _devices(self.entries.get(argument, [])) if device is not None]
         if min(len(engines), len(devices)) > 1 and self.along[engine] != self.along[argument]:
-            names = [each.key or each.name for each in engines]
+            names = [entry.key or entry.name for entry in engines]
             raise InputError(engine, names, f"must be one where {argument} varies", f"link them, or give {stack}")
         count = max(len(engines), len(devices)) if devices else 0
         pairs = zip(engines * (count // len(engines)), devices * (count // max(1, len(devices))), strict=False)
-        found = [stack_for(each, device) for each, device in pairs]
-        if found and all(each is found[0] for each in found):
-            self.typed |= {} if found[0] is None else {stack: found[0]}
-            self.entries |= {} if found[0] is None else {stack: found[0]}
-        elif found:
+        stacks = [stack_for(entry, device) for entry, device in pairs]
+        if stacks and all(entry is stacks[0] for entry in stacks):
+            self.typed |= {} if stacks[0] is None else {stack: stacks[0]}
+            self.entries |= {} if stacks[0] is None else {stack: stacks[0]}
+        elif stacks:
             default = self.model.slots[stack].default
-            self.implied[stack] = self._linked_axis(stack, [each or default for each in found])
+            self.implied[stack] = self._linked_axis(stack, [entry or default for entry in stacks])
             self.along[stack] = self.along[argument if len(devices) > 1 else engine]
 
     def _several(self, name: str) -> list[Any]:
-        """The entries of an argument."""
-        found = self.entries[name]
-        return found if isinstance(found, list) else [found]
+        """Entries of an argument, as a list."""
+        entries = self.entries[name]
+        return entries if isinstance(entries, list) else [entries]
 
     def _match(self, name: str, argument: str, devices: list[Accelerator | None]) -> None:
-        """See :meth:`_match_devices`."""
+        """Match the entries of one argument to devices; see :meth:`_match_devices`."""
         axis, along = self.along.get(name), self.along.get(argument)
-        given = self.entries[name]
+        entries = self.entries[name]
         if along is not None and axis == name:
-            self.entries[name] = given = [_own(name, given, device) for device in devices]
-            labels = [entry.key or entry.name for entry in given]
+            self.entries[name] = entries = [_own(name, entries, device) for device in devices]
+            labels = [entry.key or entry.name for entry in entries]
             codes = np.array([labels.index(label) for label in labels], float)
             shared = self.axes[along]
             members = {**(shared.members or {argument: shared}), name: convert.Axis(name, np.array(labels), codes)}
@@ -549,10 +553,10 @@ class _Binder:
             self.along[name] = along
             del self.axes[name]
         elif axis is not None and axis == along:
-            for entry, device in zip(given, devices, strict=True):
+            for entry, device in zip(entries, devices, strict=True):
                 _own(name, [entry], device)
         else:
-            for entry in given if isinstance(given, list) else [given]:
+            for entry in entries if isinstance(entries, list) else [entries]:
                 for device in devices:
                     _own(name, [entry], device)
 
@@ -563,13 +567,13 @@ class _Binder:
         return axis
 
     def _entry_axis(self, name: str, values: Any) -> convert.Axis:
-        found = [self._entry(name, self.model.slots[name], item) for item in values]
-        labels = [entry.key or entry.name for entry in found]
-        self.entries[name] = found
+        entries = [self._entry(name, self.model.slots[name], item) for item in values]
+        labels = [entry.key or entry.name for entry in entries]
+        self.entries[name] = entries
         return convert.Axis(name, np.array(labels), np.array([labels.index(label) for label in labels], float))
 
     def _linked_axis(self, name: str, values: Any) -> convert.Axis:
-        """The values of an argument along an axis that it shares with others."""
+        """Axis of the values of an argument that shares it with others."""
         if name in self.model.slots:
             return self._entry_axis(name, values)
         return convert.axis(variable_of(name), values, repeats=True)
@@ -595,7 +599,7 @@ class _Binder:
         self.axes[name] = convert.Axis(name, places, places.astype(float), members=members)
 
     def _swept(self, name: str) -> convert.Axis:
-        """The axis of a swept argument: its own, or the linked axis it is a member of."""
+        """Axis of a swept argument: its own, or the linked axis it is a member of."""
         axis = self.axes[self.along[name]]
         return self.implied.get(name) or axis.members.get(name, axis)
 
@@ -628,9 +632,9 @@ class _Binder:
         value = self.model.fallback(name, self._rate_format(name))
         if value is not None and (depends := self._format_axes(name)):
             table = np.empty([len(self.axes[axis]) for axis in depends])
-            for place in np.ndindex(*table.shape):
-                precision = self._precision(_choosing(self.model.part(name)), dict(zip(depends, place, strict=True)))
-                table[place] = (self.model.fallback(name, precision) or value).canonical
+            for index in np.ndindex(*table.shape):
+                precision = self._precision(_choosing(self.model.part(name)), dict(zip(depends, index, strict=True)))
+                table[index] = (self.model.fallback(name, precision) or value).canonical
             self._put(name, table, tuple(depends), f"catalog, along {' and '.join(depends)}")
         elif value is not None:
             self._put(name, value.canonical, (), value)
@@ -641,11 +645,11 @@ class _Binder:
         """Axes of the number formats that choose the default of an input."""
         if not any(slot.default and slot.by_format(name) for _, slot in self.model.givers.get(name, ())):
             return []
-        chosen = (each for each in _choosing(self.model.part(name)) if each in self.along)
-        return list(dict.fromkeys(self.along[each] for each in chosen))
+        chosen = (argument for argument in _choosing(self.model.part(name)) if argument in self.along)
+        return list(dict.fromkeys(self.along[argument] for argument in chosen))
 
     def _superseded(self, name: str) -> bool:
-        """Tell whether an argument is given to which the default of an input gives way."""
+        """Tell if an argument is given to which the default of an input gives way."""
         return any(self._gives_way(slot, name, []) for _, slot in self.model.givers.get(name, ()) if slot.default)
 
     def _bind_from_entries(self, name: str) -> bool:
@@ -654,11 +658,11 @@ class _Binder:
                 continue
             depends = [argument] if argument in self.along else []
             if slot.by_format(name):
-                depends += [each for each in _choosing(self.model.part(name)) if each in self.along]
+                depends += [chooser for chooser in _choosing(self.model.part(name)) if chooser in self.along]
             if depends and (self._silent(argument, name) or (name in slot.extras and self._lacks(argument, name))):
                 continue
             if depends:
-                return self._bind_table(name, argument, list(dict.fromkeys(self.along[each] for each in depends)))
+                return self._bind_table(name, argument, list(dict.fromkeys(self.along[key] for key in depends)))
             entry = self.entries[argument]
             value = slot.word(entry, name) or slot.value(entry, name, self._rate_format(name))
             if value is None:
@@ -671,19 +675,19 @@ class _Binder:
         return False
 
     def _gives_way(self, slot: Slot, name: str, entry: Any) -> bool:
-        """Tell whether what an entry gives is replaced by another argument that is given."""
+        """Tell if the value of an entry is replaced by another argument that is given."""
         others = slot.entry.gives_way.get(name, ())
-        if any(each in names for each in others for names in (self.along, self.free)):
+        if any(other in names for other in others for names in (self.along, self.free)):
             return True
-        typed = {each: self.typed[each] for each in others if each in self.typed}
+        typed = {other: self.typed[other] for other in others if other in self.typed}
         return bool(typed) and (isinstance(entry, list) or not entry.stands_beside(name, typed))
 
     def _silent(self, argument: str, name: str) -> bool:
-        """Tell whether no entry has a value for an input that another entry gives by default."""
+        """Tell if no entry has a value for an input that another entry gives by default."""
         return self.model.fallback(name, self._rate_format(name)) is not None and not any(self._values(argument, name))
 
     def _lacks(self, argument: str, name: str) -> bool:
-        """Tell whether an input has no default, and one of the entries no value for it."""
+        """Tell if an input has no default, and one of the entries no value for it."""
         known = name in self.model.defaults or self.model.fallback(name, self._rate_format(name)) is not None
         return not known and not all(self._values(argument, name))
 
@@ -696,17 +700,17 @@ class _Binder:
     def _bind_table(self, name: str, argument: str, depends: list[str]) -> bool:
         table = np.empty([len(self.axes[axis]) for axis in depends])
         missing: list[InputError] = []
-        for place in np.ndindex(*table.shape):
-            at = dict(zip(depends, place, strict=True))
+        for index in np.ndindex(*table.shape):
+            indices = dict(zip(depends, index, strict=True))
             entry = self.entries[argument]
-            if self.along.get(argument) in at:
-                entry = entry[at[self.along[argument]]]
-            precision = self._precision(_choosing(self.model.part(name)), at)
+            if self.along.get(argument) in indices:
+                entry = entry[indices[self.along[argument]]]
+            precision = self._precision(_choosing(self.model.part(name)), indices)
             try:
-                table[place] = self._tabulated(name, self.model.slots[argument], entry, precision)
+                table[index] = self._tabulated(name, self.model.slots[argument], entry, precision)
             except InputError as error:
                 missing.append(error)
-                table[place] = np.nan
+                table[index] = np.nan
         self._put(name, table, tuple(depends), f"catalog, along {' and '.join(depends)}")
         if missing:
             self.gaps[name] = gap(name, ~np.isnan(self.values[name]), missing[0])
@@ -725,7 +729,7 @@ class _Binder:
 
     @cached_property
     def _rate_formats(self) -> dict[str, str]:
-        """The number format that chooses rates, where it does not vary, for each part of the model by its prefix."""
+        """Number format that chooses rates, if it does not vary, by prefix of the part of the model."""
         return {prefix: self._precision(_choosing(prefix)) for prefix in self.model.prefixes}
 
     @property
@@ -735,12 +739,12 @@ class _Binder:
     def _rate_format(self, name: str) -> str:
         return self._rate_formats[self.model.part(name)]
 
-    def _precision(self, formats: Mapping[str, str], at: Mapping[str, int] | None = None) -> str:
-        """The number format that these arguments choose, at a place of the grid where they vary."""
+    def _precision(self, formats: Mapping[str, str], indices: Mapping[str, int] | None = None) -> str:
+        """Number format that these arguments choose, at an index of the grid if they vary."""
         chosen = []
         for name, absent in formats.items():
-            if at is not None and self.along.get(name) in at:
-                chosen.append(str(self._swept(name).coordinates[at[self.along[name]]]))
+            if indices is not None and self.along.get(name) in indices:
+                chosen.append(str(self._swept(name).coordinates[indices[self.along[name]]]))
             else:
                 chosen.append(str(self.typed.get(name, self.model.defaults.get(name, absent))))
         return rate_format(*chosen)
@@ -786,8 +790,8 @@ class _Binder:
         if len(groups) == 1 and not alone:
             ways = [*filter(None, [recipe]), *(f"{name}=..." for name in next(iter(groups)))]
             unread = getattr(self.entries.get(self.recipe_argument), "not_read", ())
-            said = "".join(f"; {each}" for each in unread if any(f"give {way}" in each for way in ways))
-            raise MissingInputError(model, next(iter(groups))[0], f"give {' or '.join(ways)}{one}{said}")
+            notes = "".join(f"; {note}" for note in unread if any(f"give {way}" in note for way in ways))
+            raise MissingInputError(model, next(iter(groups))[0], f"give {' or '.join(ways)}{one}{notes}")
         ways = [" or ".join(f"{name}=..." for name in names) for names in groups]
         ways += self._ways_one_by_one(alone)
         more = "; or what an entry gives one by one" if groups else ""
@@ -797,14 +801,14 @@ class _Binder:
 
     def _ways_one_by_one(self, names: list[str]) -> list[str]:
         """List ways to give inputs by name, those together that the same entries would give."""
-        found: dict[tuple[str, ...], list[str]] = {}
+        by_givers: dict[tuple[str, ...], list[str]] = {}
         for name in names:
             givers = [argument for argument, slot in self.model.slots.items() if name in slot.gives]
             has_none = any(argument in self.entries for argument in givers)
-            found.setdefault(() if has_none else tuple(givers), []).append(name)
+            by_givers.setdefault(() if has_none else tuple(givers), []).append(name)
         return [
-            " or ".join([*(f"{each}=..." for each in givers), " and ".join(f"{name}=..." for name in together)])
-            for givers, together in found.items()
+            " or ".join([*(f"{giver}=..." for giver in givers), " and ".join(f"{name}=..." for name in together)])
+            for givers, together in by_givers.items()
         ]
 
     def _missing_entries(self, needed: list[str]) -> dict[tuple[str, ...], list[str]]:
@@ -820,14 +824,14 @@ class _Binder:
             and argument not in self.entries
             and (self.typed.keys() - self.of_device).isdisjoint(set(slot.gives) - slot.entry.gives_way.keys())
         }
-        found: dict[tuple[str, ...], list[str]] = {}
+        groups: dict[tuple[str, ...], list[str]] = {}
         left = list(needed)
         while True:
             lost = {argument: [name for name in slot.gives if name in left] for argument, slot in slots.items()}
             most = max(lost.values(), key=len, default=[])
             if not most:
-                return found
-            found[tuple(argument for argument, names in lost.items() if names == most)] = most
+                return groups
+            groups[tuple(argument for argument, names in lost.items() if names == most)] = most
             left = [name for name in left if name not in most]
 
     def _how_to_give(self, name: str) -> str:
@@ -840,27 +844,29 @@ class _Binder:
 
 
 def _devices(entry: Any) -> list[Accelerator | None]:
-    """The device of an entry, or of each of several."""
-    return [each.device for each in (entry if isinstance(entry, list) else [entry])]
+    """Device of an entry, or of each of several."""
+    return [one.device for one in (entry if isinstance(entry, list) else [entry])]
 
 
-def _own(name: str, given: list[Any], device: Accelerator | None) -> Any:
-    """The one of several entries that is of a device; refused where there is none, or more than one."""
+def _own(name: str, entries: list[Any], device: Accelerator | None) -> Any:
+    """Select the one of several entries that is of a device; refused if there is none, or more than one."""
     if device is None:
-        return given[0]
-    own = [entry for entry in given if entry.device.name == device.name]
+        return entries[0]
+    own = [entry for entry in entries if entry.device.name == device.name]
     if len(own) == 1:
         return own[0]
-    asked = device.key or device.name
+    wanted = device.key or device.name
     if own:
         names = ", ".join(entry.key or entry.name for entry in own)
-        raise InputError(name, names, f"are several of {asked}", "give one, or pairs by linked(...)")
-    kind = f"Systems.{type(given[0]).__name__}s."
+        raise InputError(name, names, f"are several of {wanted}", "give one, or pairs by linked(...)")
+    kind = f"Systems.{type(entries[0]).__name__}s."
     known = [path for path in builtin().paths() if path.startswith(kind)]
     known = [path.removeprefix(kind) for path in known if builtin().entry(path).device == device]
-    named = " and ".join(f"{entry.key or entry.name} is of {entry.device.key or entry.device.name}" for entry in given)
-    hint = f"of {asked} the catalog has {', '.join(known)}" if known else f"the catalog has none of {asked}"
-    raise InputError(name, given[0].key or given[0].name, f"must be of {asked}; {named}", hint)
+    named = " and ".join(
+        f"{entry.key or entry.name} is of {entry.device.key or entry.device.name}" for entry in entries
+    )
+    hint = f"of {wanted} the catalog has {', '.join(known)}" if known else f"the catalog has none of {wanted}"
+    raise InputError(name, entries[0].key or entries[0].name, f"must be of {wanted}; {named}", hint)
 
 
 @lru_cache(maxsize=4096)

@@ -1,4 +1,4 @@
-"""Checks of a model of one's own when its class is made: every slip names the class and the attribute."""
+"""Checks of the declaration of a model when its class is made: every error names the class and the attribute."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def check_kinds(model: type[DeclaredModel]) -> None:
         formulas = chosen.formulas if isinstance(chosen, Variant) else chosen
         if not isinstance(formulas, Iterable) or isinstance(formulas, str | Mapping):
             raise _wrong(model, where, formulas, _FORMULAS)
-        if isinstance(formulas, tuple | list) and not all(isinstance(each, Formula) for each in formulas):
+        if isinstance(formulas, tuple | list) and not all(isinstance(formula, Formula) for formula in formulas):
             raise _wrong(model, where, formulas, _FORMULAS)
         if isinstance(chosen, Variant):
             if not isinstance(chosen.defaults, Mapping):
@@ -64,7 +64,7 @@ def check_kinds(model: type[DeclaredModel]) -> None:
 
 
 def check_inputs_only(model: type[DeclaredModel], variant: str, system: System) -> None:
-    """Refuse a requirement on what the formulas of a variant compute.
+    """Refuse a requirement on a variable that the formulas of a variant compute.
 
     Raises
     ------
@@ -90,14 +90,14 @@ def premises(model: type[DeclaredModel], variant: str, system: System) -> tuple[
         If a formula rests on a condition that is not on inputs alone.
     """
     own = Variant.of(model.variants[variant]).requirements
-    required = {part for each in (*model.requirements, *own) for part in sympy.And.make_args(each.condition)}
-    given = {part: formula.name for formula in system for part in sympy.And.make_args(formula.given)}
+    required = {part for known in (*model.requirements, *own) for part in sympy.And.make_args(known.condition)}
+    conditions = {part: formula.name for formula in system for part in sympy.And.make_args(formula.given)}
     names = {v.name for v in (*system.inputs, *system.variables)}
     inputs = {pair: v.name for v in system.inputs for pair in v.orders}
-    given |= {low <= high: name for (low, high), name in inputs.items() if {low.name, high.name} <= names}
+    conditions |= {low <= high: name for (low, high), name in inputs.items() if {low.name, high.name} <= names}
     missing = [
         (condition, name)
-        for condition, name in given.items()
+        for condition, name in conditions.items()
         if condition != sympy.true and condition not in required and not _is_implied(condition, required, system)
     ]
     for condition, name in missing:
@@ -110,7 +110,7 @@ def premises(model: type[DeclaredModel], variant: str, system: System) -> tuple[
 
 
 def _requirement(condition: Any) -> Requirement:
-    """A condition of an order or of a whole quotient, with its words."""
+    """Requirement of an order or of a whole quotient, with its words."""
     if isinstance(condition, sympy.Le):
         low, high = condition.args
         assert isinstance(low, sympy.Symbol)
@@ -125,7 +125,7 @@ def _requirement(condition: Any) -> Requirement:
 
 
 def _is_implied(condition: Any, required: Collection[Any], system: System) -> bool:
-    """Tell whether a quotient is whole because it is another one that is required to be, times what is whole."""
+    """Tell if a quotient is whole because it is a required whole quotient times a whole number."""
     if not isinstance(condition, sympy.Eq) or not isinstance(condition.lhs, sympy.Mod) or condition.rhs != 0:
         return isinstance(condition, sympy.Le) and sympy.Lt(*condition.args) in required
     dividend, divisor = condition.lhs.args
@@ -133,14 +133,15 @@ def _is_implied(condition: Any, required: Collection[Any], system: System) -> bo
     for formula in reversed(system.formulas):
         quotient = quotient.xreplace({formula.symbol: formula.expression})
     quotient = quotient.xreplace(
-        {each.lhs: each.rhs for each in required if isinstance(each, sympy.Eq) and each.rhs.is_number}
+        {known.lhs: known.rhs for known in required if isinstance(known, sympy.Eq) and known.rhs.is_number}
     )
-    whole = (each.lhs.args for each in required if isinstance(each, sympy.Eq) and isinstance(each.lhs, sympy.Mod))
+    equations = (equation for equation in required if isinstance(equation, sympy.Eq))
+    whole = (equation.lhs.args for equation in equations if isinstance(equation.lhs, sympy.Mod))
     return any(range_of(quotient * by / of).whole for of, by in whole)  # type: ignore[operator]
 
 
 def check_names(model: type[DeclaredModel], systems: Mapping[str, System]) -> None:
-    """Refuse names of what a model does not have, and defaults that are no values of their inputs.
+    """Refuse names that a model does not have, and defaults that are no values of their inputs.
 
     Raises
     ------
@@ -180,7 +181,7 @@ def check_names(model: type[DeclaredModel], systems: Mapping[str, System]) -> No
 
 
 def check_arguments(model: type[DeclaredModel], taken: Collection[str]) -> None:
-    """Refuse arguments that are called like a parameter of a verb or an option of a command.
+    """Refuse arguments with the name of a parameter of a verb or an option of a command.
 
     Parameters
     ----------
@@ -205,7 +206,7 @@ def check_arguments(model: type[DeclaredModel], taken: Collection[str]) -> None:
 def _check_defaults(model: type[DeclaredModel], where: str, defaults: Mapping[str, Any]) -> None:
     for name, value in defaults.items():
         if model.arguments.get(name) is None:
-            known = [each for each, variable in model.arguments.items() if variable is not None]
+            known = [argument for argument, variable in model.arguments.items() if variable is not None]
             raise _unknown(model, where, f"input of {model.__name__}", name, known)
         try:
             convert.scalar(variable_of(name), value)

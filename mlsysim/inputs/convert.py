@@ -1,4 +1,4 @@
-"""Conversion of what a user types to canonical float64: one value, or an axis of them."""
+"""Conversion of typed values to canonical float64: one value, or an axis of them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Axis:
 
 
 def is_axis(value: Any) -> bool:
-    """Tell whether an argument is swept: a list, tuple, range, array, or a quantity that holds an array."""
+    """Tell if an argument is swept: a list, tuple, range, array, or a quantity that holds an array."""
     if type(value) in _PLAIN:
         return False
     if units.is_quantity(value):
@@ -69,12 +69,12 @@ def is_axis(value: Any) -> bool:
 
 
 def scalar(variable: Variable, value: Any) -> float:
-    """One argument as a canonical float.
+    """Convert one argument to a canonical float.
 
     Parameters
     ----------
     variable : Variable
-        What the argument is.
+        Variable of the argument.
     value : object
         Number in the variable's unit, quantity of any pint registry, text such as ``"80 GB"``, or a
         label.
@@ -98,16 +98,16 @@ def scalar(variable: Variable, value: Any) -> float:
 
 
 def axis(variable: Variable, values: Any, *, repeats: bool = False) -> Axis:
-    """A swept argument as an axis.
+    """Convert a swept argument to an axis.
 
     Parameters
     ----------
     variable : Variable
-        What the argument is.
+        Variable of the argument.
     values : sequence, ndarray or quantity
         One-dimensional; each element as for :func:`scalar`.
     repeats : bool
-        Whether a value may come twice, as along a linked axis.
+        Allow repeated values, as along a linked axis.
 
     Returns
     -------
@@ -129,12 +129,12 @@ def axis(variable: Variable, values: Any, *, repeats: bool = False) -> Axis:
         raise InputError(variable.name, values, f"an axis has at least one and at most {LARGEST_GRID:,} values")
     if variable.domain.kind == "choice":
         canonical = np.array([scalar(variable, label) for label in values])
-        found = Axis(variable.name, np.array([variable.domain.labels[int(code)] for code in canonical]), canonical)
+        swept = Axis(variable.name, np.array([variable.domain.labels[int(code)] for code in canonical]), canonical)
     else:
-        found = _number_axis(variable, values)
-    if not repeats and len(np.unique(found.canonical)) != len(found.canonical):
+        swept = _number_axis(variable, values)
+    if not repeats and len(np.unique(swept.canonical)) != len(swept.canonical):
         raise InputError(variable.name, values, "an axis has each value once")
-    return found
+    return swept
 
 
 def refuse_masked(argument: str, value: Any) -> None:
@@ -168,7 +168,7 @@ def _number_axis(variable: Variable, values: Any) -> Axis:
 
 
 def _plain_numbers(values: Any) -> np.ndarray | None:
-    """The values as float64 if all are plain numbers, to be checked at once; else None."""
+    """Convert the values to float64 if all are plain numbers, to be checked at once; else None."""
     if isinstance(values, np.ndarray):
         return values.astype(float) if values.dtype.kind in "iuf" else None
     if isinstance(values, range) or all(type(value) in (int, float) for value in values):
@@ -207,17 +207,17 @@ def inside(variable: Variable, canonical: Any) -> np.ndarray:
 def _allowed(variable: Variable, typed: np.ndarray) -> np.ndarray:
     """Mask the numbers, in the unit of a variable, that lie in its domain."""
     domain, size = variable.domain, np.abs(typed)
-    held = np.isfinite(typed) & (typed >= domain.lower) & (typed <= domain.upper)
+    allowed = np.isfinite(typed) & (typed >= domain.lower) & (typed <= domain.upper)
     if domain.open_lower:
-        held &= typed > domain.lower
+        allowed &= typed > domain.lower
     if domain.kind != "integer":
-        return held & ((typed == 0) | ((size >= SMALLEST) & (size <= LARGEST)))
+        return allowed & ((typed == 0) | ((size >= SMALLEST) & (size <= LARGEST)))
     with np.errstate(invalid="ignore"):
-        return held & (typed == np.floor(typed)) & (typed < LARGEST_INTEGER)
+        return allowed & (typed == np.floor(typed)) & (typed < LARGEST_INTEGER)
 
 
 def as_label(variable: Variable, value: Any) -> Any:
-    """The label that is meant by a text, whatever its case and whoever calls it so; anything else as it is."""
+    """Label that a text means, whatever its case or alias; any other value as it is."""
     labels = variable.domain.labels
     if not labels or not isinstance(value, str) or value in labels:
         return value
@@ -226,16 +226,16 @@ def as_label(variable: Variable, value: Any) -> Any:
 
 def _label_code(variable: Variable, value: Any) -> int:
     labels = variable.domain.labels
-    found = as_label(variable, value)
-    if isinstance(found, str) and found in labels:
-        return labels.index(found)
+    label = as_label(variable, value)
+    if isinstance(label, str) and label in labels:
+        return labels.index(label)
     close = nearest(value, labels) if isinstance(value, str) else []
     hint = f"did you mean {', '.join(close)}?" if close else ""
     raise InputError(variable.name, value, f"must be {variable.domain.describe()}", hint)
 
 
-def number(variable: Variable, given: Any) -> float:
-    """A number, quantity or text as a number in the unit of a variable, whether or not its domain allows it.
+def number(variable: Variable, typed: Any) -> float:
+    """Convert a number, quantity or text to the unit of a variable, allowed in its domain or not.
 
     Raises
     ------
@@ -244,9 +244,9 @@ def number(variable: Variable, given: Any) -> float:
     UnitError
         If a quantity has the wrong dimension.
     """
-    if type(given) is float or (type(given) is int and abs(given) < LARGEST_INTEGER):
-        return float(given)
-    value = given
+    if type(typed) is float or (type(typed) is int and abs(typed) < LARGEST_INTEGER):
+        return float(typed)
+    value = typed
     refuse_masked(variable.name, value)
     allowed = f"must be {variable.domain.describe()}" + (f", in {variable.unit}" if _has_unit(variable) else "")
     try:
@@ -267,12 +267,12 @@ def number(variable: Variable, given: Any) -> float:
         if isinstance(value, bool | np.bool_) and variable.domain.is_flag:
             return float(value)
         if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real | Decimal):
-            raise InputError(variable.name, given, allowed)
+            raise InputError(variable.name, typed, allowed)
         return float(value)
     except MlsysimError:
         raise
     except Exception:
-        raise InputError(variable.name, given, allowed) from None
+        raise InputError(variable.name, typed, allowed) from None
 
 
 def _parsed(variable: Variable, text: str, allowed: str) -> Any:

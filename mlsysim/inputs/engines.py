@@ -18,39 +18,39 @@ AnyEntry = TypeVar("AnyEntry", bound=Entry)
 
 @cache
 def argument_of(model: type[DeclaredModel], kind: type[Entry]) -> str:
-    """The argument that takes an entry of a kind; empty where the model has none."""
+    """Name of the argument that takes an entry of a kind; empty if the model has none."""
     return next((name for name, slot in model.slots.items() if issubclass(slot.entry, kind)), "")
 
 
 def given_entries(value: Any, kind: type[AnyEntry]) -> list[AnyEntry]:
-    """Entries out of an argument as it was typed; none where it is none of the kind."""
-    found: list[AnyEntry] = []
-    for each in value if is_axis(value) else (value,):
+    """Entries in an argument as it was typed; none if it is of another kind."""
+    entries: list[AnyEntry] = []
+    for item in value if is_axis(value) else (value,):
         try:
-            entry = builtin().find(kind.what, each) if isinstance(each, str) else each
+            entry = builtin().find(kind.what, item) if isinstance(item, str) else item
         except MlsysimError:
             continue
-        found += [entry] if isinstance(entry, kind) else []
-    return found
+        entries += [entry] if isinstance(entry, kind) else []
+    return entries
 
 
 def given_or_linked(argument: str, typed: Mapping[str, Any]) -> Any:
-    """The value of an argument as it was typed, also along a linked axis; None where it was not."""
-    axes = (each.axes for each in typed.values() if isinstance(each, Linked))
+    """Value of an argument as it was typed, also along a linked axis; None if it was not."""
+    axes = (value.axes for value in typed.values() if isinstance(value, Linked))
     return typed.get(argument, next((axis[argument] for axis in axes if argument in axis), None))
 
 
 def assumed_engine(model: DeclaredModel, typed: Mapping[str, Any]) -> Engine | None:
-    """The engine where none is named: that of the stack that is, else the one that the command line takes."""
+    """Engine where none is named: that of the stack that is, else the one that the command line takes."""
     argument = argument_of(type(model), Engine)
     if not argument or not model.assumed or given_or_linked(argument, typed) is not None:
         return None
     stacks = given_entries(given_or_linked(argument_of(type(model), Stack), typed), Stack)
     if stacks and model.is_chosen:  # nothing is left for it to say
         return None
-    named = [each.engine for each in stacks if each.engine is not None]
-    found = named[0] if named else builtin().find(Engine.what, model.assumed)
-    return found if isinstance(found, Engine) else None
+    named = [stack.engine for stack in stacks if stack.engine is not None]
+    engine = named[0] if named else builtin().find(Engine.what, model.assumed)
+    return engine if isinstance(engine, Engine) else None
 
 
 def check_stack(engine: Engine, stack: Stack) -> None:
@@ -68,6 +68,6 @@ def check_stack(engine: Engine, stack: Stack) -> None:
 
 
 def stack_for(engine: Engine, device: Accelerator) -> Stack | None:
-    """The newest stack of an engine that knows a device; None where there is none."""
+    """Newest stack of an engine that knows a device; None if there is none."""
     own = (each for each in stacks_of(engine.name) if any(known.name == device.name for known in each.devices))
     return next(own, None)

@@ -59,7 +59,7 @@ class Expression:
 
 
 def quantity(text: Any, model: DeclaredModel, known: Collection[str], argument: str = "expression") -> Expression:
-    """A number with a unit, from text or from a sympy expression.
+    """Parse a number with a unit, from text or from a sympy expression.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def quantity(text: Any, model: DeclaredModel, known: Collection[str], argument: 
 
 
 def condition(text: Any, model: DeclaredModel, known: Collection[str], argument: str = "expression") -> Expression:
-    """A condition from text or from a sympy Boolean; parameters and errors are those of :func:`quantity`.
+    """Parse a condition from text or from a sympy Boolean; parameters and errors are those of :func:`quantity`.
 
     Comparisons, ``and``, ``or``, ``not``, truth values such as ``feasible``, labels such as
     ``precision == fp8``. A bare number beside a quantity with a unit is refused, unless it is
@@ -102,7 +102,7 @@ def condition(text: Any, model: DeclaredModel, known: Collection[str], argument:
 
 @dataclass(frozen=True)
 class _Word:
-    """A word that is no name of a variable, and may be a label."""
+    """Word that is no name of a variable, and may be a label."""
 
     text: str
     quoted: bool
@@ -110,7 +110,7 @@ class _Word:
 
 @dataclass(frozen=True)
 class _Term:
-    """A part that was read, with the unit of bare numbers beside it."""
+    """Parsed part, with the unit of bare numbers beside it."""
 
     expression: Any
     named: str = ""
@@ -134,10 +134,10 @@ class _Reader:
 
     def quantity(self) -> Expression:
         term = self._read()
-        found = self._number(term)
-        dimension = self._dimension(found)
+        number = self._number(term)
+        dimension = self._dimension(number)
         named = term.named if isinstance(term, _Term) else ""
-        return Expression(str(self.text), found, dimension, named or _unit(found, dimension))
+        return Expression(str(self.text), number, dimension, named or _unit(number, dimension))
 
     def condition(self) -> Expression:
         return Expression(str(self.text), self._truth(self._read()), {}, "")
@@ -147,17 +147,17 @@ class _Reader:
 
     def _read(self) -> _Term | _Word:
         if isinstance(self.text, sympy.Basic):
-            return self._given(self.text)
+            return self._from_sympy(self.text)
         if not isinstance(self.text, str) or len(self.text) > LONGEST:
             raise self.refused(f"must be text of at most {LONGEST} characters, or a sympy expression of the model")
         self.ahead = tokens(self.text, self.known, FUNCTIONS, self.refused)[::-1]
-        found = self._expression(0)
+        parsed = self._expression(0)
         if self.ahead[-1].kind != "end":
             raise self._unexpected()
-        return found
+        return parsed
 
-    def _given(self, expression: sympy.Basic) -> _Term:
-        """A sympy expression of the model's own symbols, with sums over an index written out."""
+    def _from_sympy(self, expression: sympy.Basic) -> _Term:
+        """Check a sympy expression of the model's own symbols, and write out sums over an index."""
         try:
             expression = written_out("it", expression)
         except FormulaError as error:
@@ -174,7 +174,7 @@ class _Reader:
         return self.ahead.pop()
 
     def _take(self, text: str) -> bool:
-        """Step over an operator if it comes next; whether it did."""
+        """Step over an operator if it comes next; True if it did."""
         if self.ahead[-1].kind == "operator" and self.ahead[-1].text == text:
             self._next()
             return True
@@ -222,10 +222,10 @@ class _Reader:
             number, named = self._number(operand), getattr(operand, "named", "")
             return _Term(self._sound(-number if token.text == "-" else number), named)
         if self._take("("):
-            found = self._expression(0)
+            inner = self._expression(0)
             if not self._take(")"):
                 raise self._unexpected()
-            return found
+            return inner
         if token.kind == "number":
             self._next()
             number = sympy.Rational(token.text)
@@ -252,7 +252,7 @@ class _Reader:
         return _Term(variable.symbol, variable.unit if variable.named_unit else "")
 
     def _member(self, family: str, members: Mapping[str, str]) -> str:
-        """The variable that a name in brackets after a family means."""
+        """Variable that a name in brackets after a family means."""
         if not self._take("["):
             one = next(iter(members))
             raise self.refused(several(family), f"write {family}[{one!r}], or {members[one]}")
@@ -268,7 +268,7 @@ class _Reader:
             raise UnknownNameError("function", name, FUNCTIONS)
         arguments = self._list(")")
         if name in _SEVERAL and len(arguments) >= 2:
-            numbers, named = self._alike(*arguments)
+            numbers, named = self._of_one_dimension(*arguments)
             return _Term(self._sound(_SEVERAL[name](*numbers)), named)
         if name in _SEVERAL or len(arguments) != 1:
             raise self.refused(f"{name}() takes {'two numbers or more' if name in _SEVERAL else 'one number'}")
@@ -276,26 +276,26 @@ class _Reader:
         if name == "abs":
             return _Term(sympy.Abs(number), named)
         function = {**_ROUNDED, **_PURE}[name]
-        found = self._sound(function(number))
+        value = self._sound(function(number))
         if name != "sqrt":
             self._dimension(function(number, evaluate=False))
-        return _Term(found, named if name in _ROUNDED else "")
+        return _Term(value, named if name in _ROUNDED else "")
 
     def _list(self, closing: str) -> list[_Term | _Word]:
         """Read parts between commas, up to a closing bracket."""
-        found = [self._expression(0)]
+        items = [self._expression(0)]
         while self._take(","):
-            found.append(self._expression(0))
+            items.append(self._expression(0))
         if not self._take(closing):
             raise self._unexpected()
-        return found
+        return items
 
     def _combined(self, operator: str, left: _Term | _Word, right: _Term | _Word) -> _Term:
         if operator in ("and", "or"):
             both = (self._truth(left), self._truth(right))
             return _Term(sympy.And(*both) if operator == "and" else sympy.Or(*both))
         if operator in ("+", "-", "%", "//"):
-            (x, y), named = self._alike(left, right)
+            (x, y), named = self._of_one_dimension(left, right)
             if operator == "+" or operator == "-":
                 return _Term(self._sound(x + y if operator == "+" else x - y), named)
             if y == 0:
@@ -305,11 +305,11 @@ class _Reader:
         x, y = self._number(left), self._number(right)
         if operator == "**":
             return _Term(self._power(x, y))
-        found = self._sound(x * y if operator == "*" else x / y)
+        product = self._sound(x * y if operator == "*" else x / y)
         named = getattr(left, "named", "") if not self._dimension(y) else ""
         if operator == "*" and not self._dimension(x):
             named = getattr(right, "named", "")
-        return _Term(found, named)
+        return _Term(product, named)
 
     def _power(self, base: Any, exponent: Any) -> Any:
         self._dimension(sympy.Pow(base, exponent, evaluate=False))
@@ -318,8 +318,8 @@ class _Reader:
         return self._sound(base**exponent)
 
     def _comparisons(self, left: _Term | _Word) -> _Term:
-        """A chain of comparisons such as ``1 <= tp_size <= 8``, each of two neighbours."""
-        parts = []
+        """Parse a chain of comparisons such as ``1 <= tp_size <= 8``, each of two neighbours."""
+        comparisons = []
         while (operator := self._operator()) and _BINDING[operator] == _BINDING["<"]:
             self._next()
             if operator in ("in", "not in"):
@@ -327,16 +327,16 @@ class _Reader:
                 if not closing:
                     raise self.refused("'in' takes a list in brackets, as in precision in (fp8, bf16)")
                 among = sympy.Or(*(self._equal(left, item) for item in self._list(closing)))
-                parts.append(among if operator == "in" else sympy.Not(among))
+                comparisons.append(among if operator == "in" else sympy.Not(among))
                 break
             right = self._expression(_BINDING["<"])
-            parts.append(self._compared(operator, left, right))
+            comparisons.append(self._compared(operator, left, right))
             left = right
-        return _Term(sympy.And(*parts))
+        return _Term(sympy.And(*comparisons))
 
     def _compared(self, operator: str, left: _Term | _Word, right: _Term | _Word) -> Any:
         if operator in _ORDER:
-            (x, y), _ = self._alike(left, right)
+            (x, y), _ = self._of_one_dimension(left, right)
             return _ORDER[operator](x, y)
         equal = self._equal(left, right)
         return equal if operator == "==" else sympy.Not(equal)
@@ -348,11 +348,11 @@ class _Reader:
         if _is_truth(left) or _is_truth(right):
             x, y = self._truth(left), self._truth(right)
             return sympy.Or(sympy.And(x, y), sympy.And(sympy.Not(x), sympy.Not(y)))
-        (x, y), _ = self._alike(left, right)
+        (x, y), _ = self._of_one_dimension(left, right)
         return sympy.Eq(x, y)
 
     def _label(self, variable: Variable, other: _Term | _Word) -> Any:
-        """The other side of a comparison with a label: one of the labels, or a variable with the same labels."""
+        """Other side of a comparison with a label: one of the labels, or a variable with the same labels."""
         if isinstance(other, _Word):
             return label(variable.symbol, other.text)
         beside = _choice(other)
@@ -379,54 +379,54 @@ class _Reader:
             raise self.refused(f"{part.expression} is a condition, not a number")
         return part.expression
 
-    def _alike(self, *parts: _Term | _Word) -> tuple[list[Any], str]:
-        """Numbers that are added or compared, brought to one dimension; and the unit of bare numbers beside them."""
-        numbers = [self._number(part) for part in parts]
+    def _of_one_dimension(self, *terms: _Term | _Word) -> tuple[list[Any], str]:
+        """Bring numbers that are added or compared to one dimension; return also the unit of bare numbers."""
+        numbers = [self._number(term) for term in terms]
         dimensions = [self._dimension(number) for number in numbers]
         if any(_variables(n) and units.counts(d) for n, d in zip(numbers, dimensions, strict=True)):
             numbers = [_billions(number) for number in numbers]
             dimensions = [self._dimension(number) for number in numbers]
-        named = next((part.named for part in parts if isinstance(part, _Term) and part.named), "")
+        named = next((term.named for term in terms if isinstance(term, _Term) and term.named), "")
         beside = next((n for n, d in zip(numbers, dimensions, strict=True) if d), None)
         if beside is None:
             return numbers, named
         dimension = self._dimension(beside)
-        found = []
+        converted = []
         for number, own in zip(numbers, dimensions, strict=True):
             if number.is_zero or own == dimension:
-                found.append(number)
+                converted.append(number)
                 continue
             unit = bare_unit(dimension, named)
             if own or number.free_symbols or not unit:
-                raise self._not_alike(beside, dimension, number, own)
-            found.append(number * UnitSymbol(unit))
-        return found, named
+                raise self._dimension_error(beside, dimension, number, own)
+            converted.append(number * UnitSymbol(unit))
+        return converted, named
 
-    def _not_alike(self, beside: Any, dimension: Any, number: Any, own: Any) -> UnitError:
-        given = f"{self.argument}={quoted(self.text)}:"
-        said = f"{given} {beside} is {describe(dimension)}"
+    def _dimension_error(self, beside: Any, dimension: Any, number: Any, own: Any) -> UnitError:
+        prefix = f"{self.argument}={quoted(self.text)}:"
+        problem = f"{prefix} {beside} is {describe(dimension)}"
         constant, other = (number, beside) if _variables(beside) else (beside, number)
         if constant.free_symbols and not _variables(constant):
             beside, unit = own if other is number else dimension, _written_unit(constant)
             meant = units.capital(f"{constant.as_coeff_Mul()[0]}{unit}") if units.counts(beside) else ""
             hint = f": did you mean {meant}?" if meant else ""
-            return UnitError(f"{given} {unit} is not a unit of {_unit_beside(other, beside)}{hint}")
+            return UnitError(f"{prefix} {unit} is not a unit of {_unit_beside(other, beside)}{hint}")
         if own or number.free_symbols:
-            return UnitError(f"{said} but {number} is {describe(own)}")
+            return UnitError(f"{problem} but {number} is {describe(own)}")
         name = next((v for v in _variables(beside) if self._dimension(v) == dimension), None)
         unit = variable_of(name).unit if name is not None else canonical_unit(dimension)
-        return UnitError(f"{said}, so {number} needs a unit, as in '{float(number):g} {unit}'")
+        return UnitError(f"{problem}, so {number} needs a unit, as in '{float(number):g} {unit}'")
 
     def _dimension(self, expression: Any) -> Any:
         """Exponent per base dimension of an expression; no exponents for zero, which fits every dimension."""
         try:
-            found = dimension_of(expression)
+            dimension = dimension_of(expression)
         except UnitError as error:
             raise UnitError(f"{self.argument}={quoted(self.text)}: {error}") from None
-        return found if isinstance(found, dict) else {}
+        return dimension if isinstance(dimension, dict) else {}
 
     def _sound(self, expression: Any) -> Any:
-        """The expression, after a check that it is a real number of bounded size."""
+        """Check that an expression is a real number of bounded size."""
         if expression.has(sympy.zoo, sympy.nan, sympy.oo, -sympy.oo):
             raise self.refused("divides by zero")
         if expression.has(sympy.I):
@@ -438,14 +438,14 @@ class _Reader:
 
 
 def _billions(number: Any) -> Any:
-    """A number of B, which is a byte elsewhere, beside a count; anything else as it is."""
+    """Number of B, which is a byte elsewhere, beside a count; anything else as it is."""
     byte = UnitSymbol("B")
     count = number.coeff(byte)
     return count * 10 ** units.THOUSANDS["B"] if count.is_number and number == count * byte else number
 
 
 def bare_unit(dimension: Mapping[str, Any], named: str) -> str:
-    """The unit of a bare number beside a quantity of some dimension; empty if it needs a unit of its own."""
+    """Unit of a bare number beside a quantity of some dimension; empty if it needs a unit of its own."""
     if named and units.dimension(named) == dimension:
         return named
     (only, power), *more = [*dimension.items(), ("", 0)]
@@ -453,7 +453,7 @@ def bare_unit(dimension: Mapping[str, Any], named: str) -> str:
 
 
 def canonical_unit(dimension: Mapping[str, Any]) -> str:
-    """The canonical unit of a dimension, as text."""
+    """Canonical unit of a dimension, as text."""
     for unit in ("W", "J"):
         if units.dimension(unit) == dimension:
             return unit
@@ -469,20 +469,20 @@ def _powered(name: str, power: Any) -> str:
 
 
 def _unit(expression: Any, dimension: Mapping[str, Any]) -> str:
-    """The unit to print a value in: that of the only variable with its dimension, else the canonical one."""
-    alike = {v.unit for v in map(variable_of, _variables(expression)) if v.dimension and v.dimension == dimension}
-    return alike.pop() if len(alike) == 1 else canonical_unit(dimension)
+    """Unit to print a value in: that of the only variable with its dimension, else the canonical one."""
+    shared = {v.unit for v in map(variable_of, _variables(expression)) if v.dimension and v.dimension == dimension}
+    return shared.pop() if len(shared) == 1 else canonical_unit(dimension)
 
 
 def _written_unit(constant: Any) -> str:
-    """The unit of a number as it was typed, else the canonical one."""
+    """Unit of a number as it was typed, else the canonical one."""
     written = [symbol.name for symbol in constant.free_symbols]
     dimension: Any = dimension_of(constant)
     return written[0] if len(written) == 1 else canonical_unit(dimension)
 
 
 def _unit_beside(expression: Any, dimension: Mapping[str, Any]) -> str:
-    """The unit that a number beside an expression has, in words."""
+    """Unit that a number beside an expression has, in words."""
     if expression.free_symbols and not _variables(expression):
         return _written_unit(expression)
     alone = variable_of(expression.name).unit if isinstance(expression, sympy.Symbol) else ""
@@ -495,7 +495,7 @@ def _variables(expression: Any) -> list[sympy.Symbol]:
 
 
 def _choice(part: _Term | _Word) -> Variable | None:
-    """The variable of a part whose values are labels."""
+    """Variable of a part whose values are labels; None for other parts."""
     if isinstance(part, _Word) or not isinstance(part.expression, sympy.Symbol):
         return None
     if isinstance(part.expression, UnitSymbol | Label):

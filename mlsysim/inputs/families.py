@@ -10,7 +10,7 @@ from mlsysim.symbolic.family import members_among
 
 
 def by_member(arguments: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
-    """Arguments with every family of inputs replaced by its members.
+    """Replace every family of inputs among arguments by its members.
 
     Parameters
     ----------
@@ -30,11 +30,11 @@ def by_member(arguments: Mapping[str, Any], known: Collection[str]) -> dict[str,
     UnknownNameError
         If a family has no such member among the arguments.
     """
-    found = {}
+    by_name = {}
     for name, value in arguments.items():
         members = {} if name in known else members_among(name, known)
         if not members:
-            found[name] = value
+            by_name[name] = value
             continue
         if value is None:
             continue
@@ -43,10 +43,10 @@ def by_member(arguments: Mapping[str, Any], known: Collection[str]) -> dict[str,
             raise InputError(
                 name, value, "takes a mapping of members", f"as in {name}={{{one!r}: ...}}, or {members[one]}=..."
             )
-        for member, each in value.items():
+        for member, member_value in value.items():
             if member not in members:
                 raise UnknownNameError(f"member of {name}", member, members)
             if arguments.get(members[member]) is not None:
-                raise InputError(members[member], each, "is given twice", f"once in {name}")
-            found[members[member]] = each
-    return found
+                raise InputError(members[member], member_value, "is given twice", f"once in {name}")
+            by_name[members[member]] = member_value
+    return by_name

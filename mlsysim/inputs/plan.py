@@ -1,4 +1,4 @@
-"""Plan shared by all calls with the same names and catalog entries, so that only what was typed is bound anew."""
+"""Plan shared by all calls with the same names and catalog entries, so that only typed values are bound anew."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ LARGEST_NUMBER = 256
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The binding of one point, to be used again for other values of what was typed.
+    """Binding of one point, to be used again for other typed values.
 
     Attributes
     ----------
     model : DeclaredModel
-        Whose inputs were bound.
+        Model of the inputs.
     defaults : dict
         Its defaults at that time.
     entries : dict
@@ -50,7 +50,7 @@ class Plan:
     system : System
         The formulas that can be evaluated.
     reasons : tuple of Reason
-        Why the point may be refused.
+        Reasons to refuse the point.
     reason_code : CompiledFunction or None
         The number of the first reason; None without reasons.
     """
@@ -70,7 +70,7 @@ class Plan:
     reason_code: CompiledFunction | None
 
     def fits(self, model: DeclaredModel) -> bool:
-        """Tell whether a model declares what this one did, and the entries still give what they gave."""
+        """Tell if a model still declares the same, and the entries still give the same."""
         return (
             model.system is self.model.system
             and model.requirements == self.model.requirements
@@ -79,7 +79,7 @@ class Plan:
         )
 
     def _rates_hold(self) -> bool:
-        """Tell whether the entries still give the same rates; a table of rates can be changed, unlike other fields."""
+        """Tell if the entries still give the same rates; a table of rates can be changed, unlike other fields."""
         try:
             for value_of, field, number_format, before in self._rates:
                 if value_of(field, number_format) is not before:
@@ -90,24 +90,24 @@ class Plan:
 
     @cached_property
     def _rates(self) -> tuple[tuple[Callable[[str, str], Value | None], str, str, Origin], ...]:
-        """For each input that a number format chooses, how it is read again, and what was read."""
-        found = []
+        """Reader and last value of each input that a number format chooses."""
+        rates = []
         for name, (argument, number_format) in self.by_format.items():
             origin = self.origins[name]
             before = origin.origin if isinstance(origin, FromRecipe) else origin
             field = self.model.slots[argument].field(name)
-            found.append((self.entries[argument].value_of, field, number_format, before))
-        return tuple(found)
+            rates.append((self.entries[argument].value_of, field, number_format, before))
+        return tuple(rates)
 
-    def bound(self, typed: Mapping[str, Any], given: str) -> tuple[dict[str, float], dict[str, Origin]]:
-        """The value and origin of every input with what was typed.
+    def bound(self, typed: Mapping[str, Any], default_origin: str) -> tuple[dict[str, float], dict[str, Origin]]:
+        """Value and origin of every input with new typed values.
 
         Parameters
         ----------
         typed : mapping
-            What was typed, by argument.
-        given : str
-            Origin of what has no source of its own.
+            Typed values, by argument.
+        default_origin : str
+            Origin of values without a source of their own.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class Plan:
         for variable in self.typed:
             value = typed[variable.name]
             values[variable.name] = convert.scalar(variable, value)
-            origins[variable.name] = value if isinstance(value, Value) else given
+            origins[variable.name] = value if isinstance(value, Value) else default_origin
         for entry in self.derived:
             values[entry.variable.name] = values[entry.text]
         if self.reason_code is not None and self.reason_code(values)["code"]:
@@ -129,7 +129,7 @@ class Plan:
 
 
 class Plans:
-    """The plans of recent calls, by model, names that were typed, entries and number formats."""
+    """Plans of recent calls, by model, typed names, entries and number formats."""
 
     def __init__(self) -> None:
         self._kept: dict[Any, Plan] = {}
@@ -142,7 +142,7 @@ class Plans:
         number_formats: tuple[str, ...],
         by_recipe: tuple[str, ...] = (),
     ) -> Plan | None:
-        """The plan of such calls, if there is one."""
+        """Find the plan of such calls; None if there is none."""
         plan = self._kept.get(_key(model, typed, entries, number_formats, by_recipe))
         return plan if plan is not None and plan.fits(model) else None
 
@@ -162,6 +162,6 @@ def _key(
 ) -> Any:
     """Key of a plan; it holds its entries, so that none of these numbers comes to stand for another one."""
     # What an entry gives beside a format follows from the format, see Entry.stands_beside.
-    names = frozenset(typed), by_recipe, *(str(typed[each]) for each in FORMATS if each in typed)
+    names = frozenset(typed), by_recipe, *(str(typed[name]) for name in FORMATS if name in typed)
     follow = tuple(name for name in model.follows if type(typed.get(name)) is Derived)
     return type(model), model.variant, names, follow, number_formats, *map(id, entries.values()), *entries

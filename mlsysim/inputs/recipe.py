@@ -1,4 +1,4 @@
-"""Arguments that a recipe gives to one model, beside those that were typed."""
+"""Arguments that a recipe gives to one model, besides those that were typed."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class FromRecipe:
     recipe : str
         Name of the recipe.
     origin : Sourced or str
-        Where the recipe has it from.
+        Source of the recipe.
     entry : str
-        The argument whose entry gave it; empty where the recipe did.
+        The argument whose entry gave it; empty if the recipe did.
     """
 
     recipe: str
@@ -41,19 +41,19 @@ class FromRecipe:
 
     @property
     def by(self) -> str:
-        """The recipe, and its entry if that gave the value."""
+        """Recipe, and its entry if that gave the value."""
         return f"recipe {self.recipe}" + f", {self.entry}" * bool(self.entry)
 
     def __str__(self) -> str:
         return f"{self.by}: {self.origin}"
 
 
-#: Where an input came from.
+#: Origin of the value of an input.
 Origin = Sourced | FromRecipe | str
 
 
 @dataclass
-class Given:
+class RecipeArguments:
     """Arguments that a recipe gives to a model.
 
     Attributes
@@ -61,9 +61,9 @@ class Given:
     typed : dict
         Arguments as if they were typed; derived ones are ``Derived``.
     origins : dict
-        Where each of them came from, but those of entries.
+        Origin of each of them, but those of entries.
     left_out : tuple of str
-        What the recipe gives and the model has no argument for.
+        Settings of the recipe for which the model has no argument.
     """
 
     typed: dict[str, Any] = field(default_factory=dict)
@@ -77,19 +77,19 @@ AnyModel = TypeVar("AnyModel", bound=DeclaredModel)
 
 @cache
 def recipe_argument(model: type[DeclaredModel]) -> str:
-    """The argument that takes a recipe; empty where the model has none."""
+    """Name of the argument that takes a recipe; empty if the model has none."""
     return next((name for name, slot in model.slots.items() if issubclass(slot.entry, Recipe)), "")
 
 
 def as_run(model: AnyModel, typed: Mapping[str, Any]) -> AnyModel:
-    """The model in the variant that its recipe or its engine names; itself where a variant was chosen.
+    """Model in the variant that its recipe or its engine names; itself if a variant was chosen.
 
     Parameters
     ----------
     model : DeclaredModel
-        What is asked.
+        Model that is asked.
     typed : mapping
-        The arguments of the call.
+        Arguments of the call.
 
     Raises
     ------
@@ -98,36 +98,37 @@ def as_run(model: AnyModel, typed: Mapping[str, Any]) -> AnyModel:
     """
     if model.is_chosen or typed.get("variant") is not None:
         return model
-    given: list[Any] = []
+    namers: list[Any] = []
     for argument, kind in _namers(type(model)):
         value = typed.get(argument) if kind is Recipe else given_or_linked(argument, typed)
         if value is not None:
-            given = given_entries(value, kind)
-    if model.assumed and not given:
-        given = [each for each in (assumed_engine(model, typed),) if each is not None]
+            namers = given_entries(value, kind)
+    if model.assumed and not namers:
+        engine = assumed_engine(model, typed)
+        namers = [] if engine is None else [engine]
     elif model.assumed:
         model = copy(model)
         model.assumed = ""
-    if not given:
+    if not namers:
         return model
     named: dict[str, list[str]] = {}
     extended = {name for kind in type(model).__mro__[1:] for name in getattr(kind, "variants", ())}
-    for each in given:
-        run = each.variant.value if isinstance(each, Engine) else each.variants.get(model.command, model.variant)
+    for namer in namers:
+        run = namer.variant.value if isinstance(namer, Engine) else namer.variants.get(model.command, model.variant)
         # A model of one's own may lack a variant of the one that it extends; any other name is a slip.
         run = model.variant if run in extended - {*model.variants} else run
-        named.setdefault(run, []).append(name_of(each))
+        named.setdefault(run, []).append(name_of(namer))
     if len(named) > 1:
         runs = "; ".join(f"{variant} describes {', '.join(names)}" for variant, names in named.items())
         one = " or ".join(f'{type(model).__name__}("{variant}")' for variant in named)
         raise InputError(
-            given[0].what, [name for names in named.values() for name in names], runs, f"{one} asks all by one"
+            namers[0].what, [name for names in named.values() for name in names], runs, f"{one} asks all by one"
         )
     if model.variant in named:
         return model
-    found = model.in_variant(*named)
-    found.is_chosen = False
-    return found
+    in_variant = model.in_variant(*named)
+    in_variant.is_chosen = False
+    return in_variant
 
 
 @cache
@@ -142,23 +143,23 @@ def name_of(entry: Entry) -> str:
     return entry.key or entry.name
 
 
-def given_by(recipe: Recipe, model: DeclaredModel, typed: Mapping[str, Any]) -> Given:
-    """The arguments of a model that a recipe gives and the call does not.
+def given_by(recipe: Recipe, model: DeclaredModel, typed: Mapping[str, Any]) -> RecipeArguments:
+    """Arguments of a model that a recipe gives and the call does not.
 
-    What a call gives wins: also over what the recipe says of an entry that the call gives in place of its own.
+    Arguments of the call win, also over settings of the recipe for an entry that the call replaces.
 
     Parameters
     ----------
     recipe : Recipe
-        What gives.
+        Recipe that gives them.
     model : DeclaredModel
-        Whose arguments they are.
+        Model of the arguments.
     typed : mapping
-        The arguments of the call.
+        Arguments of the call.
 
     Returns
     -------
-    Given
+    RecipeArguments
 
     Raises
     ------
@@ -166,67 +167,67 @@ def given_by(recipe: Recipe, model: DeclaredModel, typed: Mapping[str, Any]) -> 
         If the recipe names an argument that no model has.
     """
     own, covered = _own(model, typed)
-    found, left_out = Given(), []
+    arguments, left_out = RecipeArguments(), []
     for name, entry in _entries(recipe, model).items():
         if name not in model.slots or name not in model.arguments:
             left_out.append(name)
         elif name not in own and not (covered and covered.issuperset(model.slots[name].gives)):
-            found.typed[name] = entry
+            arguments.typed[name] = entry
     for name, setting in recipe.arguments.items():
         if model.arguments.get(name) is None:
             _check_known(recipe, model, name)
             left_out.append(name)
         elif name not in own and name not in covered:
-            found.typed[name] = _plain(variable_of(name), setting)
-            found.origins[name] = setting
+            arguments.typed[name] = _plain(variable_of(name), setting)
+            arguments.origins[name] = setting
     if "dp_size" in model.arguments and "fleet_size" not in model.arguments and recipe.accelerators is not None:
         left_out = [name for name in left_out if name not in ("fleet", "fleet_size")]
-        if "dp_size" not in own | set(found.typed):
-            found.typed["dp_size"], found.origins["dp_size"] = _data_parallel(
-                recipe.accelerators.value, model, {**found.typed, **_alone(typed)}
+        if "dp_size" not in own | set(arguments.typed):
+            arguments.typed["dp_size"], arguments.origins["dp_size"] = _data_parallel(
+                recipe.accelerators.value, model, {**arguments.typed, **_alone(typed)}
             )
-    found.left_out = tuple(left_out)
-    return found
+    arguments.left_out = tuple(left_out)
+    return arguments
 
 
 def _own(model: DeclaredModel, typed: Mapping[str, Any]) -> tuple[set[str], set[str]]:
-    """The arguments of a call, and the inputs that its entries give."""
+    """Arguments of a call, and the inputs that its entries give."""
     own = set(_alone(typed))
     return own, {name for slot in own & set(model.slots) for name in model.slots[slot].gives}
 
 
 def _entries(recipe: Recipe, model: DeclaredModel) -> dict[str, Entry]:
-    """The entries of a recipe; to a model without fleets, a fleet is its accelerators."""
-    found = recipe.entries
+    """Entries of a recipe; to a model without fleets, a fleet is its accelerators."""
+    entries = recipe.entries
     if "fleet" not in model.slots and recipe.fleet is not None and "hardware" in model.slots:
-        found.setdefault("hardware", recipe.fleet.node.accelerator)
-    return found
+        entries.setdefault("hardware", recipe.fleet.node.accelerator)
+    return entries
 
 
 def _alone(typed: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call, and those linked with others."""
-    linked = {name: values for each in typed.values() if isinstance(each, Linked) for name, values in each.axes.items()}
+    """Arguments of a call, and those linked with others."""
+    linked = {name: axis for value in typed.values() if isinstance(value, Linked) for name, axis in value.axes.items()}
     return {**typed, **linked}
 
 
-def _data_parallel(size: float, model: DeclaredModel, given: Mapping[str, Any]) -> tuple[Any, str]:
+def _data_parallel(size: float, model: DeclaredModel, arguments: Mapping[str, Any]) -> tuple[Any, str]:
     """Data-parallel ranks of a model that asks for them, out of the accelerators of a recipe."""
     ranks = [name for name in _OTHER_RANKS if name in model.arguments]
     text = f"{size:.0f} / ({' * '.join(ranks)})"
-    return _over(size, ranks, model, given) or derived(text), f"derived: {text}"
+    return _over(size, ranks, model, arguments) or derived(text), f"derived: {text}"
 
 
-def _over(size: float, ranks: Sequence[str], model: DeclaredModel, given: Mapping[str, Any]) -> int | None:
-    """A number of accelerators over ranks; None where those vary, or it is not whole."""
-    values = [given.get(name, model.defaults.get(name, 1)) for name in ranks]
+def _over(size: float, ranks: Sequence[str], model: DeclaredModel, arguments: Mapping[str, Any]) -> int | None:
+    """Divide a number of accelerators by ranks; None if those vary, or the quotient is not whole."""
+    values = [arguments.get(name, model.defaults.get(name, 1)) for name in ranks]
     if any(is_axis(value) or isinstance(value, Derived) for value in values):
         return None
-    found = size / prod(scalar(variable_of(name), value) for name, value in zip(ranks, values, strict=True))
-    return int(found) if found == int(found) else None
+    quotient = size / prod(scalar(variable_of(name), value) for name, value in zip(ranks, values, strict=True))
+    return int(quotient) if quotient == int(quotient) else None
 
 
 def _plain(variable: Variable, setting: Sourced) -> Any:
-    """A value as it is typed."""
+    """Value as it is typed."""
     if isinstance(setting, Choice):
         flag = {"yes": True, "no": False} if variable.domain.is_flag else {}
         return flag.get(setting.value, setting.value)
@@ -238,11 +239,11 @@ def _check_known(recipe: Recipe, model: DeclaredModel, name: str) -> None:
     try:
         variable_of(name)
     except MlsysimError:
-        known = [each for each, variable in type(model).arguments.items() if variable is not None]
+        known = [argument for argument, variable in type(model).arguments.items() if variable is not None]
         raise UnknownNameError(f"argument in the recipe {name_of(recipe)}", name, known) from None
 
 
-def along_axis(recipes: Sequence[Recipe], model: DeclaredModel, typed: Mapping[str, Any]) -> Given:
+def along_axis(recipes: Sequence[Recipe], model: DeclaredModel, typed: Mapping[str, Any]) -> RecipeArguments:
     """Arguments that several recipes give to a model: a list for each, with a value of each recipe.
 
     Raises
@@ -250,48 +251,51 @@ def along_axis(recipes: Sequence[Recipe], model: DeclaredModel, typed: Mapping[s
     InputError
         If a recipe does not give what others do, and nothing else does.
     """
-    each = [given_by(recipe, model, typed) for recipe in recipes]
-    if 0 < sum("fleet" in given.typed for given in each) < len(each):
-        for given in each:
-            _spell_out(given, model, typed)
-    names = dict.fromkeys(name for given in each for name in given.typed)
+    by_recipe = [given_by(recipe, model, typed) for recipe in recipes]
+    if 0 < sum("fleet" in arguments.typed for arguments in by_recipe) < len(by_recipe):
+        for arguments in by_recipe:
+            _spell_out(arguments, model, typed)
+    names = dict.fromkeys(name for arguments in by_recipe for name in arguments.typed)
     lists = {
-        name: [_one(name, recipe, given, model) for recipe, given in zip(recipes, each, strict=True)] for name in names
+        name: [_one(name, recipe, arguments, model) for recipe, arguments in zip(recipes, by_recipe, strict=True)]
+        for name in names
     }
-    return Given(lists, left_out=tuple(dict.fromkeys(name for given in each for name in given.left_out)))
+    return RecipeArguments(
+        lists, left_out=tuple(dict.fromkeys(name for arguments in by_recipe for name in arguments.left_out))
+    )
 
 
-def _spell_out(given: Given, model: DeclaredModel, typed: Mapping[str, Any]) -> None:
+def _spell_out(arguments: RecipeArguments, model: DeclaredModel, typed: Mapping[str, Any]) -> None:
     """Replace a fleet by its accelerator and by each value it gives, beside recipes that name no fleet."""
-    fleet = given.typed.pop("fleet", None)
+    fleet = arguments.typed.pop("fleet", None)
     if not isinstance(fleet, Fleet):
         return
     own, covered = _own(model, typed)
     if "hardware" not in own:
-        given.typed["hardware"] = fleet.node.accelerator
+        arguments.typed["hardware"] = fleet.node.accelerator
     for name in model.slots["fleet"].gives:
         taken = model.arguments.get(name) is None or name in own | covered | fleet.by_precision
         value = None if taken else fleet.value_of(name, "")
         if value is not None:
-            given.typed.setdefault(name, value)
+            arguments.typed.setdefault(name, value)
 
 
-def _one(name: str, recipe: Recipe, given: Given, model: DeclaredModel) -> Any:
-    """Argument from one of several recipes, or what holds where it gives nothing."""
-    value = given.typed.get(name)
+def _one(name: str, recipe: Recipe, arguments: RecipeArguments, model: DeclaredModel) -> Any:
+    """Argument from one of several recipes, or its value elsewhere if the recipe gives nothing."""
+    value = arguments.typed.get(name)
     if isinstance(value, Derived):
         hint = f"one recipe at a time where ranks vary or do not divide them; or give {name}=..."
         raise InputError("recipe", name_of(recipe), hint)
     if value is not None:
         return value
     if name in model.slots:
-        found: Any = model.slots[name].default or None
+        fallback: Any = model.slots[name].default or None
     else:
-        entries = [(slot, given.typed[argument]) for argument, slot in model.givers.get(name, ())
-                   if isinstance(given.typed.get(argument), Entry)]  # fmt: skip
+        entries = [(slot, arguments.typed[argument]) for argument, slot in model.givers.get(name, ())
+                   if isinstance(arguments.typed.get(argument), Entry)]  # fmt: skip
         values = (slot.value(entry, name, "") for slot, entry in entries if name not in slot.entry.by_precision)
-        found = next((v for v in values if v is not None), None)
-        found = model.defaults.get(name, model.fallback(name, "")) if found is None else found
-    if found is None:
+        fallback = next((v for v in values if v is not None), None)
+        fallback = model.defaults.get(name, model.fallback(name, "")) if fallback is None else fallback
+    if fallback is None:
         raise InputError("recipe", name_of(recipe), f"gives no {name}, which others do", f"give {name}=...")
-    return found
+    return fallback

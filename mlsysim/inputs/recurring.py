@@ -1,7 +1,7 @@
-"""Calls that recur with other numbers: all that they have in common is kept, and the rest is one generated function.
+"""Recurring calls with other numbers: shared work is kept, and the rest is one generated function.
 
 A call is answered here if one with the same names, labels and catalog entries was answered before and its numbers are
-plain and allowed. Whatever is odd about it is left to :func:`mlsysim.inputs.binding.bind`, which says what is wrong.
+plain and allowed. All other calls are left to :func:`mlsysim.inputs.binding.bind`, which raises the errors.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _CODE = "_code"
 
 @dataclass(frozen=True, eq=False)
 class Recurring:
-    """A call, to be asked again with other numbers.
+    """Recurring call, which answers for other numbers.
 
     Attributes
     ----------
     plan : Plan
-        Of such calls.
+        Plan of such calls.
     values : dict
         Canonical values of the inputs in that call.
     computed : dict
@@ -54,7 +54,7 @@ class Recurring:
     outputs : tuple of str
         Outputs that depend on them.
     solved : callable
-        From arguments as typed: the canonical values of ``numbers``, then ``outputs``; None for whatever is odd.
+        Maps arguments as typed to the canonical values of ``numbers``, then ``outputs``; None for any other call.
     """
 
     plan: Plan
@@ -65,26 +65,26 @@ class Recurring:
     solved: Callable[[Mapping[str, Any]], tuple[Any, ...] | None]
 
     def answer(self, model: DeclaredModel, arguments: Mapping[str, Any]) -> Answer | None:
-        """Answer for other numbers; None where the model must be asked in the longer way."""
+        """Answer for other numbers; None if the model must be asked in the longer way."""
         if not self.plan.fits(model):
             return None
-        found = self.solved(arguments)
-        return None if found is None else Answer(self, found)
+        numbers = self.solved(arguments)
+        return None if numbers is None else Answer(self, numbers)
 
 
 class Answer:
-    """Answer to a recurring call: the numbers that were asked with, and what follows from them."""
+    """Answer to a recurring call: the typed numbers, and the outputs that follow from them."""
 
-    __slots__ = ("_call", "_found")
+    __slots__ = ("_call", "_numbers")
 
-    def __init__(self, call: Recurring, found: tuple[Any, ...]) -> None:
+    def __init__(self, call: Recurring, numbers: tuple[Any, ...]) -> None:
         self._call = call
-        self._found = found
+        self._numbers = numbers
 
     def binding(self, model: DeclaredModel) -> Binding:
-        """The inputs as :func:`mlsysim.inputs.binding.bind` gives them."""
+        """Inputs as :func:`mlsysim.inputs.binding.bind` returns them."""
         call, plan = self._call, self._call.plan
-        values = {**call.values, **dict(zip(call.numbers, self._found, strict=False))}
+        values = {**call.values, **dict(zip(call.numbers, self._numbers, strict=False))}
         return Binding(
             model, values, dict(plan.origins), {}, dict(plan.entries), plan.system, plan.reasons, plan.derived,
             plan=plan,
@@ -93,25 +93,25 @@ class Answer:
     def computed(self) -> dict[str, Any]:
         """Every output, as compiled code returns it."""
         call = self._call
-        found = self._found[len(call.numbers) :]
-        typed = (np.bool_(x) if type(x) is bool else np.float64(x) for x in found)
+        outputs = self._numbers[len(call.numbers) :]
+        typed = (np.bool_(x) if type(x) is bool else np.float64(x) for x in outputs)
         return {**call.computed, **dict(zip(call.outputs, typed, strict=True))}
 
 
 class Calls:
-    """Kinds of recent calls, with how often they came or, for those that recur, what answers them."""
+    """Recent kinds of calls, with their count or, for those that recur, their recurring call."""
 
     def __init__(self) -> None:
         self._kept: dict[Hashable, int | Recurring] = {}
         self._lock = Lock()
 
     def find(self, kind: Hashable) -> Recurring | None:
-        """Find what answers calls of this kind, if they recur."""
-        found = self._kept.get(kind)
-        return found if type(found) is Recurring else None
+        """Find the recurring call of a kind, if there is one."""
+        kept = self._kept.get(kind)
+        return kept if type(kept) is Recurring else None
 
     def came(self, kind: Hashable, arguments: Mapping[str, Any], binding: Binding, computed: dict[str, Any]) -> None:
-        """Remember a call that was answered in the longer way, and what it said."""
+        """Remember a call that was answered in the longer way, and its outputs."""
         with self._lock:
             before = self._kept.get(kind, 0)
             if not isinstance(before, int):
@@ -122,14 +122,14 @@ class Calls:
                 self._keep(kind, call)
 
     def _keep(self, kind: Hashable, what: int | Recurring) -> None:
-        """Keep what is known of a kind; the oldest one goes first."""
+        """Keep an entry of a kind; the oldest one goes first."""
         if kind not in self._kept and len(self._kept) >= LARGEST_NUMBER:
             del self._kept[next(iter(self._kept))]
         self._kept[kind] = what
 
 
 def kind_of(model: DeclaredModel, arguments: Mapping[str, Any]) -> Hashable:
-    """Key shared by calls that differ in plain numbers alone; None where one has something else.
+    """Key shared by calls that differ in plain numbers alone; None if an argument is something else.
 
     An entry counts by its identity, which is no other one's for as long as a recurring call holds the entry.
     """
@@ -153,7 +153,7 @@ def _is_entry(kind: type) -> bool:
 
 
 def _recurring(arguments: Mapping[str, Any], binding: Binding, computed: dict[str, Any]) -> Recurring | None:
-    """Build what answers further calls of a kind; None where they have no plan, or a recipe."""
+    """Build the recurring call of a kind; None without a plan, or with a recipe."""
     plan = binding.plan
     if plan is None or not all(_is_fixed(plan, name, value) for name, value in arguments.items()):
         return None
@@ -161,7 +161,7 @@ def _recurring(arguments: Mapping[str, Any], binding: Binding, computed: dict[st
     follow = {entry.variable.name: entry.text for entry in plan.derived if entry.text in numbers}
     moved = {*numbers, *follow}
     rest = known(_graph(plan.system, plan.reasons), {k: v for k, v in binding.values.items() if k not in moved})
-    moving = {name: place for name, place in rest.outputs.items() if rest.nodes[place].op != "number"}
+    moving = {name: index for name, index in rest.outputs.items() if rest.nodes[index].op != "number"}
     code = rest.outputs[_CODE]
     function = of_graph(replace(rest, outputs={**moving, _CODE: code}), "numpy")
     outputs = tuple(name for name in moving if name != _CODE)
@@ -169,7 +169,7 @@ def _recurring(arguments: Mapping[str, Any], binding: Binding, computed: dict[st
 
 
 def _is_fixed(plan: Plan, name: str, value: Any) -> bool:
-    """Tell whether an argument means the same in the next call: no file, and no recipe, whose ranks may change."""
+    """Tell if an argument means the same in the next call: no file, and no recipe, whose ranks may change."""
     if value is None or name not in plan.model.slots:
         return True
     entry = plan.entries[name]
@@ -179,7 +179,7 @@ def _is_fixed(plan: Plan, name: str, value: Any) -> bool:
 
 @lru_cache(maxsize=64)
 def _graph(system: System, reasons: tuple[Reason, ...]) -> Graph:
-    """The graph of every output and of the reason code."""
+    """Graph of every output and of the reason code."""
     named = [(formula.name, formula.variable.symbol) for formula in system]
     return graph_of(system, None, (*named, (_CODE, code_of(reasons))))
 
@@ -187,7 +187,7 @@ def _graph(system: System, reasons: tuple[Reason, ...]) -> Graph:
 def _solved(
     function: CompiledFunction, numbers: Sequence[str], follow: Mapping[str, str]
 ) -> Callable[[Mapping[str, Any]], Any]:
-    """A function of arguments as typed; see :class:`Recurring`."""
+    """Generate a function of arguments as typed; see :class:`Recurring`."""
     lines = [line for name in numbers for line in _reading(variable_of(name)).splitlines()]
     lines += [f"{name} = {other}" for name, other in follow.items()]
     read = "".join(f"{name}, " for name in (*numbers, *follow))
@@ -205,14 +205,14 @@ def _solved(
     return space["solved"]
 
 
-def _undefined(found: Sequence[float]) -> bool:
+def _undefined(numbers: Sequence[float]) -> bool:
     """True if a number is nan; the sum tells in most cases, but for opposite infinities."""
-    total = sum(found)
-    return total != total and any(each != each for each in found)
+    total = sum(numbers)
+    return total != total and any(value != value for value in numbers)
 
 
 def _reading(variable: Variable) -> str:
-    """Statements that take a typed number to its canonical value, unless :mod:`mlsysim.inputs.convert` refuses it."""
+    """Statements that convert a typed number to canonical units, unless :mod:`~mlsysim.inputs.convert` refuses it."""
     name, domain = variable.name, variable.domain
     lower = "<" if domain.open_lower else "<="
     inside = f"{domain.lower!r} {lower} {name} <= {domain.upper!r}"

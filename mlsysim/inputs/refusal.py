@@ -1,4 +1,4 @@
-"""Why a point is not allowed: each reason is a condition, and all of them are one formula, the reason code."""
+"""Reasons to refuse a point: each is a condition, and all of them are one formula, the reason code."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from mlsysim.errors import InputError
 from mlsysim.inputs.axes import DerivedInput
 from mlsysim.symbolic import Requirement, System, Variable, reason_code, variable_of
 
-#: How far from a whole number the nearest allowed one is looked for, at first and then.
+#: Distances from a whole number at which the nearest allowed one is looked for, at first and then.
 NEAR, FAR = np.split(np.arange(1.0, 4097), [16])
 
 
 @dataclass(frozen=True, eq=False)
 class Reason:
-    """Why a point may be refused.
+    """Reason to refuse a point.
 
     Attributes
     ----------
@@ -36,9 +36,9 @@ class Reason:
     error : callable
         The error, from the values of ``needs`` at the first such point, how many are refused, and how many there are.
     needs : mapping of str to sympy.Basic
-        What the error needs the values of at a point, by name.
+        Expressions whose values at a point the error needs, by name.
     known : ndarray of bool, optional
-        Of entries of the catalog along an axis, whether each has a value for the one input.
+        Mask of the catalog entries along an axis that have a value for the one input.
     """
 
     inputs: tuple[str, ...]
@@ -51,7 +51,7 @@ class Reason:
 
 @lru_cache(maxsize=1024)
 def unmet(requirement: Requirement) -> Reason:
-    """The reason of inputs that do not fit each other; cached, because every call asks for it."""
+    """Reason that inputs do not fit each other; cached, because every call asks for it."""
     inputs = requirement.inputs
     return Reason(
         tuple(variable.name for variable in inputs),
@@ -63,8 +63,8 @@ def unmet(requirement: Requirement) -> Reason:
 
 
 def _unmet_error(requirement: Requirement, at: Mapping[str, float], refused: int, points: int) -> InputError:
-    """The error that names the argument, its value, what is allowed and the nearest allowed values."""
-    given = {name: f"{name}={_text(variable_of(name), value)}" for name, value in at.items()}
+    """Error that names the argument, its value, what is allowed and the nearest allowed values."""
+    inputs_text = {name: f"{name}={_text(variable_of(name), value)}" for name, value in at.items()}
     near = _nearest_allowed(requirement, at)
     hint = f"nearest: {', '.join(near)}" if near else ""
     if points > 1:
@@ -72,18 +72,18 @@ def _unmet_error(requirement: Requirement, at: Mapping[str, float], refused: int
     variable = requirement.variable
     value = at[variable.name]
     shown = typed(variable, value) if units.factor(variable.unit) == 1 else _text(variable, value)
-    return InputError(variable.name, shown, requirement.text(given), hint)
+    return InputError(variable.name, shown, requirement.text(inputs_text), hint)
 
 
 def outside_domain(derived: DerivedInput) -> Reason:
-    """The reason of a derived input that leaves its domain."""
+    """Reason that a derived input leaves its domain."""
     return Reason(
         derived.inputs, derived.reason, derived.condition, partial(_outside_error, derived), {"raw": derived.raw}
     )
 
 
 def _outside_error(derived: DerivedInput, at: Mapping[str, float], refused: int, points: int) -> InputError:
-    """The error that names the input, its value and how it is derived."""
+    """Error that names the input, its value and how it is derived."""
     variable = derived.variable
     hint = f"it is {derived.text}" + f"; {refused} of {points} points are refused" * (points > 1)
     typed = float(units.from_canonical(at["raw"], variable.unit))
@@ -91,14 +91,14 @@ def _outside_error(derived: DerivedInput, at: Mapping[str, float], refused: int,
 
 
 def gap(name: str, known: np.ndarray, missing: InputError) -> Reason:
-    """The reason of catalog entries along an axis, some of which have no value for an input.
+    """Reason that some catalog entries along an axis have no value for an input.
 
     Parameters
     ----------
     name : str
         The input.
     known : ndarray of bool
-        Whether there is a value, with one dimension per axis of the grid.
+        Mask of the values there are, with one dimension per axis of the grid.
     missing : InputError
         The error for the first entry without a value.
     """
@@ -107,7 +107,7 @@ def gap(name: str, known: np.ndarray, missing: InputError) -> Reason:
 
 
 def mask_of(name: str) -> str:
-    """Name of what stands for ``known`` of an input in conditions."""
+    """Name of the mask ``known`` of an input in conditions."""
     return f"has_{name}"
 
 
@@ -116,7 +116,7 @@ def _error_of(missing: InputError, at: Mapping[str, float], refused: int, points
 
 
 def met(reason: Reason, values: Mapping[str, float]) -> bool:
-    """Tell whether the condition of a reason holds at a point; it does not where an input has no value."""
+    """Tell if the condition of a reason holds at a point; it does not if an input has no value."""
     if any(math.isnan(value) for value in values.values()):
         return False
     return bool(compiled_expression(reason.condition)(values)["value"])
@@ -144,25 +144,25 @@ def refuse(reasons: Sequence[Reason], system: System, values: Mapping[str, Any])
         if code:
             raise _error(reasons[code - 1], np.asarray(False), system, values)
         return
-    named = tuple((f"condition_{place}", reason.condition) for place, reason in enumerate(reasons))
-    held = compiled(system, None, "vector", named)(values) if named else {}
-    for reason, met in zip(reasons, held.values(), strict=True):
+    named = tuple((f"condition_{index}", reason.condition) for index, reason in enumerate(reasons))
+    truths = compiled(system, None, "vector", named)(values) if named else {}
+    for reason, met in zip(reasons, truths.values(), strict=True):
         if not np.all(met):
             raise _error(reason, np.asarray(met, bool), system, values)
 
 
 def first_reason(reasons: Sequence[Reason], system: System, values: Mapping[str, float]) -> int:
-    """The reason code of one point: 0 if it is allowed, else the number of the first reason, counted from 1."""
+    """Reason code of one point: 0 if it is allowed, else the number of the first reason, counted from 1."""
     return int(reason_function(reasons, system)(values)["code"]) if reasons else 0
 
 
 def reason_function(reasons: Sequence[Reason], system: System) -> CompiledFunction:
-    """The reason code of one point as a compiled function, which returns it as ``code``."""
+    """Reason code of one point as a compiled function, which returns it as ``code``."""
     return compiled(system, None, "numpy", (("code", code_of(reasons)),))
 
 
 def code_of(reasons: Sequence[Reason]) -> sympy.Basic:
-    """The reason code as an expression: zero where no reason holds."""
+    """Reason code as an expression: zero if no reason holds."""
     return _code(tuple(reason.condition for reason in reasons))
 
 
@@ -172,23 +172,23 @@ def _code(conditions: tuple[sympy.Basic, ...]) -> sympy.Basic:
 
 
 def _error(reason: Reason, met: np.ndarray, system: System, values: Mapping[str, Any]) -> InputError:
-    """The error of a reason at the first point that gives it."""
+    """Error of a reason at the first point that gives it."""
     needs = tuple(reason.needs.items())
-    found = compiled(system, None, "vector", needs)(values) if needs else {}
-    met, *arrays = np.broadcast_arrays(met, *found.values())
-    place = np.unravel_index(int(np.argmin(met)), met.shape)
-    at = {name: float(array[place]) for name, array in zip(found, arrays, strict=True)}
+    needed = compiled(system, None, "vector", needs)(values) if needs else {}
+    met, *arrays = np.broadcast_arrays(met, *needed.values())
+    index = np.unravel_index(int(np.argmin(met)), met.shape)
+    at = {name: float(array[index]) for name, array in zip(needed, arrays, strict=True)}
     return reason.error(at, int(met.size - met.sum()), met.size)
 
 
 def _text(variable: Variable, value: float) -> str:
-    """A canonical value as text, with its unit where that is not the canonical one."""
+    """Canonical value as text, with its unit if that is not the canonical one."""
     scale = units.factor(variable.unit)
     return f"{value:.15g}" if scale == 1 else f"{units.from_canonical(value, variable.unit):.6g} {variable.unit}"
 
 
 def typed(variable: Variable, value: float) -> str | float | int:
-    """A canonical value of a pure number, label or flag, in the form in which it is typed."""
+    """Canonical value of a pure number, label or flag, in the form in which it is typed."""
     if variable.domain.kind == "choice":
         return variable.domain.labels[int(value)]
     if variable.domain.is_flag:
@@ -197,17 +197,17 @@ def typed(variable: Variable, value: float) -> str | float | int:
 
 
 def _nearest_allowed(requirement: Requirement, at: Mapping[str, float]) -> list[str]:
-    """The closest whole numbers below and above that meet a requirement."""
+    """Closest whole numbers below and above that meet a requirement."""
     variable = variable_of(requirement.argument)
     if variable.domain.kind != "integer" or variable.domain.is_flag or not math.isfinite(at[variable.name]):
         return []
     condition, near = compiled_expression(requirement.condition), []
     for sign in (-1, 1):
         for steps in NEAR, FAR:
-            found = at[variable.name] + sign * steps
-            found = found[(variable.domain.lower <= found) & (found <= variable.domain.upper)]
-            met = np.broadcast_to(condition({**at, variable.name: found})["value"], found.shape)
+            candidates = at[variable.name] + sign * steps
+            candidates = candidates[(variable.domain.lower <= candidates) & (candidates <= variable.domain.upper)]
+            met = np.broadcast_to(condition({**at, variable.name: candidates})["value"], candidates.shape)
             if met.any():
-                near.append(f"{found[met][0]:.15g}")
+                near.append(f"{candidates[met][0]:.15g}")
                 break
     return near

@@ -34,13 +34,13 @@ def _refuse_misspelt(verb: str, name: str, own: Sequence[str], others: Sequence[
 
 
 def annotation(variable: Variable) -> str:
-    """Allowed values and unit of an argument, as signatures and help show them."""
+    """Describe the allowed values and unit of an argument, as signatures and help show them."""
     unit = f" [{variable.unit}]" if variable.unit not in ("", "count") else ""
     return f"{variable.domain.describe()}{unit}"
 
 
 def with_signature(cls: type[DeclaredModel], plain: Callable[..., Any]) -> Callable[..., Any]:
-    """A verb of :class:`DeclaredModel` with the arguments of one model in signature and help.
+    """Wrap a verb of :class:`DeclaredModel` with the arguments of one model in signature and help.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def with_signature(cls: type[DeclaredModel], plain: Callable[..., Any]) -> Calla
 
 
 def parameters_help(cls: type[DeclaredModel]) -> str:
-    """The arguments of a model, in the form of a numpydoc ``Parameters`` section."""
+    """Arguments of a model, in the form of a numpydoc ``Parameters`` section."""
     known, lines = _defaults(cls), []
     for name, slot in cls.slots.items():
         default = f"default {slot.default!r}" if slot.default else "optional"
@@ -97,14 +97,14 @@ def parameters_help(cls: type[DeclaredModel]) -> str:
 
 def _defaults(cls: type[DeclaredModel]) -> dict[str, Any]:
     """Values of keywords left out: of the model, else of the first variant that has one."""
-    found: dict[str, Any] = {}
+    defaults: dict[str, Any] = {}
     for chosen in list(cls.variants.values())[::-1]:
-        found |= Variant.of(chosen).defaults
-    return found | dict(cls.defaults)
+        defaults |= Variant.of(chosen).defaults
+    return defaults | dict(cls.defaults)
 
 
 def only_in(cls: type[DeclaredModel], name: str) -> str:
-    """Variants that take an argument, in words; empty where the first one does."""
+    """Variants that take an argument, in words; empty if the first one does."""
     using = cls.variants_using(name)
     if not cls.variants or next(iter(cls.variants)) in using:
         return ""

@@ -1,4 +1,4 @@
-"""An argument that takes a catalog entry, and the inputs the entry gives."""
+"""Slots: arguments that take a catalog entry, and the inputs the entry gives."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ class Counted:
     parts: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     rounding: float = math.inf
 
-    def replaces(self, given: Value | None, entry: Entry, name: str) -> Value | None:
-        """The count in place of no number, or of one that is a name; otherwise what is given."""
-        if given is None:
+    def replaces(self, published: Value | None, entry: Entry, name: str) -> Value | None:
+        """Count in place of no number, or of one that is a name; otherwise the number given."""
+        if published is None:
             return self.value(entry, name)
-        if name not in self.names or given.kind == "user" or not math.isfinite(self.rounding):
-            return given
-        counted = self.value(entry, name) if given.value == float(f"{given.value:.1e}") else None
-        return given if counted is None or abs(given.value / counted.value - 1) <= self.rounding else counted
+        if name not in self.names or published.kind == "user" or not math.isfinite(self.rounding):
+            return published
+        counted = self.value(entry, name) if published.value == float(f"{published.value:.1e}") else None
+        return published if counted is None or abs(published.value / counted.value - 1) <= self.rounding else counted
 
     def value(self, entry: Entry, name: str) -> Value | None:
-        """A count that an entry does not give; None if the entry gives too little to count by."""
+        """Count that an entry does not give; None if the entry gives too little to count by."""
         if name in self.parts:
             count, holder = self.parts[name]
             part = getattr(entry, holder, None)
@@ -59,13 +59,13 @@ class Counted:
 
     def _counted(self, entry: Entry, name: str) -> Value | None:
         system = _system(self.formulas)
-        given = {}
+        inputs = {}
         for variable in system.inputs:
             value = entry.value_of(variable.name, "") or self.value(entry, variable.name)
             if value is None and variable.name not in self.absent:
                 return None
-            given[variable.name] = float(self.absent[variable.name]) if value is None else value.canonical
-        return Value.of(compiled(system)(given)[name], source=f"counted from the shape of {entry.name}")
+            inputs[variable.name] = float(self.absent[variable.name]) if value is None else value.canonical
+        return Value.of(compiled(system)(inputs)[name], source=f"counted from the shape of {entry.name}")
 
 
 @lru_cache(maxsize=16)
@@ -76,7 +76,7 @@ def _system(formulas: tuple[Formula, ...]) -> System:
 @at_the_call
 @dataclass(frozen=True)
 class Slot:
-    """An argument that takes a catalog entry.
+    """Argument that takes a catalog entry.
 
     Parameters
     ----------
@@ -85,21 +85,21 @@ class Slot:
     provides : tuple of str
         Inputs it gives; each can be overridden by a keyword of the same name.
     needs : str
-        What an entry of another class lacks, for the error.
+        Property that an entry of another class lacks, for the error.
     optional : bool
-        Whether it may be left out, together with the outputs that need it.
+        True if it may be left out, together with the outputs that need it.
     extras : tuple of str
         Further inputs it gives. If an entry has no value for one, outputs that need it are left out.
     counted : Counted, optional
         Inputs that are counted from the others where an entry does not give them.
     default : str
-        Name of the entry that gives what neither a keyword, nor an entry that was given, nor a default of the
-        model gives; empty for none.
+        Name of the entry that gives inputs without a keyword, an entry that was given, or a default of the model;
+        empty for none.
     strict : bool
-        Whether a variant refuses it where no formula needs what it gives.
+        True if a variant refuses it unless a formula needs an input that it gives.
     asks : tuple of str
-        For a strict one, or one with a default, inputs of which a variant must need one to take it; what it gives
-        where left out.
+        For a strict one, or one with a default, inputs of which a variant must need one to take it; all inputs that
+        it gives if left out.
     prefix : str
         Beginning of the names of inputs of a second part of the model, which has number formats of its own:
         ``rollout_efficiency`` is the ``efficiency`` of the entry at ``rollout_precision``.
@@ -172,7 +172,7 @@ class Slot:
 
     @property
     def by_name(self) -> bool:
-        """True if it is given by name alone: it has a default, or gives what a recipe says."""
+        """True if it is given by name alone: it has a default, or takes a recipe."""
         return bool(self.default) or not self.gives
 
     @property
@@ -236,5 +236,5 @@ class Slot:
 
 @lru_cache(maxsize=4096)
 def _value_of_default(kind: str, default: str, name: str, precision: str) -> Value | None:
-    """The value of an input from a named entry; cached, because every call asks for it."""
+    """Value of an input from a named entry; cached, because every call asks for it."""
     return builtin().find(kind, default).value_of(name, precision)

@@ -1,4 +1,4 @@
-"""Text split into tokens: numbers with units, names, quoted labels and operators."""
+"""Tokenizer of expressions: numbers with units, names, quoted labels and operators."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _FACTOR = re.compile(r"\s*([*/])(?!\*)")
 
 @dataclass(frozen=True)
 class Token:
-    """A piece of a text.
+    """Piece of a text.
 
     Attributes
     ----------
     kind : {"number", "name", "text", "operator", "end"}
-        What it is.
+        Kind of the piece.
     text : str
         The piece, without quotes and unit.
     unit : str
@@ -50,7 +50,7 @@ class Token:
 def tokens(
     text: str, known: Collection[str], functions: Collection[str], refused: Callable[..., InputError]
 ) -> list[Token]:
-    """The tokens of a text; the last one is its end.
+    """Split a text into tokens; the last one is its end.
 
     Parameters
     ----------
@@ -65,42 +65,42 @@ def tokens(
     -------
     list of Token
     """
-    found: list[Token] = []
-    place = 0
-    while text[place:].strip():
-        place += len(text[place:]) - len(text[place:].lstrip())
-        if match := _NUMBER.match(text, place):
+    split: list[Token] = []
+    position = 0
+    while text[position:].strip():
+        position += len(text[position:]) - len(text[position:].lstrip())
+        if match := _NUMBER.match(text, position):
             number = match[0].replace("_", "")
             vanished = float(number) == 0 and re.search("[1-9]", re.split("[eE]", number)[0])
             if vanished or not math.isfinite(float(number)):
                 raise refused(f"{match[0]} is too large or too small")
-            place = match.end()
-            if (many := _THOUSANDS.match(text, place)) and not _is_unit(many[0]):
-                number, place = f"{Decimal(number).scaleb(units.THOUSANDS[many[0]]):f}", many.end()
-            unit, place = _unit_after(text, place, {*known, *functions}, refused)
-            found.append(Token("number", number, unit))
+            position = match.end()
+            if (many := _THOUSANDS.match(text, position)) and not _is_unit(many[0]):
+                number, position = f"{Decimal(number).scaleb(units.THOUSANDS[many[0]]):f}", many.end()
+            unit, position = _unit_after(text, position, {*known, *functions}, refused)
+            split.append(Token("number", number, unit))
             continue
-        if match := _OPERATOR.match(text, place):
-            found.append(Token("operator", re.sub(r"\s+", " ", match[0])))
-        elif match := _NAME.match(text, place):
-            found.append(Token("name", match[0]))
-        elif match := _QUOTED.match(text, place):
-            found.append(Token("text", match[1] if match[1] is not None else match[2]))
+        if match := _OPERATOR.match(text, position):
+            split.append(Token("operator", re.sub(r"\s+", " ", match[0])))
+        elif match := _NAME.match(text, position):
+            split.append(Token("name", match[0]))
+        elif match := _QUOTED.match(text, position):
+            split.append(Token("text", match[1] if match[1] is not None else match[2]))
         else:
-            raise refused(f"cannot be read at {text[place : place + 10]!r}")
-        place = match.end()
-    return [*found, Token("end", "")]
+            raise refused(f"cannot be read at {text[position : position + 10]!r}")
+        position = match.end()
+    return [*split, Token("end", "")]
 
 
-def _unit_after(text: str, place: int, names: set[str], refused: Callable[..., InputError]) -> tuple[str, int]:
-    """The unit that follows a number, and where it ends: ``GB/s``, but not ``GB / dp_size``."""
-    if match := _PERCENT.match(text, place):
+def _unit_after(text: str, position: int, names: set[str], refused: Callable[..., InputError]) -> tuple[str, int]:
+    """Unit that follows a number, and its end: ``GB/s``, but not ``GB / dp_size``."""
+    if match := _PERCENT.match(text, position):
         return "%", match.end()
-    if (match := _PER.match(text, place)) and match[1] not in names and _is_unit(match[1]):
+    if (match := _PER.match(text, position)) and match[1] not in names and _is_unit(match[1]):
         return f"1/{match[1]}", match.end()
-    match = _UNIT.match(text, place)
+    match = _UNIT.match(text, position)
     if not match or match[1] in WORDS:
-        return "", place
+        return "", position
     unit = ""
     sign = ""
     while match and match[1] not in WORDS:
@@ -110,11 +110,11 @@ def _unit_after(text: str, place: int, names: set[str], refused: Callable[..., I
         if not sign and not _is_unit(one):
             meant = [f"did you mean {name}?" for name in units.near(one) if name.casefold() == one.casefold()]
             raise refused(f"{match[1]!r} is no unit", *meant or ["a product needs *, as in 2 * batch_size"])
-        unit, place = f"{unit}{sign}{one}", match.end()
-        factor = _FACTOR.match(text, place)
+        unit, position = f"{unit}{sign}{one}", match.end()
+        factor = _FACTOR.match(text, position)
         sign = factor[1] if factor else ""
         match = _UNIT.match(text, factor.end()) if factor else None
-    return unit, place
+    return unit, position
 
 
 def _is_unit(text: str) -> bool:

@@ -45,7 +45,7 @@ def differences(load, name, slower=1.0):
                 factor += sign * step
             else:
                 moved[name] *= 1.0 + sign * step
-            ends.append(chunked_latencies(Loads(tau, **moved, given=(factor,))))
+            ends.append(chunked_latencies(Loads(tau, **moved, captured=(factor,))))
         width = 2.0 * step * (1.0 if name == "slower" else load[name])
         found.append({key: (getattr(ends[0], key) - getattr(ends[1], key)) / width for key in (*MEANS, "tpot", "e2e")})
     return {key: np.mean([one[key] for one in found], axis=0) for key in found[0]}
@@ -56,7 +56,7 @@ def differences(load, name, slower=1.0):
 def test_slopes_are_those_of_the_latencies(load):
     """Means and quantiles move as their slopes say, by every argument and by the time of an iteration."""
     values, found = chunked_slopes(
-        Loads(tau, **load, given=(1.0,)), tuple(load), {"slower": lambda n, c, slower: tau(n, c)}
+        Loads(tau, **load, captured=(1.0,)), tuple(load), {"slower": lambda n, c, slower: tau(n, c)}
     )
     for name, slope in found.items():
         expected, width = differences(load, name), 1.0 if name == "slower" else load[name]
@@ -72,11 +72,11 @@ def test_slopes_are_those_of_the_latencies(load):
 def test_quantiles_of_the_first_token_move_with_it():
     """A slower engine delays quantiles by more than itself; single ones are rough, so several are taken together."""
     shares = tuple(np.linspace(0.35, 0.65, 7))
-    more = {"quantiles": shares, "given": (1.0,)}
+    more = {"quantiles": shares, "captured": (1.0,)}
     values, found = chunked_slopes(Loads(tau, **RANDOM, **more), (), {"slower": lambda n, c, slower: tau(n, c)})
     steps = (0.02, 0.03, 0.04)
     ends = [
-        [chunked_latencies(Loads(tau, **RANDOM, **more | {"given": (1 + d,)})).ttft for d in (-h, h)] for h in steps
+        [chunked_latencies(Loads(tau, **RANDOM, **more | {"captured": (1 + d,)})).ttft for d in (-h, h)] for h in steps
     ]
     expected = np.mean([(b - a) / (2.0 * h) / values.ttft for h, (a, b) in zip(steps, ends, strict=True)])
     assert np.mean(found["slower"].ttft / values.ttft) == pytest.approx(expected, rel=0.1)
@@ -122,7 +122,7 @@ def test_slopes_that_compiled_code_asks_for():
     space = vector.NAMESPACE | {"tau": tau}
     found = answers(asked, time, arguments, (factor, 0.0), slopes, space, vector.NUMBERS | {"tau": tau})
     values, by = chunked_slopes(
-        Loads(time, rates, 700.0, 128.0, given=(factor, 0.0), quantiles=(0.5, 0.9)),
+        Loads(time, rates, 700.0, 128.0, captured=(factor, 0.0), quantiles=(0.5, 0.9)),
         ("request_rate",),
         {"slower": lambda n, c, *_: tau(n, c), "more": lambda n, c, *_: 1.0},
     )

@@ -64,7 +64,7 @@ SETS = [
 @pytest.mark.parametrize("names", SETS, ids=", ".join)
 def test_counts_what_every_point_says(names):
     found = counted(names)
-    assert [each.count for each in found.each()] == [2 * (int(by_brute_force(name).sum()),) for name in names]
+    assert [each.count for each in found.by_reason()] == [2 * (int(by_brute_force(name).sum()),) for name in names]
     refused_points = np.zeros(SIZES, bool)
     for name in names:
         refused_points |= by_brute_force(name)
@@ -74,10 +74,10 @@ def test_counts_what_every_point_says(names):
 @pytest.mark.parametrize("names", SETS, ids=", ".join)
 def test_too_many_combinations_give_a_bracket(names, monkeypatch):
     exact = counted(names)
-    counts, accepted = [each.count[0] for each in exact.each()], exact.accepted()[0]
+    counts, accepted = [each.count[0] for each in exact.by_reason()], exact.accepted()[0]
     monkeypatch.setattr(refused, "COUNTED", 40)
     bracket = counted(names)
-    for each, true in zip(bracket.each(), counts, strict=True):
+    for each, true in zip(bracket.by_reason(), counts, strict=True):
         low, high = each.count
         assert low <= true <= high
         assert (low < high) == (np.prod([SIZES[axis] for axis in each.axes]) > 40)
@@ -87,18 +87,18 @@ def test_too_many_combinations_give_a_bracket(names, monkeypatch):
 
 
 def test_which_combinations_are_kept():
-    (one,) = counted(["one axis"]).each()
+    (one,) = counted(["one axis"]).by_reason()
     assert one.axes == (0,)
     assert one.where.tolist() == [64 % t != 0 for t in range(1, 13)]
-    (mask,) = counted(["a mask over two axes"]).each()
+    (mask,) = counted(["a mask over two axes"]).by_reason()
     assert mask.axes == (0, 4)
     assert (mask.where == MASK[:, 0, 0, 0, :]).all()
 
 
 def test_a_reason_of_many_combinations_is_not_kept(monkeypatch):
     monkeypatch.setattr(refused, "KEPT", 50)
-    assert counted(["two axes"]).each()[0].where is None
-    assert counted(["two axes"]).each()[0].count == 2 * (int(by_brute_force("two axes").sum()),)
+    assert counted(["two axes"]).by_reason()[0].where is None
+    assert counted(["two axes"]).by_reason()[0].count == 2 * (int(by_brute_force("two axes").sum()),)
 
 
 def test_a_grid_nobody_could_hold_is_counted_exactly():

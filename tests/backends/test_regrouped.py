@@ -197,7 +197,7 @@ def test_other_numbers_find_what_is_compiled(toy):
         search = DenseSearch(system, cost, [total <= limit], values, sizes)
         assert search.reorders
         answer(search, 1)
-        compiled.append(module._over_tiles.cache_info().misses)
+        compiled.append(module._tile_loop.cache_info().misses)
     assert compiled[0] == compiled[1]
 
 

@@ -7,8 +7,8 @@ how many decode is the root of Little's law.
 Against simulations of fixed and log-normal lengths, from a tenth to 0.8 of the capacity, the mean time per token is off
 by 1% and the mean time to the first token by 2% in the median; tests/backends/test_chunked.py holds some.
 
-In slopes the lattice is held and roundings of the prompts to whole iterations have no slope of their own. Quantiles of
-the time to the first token are averaged over some near them, since few atoms lie there where lengths are fixed.
+Slopes keep the lattice fixed, and roundings of prompts to whole iterations have no slope of their own. Quantiles of
+the time to the first token are averaged over nearby ones, since fixed lengths leave few atoms there.
 """
 
 from mlsysim.backends.chunked.batch import Loads, solved

@@ -24,14 +24,14 @@ from mlsysim.progress import loop
 
 @dataclass(frozen=True)
 class Loads:
-    """Loads of replicas that prefill in chunks beside their decoding, and what is asked of them.
+    """Loads of replicas that prefill in chunks beside their decoding, and the outputs wanted of them.
 
     Numbers and arrays are broadcast against each other.
 
     Attributes
     ----------
     tau : callable
-        ``tau(n, c, *given)``: seconds of an iteration with ``n`` decoding requests of mean context and ``c`` prompt
+        ``tau(n, c, *captured)``: seconds of an iteration with ``n`` decoding requests of mean context and ``c`` prompt
         tokens of mean cost, for arrays of both; it does not fall with either.
     request_rate : float or array
         Poisson arrivals, in 1/s.
@@ -49,7 +49,7 @@ class Loads:
         Tokens of an iteration that a decoding request takes, and that it gets on average: more than one with drafts.
     ttft_slo, tpot_slo, e2e_slo : float or array, optional
         Objectives for the time to the first token, per token and to the last one, in s.
-    given : sequence of float or array, optional
+    captured : sequence of float or array, optional
         Further arguments of ``tau``.
     quantiles : sequence of float, optional
         Probabilities.
@@ -71,7 +71,7 @@ class Loads:
     ttft_slo: Any = math.inf
     tpot_slo: Any = math.inf
     e2e_slo: Any = math.inf
-    given: Sequence[Any] = ()
+    captured: Sequence[Any] = ()
     quantiles: Sequence[float] = (0.5, 0.9, 0.99)
     outputs: Collection[str] = OUTPUTS
 
@@ -79,11 +79,11 @@ class Loads:
     def columns(self) -> tuple[NDArray[np.float64], ...]:
         """Numbers and arrays in their order, broadcast."""
         moving = (getattr(self, name) for name in MOVING)
-        return np.broadcast_arrays(*(np.asarray(value, float) for value in (*moving, *self.given)))
+        return np.broadcast_arrays(*(np.asarray(value, float) for value in (*moving, *self.captured)))
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the loads."""
+        """Shape of the loads."""
         return self.columns[0].shape
 
     @cached_property
@@ -91,19 +91,19 @@ class Loads:
         flat = [column.ravel() for column in self.columns]
         return flat[: len(MOVING)], flat[len(MOVING) :]
 
-    def iteration(self, tau: Callable[..., Any], place: int) -> IterationTime:
-        """The time of an iteration of a load, or a slope of it."""
-        given = self.given_at(place)
-        return lambda n, c: tau(n, c, *given)
+    def iteration(self, tau: Callable[..., Any], index: int) -> IterationTime:
+        """Time of an iteration of a load, or a slope of it."""
+        captured = self.captured_at(index)
+        return lambda n, c: tau(n, c, *captured)
 
-    def given_at(self, place: int) -> tuple[Any, ...]:
+    def captured_at(self, index: int) -> tuple[Any, ...]:
         """Further arguments of the time of an iteration, of one load."""
-        return tuple(column[place] for column in self._flat[1])
+        return tuple(column[index] for column in self._flat[1])
 
-    def load(self, place: int) -> tuple[Load, tuple[float, ...]]:
+    def load(self, index: int) -> tuple[Load, tuple[float, ...]]:
         """One of the loads, and its objectives."""
-        numbers = [float(column[place]) for column in self._flat[0]]
-        return Load(self.iteration(self.tau, place), *numbers[: -len(SLOS)]), tuple(numbers[-len(SLOS) :])
+        numbers = [float(column[index]) for column in self._flat[0]]
+        return Load(self.iteration(self.tau, index), *numbers[: -len(SLOS)]), tuple(numbers[-len(SLOS) :])
 
 
 #: Arguments of a load that may move, the objectives last.
@@ -113,7 +113,7 @@ MOVING = tuple(entry.name for entry in fields(Loads))[1:14]
 def solved(
     loads: Loads, directions: Callable[[int], Sequence[Direction]] = lambda _place: ()
 ) -> list[ChunkedLatencies]:
-    """The latencies at every load, and their slopes along some directions.
+    """Solve for the latencies at every load, and their slopes along some directions.
 
     Parameters
     ----------
@@ -125,11 +125,11 @@ def solved(
     shares = tuple(loads.quantiles)
     names = tuple(name for name in OUTPUTS if name in loads.outputs)
 
-    def one(place: int) -> Any:
+    def one(index: int) -> Any:
         look_at_the_clock()
         with np.errstate(all="ignore"):
-            load, slos = loads.load(place)
-            along = directions(place)
+            load, slos = loads.load(index)
+            along = directions(index)
             point, values = outputs(load, names, shares, slos)
             if not along:
                 return values[None]
@@ -137,22 +137,22 @@ def solved(
                 return np.stack([values, *[np.where(np.isnan(values), np.nan, 0.0)] * len(along)])
             return np.concatenate([values[None], slopes(point, values, names, shares, slos, along)])
 
-    rows = np.stack(_each(one, math.prod(loads.shape)), axis=1)
+    rows = np.stack(_at_every_point(one, math.prod(loads.shape)), axis=1)
     return [unpacked(row, loads.shape, names, len(shares)) for row in rows]
 
 
-def _each(one: Callable[[int], Any], points: int) -> list[Any]:
-    """What a function gives at every point, by as many threads as there are processors."""
-    threads, found = min(cores(), points), list[Any]()
+def _at_every_point(one: Callable[[int], Any], points: int) -> list[Any]:
+    """Call a function at every point, in as many threads as there are processors."""
+    threads, results = min(cores(), points), list[Any]()
     if threads <= 1:
-        return [one(place) for place in range(points)]
+        return [one(index) for index in range(points)]
     with ThreadPoolExecutor(threads) as pool, loop(points) as advance:
-        futures = [pool.submit(copy_context().run, one, place) for place in range(points)]
+        futures = [pool.submit(copy_context().run, one, index) for index in range(points)]
         try:
             for future in futures:
-                found.append(future.result())
+                results.append(future.result())
                 advance(1)
         except BaseException:  # an interrupt does not wait for the points that have not begun
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return found
+    return results

@@ -1,4 +1,4 @@
-"""The Markov chain of the prompt tokens that wait when an iteration begins, given how many requests decode."""
+"""Markov chain of the prompt tokens that wait when an iteration begins, given how many requests decode."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STRIDE = 8.0
 
 @dataclass(frozen=True)
 class Full:
-    """An iteration that leaves a rest.
+    """Iteration that leaves prompt tokens waiting.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Full:
     backlog : float
         Iterations that a backlog lasts.
     enough : float
-        Tokens more than which hardly ever wait; infinite where a budget may be full.
+        Tokens beyond which hardly any wait; infinite if a budget may be full.
     first_free : float
         Tokens for prompts beside as many requests as decode on average.
     """
@@ -60,16 +60,16 @@ class Full:
 def full(
     load: Load, batch: float, enough: float | None = None, times: tuple[IterationTime, IterationTime] | None = None
 ) -> Full:
-    """An iteration that leaves a rest; more requests decode in it than on average.
+    """Iteration that leaves prompt tokens waiting; more requests decode in it than on average.
 
     Parameters
     ----------
     load : Load
-        What arrives.
+        Requests that arrive.
     batch : float
         Requests that decode on average.
     enough : float, optional
-        Tokens more than which hardly ever wait, where that is known.
+        Tokens beyond which hardly any wait, if known.
     times : tuple of callable, optional
         The time of an iteration near these requests, and near those that decode in a full one.
     """
@@ -86,25 +86,25 @@ def full(
 
 
 def _enough(load: Load, batch: float) -> float:
-    """Tokens more than which hardly ever wait where every iteration clears all: a larger budget changes nothing."""
-    prompt, found = load.isl * math.sqrt(1.0 + load.isl_cv**2), load.isl
+    """Tokens beyond which hardly any wait if every iteration clears all: a larger budget changes nothing."""
+    prompt, tokens = load.isl * math.sqrt(1.0 + load.isl_cv**2), load.isl
     far = load.isl * (FAR_FIXED if load.isl_cv == 0 else FAR_RANDOM)
     for _ in range(ROUNDS):
-        arriving = load.request_rate * float(load.tau(batch, found))
-        found = load.isl * arriving + FAR_FIXED * prompt * math.sqrt(arriving) + far
-        if found > load.token_budget:
+        arriving = load.request_rate * float(load.tau(batch, tokens))
+        tokens = load.isl * arriving + FAR_FIXED * prompt * math.sqrt(arriving) + far
+        if tokens > load.token_budget:
             return math.inf
-    return found
+    return tokens
 
 
 @dataclass(frozen=True)
 class Chain:
-    """The chain for one number of decoding requests.
+    """Chain for one number of decoding requests.
 
     Attributes
     ----------
     load : Load
-        What arrives.
+        Requests that arrive.
     lattice : Lattice
         Its steps.
     batch : float
@@ -112,10 +112,10 @@ class Chain:
     full : Full
         An iteration that leaves a rest.
     like : Chain, optional
-        A chain nearby. What jumps is as there: this chain is a smooth function of its load and its batch, and what it
-        takes solving for follows from the solution there.
+        A chain nearby with the same lattice, so that this chain is a smooth function of its load and batch, and its
+        solution follows from the one nearby.
     rows_time : callable, optional
-        The time of an iteration, where that is like the one nearby.
+        The time of an iteration, expanded about the chain nearby.
     """
 
     load: Load
@@ -127,7 +127,7 @@ class Chain:
 
     @property
     def ends(self) -> bool:
-        """Whether a backlog comes to an end."""
+        """True if a backlog comes to an end."""
         return self.full.busy < ENDLESS
 
     @cached_property
@@ -193,7 +193,7 @@ class Chain:
 
     @cached_property
     def prompts(self) -> Prompts:
-        """What the steps of a prompt depend on."""
+        """Quantities on which the steps of a prompt depend."""
         return Prompts.of(self.load, self.full.free, self.full.time)
 
     @cached_property
@@ -210,11 +210,11 @@ class Chain:
 
     @cached_property
     def work_slopes(self) -> Array:
-        """How the work of a prompt moves with what it depends on, a row each."""
+        """Slopes of the work of a prompt by the quantities it depends on, a row each."""
         here, rows = self.prompts.numbers, []
-        for place, value in enumerate(here):
+        for index, value in enumerate(here):
             change, moved = CHANGE * value, here.copy()
-            moved[place] += change
+            moved[index] += change
             rows.append((work(Prompts(*moved), self.lattice) - self.work) / change if change else 0.0 * self.work)
         return np.array(rows)
 
@@ -229,7 +229,7 @@ class Chain:
 
     @cached_property
     def longer_by(self) -> Array:
-        """How far what the work depends on is from the chain nearby."""
+        """Differences of the quantities of the work from those of the chain nearby."""
         like = self.like or self
         return np.array([self.longer]) if self.followed else self.prompts.numbers - like.prompts.numbers
 
@@ -262,7 +262,7 @@ class Chain:
 
     @cached_property
     def moves(self) -> Moves:
-        """By what the steps differ from those of the chain nearby."""
+        """Differences of the steps from those of the chain nearby."""
         like = self.like or self
         return Moves(
             like.arrived,
@@ -284,8 +284,8 @@ class Chain:
         """Sum of weights over all steps from now on; the weights add up to zero."""
         if not self.like:
             return self.transitions.total(weights)
-        found = self.like.transitions.total(weights)
-        return found + self.like.transitions.total(self.moves.of(found))
+        sums = self.like.transitions.total(weights)
+        return sums + self.like.transitions.total(self.moves.of(sums))
 
     @cached_property
     def time(self) -> float:
@@ -308,9 +308,9 @@ class Chain:
         waiting, prompt, free = self.waiting, self.load.isl, self.full.free
         clears = waiting <= free * (1.0 + 1e-12)
         if self.load.isl_cv:
-            found = np.where(clears, 1.0 + self.full.busy * waiting / prompt, self.full.busy * free / prompt)
-            found[0] = 0.0
-            return found
+            finished = np.where(clears, 1.0 + self.full.busy * waiting / prompt, self.full.busy * free / prompt)
+            finished[0] = 0.0
+            return finished
         if self.like:
             return self.like.completed
         slack = min(0.5, self.step / prompt)
@@ -333,18 +333,18 @@ class Chain:
         more = growth * prompts + gain - like.row_times + like.time
         low, high = self.moves.gained(like.drawn - growth * np.arange(like.lattice.states))
         more[:-1] += low
-        found = like.drawn + like.transitions.sums(more, high)
-        return found - self.law @ found
+        sums = like.drawn + like.transitions.sums(more, high)
+        return sums - self.law @ sums
 
     @cached_property
     def leaving(self) -> Array:
         """Law of the state whose iteration completes the prompt of a request."""
-        found = self.law * self.completed
-        return found / found.sum()
+        weights = self.law * self.completed
+        return weights / weights.sum()
 
 
 def shifted(law: Array, steps: float, stride: int) -> Array:
-    """A law a small part of a step further up: its mean and its square grow as they should.
+    """Shift a law up by a small part of a step: its mean and its square grow as they should.
 
     What lies below the first place is lost.
 
@@ -357,37 +357,37 @@ def shifted(law: Array, steps: float, stride: int) -> Array:
     stride : int
         Steps up and down over which the difference is taken.
     """
-    found, part = law.copy(), 0.5 * steps / stride
-    found[..., stride:] += part * law[..., :-stride]
-    found[..., :-stride] -= part * law[..., stride:]
-    return found
+    moved, part = law.copy(), 0.5 * steps / stride
+    moved[..., stride:] += part * law[..., :-stride]
+    moved[..., :-stride] -= part * law[..., stride:]
+    return moved
 
 
 def nearby(like: Chain, load: Load, batch: float, drift: Array | float = 0.0) -> Chain:
-    """A chain for nearly the same load and batch, in which nothing jumps.
+    """Chain for nearly the same load and batch, in which nothing jumps.
 
     Parameters
     ----------
     like : Chain
         The other.
     load : Load
-        What arrives.
+        Requests that arrive.
     batch : float
         Requests that decode.
     drift : ndarray, optional
-        By how much iterations at the places of the other chain are longer.
+        Seconds by which iterations at the places of the other chain are longer.
     """
     first, last, rows = like.expansion.near(drift)
     return Chain(load, like.lattice, batch, full(load, batch, like.full.enough, (first, last)), like, rows)
 
 
 def chain(load: Load, batch: float, most: int, lattice: Lattice | None = None) -> Chain:
-    """The chain for a number of decoding requests.
+    """Chain for a number of decoding requests.
 
     Parameters
     ----------
     load : Load
-        What arrives.
+        Requests that arrive.
     batch : float
         Requests that decode.
     most : int

@@ -1,4 +1,4 @@
-"""A distribution held by its cumulated probability at times that are evenly apart in their logarithm."""
+"""Distribution as cumulated probability at logarithmically spaced times."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AROUND, NEAR = 0.3, 0.05
 
 @dataclass(frozen=True)
 class Distribution:
-    """A mixture of uniform distributions.
+    """Mixture of uniform distributions.
 
     Attributes
     ----------
@@ -59,14 +59,14 @@ class Distribution:
     def cumulated(self) -> Array:
         """Probability of at most each of these times."""
         slopes = self._shares / (self.intervals[1] - self.intervals[0])
-        found = np.zeros(TIMES)
+        cumulated = np.zeros(TIMES)
         for edge, sign in zip(self.intervals, (1.0, -1.0), strict=True):
             # The first time of the grid that is not before the edge: from there on its ramp counts.
-            place = np.clip(np.ceil(np.log(edge / self.ends[0]) / self._pace), 0, TIMES - 1).astype(np.intp)
-            slope = np.cumsum(np.bincount(place, sign * slopes, TIMES))
-            found += slope * self.times - np.cumsum(np.bincount(place, sign * slopes * edge, TIMES))
-        found[-1] = 1.0
-        return np.maximum.accumulate(found)
+            index = np.clip(np.ceil(np.log(edge / self.ends[0]) / self._pace), 0, TIMES - 1).astype(np.intp)
+            slope = np.cumsum(np.bincount(index, sign * slopes, TIMES))
+            cumulated += slope * self.times - np.cumsum(np.bincount(index, sign * slopes * edge, TIMES))
+        cumulated[-1] = 1.0
+        return np.maximum.accumulate(cumulated)
 
     def below(self, time: float) -> float:
         """Probability of at most this time."""
@@ -98,7 +98,7 @@ class Distribution:
 
 @dataclass(frozen=True)
 class Delayed(Distribution):
-    """A distribution after a wait that some have, an exponential one.
+    """Distribution delayed for some by an exponential wait.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class Delayed(Distribution):
 
     @classmethod
     def of(cls, first: Distribution, wait: SlotWait, ends: tuple[float, float] | None = None) -> Delayed:
-        """What comes after a wait; the ends may be given."""
+        """Delay a distribution by a wait."""
         far = ends or (first.ends[0], first.ends[1] + LONGEST * wait.mean)
         return cls(first.intervals, first.weights, far, wait)
 
@@ -123,15 +123,15 @@ class Delayed(Distribution):
     def cumulated(self) -> Array:
         """Probability of at most each of these times."""
         known = super().cumulated
-        parts = np.diff(self.times) / self.wait.mean
-        kept = np.exp(-parts)
-        share = -np.expm1(-parts)
+        lengths = np.diff(self.times) / self.wait.mean
+        kept = np.exp(-lengths)
+        share = -np.expm1(-lengths)
         # Between two times the distribution that is waited for grows evenly.
-        come = known[:-1] * share + np.diff(known) * (1.0 - share / parts)
+        come = known[:-1] * share + np.diff(known) * (1.0 - share / lengths)
         late, waited = [0.0], 0.0
         for keep, more in zip(kept.tolist(), come.tolist(), strict=True):
             waited = keep * waited + more
             late.append(waited)
-        found = known + self.wait.probability * (np.array(late) - known)
-        found[-1] = 1.0
-        return np.maximum.accumulate(found)
+        cumulated = known + self.wait.probability * (np.array(late) - known)
+        cumulated[-1] = 1.0
+        return np.maximum.accumulate(cumulated)

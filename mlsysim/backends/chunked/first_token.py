@@ -1,4 +1,4 @@
-"""Time to the first token: what an arrival finds, and the iterations its prompt takes."""
+"""Time to the first token: the queue that an arrival meets, and the iterations its prompt takes."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class FirstToken:
         places, law = self.places, self.law
         chunks = np.maximum(np.ceil(places / chain.lattice.chunk - 1e-6), 1.0) - 1.0
         last = np.maximum(places * chain.step - chunks * free, 1e-9 * free)
-        row, place = self.kept
-        law, last = law[row, place] - (self.like._kept_nearby[1] if self.like else 0.0), last[place]
-        waited = residuals[row] + (chunks * chain.full.time)[place]
+        row, index = self.kept
+        law, last = law[row, index] - (self.like._kept_nearby[1] if self.like else 0.0), last[index]
+        waited = residuals[row] + (chunks * chain.full.time)[index]
         expected = load.request_rate * waited
         some = -np.expm1(-expected)
         later = load.isl * np.divide(expected, some, out=np.ones_like(some), where=some > 0)
@@ -69,9 +69,9 @@ class FirstToken:
 
     @cached_property
     def law(self) -> Array:
-        """Weight of what is found when an iteration ends, and of the steps to the last of the own prompt."""
+        """Joint weight of the state when an iteration ends, and of the steps to the last of the own prompt."""
         chain = self.chain
-        ahead = values(self.found, chain.length)[:, : chain.lattice.states]
+        ahead = values(self.ahead_transform, chain.length)[:, : chain.lattice.states]
         weights = np.append(np.repeat(PLACE_WEIGHTS, len(self.times)), 1.0)
         law = np.zeros((len(ahead), len(self.places)))
         law[:, chain.stride :] = ahead * weights[:, None]
@@ -84,7 +84,7 @@ class FirstToken:
 
     @cached_property
     def _kept_nearby(self) -> tuple[tuple[NDArray[np.intp], ...], Array]:
-        """These, with those that a longer or shorter prompt takes them to, and the law there as it is left out here."""
+        """Entries kept and those a longer or shorter prompt moves them to, and the law there that is left out here."""
         counts, stride = np.abs(self.law) > NOTHING, self.chain.stride
         wider = counts.copy()
         if not self.chain.load.isl_cv:
@@ -121,8 +121,8 @@ class FirstToken:
         return np.exp(self.coming[:, None] * self.chain.transform)
 
     @cached_property
-    def found(self) -> Spectrum:
-        """Transforms of the tokens up to the own last, by place and time, and last where nothing is found."""
+    def ahead_transform(self) -> Spectrum:
+        """Transforms of the tokens up to the own last, by place and time, and last where no token waits."""
         chain, rows = self.chain, self.chain.lattice.chunk + 1
         weights = chain.law * chain.times / chain.time
         idle = weights[0] * math.exp(-chain.batch)
@@ -143,9 +143,9 @@ def _split(times: Array, weights: Array, classes: Array) -> Array:
     """Weights shared between the two nearest classes, so that the mean time stays."""
     if len(classes) == 1:
         return np.array([weights.sum()])
-    place = np.clip((times - classes[0]) / (classes[1] - classes[0]), 0.0, len(classes) - 1.0)
-    below = np.minimum(place.astype(int), len(classes) - 2)
-    upper = weights * (place - below)
-    found = np.bincount(below, weights - upper, len(classes))
-    found[1:] += np.bincount(below, upper, len(classes))[:-1]
-    return found
+    position = np.clip((times - classes[0]) / (classes[1] - classes[0]), 0.0, len(classes) - 1.0)
+    below = np.minimum(position.astype(int), len(classes) - 2)
+    upper = weights * (position - below)
+    shares = np.bincount(below, weights - upper, len(classes))
+    shares[1:] += np.bincount(below, upper, len(classes))[:-1]
+    return shares

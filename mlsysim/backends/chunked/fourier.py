@@ -13,9 +13,9 @@ Spectrum = NDArray[np.complex128]
 
 
 def length_of(places: int) -> int:
-    """A length of at least so many places whose transforms are fast."""
-    found: Any = next_fast_len(places, real=True)
-    return found
+    """Length of at least so many entries whose transforms are fast."""
+    length: Any = next_fast_len(places, real=True)
+    return length
 
 
 def spectrum(values: Array, length: int) -> Spectrum:
@@ -24,27 +24,27 @@ def spectrum(values: Array, length: int) -> Spectrum:
 
 
 def values(spectrum: Spectrum, length: int) -> Array:
-    """The values a transform is of."""
+    """Inverse transform."""
     return np.fft.irfft(spectrum, length)
 
 
 def product(values: Array, length: int) -> Spectrum:
     """Factors of a transform whose sum has, as its real part, the sum of the products of both sequences."""
-    found = 2.0 * spectrum(values, length).conj() / length
-    found[..., 0] /= 2.0
+    factors = 2.0 * spectrum(values, length).conj() / length
+    factors[..., 0] /= 2.0
     if length % 2 == 0:
-        found[..., -1] /= 2.0
-    return found
+        factors[..., -1] /= 2.0
+    return factors
 
 
 # A library of linear algebra spreads products over threads, which takes longer than small ones do and keeps them busy.
 def summed(weights: Array, rows: Array) -> Array:
     """Sum of rows with weights."""
-    found: Array = np.einsum("k,km->m", weights, rows)
-    return found
+    total: Array = np.einsum("k,km->m", weights, rows)
+    return total
 
 
 def products(left: Array, right: Array) -> Array:
     """Product of every row with every row."""
-    found: Array = np.einsum("ik,jk->ij", left, right)
-    return found
+    result: Array = np.einsum("ik,jk->ij", left, right)
+    return result

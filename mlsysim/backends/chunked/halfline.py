@@ -1,4 +1,4 @@
-"""A random walk on the half line that goes down at most so many steps: sums over all its visits."""
+"""Random walk on the half line that goes down at most so many steps: sums over all its visits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STEEP = 20.0
 
 
 class HalfLine:
-    """A walk on 0, 1, 2, ... that ends where it falls below zero.
+    """Random walk on 0, 1, 2, ... that ends where it falls below zero.
 
     Solved by the factors of Wiener and Hopf, found from the Fourier coefficients of a logarithm. Sequences are
     tilted so that the walk shrinks in each step: then the logarithm is smooth.
@@ -48,15 +48,15 @@ class HalfLine:
         """Mean visits to every place, from weights of the places where walks begin; along the last axis."""
         first = values(spectrum(begins * self.growth, self.length) * self.falling, self.length)
         first[..., self.length // 2 :] = 0.0
-        found = values(spectrum(first, self.length) * self.rising, self.length)
-        return found[..., : self.places] / self.growth
+        visits = values(spectrum(first, self.length) * self.rising, self.length)
+        return visits[..., : self.places] / self.growth
 
     def gains(self, gain: Array) -> Array:
         """Mean sum of what every visit gains, from each place on; along the last axis."""
         first = values(spectrum(gain / self.growth, self.length) * self.rising.conj(), self.length)
         first[..., self.length // 2 :] = 0.0
-        found = values(spectrum(first, self.length) * self.falling.conj(), self.length)
-        return found[..., : self.places] * self.growth
+        sums = values(spectrum(first, self.length) * self.falling.conj(), self.length)
+        return sums[..., : self.places] * self.growth
 
 
 def _tilt(law: Array, jumps: Array) -> float:

@@ -1,4 +1,4 @@
-"""What a chain gains step by step, and how that moves with the chain."""
+"""Gains of a chain step by step, and their change with the chain."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ class Later:
     @cached_property
     def forward(self) -> Array:
         """Weights of the states after 0, 1, 2, ... steps."""
-        found = [self.weights]
+        weights_by_step = [self.weights]
         for _ in range(STEPS):
-            found.append(self.chain.transitions.before(found[-1]))
-        return np.array(found)
+            weights_by_step.append(self.chain.transitions.before(weights_by_step[-1]))
+        return np.array(weights_by_step)
 
     @cached_property
     def gains(self) -> Array:
         """Mean gain 0, 1, 2, ... steps after every state."""
-        found = [self.gain]
+        gains_by_step = [self.gain]
         for _ in range(STEPS):
-            found.append(self.chain.transitions.after(found[-1]))
-        return np.array(found)
+            gains_by_step.append(self.chain.transitions.after(gains_by_step[-1]))
+        return np.array(gains_by_step)
 
     @cached_property
     def _slopes(self) -> tuple[Array, Spectrum]:
-        """By how much every gain grows with the prompts that arrive, by row, and with the transform of their work."""
+        """Slopes of every gain by the prompts that arrive, by row, and by the transform of their work."""
         chain, lowest, length = self.chain, self.chain.lattice.chunk + 1, self.chain.length
         beyond = self.gains[:-1] - self.gains[:-1, -1:]
         low, high = self.forward[:-1, :lowest], np.zeros((STEPS, chain.lattice.states))
@@ -71,5 +71,5 @@ class Later:
     def near(self, chain: Chain, weights: Array, gain: Array) -> Array:
         """Mean gains after 0, 1, 2, ... steps of a chain nearby."""
         rows, works = self._slopes
-        found = summed(weights, self.gains.T) + summed(gain - self.gain, self.forward.T)
-        return found + summed(chain.moves.more, rows.T) + np.real(summed(chain.moves.longer, works.T))
+        gains = summed(weights, self.gains.T) + summed(gain - self.gain, self.forward.T)
+        return gains + summed(chain.moves.more, rows.T) + np.real(summed(chain.moves.longer, works.T))

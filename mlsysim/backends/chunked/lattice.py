@@ -1,4 +1,4 @@
-"""Tokens of prompts on a lattice: its step, its length, and the work of one prompt on it."""
+"""Lattice for the tokens of prompts: its step, its length, and the work of one prompt on it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ LEAST_SPAN = (6.0, 24.0)
 FINEST = 48
 #: States at most.
 LONGEST = 4000
-#: What a state costs beside its place in every row, in rows.
+#: Additional cost of a state besides its entry in every row, in rows.
 ASIDE = 12
-#: Difference of two misfits that are one but for rounding.
-ALIKE = 1e-12
+#: Largest difference of two misfits that are equal but for rounding.
+EQUAL = 1e-12
 #: A prompt takes at least this share of the work of its tokens at average cost.
 LEAST_WORK = 0.1
 
@@ -48,7 +48,7 @@ def chosen(load: Load, free: float, busy: float, most: int) -> Lattice:
     Parameters
     ----------
     load : Load
-        What arrives.
+        Requests that arrive.
     free : float
         Tokens a full iteration has for prompts.
     busy : float
@@ -68,26 +68,26 @@ def chosen(load: Load, free: float, busy: float, most: int) -> Lattice:
     if not random:
         misfits = {steps: _misfit(steps, chunks) for steps in range(longest, (longest - 1) // 2, -1)}
         # Steps that divide others fit as badly: the finest is taken, whatever their last bits.
-        chunk = next(steps for steps, misfit in misfits.items() if misfit <= min(misfits.values()) + ALIKE)
+        chunk = next(steps for steps, misfit in misfits.items() if misfit <= min(misfits.values()) + EQUAL)
     return Lattice(chunk, min(LONGEST, math.ceil(chunk * longer)) + 2)
 
 
 def _misfit(chunk: int, chunks: float) -> float:
-    """How far a prompt is from a whole number of steps, at least one."""
+    """Relative distance of a prompt from a whole number of steps, at least one."""
     steps = chunk * chunks
     return abs(steps - max(1, round(steps))) / steps
 
 
 @dataclass(frozen=True)
 class Prompts:
-    """What the steps that a prompt takes depend on.
+    """Quantities on which the steps of a prompt depend.
 
     Attributes
     ----------
     isl, isl_cv : float
         Mean tokens of a prompt and their coefficient of variation.
     quadratic : float
-        What a token costs more for each token before it, in shares of one of mean cost.
+        Additional cost of a token for each token before it, in shares of one of mean cost.
     free : float
         Tokens for prompts in a full iteration.
     """
@@ -99,12 +99,12 @@ class Prompts:
 
     @classmethod
     def of(cls, load: Load, free: float, full_time: float) -> Prompts:
-        """Those of a load, with the tokens for prompts in a full iteration and its seconds."""
+        """Quantities of a load, with the tokens for prompts in a full iteration and its seconds."""
         return cls(load.isl, load.isl_cv, load.pair_time * free / full_time, free)
 
     @cached_property
     def numbers(self) -> Array:
-        """All, one after the other."""
+        """All quantities as one array."""
         return np.array([self.isl, self.isl_cv, self.quadratic, self.free])
 
 
@@ -114,29 +114,29 @@ def work(prompts: Prompts, lattice: Lattice) -> Array:
     Parameters
     ----------
     prompts : Prompts
-        What arrives.
+        Requests that arrive.
     lattice : Lattice
         The steps.
 
     Returns
     -------
     ndarray
-        Of the length of the lattice; what lies beyond has its last place.
+        Of the length of the lattice; its last entry holds the probability beyond.
     """
     step = prompts.free / lattice.chunk
-    found = np.zeros(lattice.states)
+    law = np.zeros(lattice.states)
     if prompts.isl_cv == 0:
         whole, part = divmod(prompts.isl / step, 1.0)
-        place = min(int(whole), lattice.states - 1)
-        found[place] += 1.0 - part
-        found[min(place + 1, lattice.states - 1)] += part
-        return found
+        index = min(int(whole), lattice.states - 1)
+        law[index] += 1.0 - part
+        law[min(index + 1, lattice.states - 1)] += part
+        return law
     beyond = _mean_beyond(prompts, step * np.arange(lattice.states + 1))
     slopes = np.diff(beyond) / step
-    found[0] = 1.0 + slopes[0]
-    found[1:] = np.diff(slopes)
-    found[-1] -= slopes[-1]
-    return found
+    law[0] = 1.0 + slopes[0]
+    law[1:] = np.diff(slopes)
+    law[-1] -= slopes[-1]
+    return law
 
 
 def _mean_beyond(prompts: Prompts, places: Array) -> Array:
@@ -159,9 +159,9 @@ def _mean_beyond(prompts: Prompts, places: Array) -> Array:
     lengths = (np.sqrt(linear**2 + 4.0 * half * places) - linear) / (2.0 * half) if half > 0 else places
     short = places < LEAST_WORK * corner
     upper = np.where(short, corner, lengths)
-    found = linear * moment(1, upper) + half * moment(2, upper) - places * moment(0, upper)
+    mean_work = linear * moment(1, upper) + half * moment(2, upper) - places * moment(0, upper)
     if corner > 0:
         begin = np.minimum(places / LEAST_WORK, corner)
         between = LEAST_WORK * (moment(1, begin) - moment(1, zero)) - places * (moment(0, begin) - moment(0, zero))
-        found = found + np.where(short, between, 0.0)
-    return scale * found
+        mean_work = mean_work + np.where(short, between, 0.0)
+    return scale * mean_work

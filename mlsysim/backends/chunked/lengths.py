@@ -30,6 +30,6 @@ def answers(load: Load) -> tuple[Array, Array]:
     weights = np.exp(-(places**2) / 2.0)
     weights /= weights.sum()
     spread = math.sqrt(math.log1p(load.osl_cv**2))
-    found = np.maximum(load.osl * np.exp(spread * places - spread**2 / 2.0), 1.0) - 1.0
-    mean = float(weights @ found)
-    return found * (load.steps / mean if mean else 1.0), weights
+    steps = np.maximum(load.osl * np.exp(spread * places - spread**2 / 2.0), 1.0) - 1.0
+    mean = float(weights @ steps)
+    return steps * (load.steps / mean if mean else 1.0), weights

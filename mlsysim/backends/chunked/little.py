@@ -1,4 +1,4 @@
-"""How many requests decode: the root of Little's law."""
+"""Number of requests that decode: the root of Little's law."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def decoding(at: Chain, steps: int = STEPS) -> float:
 
 
 def settled(load: Load) -> Chain:
-    """The chain at one request more than decode on average: a request sees itself."""
+    """Chain at one request more than decode on average: a request sees itself."""
     near, slope = _root(lambda batch: chain(load, batch, COARSE), load, _fluid(load), NEAR, FEW)
     lattice = chain(load, near.batch, FINE).lattice
     return _root(lambda batch: chain(load, batch, FINE, lattice), load, near.batch, MISSED, STEPS, slope)[0]
@@ -52,14 +52,14 @@ def _root(
     """Secant within brackets: the chain at the root, and the slope there of what Little's law misses."""
     low, high = 1.0, load.full_batch + 1.0
     batch, last = min(max(guess, low), high), None
-    found = at(batch)
+    candidate = at(batch)
     for _ in range(TRIES):
-        if not found.ends:
+        if not candidate.ends:
             high, last = batch, None
             batch = (low + high) / 2.0
-            found = at(batch)
+            candidate = at(batch)
             continue
-        miss = decoding(found, steps) + 1.0 - batch
+        miss = decoding(candidate, steps) + 1.0 - batch
         if last is not None:
             change = (miss - last[1]) / (batch - last[0])
             slope = change if change < FLATTEST else slope
@@ -70,5 +70,5 @@ def _root(
         batch -= miss / slope
         if not low < batch < high:
             batch = (low + high) / 2.0
-        found = at(batch)
-    return found, slope
+        candidate = at(batch)
+    return candidate, slope

@@ -1,4 +1,4 @@
-"""What arrives at a replica, and the most of it that can be served."""
+"""Arrivals at a replica, and its capacity."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Load:
         return replace(self, request_rate=request_rate)
 
     def capacity(self) -> float:
-        """Most requests that can be served, in 1/s; nan where an iteration has no room for prompts."""
+        """Capacity: most requests that can be served, in 1/s; nan if an iteration has no room for prompts."""
         if not (self.free(1.0) >= 1.0 and self.isl > 0.0 and self.osl >= 1.0):
             return math.nan
         if self.max_num_seqs < 1.0:
@@ -104,7 +104,7 @@ class Load:
 
     @property
     def slot_capacity(self) -> float:
-        """Most requests that can be served where the slots are what is scarce."""
+        """Most requests that can be served if slots are scarce."""
         leaving = self._leaving
         decoding = leaving * self.steps
         free = self.free(decoding)
@@ -114,6 +114,6 @@ class Load:
 
     @property
     def slot_variation(self) -> float:
-        """Coefficient of variation of what a request takes of the slots: its prompt, and its share of the steps."""
+        """Coefficient of variation of the slot time of a request: its prompt, and its share of the steps."""
         steps = min(1.0, float(self.tau(self._leaving * self.steps, 0.0)) * self.slot_capacity / self._leaving)
         return math.hypot(self.osl_cv * steps, self.isl_cv * (1.0 - steps))

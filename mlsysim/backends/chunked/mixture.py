@@ -19,7 +19,7 @@ ROOT = math.sqrt(2.0 * math.pi)
 
 @dataclass(frozen=True)
 class Mixture:
-    """Normal distributions with weights that add up to one.
+    """Mixture of normal distributions; weights add up to one.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Mixture:
     deviations: Array
 
     def times(self, factor: float) -> Mixture:
-        """What has this distribution, times a positive number."""
+        """Distribution of a positive multiple."""
         return Mixture(self.weights, factor * self.means, factor * self.deviations)
 
     def below(self, value: float) -> float:

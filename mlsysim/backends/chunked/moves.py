@@ -1,4 +1,4 @@
-"""What moves in a chain of a load nearby: the time of an iteration, and the steps from state to state."""
+"""Changes of a chain between nearby loads: the time of an iteration, and the steps from state to state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHANGE = 1e-6
 
 @dataclass(frozen=True)
 class Expansion:
-    """The time of an iteration near some places, and how it grows there.
+    """First-order expansion of the time of an iteration about some places.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Expansion:
 
     @classmethod
     def of(cls, time: IterationTime, batches: Array, tokens: Array) -> Expansion:
-        """The time near places."""
+        """Expand the time about places."""
         here = np.broadcast_to(time(batches, tokens), batches.shape)
         more, longer = (CHANGE * np.where(at > 0, at, 1.0) for at in (batches, tokens))
         return cls(
@@ -64,7 +64,7 @@ class Expansion:
 
 @dataclass(frozen=True)
 class Moves:
-    """By what the steps of a chain differ from those of one nearby, in first order.
+    """First-order differences of the steps of a chain from those of one nearby.
 
     Attributes
     ----------
@@ -95,28 +95,28 @@ class Moves:
 
     @cached_property
     def _full(self) -> Spectrum:
-        """Of the law of what arrives where a rest is left."""
+        """Change of the transform of the arrivals of a full iteration."""
         return self.arrived[-1] * (self.more[-1] * self.transform + self.arriving[-1] * self.longer)
 
     @cached_property
     def laws(self) -> Array:
-        """Of the laws of what arrives."""
-        found = self.arrived * (self.more[:, None] * self.transform + self.arriving[:, None] * self.longer)
-        return values(found, self.steps.length)[:, : self.steps.states]
+        """Change of the laws of arrivals."""
+        changes = self.arrived * (self.more[:, None] * self.transform + self.arriving[:, None] * self.longer)
+        return values(changes, self.steps.length)[:, : self.steps.states]
 
     def of(self, law: Array) -> Array:
-        """What weights of states are more after a step."""
+        """Change of the weights of states after a step."""
         low, length = law[: self._lowest], self.steps.length
         rest = np.concatenate([[0.0], law[self._lowest :]])
         cleared = self.arrived[:-1]
         more, arriving = (summed(low * by[:-1], cleared) for by in (self.more, self.arriving))
-        found = more * self.transform + arriving * self.longer
-        moved = values(found + self._full * spectrum(rest, length), length)[: self.steps.states]
+        changes = more * self.transform + arriving * self.longer
+        moved = values(changes + self._full * spectrum(rest, length), length)[: self.steps.states]
         moved[-1] -= moved.sum()
         return moved
 
     def gained(self, gains: Array) -> tuple[Array, Array]:
-        """By how much the mean of values one step later is more, from states that clear all and from those above."""
+        """Change of the mean of values one step later, from states that clear all and from those above."""
         length = self.steps.length
         beyond = gains - gains[-1]
         cleared, of = self.arrived[:-1], product(beyond, length)

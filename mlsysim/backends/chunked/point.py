@@ -1,4 +1,4 @@
-"""The latencies of one load, and how they move with it."""
+"""Latencies of one load, and their slopes along it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ LEAST_LOAD = 1e-8
 
 @dataclass(frozen=True)
 class Point:
-    """A load with some number of decoding requests.
+    """Load with some number of decoding requests.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Point:
     like : Point, optional
         A point nearby. What jumps is as there.
     drifts : sequence of ndarray, optional
-        By how much iterations at the places of its chains are longer.
+        Seconds by which iterations at the places of its chains are longer.
     """
 
     above: Chain
@@ -59,7 +59,7 @@ class Point:
 
     @property
     def load(self) -> Load:
-        """What arrives."""
+        """Requests that arrive."""
         return self.above.load
 
     @property
@@ -86,7 +86,7 @@ class Point:
 
     @cached_property
     def tokens(self) -> Tokens:
-        """What requests see while they decode."""
+        """Times that requests see while they decode."""
         around = Stay(self.above, self.places, self.like.tokens.stay if self.like else None)
         # A fixed prompt that grows is a mixture of shorter and longer ones, which are not completed as evenly.
         departures = self.like.tokens.stay if self.like and self.load.isl_cv == 0 else around
@@ -115,7 +115,7 @@ class Point:
 
     @cached_property
     def arrivals(self) -> list[FirstToken]:
-        """What arrivals see at these."""
+        """First-token times that arrivals see at these chains."""
         if self.like:
             return [FirstToken(*both) for both in zip(self.chains, self.like.arrivals, strict=True)]
         return [FirstToken(at) for at in self.chains]
@@ -158,7 +158,7 @@ class Point:
 
     @cached_property
     def missed(self) -> float:
-        """By how many requests Little's law is missed."""
+        """Number of requests by which Little's law is missed."""
         return self.decoding - self.mean
 
     @cached_property
@@ -189,7 +189,7 @@ class Point:
         slos : sequence of float
             Objectives for the time to the first token, per token and to the last one, in s.
         near : mapping, optional
-            Outputs nearby; what is held on a few times is then smoothed over some of them.
+            Outputs nearby; distributions on few times are then smoothed.
         """
         return np.concatenate([np.atleast_1d(self._output(name, shares, slos, near)) for name in names])
 
@@ -200,7 +200,7 @@ class Point:
             guesses = [None] * len(shares) if near is None else near[name]
             return [law.quantile(*at) for at in zip(shares, guesses, strict=True)]
 
-        each = self.load.tokens_per_step
+        tokens_per_step = self.load.tokens_per_step
 
         match name:
             case "batch_size":
@@ -224,9 +224,9 @@ class Point:
             case "ttft":
                 return (self.answered.quantiles if near is None else self.answered.smooth_quantiles)(np.array(shares))
             case "tpot_mean":
-                return self.tokens.mean / each
+                return self.tokens.mean / tokens_per_step
             case "tpot":
-                return quantiles(self.tokens.per_token.times(1.0 / each))
+                return quantiles(self.tokens.per_token.times(1.0 / tokens_per_step))
             case "itl_p99":
                 return quantiles(self.tokens.between, (0.99,))
             case "e2e_mean":
@@ -236,17 +236,17 @@ class Point:
             case "ttft_attainment":
                 return (self.answered.below if near is None else self.answered.smooth_below)(slos[0])
             case "tpot_attainment":
-                return self.tokens.per_token.below(slos[1] * each)
+                return self.tokens.per_token.below(slos[1] * tokens_per_step)
             case "e2e_attainment":
                 return self.end.below(slos[2])
             case _:
                 first, further = (self._output(one, shares, slos, near) for one in ATTAINMENTS[:2])
-                return first * further if math.isinf(slos[2]) else self._kept(first, slos[1] * each, slos[2])
+                return first * further if math.isinf(slos[2]) else self._kept(first, slos[1] * tokens_per_step, slos[2])
 
     def _kept(self, first: float, per_step: float, whole: float) -> float:
         """Share of the requests that keep three objectives, the first of them a share.
 
-        Of requests alike in their answers and first tokens, those whose tokens are slow end late.
+        Among requests with equal answers and first tokens, those with slow tokens end late.
         """
         ends = scores()[1]
         classes = np.diff(ends, prepend=0.0)
@@ -258,7 +258,7 @@ class Point:
 def outputs(
     load: Load, names: Sequence[str], shares: Sequence[float], slos: tuple[float, ...]
 ) -> tuple[Point | None, Array]:
-    """The point at which a load settles, if it does and is needed, and its outputs."""
+    """Point at which a load settles, if it does and is needed, and its outputs."""
     capacity = load.capacity()
     many = len(shares)
     if not load.request_rate < capacity:
@@ -275,8 +275,8 @@ def outputs(
 
 
 def overloaded(capacity: float, names: Sequence[str], shares: int) -> Array:
-    """Outputs where more arrives than can be served, or nobody can say: nan."""
-    said = {"capacity": capacity, "rest": 1.0, "tail": 1.0, "slot_wait_probability": 1.0}
-    said |= dict.fromkeys((*ATTAINMENTS, "slo_attainment"), 0.0)
-    found = [np.full(shares if name in QUANTILES else 1, said.get(name, math.inf)) for name in names]
-    return np.concatenate(found) if not math.isnan(capacity) else np.full(sum(map(len, found)), math.nan)
+    """Outputs where more arrives than can be served; nan where the capacity is unknown."""
+    known = {"capacity": capacity, "rest": 1.0, "tail": 1.0, "slot_wait_probability": 1.0}
+    known |= dict.fromkeys((*ATTAINMENTS, "slo_attainment"), 0.0)
+    columns = [np.full(shares if name in QUANTILES else 1, known.get(name, math.inf)) for name in names]
+    return np.concatenate(columns) if not math.isnan(capacity) else np.full(sum(map(len, columns)), math.nan)

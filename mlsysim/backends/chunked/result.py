@@ -1,4 +1,4 @@
-"""What requests see under chunked prefill, as arrays over points."""
+"""Latencies under chunked prefill, as arrays over points."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class ChunkedLatencies:
-    """What requests see, of the shape of the loads; quantiles have one axis more, the last. None if not asked for.
+    """Latencies of requests, in the shape of the loads; quantiles have one more axis, the last. None if not requested.
 
     Attributes
     ----------
@@ -81,12 +81,12 @@ def unpacked(rows: NDArray[np.float64], shape: tuple[int, ...], names: Sequence[
     shares : int
         Number of quantiles.
     """
-    found, place = {}, 0
+    outputs, column = {}, 0
     for name in names:
         if name in QUANTILES:
-            found[name] = rows[:, place : place + shares].reshape((*shape, shares))
-            place += shares
+            outputs[name] = rows[:, column : column + shares].reshape((*shape, shares))
+            column += shares
         else:
-            found[name] = rows[:, place].reshape(shape)
-            place += 1
-    return ChunkedLatencies(**found)
+            outputs[name] = rows[:, column].reshape(shape)
+            column += 1
+    return ChunkedLatencies(**outputs)

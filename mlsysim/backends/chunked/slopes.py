@@ -1,7 +1,7 @@
-"""How the latencies of a load move with it: differences of a smooth function of load and batch, and Little's law.
+"""Slopes of latencies along a load: differences of a smooth function of load and batch, and Little's law.
 
-Between loads that are nearly alike the lattice is the same and nothing jumps. The batch follows from the theorem of
-the implicit function, so that no root is looked for again.
+Nearby loads share the lattice, so nothing jumps. The slope of the batch follows from the implicit function theorem,
+without another root search.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from mlsysim.backends.chunked.result import QUANTILES
 
 #: Objectives of a load.
 SLOS = ("ttft_slo", "tpot_slo", "e2e_slo")
-#: Relative change of what moves: the difference is then as exact as it is free of rounding.
+#: Relative step of the differences, which balances truncation and rounding.
 CHANGE = 1e-6
 #: Inputs whose slope is zero where they are: a spread of zero, whose square counts.
 EVEN = ("isl_cv", "osl_cv")
-#: The part in which directions differ at least.
-ALIKE = 1e-6
+#: Least relative part in which independent directions differ.
+INDEPENDENT = 1e-6
 
 
 @dataclass(frozen=True)
 class Direction:
-    """Where a load moves.
+    """Direction in which a load moves.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Direction:
 
     @property
     def of_objectives(self) -> bool:
-        """Whether nothing but objectives moves, and the chain stays."""
+        """True if only objectives move, and the chain stays."""
         return self.tau is None and all(name in SLOS for name, slope in self.inputs.items() if slope)
 
     def moved(self, load: Load, step: float) -> Load:
@@ -79,17 +79,17 @@ def slopes(
     Parameters
     ----------
     point : Point
-        Where the load settles.
+        Point at which the load settles.
     outputs : ndarray
         Its outputs.
     names : sequence of str
-        What they are.
+        Their names.
     shares : sequence of float
         Probabilities of the quantiles.
     slos : tuple of float
         Objectives, in s, in the order of :data:`SLOS`.
     directions : sequence of Direction
-        Where the load moves.
+        Directions in which the load moves.
     """
     load, batch = point.load, point.above.batch
     counts = np.cumsum([len(shares) if name in QUANTILES else 1 for name in names])
@@ -104,18 +104,18 @@ def slopes(
 
     step = CHANGE * batch
     by_batch, missed_by_batch = change(load, batch + step, slos, step)
-    found = np.zeros((len(directions), len(here)))
+    result = np.zeros((len(directions), len(here)))
     chains = point.solved
     ends = np.cumsum([at.expansion.times.size for at in chains])
     times = np.concatenate([at.expansion.times for at in chains])
-    batches, tokens = (np.concatenate(each) for each in zip(*(at.places for at in chains), strict=True))
+    batches, tokens = (np.concatenate(columns) for columns in zip(*(at.places for at in chains), strict=True))
     rates = np.array(
-        [np.broadcast_to(each.tau(batches, tokens) if each.tau else 0.0, times.shape) for each in directions]
+        [np.broadcast_to(along.tau(batches, tokens) if along.tau else 0.0, times.shape) for along in directions]
     )
     kept, shares_of_kept = independent(point, names, slos, directions, rates / times)
-    for place in kept:
-        row, direction = found[place], directions[place]
-        pace = max(direction.pace(load, slos), float(np.max(np.abs(rates[place] / times))))
+    for index in kept:
+        row, direction = result[index], directions[index]
+        pace = max(direction.pace(load, slos), float(np.max(np.abs(rates[index] / times))))
         if pace > 0:
             step = CHANGE / pace
             moved = tuple(slo + step * direction.inputs.get(name, 0.0) for slo, name in zip(slos, SLOS, strict=True))
@@ -123,65 +123,65 @@ def slopes(
                 row[:] = (point.outputs(names, shares, moved, near) - here) / step
                 continue
             by_load, missed = change(
-                direction.moved(load, step), batch, moved, step, np.split(step * rates[place], ends[:-1])
+                direction.moved(load, step), batch, moved, step, np.split(step * rates[index], ends[:-1])
             )
             row[:] = by_load - by_batch * (missed / missed_by_batch)
-    rest = [place for place in range(len(directions)) if place not in kept]
-    found[rest] = shares_of_kept[:, rest].T @ found[kept]
-    return found
+    rest = [index for index in range(len(directions)) if index not in kept]
+    result[rest] = shares_of_kept[:, rest].T @ result[kept]
+    return result
 
 
 def relevant(point: Point, names: Sequence[str]) -> list[str]:
-    """Inputs on which outputs of these names depend, beside the time of an iteration."""
+    """Inputs on which outputs of these names depend, besides the time of an iteration."""
     load, without = point.load, {"tau"}
     if "capacity" not in names and not point.slot_wait.probability:
         without.add("max_num_seqs")
     if load.isl_cv == 0:
         without.add("pair_time")
     without |= {name for name in EVEN if getattr(load, name) == 0}
-    kept = {slo: f"{slo.removesuffix('_slo')}_attainment" for slo in SLOS}
-    without |= {slo for slo, attainment in kept.items() if not {attainment, "slo_attainment"} & {*names}}
+    attainments = {slo: f"{slo.removesuffix('_slo')}_attainment" for slo in SLOS}
+    without |= {slo for slo, attainment in attainments.items() if not {attainment, "slo_attainment"} & {*names}}
     return [entry for entry in (*vars(load), *SLOS) if entry not in without]
 
 
 def independent(
     point: Point, names: Sequence[str], slos: Sequence[float], directions: Sequence[Direction], rates: Array
 ) -> tuple[list[int], Array]:
-    """Directions that no others lead along, and how the slopes of all follow from theirs.
+    """Select linearly independent directions, and express the others as their combinations.
 
-    Much of what the time of an iteration depends on moves it alike: a peak and the share of it that is reached.
+    Many inputs of the time of an iteration move it in the same direction, such as a peak and its efficiency.
 
     Parameters
     ----------
     point : Point
-        Where the load settles.
+        Point at which the load settles.
     names : sequence of str
-        Outputs that are asked for.
+        Outputs wanted.
     slos : sequence of float
         Objectives.
     directions : sequence of Direction
-        Where the load moves.
+        Directions in which the load moves.
     rates : ndarray
-        Relative slopes of the time of an iteration along each, at all places where it is taken.
+        Relative slopes of the time of an iteration along each, at all places where it is evaluated.
 
     Returns
     -------
     list of int
-        Places of those that are followed.
+        Indices of the independent directions.
     ndarray of shape (followed, directions)
-        Shares of these in each direction.
+        Coefficients of these in each direction.
     """
     if len(directions) == 1:
         return [0], np.ones((1, 1))
     own = {**vars(point.load), **dict(zip(SLOS, slos, strict=True))}
     counted = relevant(point, names)
-    inputs = [[each.inputs.get(name, 0.0) / (own[name] or 1.0) for name in counted] for each in directions]
+    inputs = [[direction.inputs.get(name, 0.0) / (own[name] or 1.0) for name in counted] for direction in directions]
     columns = np.concatenate([np.nan_to_num(inputs), rates], axis=1).T
     sizes = np.linalg.norm(columns, axis=0)
     factors: Any = qr(columns / np.where(sizes > 0, sizes, 1.0), mode="economic", pivoting=True)
     _, upper, order = factors
-    count = max(int(np.sum(np.abs(np.diag(upper)) > ALIKE)), 1)
+    count = max(int(np.sum(np.abs(np.diag(upper)) > INDEPENDENT)), 1)
     shares = np.zeros((count, len(directions)))
     shares[:, order] = np.linalg.lstsq(upper[:count, :count], upper[:count], rcond=None)[0]
-    kept = [int(place) for place in order[:count]]
+    kept = [int(index) for index in order[:count]]
     return kept, shares * sizes / np.where(sizes[kept] > 0, sizes[kept], 1.0)[:, None]

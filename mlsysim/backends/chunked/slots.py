@@ -1,4 +1,4 @@
-"""The wait for a slot, where as many requests are served at once as may be."""
+"""Wait for a slot, if the number of requests served at once is limited."""
 
 from __future__ import annotations
 
@@ -77,5 +77,5 @@ def few_slots(slots: float, request_rate: float, capacity: float, variation: flo
     if not probability >= LEAST:
         return SlotWait()
     several = (1.0 - load) * (slots - 1.0) * (math.sqrt(4.0 + 5.0 * slots) - 2.0) / (16.0 * load * slots)
-    alike = (1.0 + min(1.0, several)) / 2.0
-    return SlotWait(probability, (alike + variation**2 * (1.0 - alike)) / (capacity - request_rate))
+    fixed_share = (1.0 + min(1.0, several)) / 2.0
+    return SlotWait(probability, (fixed_share + variation**2 * (1.0 - fixed_share)) / (capacity - request_rate))

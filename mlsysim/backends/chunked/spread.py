@@ -1,4 +1,4 @@
-"""How far the number of decoding requests and its slow drift spread."""
+"""Spread of the number of decoding requests, and of its slow drift."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def stay_share(x: float) -> float:
 
 
 def spread(above: Chain, below: Chain, departures: Stay, mean: float) -> Spread:
-    """The slow part.
+    """Estimate the slow part of the noise.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a request sees while it decodes: the iterations behind its own prompt."""
+"""Iterations that a request sees while it decodes: those behind its own prompt."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Sums:
     def after(self, terms: Array) -> Array:
         """The sums of any numbers of terms: between whole ones linear, beyond the first ones geometric."""
         last = len(self.first) - 1
-        place = np.minimum(terms, last)
-        below = np.minimum(place.astype(int), last - 1)
+        position = np.minimum(terms, last)
+        below = np.minimum(position.astype(int), last - 1)
         shape = (-1, *[1] * (self.first.ndim - 1))
-        part = (place - below).reshape(shape)
+        part = (position - below).reshape(shape)
         known = self.first[below] * (1.0 - part) + self.first[below + 1] * part
         beyond = np.maximum(terms - last, 0.0).reshape(shape)
         return known + (self.limit - self.first[-1]) * (1.0 - self.ratio**beyond)
@@ -52,7 +52,7 @@ def ratio(left: float, last: float) -> float:
 
 @dataclass(frozen=True)
 class Walk:
-    """What is gained step by step after a departure, and what completed prompts and long iterations have to do later.
+    """Gains step by step after a departure, and their covariances with completed prompts and long iterations.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class Stay:
 
     @cached_property
     def walk(self) -> Walk:
-        """Step by step."""
+        """Gains step by step."""
         chain, excess, chance, weights = self.chain, self.excess, self.chance, self.weights
         extra, variance = np.zeros(STEPS + 1), np.zeros(STEPS + 1)
         behind, bunching = np.zeros((STEPS + 1, len(self.places))), np.zeros(STEPS + 1)
@@ -164,7 +164,7 @@ class Stay:
 
     @cached_property
     def bunching_left(self) -> float:
-        """Sum of those that are not known one by one."""
+        """Sum of the covariances of steps that are not taken one by one."""
         return float((self.chain.total(self.weights) @ self.completed - self._bunching.sum()) / self._prompts)
 
     @cached_property
@@ -204,15 +204,15 @@ class Stay:
         return known + at_last * beyond + (now - at_last) * r * (1.0 - r**beyond) / (1.0 - r)
 
     def spread_of_departures(self, iterations: float) -> float:
-        """Variance of the prompts completed in so many iterations, of each."""
+        """Variance of the prompts completed in so many iterations, per prompt."""
         lags = np.arange(1, len(self.bunching))
-        found = self.bunching[0] + 2.0 * np.sum(np.maximum(1.0 - lags / iterations, 0.0) * self.bunching[1:])
+        variance = self.bunching[0] + 2.0 * np.sum(np.maximum(1.0 - lags / iterations, 0.0) * self.bunching[1:])
         left = iterations - lags[-1]
         r = ratio(self.bunching_left, float(self.bunching[-1]))
         if left > 0.0:
             share = 1.0 - (1.0 - r**left) / (left * (1.0 - r))
-            found += 2.0 * self.bunching_left * share * left / iterations
-        return float(found)
+            variance += 2.0 * self.bunching_left * share * left / iterations
+        return float(variance)
 
 
 def mean_extra(chain: Chain, steps: int = STEPS) -> Sums:

@@ -32,7 +32,7 @@ FEWEST = 1e-9
 
 @dataclass(frozen=True)
 class Tokens:
-    """What requests see while they decode.
+    """Times that requests see while they decode.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Steps of a queue that a full iteration empties by a chunk: products and solutions without its matrix."""
+"""Transitions of a queue that a full iteration empties by a chunk: products and solutions without its matrix."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from mlsysim.backends.chunked.halfline import HalfLine
 
 
 class Transitions:
-    """The chain ``w' = max(w - chunk, 0) + arrivals``, whose arrivals depend on ``min(w, chunk + 1)``.
+    """Transitions of the chain ``w' = max(w - chunk, 0) + arrivals``, whose arrivals depend on ``min(w, chunk + 1)``.
 
-    The last state has all that lies beyond.
+    The last state stands for all beyond.
 
     Parameters
     ----------
@@ -30,30 +30,30 @@ class Transitions:
 
     @cached_property
     def pull(self) -> Spectrum:
-        """Fourier transform of what arrives where a rest is left."""
+        """Fourier transform of the arrivals of a full iteration."""
         return spectrum(self.full, self.length).conj()
 
     def after(self, gains: Array) -> Array:
         """Mean of values one step later, from every state on; along the last axis."""
         last = gains[..., -1:]
         beyond = gains - last
-        found = np.empty_like(gains)
+        means = np.empty_like(gains)
         lowest = self.chunk + 1
-        found[..., :lowest] = self._cleared(beyond)
+        means[..., :lowest] = self._cleared(beyond)
         rest = values(spectrum(beyond[..., 1:], self.length) * self.pull, self.length)
-        found[..., lowest:] = rest[..., : self.states - lowest]
-        found += last
-        return found
+        means[..., lowest:] = rest[..., : self.states - lowest]
+        means += last
+        return means
 
     def before(self, weights: Array) -> Array:
         """Weights of states one step later."""
         lowest = self.chunk + 1
         rest = np.zeros(self.states)
         rest[1 : self.states - self.chunk] = weights[lowest:]
-        found = values(spectrum(rest, self.length) * self.pull.conj(), self.length)[: self.states]
-        found += summed(weights[:lowest], self.clearing)
-        found[-1] += weights.sum() - found.sum()
-        return found
+        next_weights = values(spectrum(rest, self.length) * self.pull.conj(), self.length)[: self.states]
+        next_weights += summed(weights[:lowest], self.clearing)
+        next_weights[-1] += weights.sum() - next_weights.sum()
+        return next_weights
 
     def _cleared(self, gains: Array) -> Array:
         """Mean of values after iterations that leave no rest."""
@@ -89,16 +89,16 @@ class Transitions:
     def stationary(self) -> Array:
         """Stationary probability of every state."""
         inverse, anchor = self.below
-        found = self._spread(anchor @ inverse, np.zeros(self.states))
-        return found / found.sum()
+        law = self._spread(anchor @ inverse, np.zeros(self.states))
+        return law / law.sum()
 
     def _spread(self, low: Array, high: Array) -> Array:
         """Weights of all states from those at or below a chunk."""
         high = summed(low, self.visits) + high
         lowest = self.chunk + 1
-        found = np.concatenate([low, high[: self.states - lowest]])
-        found[-1] += high[self.states - lowest :].sum()
-        return found
+        weights = np.concatenate([low, high[: self.states - lowest]])
+        weights[-1] += high[self.states - lowest :].sum()
+        return weights
 
     def total(self, weights: Array) -> Array:
         """Sum of weights over all steps from now on; the weights add up to zero."""
@@ -107,17 +107,17 @@ class Transitions:
         high[: self.states - lowest] = weights[lowest:]
         high = self.above.visits(high)
         inverse, _ = self.below
-        found = self._spread((weights[:lowest] + high[: self.chunk] @ self.down) @ inverse, high)
-        return found - found.sum() * self.stationary
+        sums = self._spread((weights[:lowest] + high[: self.chunk] @ self.down) @ inverse, high)
+        return sums - sums.sum() * self.stationary
 
     @cached_property
     def _arriving(self) -> Array:
-        """Mean of what arrives, by what is cleared."""
+        """Mean arrivals, by row."""
         laws = np.concatenate([self.clearing, self.full[None]])
         return laws @ np.arange(self.states) + (1.0 - laws.sum(axis=1)) * self.states
 
     def growth(self, gain: Array) -> float:
-        """What one token more adds to the sum of gains by row, where a rest is left."""
+        """Increase of the sum of gains by row per token, where tokens stay waiting."""
         return float(gain[-1] / (self.chunk - self._arriving[-1]))
 
     def sums(self, gain: Array, beside: Array | None = None) -> Array:
@@ -143,5 +143,5 @@ class Transitions:
         low = inverse @ left
         first[: self.chunk] += self.down @ low
         high = self.above.gains(first)[: self.states - lowest]
-        found = growth * places + np.concatenate([low, high])
-        return found - self.stationary @ found
+        sums = growth * places + np.concatenate([low, high])
+        return sums - self.stationary @ sums

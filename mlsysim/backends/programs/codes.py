@@ -1,14 +1,14 @@
-"""The instructions of the machine: the operations of the table that have one, and which have a second form."""
+"""Instruction set of the machine: operations of the table that have an instruction, and their second forms."""
 
 from mlsysim.graph import TABLE
 
-#: Forms of instructions: of values alone; with a number as the last operand; with a product by it as the last.
+#: Forms of instructions: on values alone; with a number as the last operand; with a product by it as the last.
 PLAIN, NUMBER, SCALED = "{}", "{} number", "{} scaled"
-#: Operations that have the form with a number, of which some have no other one; and whose operands may change places.
+#: Operations with a number form, some of which have no other form; and operations that commute.
 NUMBER_ALONE = frozenset({"known", "inverted"})
 WITH_NUMBER = NUMBER_ALONE | {"add", "multiply", "maximum", "minimum", "power"}
 COMMUTE = frozenset({"add", "multiply", "maximum", "minimum"})
-#: Operations that are another one of the operands in the other order.
+#: Operations that equal another one with operands exchanged.
 TURNED = {"greater": "less", "greater_equal": "less_equal"}
 
 #: Expression per instruction, in which the operands are a, b, c and d.

@@ -1,4 +1,4 @@
-"""A program that is built once it is worth it."""
+"""Programs that are built once they pay off."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BUILDING, LOADING = 1e7, 2e8
 
 @dataclass
 class _InNumpy:
-    """What this process did in NumPy that programs could have done.
+    """Operations of this process in NumPy that programs could have done.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ _programs = ContextVar("programs", default=True)
 
 @contextmanager
 def without_programs() -> Iterator[None]:
-    """No program is built inside: what is made there is computed in NumPy, as by those who check a program."""
+    """Build no program inside: everything is computed in NumPy, as a check of a program needs."""
     token = _programs.set(False)
     try:
         yield
@@ -48,7 +48,7 @@ def without_programs() -> Iterator[None]:
 
 
 def worthwhile(operations: float, last: float) -> bool:
-    """Tell whether to build a program of what took NumPy so many operations so far.
+    """Decide if a program pays off, by the operations that NumPy has spent so far.
 
     Parameters
     ----------
@@ -65,16 +65,16 @@ def worthwhile(operations: float, last: float) -> bool:
 
 
 def is_loaded() -> bool:
-    """Whether the machine is there, so that a program runs without waiting for it."""
+    """True if the machine is loaded, so that a program runs without waiting for it."""
     return "mlsysim.backends.programs.machine" in sys.modules
 
 
-#: From an operand per input to the outputs.
+#: Function from an operand per input to the outputs.
 Compute = Callable[[list[Operand]], list[Any]]
 
 
 class Lazily:
-    """Builds the program of what NumPy has done for a while, if the machine is there to run it.
+    """Program that is built after NumPy has done the same for a while, if the machine can run it.
 
     Parameters
     ----------
@@ -88,18 +88,18 @@ class Lazily:
         self._program: Program | None = None
 
     def after(self, compute: Compute, operations: float, elements: int, inputs: int) -> Program | None:
-        """The program, if there is one by now.
+        """Return the program, if there is one by now.
 
         Parameters
         ----------
         compute : callable
             From an operand per input to the outputs; the same at every call.
         operations : float
-            What NumPy takes per element for what is about to be done.
+            Operations of NumPy per element of the coming call.
         elements : int
-            How many there are.
+            Number of elements.
         inputs : int
-            How many inputs there are.
+            Number of inputs.
         """
         taken = operations * (elements + CALL)
         self._done += taken

@@ -1,4 +1,4 @@
-"""A register machine for programs: every instruction is a loop over a block of elements that fits in the cache.
+"""Register machine for programs: every instruction is a loop over a block of elements that fits in the cache.
 
 Needs numba, which compiles it once per machine and keeps the result beside this file.
 """
@@ -12,17 +12,17 @@ import numpy as np
 from numba import njit
 
 from mlsysim.backends.programs.codes import CODES, EXPRESSIONS
-from mlsysim.graph.floats import PRECISION
+from mlsysim.graph.floats import EPS
 from mlsysim.graph.operations.rounding import ROUNDINGS
 
-#: How far a quotient may lie from the whole number it stands for, as a share of it.
-WITHIN = ROUNDINGS * PRECISION
+#: Largest relative distance of a quotient from the whole number it stands for.
+WITHIN = ROUNDINGS * EPS
 
 
 @njit(inline="always")
-def at(place):
-    """A place in an array that is not counted from its end, which would have to be asked for every element."""
-    return np.uint64(place)
+def at(index):
+    """Index as unsigned, so that no element asks if it counts from the end."""
+    return np.uint64(index)
 
 
 @njit(inline="always", error_model="numpy")
@@ -32,20 +32,20 @@ def _times(x, y):
 
 @njit(error_model="numpy")
 def times_low(a, b, c, d):
-    """Lower end of the product of ranges from a to b and from c to d."""
-    found = _times(a, c)
+    """Lower end of the product of the ranges from a to b and from c to d."""
+    end = _times(a, c)
     if not (a >= 0.0 and c >= 0.0):
-        found = min(min(found, _times(b, d)), min(_times(a, d), _times(b, c)))
-    return -np.inf if found != found else found
+        end = min(min(end, _times(b, d)), min(_times(a, d), _times(b, c)))
+    return -np.inf if end != end else end
 
 
 @njit(error_model="numpy")
 def times_high(a, b, c, d):
     """Upper end of the product of two ranges."""
-    found = _times(b, d)
+    end = _times(b, d)
     if not (a >= 0.0 and c >= 0.0):
-        found = max(max(found, _times(a, c)), max(_times(a, d), _times(b, c)))
-    return np.inf if found != found else found
+        end = max(max(end, _times(a, c)), max(_times(a, d), _times(b, c)))
+    return np.inf if end != end else end
 
 
 @njit(error_model="numpy")
@@ -59,7 +59,7 @@ def _level(count):
 
 @njit(error_model="numpy")
 def least(tables, start, width, low, high):
-    """Least value of a stretch, by a ladder with rows of a width."""
+    """Least value of a stretch, from a sparse table with rows of a width."""
     level = _level(high - low + 1)
     row = start + level * width
     return min(tables[at(row + low)], tables[at(row + high - (1 << level) + 1)])
@@ -75,7 +75,7 @@ def greatest(tables, start, width, low, high):
 
 @njit(error_model="numpy")
 def _corners(tables, start, top, bottom, left, right):
-    """Places of the four rectangles with sides of powers of two that cover a rectangle."""
+    """Indices of the four rectangles with sides of powers of two that cover a rectangle."""
     powers, rows, columns = int(tables[start]), int(tables[start + 1]), int(tables[start + 2])
     down, across = _level(bottom - top + 1), _level(right - left + 1)
     begin = start + 3 + (down * powers + across) * rows * columns
@@ -100,7 +100,7 @@ def greatest_of_plane(tables, start, top, bottom, left, right):
 
 @njit(error_model="numpy")
 def power(x, exponent):
-    """A power by a number, as NumPy has it."""
+    """Power with a constant exponent, by NumPy's special cases."""
     if exponent == -1.0:
         return 1.0 / x
     if exponent == 2.0:
@@ -112,21 +112,21 @@ def power(x, exponent):
 
 @njit(error_model="numpy")
 def lawful(x, y):
-    """A product in which nothing times infinity is nothing."""
-    found = x * y
-    return 0.0 if found != found and x == x and y == y else found
+    """Product in which zero times infinity is zero."""
+    product = x * y
+    return 0.0 if product != product and x == x and y == y else product
 
 
 @njit(error_model="numpy")
 def ceil(x):
-    """The ceiling; a quotient within rounding of a whole number is that number."""
+    """Ceiling; a quotient within rounding of a whole number is that number."""
     nearest = np.rint(x)
     return nearest + (1.0 if x - nearest > WITHIN * abs(x) else 0.0)
 
 
 @njit(error_model="numpy")
 def floor(x):
-    """The floor; a quotient within rounding of a whole number is that number."""
+    """Floor; a quotient within rounding of a whole number is that number."""
     nearest = np.rint(x)
     return nearest - (1.0 if nearest - x > WITHIN * abs(x) else 0.0)
 
@@ -157,30 +157,30 @@ _run = njit(error_model="numpy")(_space["run"])
 
 def _execute(
     code,
-    parts,
+    starts,
     ends,
     constants,
     rows,
     tables,
     registers,
     read,
-    given,
+    elements,
     changed,
     values,
     wanted,
     width,
-    found,
+    results,
     first,
     last,
 ):
-    """Run a program on every element, and again with one input changed: only what depends on that input.
+    """Run a program on every element, and again with one input changed: only nodes that depend on that input.
 
     Parameters
     ----------
     code : ndarray of int64
         One instruction per row: code, register of the result, four registers that are read, two more numbers.
-    parts : ndarray of int64
-        Where the instructions of the whole program begin, those of each change after them, and where these end.
+    starts : ndarray of int64
+        Start of the instructions of the whole program, of each change after them, and the end of all.
     ends : ndarray of int64
         Registers of the outputs (columns) of the program and after each change (rows).
     constants : ndarray
@@ -190,24 +190,23 @@ def _execute(
     tables : ndarray
         All tables, one after another.
     registers : int
-        How many registers change.
+        Number of registers that change.
     read : ndarray of int64
         The inputs that are needed.
-    given : ndarray of int64
+    elements : ndarray of int64
         Inputs (rows) of elements (columns).
     changed : ndarray of int64
         The input of each change.
     values : ndarray of int64
-        What that input becomes, by change (rows) and element (columns).
+        New value of that input, by change (rows) and element (columns).
     wanted : ndarray of bool
-        Which changes of which elements are asked for.
+        Mask of the changes (rows) of elements (columns) that are needed.
     width : int
         Elements of a block.
-    found : ndarray
-        Where outputs are put, by output, by change after one row for none, and by element. What is not wanted may
-        be anything.
+    results : ndarray
+        Results. Axes: output, change after one row for none, and element. Undefined where not wanted.
     first, last : int
-        The elements that are computed, the last one not among them.
+        Range of the elements to compute, the last one excluded.
     """
     register = np.empty((registers + rows.size) * width)
     for row in range(rows.size):
@@ -216,8 +215,8 @@ def _execute(
         m = min(width, last - begin)
         for row in read:
             for j in range(m):
-                register[row * width + j] = given[row, begin + j]
-        for part in range(parts.size - 1):
+                register[row * width + j] = elements[row, begin + j]
+        for part in range(starts.size - 1):
             if part > 0:
                 change = part - 1
                 if not wanted[change, begin : begin + m].any():
@@ -226,13 +225,15 @@ def _execute(
                 # A change has the first register after those of the inputs, and may not be wanted everywhere.
                 for j in range(m):
                     at = begin + j
-                    register[given.shape[0] * width + j] = values[change, at] if wanted[change, at] else given[row, at]
-            _run(code, parts[part], parts[part + 1], constants, tables, register, width, np.uint64(m))
+                    register[elements.shape[0] * width + j] = (
+                        values[change, at] if wanted[change, at] else elements[row, at]
+                    )
+            _run(code, starts[part], starts[part + 1], constants, tables, register, width, np.uint64(m))
             for output in range(ends.shape[1]):
                 start = ends[part, output] * width
-                found[output, part, begin : begin + m] = register[start : start + m]
+                results[output, part, begin : begin + m] = register[start : start + m]
 
 
-# What is kept of a function goes by its name: other instructions are another one.
+# Numba caches a function by its name, so other instructions need another name.
 _execute.__qualname__ += f"_{crc32(SOURCE.encode()):08x}"
 execute = njit(cache=True, nogil=True, error_model="numpy")(_execute)

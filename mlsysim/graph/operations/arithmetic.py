@@ -31,13 +31,13 @@ def _lawful(on: Arithmetic, a: Any, b: Any) -> Any:
 
 
 def _beside(on: Arithmetic, quantity: Any, factor: Any) -> Any:
-    """The quantity, but zero where it is infinite and what it is multiplied by is zero."""
+    """Quantity, but zero where it is infinite and its factor is zero."""
     return on.where((factor == 0) & (abs(quantity) == INF), 0.0, quantity)
 
 
 def _lawful_of_floats(a: float, b: float) -> float:
-    found = a * b
-    return 0.0 if found != found and a == a and b == b else found
+    product = a * b
+    return 0.0 if product != product and a == a and b == b else product
 
 
 def _chained(on: Arithmetic, a: Any, b: Any) -> Any:
@@ -45,7 +45,7 @@ def _chained(on: Arithmetic, a: Any, b: Any) -> Any:
 
 
 def _finite(known: Sequence[Any]) -> Simpler | None:
-    """A product of the chain rule with a number: nothing, or one that needs no rule."""
+    """Simplify a product of the chain rule with a number: zero, or a plain product."""
     numbers = [number for number in known if number is not None]
     if 0 in numbers:
         return Simpler(number=0.0)
@@ -76,14 +76,14 @@ def _quotient_facts(a: Facts, b: Facts) -> Facts:
 
 
 def _end(x: float, y: float) -> float:
-    """An end of a quotient by a positive number, of which an end may be zero or infinite."""
+    """End of a quotient by a positive range, one end of which may be zero or infinite."""
     if y == 0:
         return math.copysign(INF, x) if x else 0.0
     return (x if abs(x) == INF else 0.0) if y == INF else x / y
 
 
 def divided(a: float, b: float) -> float:
-    """A quotient as NumPy gives it: Python's floats raise where the divisor is zero."""
+    """Quotient as NumPy defines it: Python's floats raise if the divisor is zero."""
     try:
         return a / b
     except ZeroDivisionError:
@@ -91,7 +91,7 @@ def divided(a: float, b: float) -> float:
 
 
 def powered(a: float, b: float) -> float:
-    """A power as C gives it: Python's floats raise, or are complex."""
+    """Power as C defines it: Python's floats raise, or are complex."""
     try:
         return math.pow(a, b)
     except OverflowError:
@@ -101,17 +101,17 @@ def powered(a: float, b: float) -> float:
 
 
 def rooted(a: float) -> float:
-    """A square root; nan of a negative number."""
+    """Square root; nan of a negative number."""
     return math.sqrt(a) if a >= 0 else NAN
 
 
 def _neutral(number: float, *, second: bool = False) -> Any:
-    """Rule that an operand is the result where the other one is a number; only where it is the second, if so asked."""
+    """Rule for a neutral element: the result is the other operand; on both sides, or only as the second operand."""
 
     def simplify(known: Sequence[Any]) -> Simpler | None:
         if known[1] is not None and known[1] == number:
-            return Simpler(place=0)
-        return Simpler(place=1) if not second and known[0] is not None and known[0] == number else None
+            return Simpler(operand=0)
+        return Simpler(operand=1) if not second and known[0] is not None and known[0] == number else None
 
     return simplify
 
@@ -129,7 +129,7 @@ def _by_product(_builder: Builder, operands: Sequence[int], _result: int) -> Seq
 
 
 def _by_lawful(builder: Builder, operands: Sequence[int], _result: int) -> Sequence[int]:
-    """The other operand, but zero where that is infinite beside nothing."""
+    """Partials of a product in which zero times infinity is zero."""
     make, zero = builder.make, builder.number(0.0)
 
     def beside(quantity: int, factor: int) -> int:
@@ -147,7 +147,7 @@ def _by_quotient(builder: Builder, operands: Sequence[int], result: int) -> Sequ
 
 
 def _by_power(builder: Builder, operands: Sequence[int], result: int) -> Sequence[int | None]:
-    """By base and exponent; zero by the base where the exponent is, and by the exponent where the base is none."""
+    """Partials by base and exponent; zero by the base if the exponent is zero, and by the exponent if the base is."""
     make, number = builder.make, builder.number
     base, exponent = operands
     known = builder.value(exponent)
@@ -180,12 +180,12 @@ def _by_absolute(builder: Builder, operands: Sequence[int], _result: int) -> Seq
 
 
 def logarithm(a: float) -> float:
-    """A logarithm with the bits of NumPy; of zero and below, what NumPy gives after a warning."""
+    """Logarithm with the bits of NumPy; of zero and below, what NumPy returns after a warning."""
     return float(np.log(a)) if a > 0 else -INF if a == 0 else NAN
 
 
 def exponential(a: float) -> float:
-    """An exponential with the bits of NumPy, which would warn where it is too large or too small for a number."""
+    """Exponential with the bits of NumPy, which would warn on overflow and underflow."""
     if abs(a) < 700.0:
         return float(np.exp(a))
     with np.errstate(all="ignore"):
@@ -211,14 +211,14 @@ define(
         form=_multiplied, simplify=_neutral(1.0),
     )
 )  # fmt: skip
-#: A product in which nothing times infinity is nothing: written where a formula states that a factor may be infinite.
+#: Product in which zero times infinity is zero: used where a formula states that a factor may be infinite.
 define(
     Operation(
         "lawful", machine="lawful({0}, {1})", numerics=_lawful, fold=_lawful_of_floats, partials=_by_lawful,
         facts=_product_facts, form=_multiplied, simplify=_neutral(1.0), cost=6,
     )
 )  # fmt: skip
-#: A product of the chain rule: of nothing and a partial derivative that is infinite or undefined, it is nothing.
+#: Product of the chain rule: zero times a partial derivative that is infinite or undefined is zero.
 define(
     Operation(
         "chained", numerics=_chained, fold=_times, partials=_by_product, facts=_product_facts, form=_multiplied,

@@ -1,4 +1,4 @@
-"""The law of chunked prefill: solved once, for all that is asked of it."""
+"""Law of chunked prefill: solved once for all outputs requested of it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ PICKS = ("answer", "attained", "answer_slope")
 
 
 def _by_operands(builder: Builder, operands: Sequence[int], result: int) -> Sequence[int]:
-    """By every operand of the law."""
-    (law,), asked = operands, builder.nodes[result].data
+    """Partial derivatives by every operand of the law."""
+    (law,), requested = operands, builder.nodes[result].data
     places = range(len(builder.nodes[law].args))
-    return [builder.make("answer_slope", law, data=(*asked, place)) for place in places]
+    return [builder.make("answer_slope", law, data=(*requested, operand)) for operand in places]
 
 
 def _none(*_: object) -> NoReturn:
     raise FormulaError("latencies under chunked prefill have first derivatives only")
 
 
-#: Operands: what may move of the load, and what the time of an iteration captures, which is its subgraph.
+#: Operands: inputs of the load, and values that the time of an iteration captures, which is its subgraph.
 define(Operation("chunked", cost=20_000_000))
 #: One number of a law, and one that is a share: of their data, the output and the share of a quantile. Their partial
 #: derivatives are those by the operands of the law.

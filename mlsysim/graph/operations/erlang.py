@@ -15,7 +15,7 @@ from mlsysim.symbolic.functions import erlang_c_slope
 #: A term of less than this share of a sum no longer changes it.
 NEGLIGIBLE = 1e-17
 
-#: Terms of the sum for Erlang C that are added before it is asked whether it is done.
+#: Terms of the sum for Erlang C between two tests for convergence.
 TERMS = 4
 
 
@@ -44,7 +44,7 @@ def erlang_c(on: Arithmetic, servers: Any, load: Any) -> Any:
 
 
 def erlang_c_partials(builder: Builder, operands: Sequence[int], wait: int) -> Sequence[int | None]:
-    """The derivative by the load, in terms of the probability itself; the servers are whole and have none.
+    """Derivative by the load, in terms of the probability itself; the servers are whole and have none.
 
     Zero where the queue is not stable.
     """
@@ -53,8 +53,8 @@ def erlang_c_partials(builder: Builder, operands: Sequence[int], wait: int) -> S
     stable = make("less", load, servers)
     inside = make("where", stable, load, make("divide", servers, number(2.0)))  # finite where nobody looks
     wait = make("where", stable, wait, number(0.5))
-    slope: Any = erlang_c_slope(*[Operand(builder, place) for place in (servers, inside, wait)])
-    return None, make("where", stable, slope.place, number(0.0))
+    slope: Any = erlang_c_slope(*[Operand(builder, index) for index in (servers, inside, wait)])
+    return None, make("where", stable, slope.index, number(0.0))
 
 
 define(

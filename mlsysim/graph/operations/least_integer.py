@@ -1,4 +1,4 @@
-"""The smallest whole number that meets a monotone condition."""
+"""Least whole number that meets a monotone condition."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from mlsysim.graph.interpreter import function_of
 from mlsysim.graph.operation import Arithmetic, Operation, State, define
 
 
-def least_integer(on: Arithmetic, condition: Callable[..., Any], limit: Any, given: State, beyond: Any = 0.0) -> Any:
-    """Smallest ``n`` from 1 to ``limit`` that meets a monotone condition, infinite if none does.
+def least_integer(on: Arithmetic, condition: Callable[..., Any], limit: Any, captured: State, beyond: Any = 0.0) -> Any:
+    """Find the smallest ``n`` from 1 to ``limit`` that meets a monotone condition; infinite if none does.
 
-    No ``n`` below ``beyond`` meets it. The first number after that is tried, then the limit, beyond which
-    nothing counts; then steps that double lead from the first to a number that meets it, and bisection back.
+    No ``n`` below ``beyond`` meets it. The search tries the first number after that, then the limit; then it doubles
+    its steps until a number meets the condition, and bisects back.
     """
-    limit, beyond, *rest = on.together(limit, beyond, *given)
+    limit, beyond, *rest = on.together(limit, beyond, *captured)
     zero = on.constant(0.0, limit)
     # A quotient is off by its rounding, and so is the product that the condition compares.
-    start = on.floor(on.minimum(beyond * (1.0 - 4.0 * on.precision(limit)), limit - 1.0))
+    start = on.floor(on.minimum(beyond * (1.0 - 4.0 * on.eps(limit)), limit - 1.0))
     start = on.where(start > 0, start, zero)
 
     def attempt(_going: Any, below: Any, above: Any, tried: Any, start: Any, limit: Any, *given: Any) -> State:
-        missed = on.alike(condition(tried, *given), tried) == False  # noqa: E712
+        missed = on.broadcast_mask(condition(tried, *given), tried) == False  # noqa: E712
         below, above = on.where(missed, tried, below), on.where(missed, above, tried)
         middle, farther = on.floor((below + above) / 2), 2.0 * below - start
         # Between two floats there may be no whole number: above 2**24 not every one is a float32.
@@ -41,11 +41,11 @@ def least_integer(on: Arithmetic, condition: Callable[..., Any], limit: Any, giv
     return on.iterate(attempt, state, (start, limit, *rest))[2]
 
 
-def _fold(condition: Graph, limit: float, beyond: float, *given: float) -> float:
-    return least_integer(FLOATS, function_of(condition), limit, given, beyond)
+def _fold(condition: Graph, limit: float, beyond: float, *captured: float) -> float:
+    return least_integer(FLOATS, function_of(condition), limit, captured, beyond)
 
 
-#: Operands: the limit, what is known to miss, and what the condition captures; the condition is its subgraph.
+#: Operands: the limit, a number that misses, and captured values; the condition is its subgraph.
 define(
     Operation(
         "least_integer", fold=_fold, cost=400, facts=lambda limit, *_: Facts(1.0, limit.high, False, True, True),

@@ -1,4 +1,4 @@
-"""The normal distribution and its quantiles."""
+"""Normal distribution and its quantiles."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _WIDTH = math.sqrt(2.0 * math.pi)
 
 
 def normal_cdf(x: float) -> float:
-    """The normal distribution of a Python float."""
+    """Cumulative distribution function at a Python float."""
     return 0.5 * math.erfc(-x / math.sqrt(2.0))
 
 
 def normal_quantile(p: float) -> float:
-    """Its quantile; infinite at zero and one, nan beyond."""
+    """Quantile function; infinite at zero and one, nan beyond."""
     if 0 < p < 1:
         return NormalDist().inv_cdf(p)
     return -math.inf if p == 0 else math.inf if p == 1 else math.nan
 
 
-def _half_square(builder: Builder, place: int) -> int:
-    return builder.make("divide", builder.make("multiply", place, place), builder.number(2.0))
+def _half_square(builder: Builder, index: int) -> int:
+    return builder.make("divide", builder.make("multiply", index, index), builder.number(2.0))
 
 
 def _by_place(builder: Builder, operands: Sequence[int], _result: int) -> Sequence[int]:

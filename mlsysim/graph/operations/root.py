@@ -1,4 +1,4 @@
-"""The number between two ends at which a rising function of it is zero."""
+"""Root of a rising function between two ends."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from mlsysim.graph.graph import Graph
 from mlsysim.graph.interpreter import function_of
 from mlsysim.graph.operation import Arithmetic, Operation, State, define
 
-#: How near the numbers on both sides of a root come to each other, in units of the machine precision.
+#: Width at which a bracket ends, in units of the machine epsilon.
 NEAR = 256
 
-#: Numbers further apart than this factor are halved between their logarithms; what then stands for zero, as a share.
+#: Factor from which a bracket is bisected between logarithms; and the share of its upper end that then stands for zero.
 FAR, TOWARDS_ZERO = 8.0, 1e-6
 
 
 def root(
-    on: Arithmetic, residual: Callable[..., Any], lower: Any, upper: Any, given: State, within: float = 0.0
+    on: Arithmetic, residual: Callable[..., Any], lower: Any, upper: Any, captured: State, within: float = 0.0
 ) -> Any:
-    """Number between the ends at which a rising function of it is zero; see :class:`mlsysim.symbolic.Root`.
+    """Find the number between the ends at which a rising function is zero; see :class:`mlsysim.symbolic.Root`.
 
-    Not a number where the function is none at a number between the ends that is tried. Where the function is known to
-    so many digits only, ``within`` is how near the root is found, and the number below it is taken.
+    The result is nan if the function is nan at a number that is tried. If the function is known to few digits only,
+    ``within`` is the distance to the root that suffices, and the number below the root is returned.
     """
-    below, at_below, above, at_above = bracket(on, residual, lower, upper, given, within)
+    below, at_below, above, at_above = bracket(on, residual, lower, upper, captured, within)
     return below if within else on.where(abs(at_below) < abs(at_above), below, above)
 
 
 def bracket(
-    on: Arithmetic, residual: Callable[..., Any], lower: Any, upper: Any, given: State, within: float = 0.0
+    on: Arithmetic, residual: Callable[..., Any], lower: Any, upper: Any, captured: State, within: float = 0.0
 ) -> State:
-    """The nearest numbers below and above a root, each with the function there; an end twice where it is the root.
+    """Bracket a root by the nearest numbers below and above, each with its value; an end twice if it is the root.
 
-    Chandrupatla's method: the inverse of the function is interpolated through three points where they lie nearly on
-    a line, and else the interval is halved.
+    Chandrupatla's method: inverse quadratic interpolation through three points if they lie nearly on a line, else
+    bisection.
     """
-    lower, upper, *rest = on.together(lower, upper, *given)
+    lower, upper, *rest = on.together(lower, upper, *captured)
     largest, zero, infinite = on.largest(lower), on.constant(0.0, lower), on.constant(math.inf, lower)
 
     def at(x: Any, *given: Any) -> Any:
@@ -59,13 +59,13 @@ def bracket(
         upper: Any,
         *given: Any,
     ) -> State:
-        found = at(tried, *given)
-        unknown = (found != found) & (tried == lower)
-        short = ((found < 0) | unknown) & (tried < upper) & (tried < largest)
-        below, at_below = on.where(short, tried, below), on.where(short & (found < 0), found, at_below)
+        value = at(tried, *given)
+        unknown = (value != value) & (tried == lower)
+        short = ((value < 0) | unknown) & (tried < upper) & (tried < largest)
+        below, at_below = on.where(short, tried, below), on.where(short & (value < 0), value, at_below)
         following = on.where(upper == math.inf, on.minimum(tried + jump, largest), upper)
         tried, factor, jump = on.where(short, following, tried), on.minimum(factor * factor, 1e16), jump * factor
-        return short, below, at_below, tried, found, jump, factor
+        return short, below, at_below, tried, value, jump, factor
 
     jump = on.maximum(abs(lower), zero + 1.0)
     state = (lower == lower, lower, -infinite, lower, infinite, jump, zero + 4.0)
@@ -77,13 +77,13 @@ def bracket(
     at_below = on.where(ended, at_above, at_below)
 
     def inward(_going: Any, x: Any, at_x: Any, other: Any, at_other: Any, tried: Any, *given: Any) -> State:
-        found = at(tried, *given)
-        same = (found < 0) == (at_x < 0)
+        value = at(tried, *given)
+        same = (value < 0) == (at_x < 0)
         last, at_last = on.where(same, x, other), on.where(same, at_x, at_other)
         other, at_other = on.where(same, other, x), on.where(same, at_other, at_x)
-        following, apart = _between(on, tried, found, other, at_other, last, at_last, within)
-        going = (abs(found) > 0) & apart & (following != tried) & (following != other)
-        return going, tried, found, other, at_other, following
+        following, apart = _between(on, tried, value, other, at_other, last, at_last, within)
+        going = (abs(value) > 0) & apart & (following != tried) & (following != other)
+        return going, tried, value, other, at_other, following
 
     share = at_below / (at_below - at_above)
     straight = below + share * (above - below)
@@ -99,13 +99,13 @@ def bracket(
 def _between(
     on: Arithmetic, x: Any, at_x: Any, other: Any, at_other: Any, last: Any, at_last: Any, within: float
 ) -> tuple[Any, Any]:
-    """The number to try next between two on both sides of a root, and whether they are far enough apart for one.
+    """Choose the number to try next within a bracket, and decide if the bracket is still wide enough.
 
     ``x`` was tried last; ``last`` was on one of the two sides before.
     """
     width = other - x
     low, high = on.minimum(x, other), on.maximum(x, other)
-    least = max(NEAR * on.precision(x), 0.5 * within) * on.maximum(abs(x), abs(other))
+    least = max(NEAR * on.eps(x), 0.5 * within) * on.maximum(abs(x), abs(other))
     first, second, third = at_other - at_x, at_last - at_other, at_last - at_x
     along, across = -width / (last - other), -first / second
     bent = 1.0 - across
@@ -117,26 +117,28 @@ def _between(
 
 
 def _middle(on: Arithmetic, low: Any, high: Any) -> Any:
-    """Half way between two numbers, by their logarithms where they are far from each other."""
+    """Geometric mean of two distant numbers, else the arithmetic mean."""
     middle = on.sqrt(on.maximum(low, TOWARDS_ZERO * high)) * on.sqrt(high)
     return on.where((low >= 0) & (high > FAR * low), middle, low + 0.5 * (high - low))
 
 
 @np.errstate(all="ignore")
-def of_floats(residual: Callable[..., float], lower: float, upper: float, given: State, within: float = 0.0) -> float:
-    """Number at which a function of Python floats is zero; NumPy's divide by zero without raising."""
+def of_floats(
+    residual: Callable[..., float], lower: float, upper: float, captured: State, within: float = 0.0
+) -> float:
+    """Find a root of a function of Python floats; NumPy's floats divide by zero without raising."""
 
     def number(x: Any, *given: Any) -> np.float64:
         return np.float64(residual(float(x), *given))
 
-    return float(root(FLOATS, number, np.float64(lower), np.float64(upper), given, within))
+    return float(root(FLOATS, number, np.float64(lower), np.float64(upper), captured, within))
 
 
-def _fold(residual: Graph, lower: float, upper: float, *given: float) -> float:
-    return of_floats(function_of(residual), lower, upper, given)
+def _fold(residual: Graph, lower: float, upper: float, *captured: float) -> float:
+    return of_floats(function_of(residual), lower, upper, captured)
 
 
-#: Operands: both ends, and what the residual captures; the residual is its subgraph.
+#: Operands: both ends, and captured values; the residual is its subgraph.
 define(Operation("root", fold=_fold, cost=400,
               facts=lambda a, b, *_: Facts(a.low, b.high, a.zero, b.infinite),
               form=lambda on, *operands: on.crossing(*operands)))  # fmt: skip

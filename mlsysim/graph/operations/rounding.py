@@ -10,29 +10,29 @@ from mlsysim.graph.builder import Builder
 from mlsysim.graph.facts import INF, Facts
 from mlsysim.graph.operation import Arithmetic, Operation, define
 
-#: How far a quotient may lie from the whole number it stands for, in units of the machine precision.
+#: Largest distance of a quotient from the whole number it stands for, in units of the machine epsilon.
 #: XLA multiplies by the inverse of a divisor that is one number for the whole grid: one rounding more.
 ROUNDINGS = 2
 
 
 def ceil(on: Arithmetic, x: Any) -> Any:
-    """The ceiling; a quotient within rounding of a whole number is that number."""
+    """Ceiling; a quotient within rounding of a whole number is that number."""
     nearest = on.nearest(x)
     return nearest + (x - nearest > _rounding(on, x))
 
 
 def floor(on: Arithmetic, x: Any) -> Any:
-    """The floor; a quotient within rounding of a whole number is that number."""
+    """Floor; a quotient within rounding of a whole number is that number."""
     nearest = on.nearest(x)
     return nearest - 1.0 * (nearest - x > _rounding(on, x))
 
 
 def _rounding(on: Arithmetic, x: Any) -> Any:
-    return ROUNDINGS * on.precision(x) * abs(x)
+    return ROUNDINGS * on.eps(x) * abs(x)
 
 
 def ceiled(x: float) -> float:
-    """The ceiling of a Python float."""
+    """Ceiling of a Python float."""
     if x % 1.0 == 0.0:
         return x + 0.0
     if not math.isfinite(x):
@@ -42,7 +42,7 @@ def ceiled(x: float) -> float:
 
 
 def floored(x: float) -> float:
-    """The floor of a Python float."""
+    """Floor of a Python float."""
     if x % 1.0 == 0.0:
         return x + 0.0
     if not math.isfinite(x):
@@ -77,7 +77,7 @@ define(
         facts=lambda a: Facts(floored(a.low), floored(a.high), a.low < 1, a.infinite, True),
     )
 )  # fmt: skip
-#: Of whole numbers; of others, what the floor of the quotient leaves.
+#: Remainder of whole numbers; of others, the rest after the floor of the quotient.
 define(
     Operation(
         "mod", machine="np.remainder({0}, {1})", fold=_remainder, partials=_by_remainder,

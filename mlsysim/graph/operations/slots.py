@@ -1,4 +1,4 @@
-"""The probability that all slots are taken, in a queue whose servers slow down as they fill."""
+"""Probability that all slots are taken, in a queue whose servers slow down as they fill."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def slots_busy_slope(on: Arithmetic, which: float, slots: Any, a: Any, b: Any, e
     total = on.where(regular, total, 1.0)
     # Not a quotient of quotients: XLA would multiply the divisors, whose square overflows.
     free = 1.0 / (1.0 + tail / total)
-    found = free / (total + tail) if which == 5 else free * slopes[which - 2] * (tail / (total + tail))
-    return on.where(regular, found, 0.0)
+    slope = free / (total + tail) if which == 5 else free * slopes[which - 2] * (tail / (total + tail))
+    return on.where(regular, slope, 0.0)
 
 
 def _sum_and_slopes(on: Arithmetic, slots: Any, a: Any, b: Any, e: Any) -> State:
@@ -98,13 +98,13 @@ def slots_busy_curvature(
         rate = arrivals / i
         term = term * on.power(rate, -e)
         total = total + term
-        each = {2: -e / arrivals, 3: -e * i / arrivals, 4: -on.log(rate)}
-        both = {
+        first_slopes = {2: -e / arrivals, 3: -e * i / arrivals, 4: -on.log(rate)}
+        second_slopes = {
             (2, 2): e / (arrivals * arrivals), (2, 3): e * i / (arrivals * arrivals), (2, 4): -1.0 / arrivals,
             (3, 3): e * i * i / (arrivals * arrivals), (3, 4): -i / arrivals,
         }  # fmt: skip
-        by_first, by_second = by_first + each.get(first, 0.0), by_second + each.get(second, 0.0)
-        by_both = by_both + both.get((first, second), 0.0)
+        by_first, by_second = by_first + first_slopes.get(first, 0.0), by_second + first_slopes.get(second, 0.0)
+        by_both = by_both + second_slopes.get((first, second), 0.0)
         slopes = (by_first, by_second, by_first * by_second + by_both)
         means = [mean + term / total * (slope - mean) for mean, slope in zip(means, slopes, strict=True)]
         return _going_on(i, term, total, rate, largest), i - 1.0, term, total, by_first, by_second, by_both, *means
@@ -115,12 +115,12 @@ def slots_busy_curvature(
     total = on.where(regular, total, 1.0)
     free, taken = 1.0 / (1.0 + tail / total), tail / (total + tail)
     if first == 5:
-        found = -2.0 * free / (total + tail) / (total + tail)
+        curvature = -2.0 * free / (total + tail) / (total + tail)
     elif second == 5:
-        found = mean * free * (taken - free) / (total + tail)
+        curvature = mean * free * (taken - free) / (total + tail)
     else:
-        found = taken * free * (2.0 * free * mean * other_mean - mean_of_both)
-    return on.where(regular, found, 0.0)
+        curvature = taken * free * (2.0 * free * mean * other_mean - mean_of_both)
+    return on.where(regular, curvature, 0.0)
 
 
 def _arriving(a: Any, b: Any) -> Any:
@@ -128,12 +128,12 @@ def _arriving(a: Any, b: Any) -> Any:
 
 
 def _going_on(i: Any, term: Any, total: Any, rate: Any, largest: float) -> Any:
-    """Tell whether the sum goes on after its term for ``i`` taken slots."""
+    """True while the sum goes on after its term for ``i`` taken slots."""
     return (i >= 2) & (total < largest) & ((rate <= 1) | (term >= NEGLIGIBLE * total))
 
 
 def _partials(builder: Builder, operands: Sequence[int], _result: int) -> Sequence[int | None]:
-    """By all operands but the slots, which are whole."""
+    """Partial derivatives by all operands but the slots, which are whole."""
     return None, *(builder.make("slots_busy_slope", builder.number(float(n)), *operands) for n in (2, 3, 4, 5))
 
 
@@ -150,7 +150,7 @@ define(
         error=1e-7,
     )
 )  # fmt: skip
-#: A derivative of it, by the operand of a number that is counted from one.
+#: First derivative, by the operand of a number, counted from one.
 define(Operation("slots_busy_slope", numerics=slots_busy_slope, partials=_slope_partials, cost=1200))
-#: A second derivative, by two operands.
+#: Second derivative, by two operands.
 define(Operation("slots_busy_curvature", numerics=slots_busy_curvature, cost=1600))

@@ -1,4 +1,4 @@
-"""The axes of a grid that each node depends on, and the graph in stages by them."""
+"""Axes of a grid on which each node depends, and stages of the graph by axes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Stage(NamedTuple):
     axes : int
         These axes, as bits; of the last stage those of all its nodes.
     graph : Graph
-        Its outputs are what later stages need of it; of the last stage, the outputs of the whole.
+        Its outputs are the values that later stages need; of the last stage, the outputs of the whole.
     """
 
     axes: int
@@ -31,40 +31,40 @@ class Stage(NamedTuple):
 
 
 def axes(graph: Graph, inputs: Mapping[str, int]) -> list[int]:
-    """The axes that every node depends on, as bits.
+    """Axes on which every node depends, as bits.
 
     Parameters
     ----------
     graph : Graph
         Any graph.
     inputs : mapping
-        Axes of each input, as bits; those of inputs that are left out are none.
+        Axes of each input, as bits; none for inputs left out.
     """
-    found: list[int] = []
+    axes_of_nodes: list[int] = []
     for node in graph.nodes:
         bits = inputs.get(node.data, 0) if node.op == "input" else 0
         for arg in node.args:
-            bits |= found[arg]
-        found.append(bits)
-    return found
+            bits |= axes_of_nodes[arg]
+        axes_of_nodes.append(bits)
+    return axes_of_nodes
 
 
 def cost(graph: Graph, inputs: Mapping[str, int]) -> Counter[int]:
-    """Nanoseconds of NumPy for each value, by the axes of what is computed; iterations with all that they try."""
-    found: Counter[int] = Counter()
+    """Nanoseconds of NumPy per value, by the axes of the node; iterations include all tries."""
+    nanoseconds: Counter[int] = Counter()
     for node, bits in zip(graph.nodes, axes(graph, inputs), strict=True):
-        found[bits] += cost_of(node)
-    return found
+        nanoseconds[bits] += cost_of(node)
+    return nanoseconds
 
 
 def cost_of(node: Node) -> int:
-    """Nanoseconds of NumPy for a value of a node; iterations with all that they try."""
+    """Nanoseconds of NumPy for a value of a node; iterations include all tries."""
     tried = TRIES[node.op] * cost(node.data, {}).total() if node.op in TRIES else 0
     return TABLE[node.op].cost + tried
 
 
 def stages(graph: Graph, inputs: Mapping[str, int], early: Callable[[int], int | None]) -> list[Stage]:
-    """Split a graph into stages, each of which is evaluated at the shape of its axes.
+    """Partition a graph into stages, each of which is evaluated at the shape of its axes.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ def stages(graph: Graph, inputs: Mapping[str, int], early: Callable[[int], int |
     inputs : mapping
         As for :func:`axes`.
     early : callable
-        From axes to those by which their stage is known and sorted; None for the last stage, and so for any axes that
-        include some of these.
+        Maps axes to the axes that identify and sort their stage; None for the last stage, and so for any axes that
+        include these.
 
     Returns
     -------
@@ -82,36 +82,38 @@ def stages(graph: Graph, inputs: Mapping[str, int], early: Callable[[int], int |
         In order; a stage may read the outputs of those before it, under names that no input has.
     """
     over, live = axes(graph, inputs), graph.live()
-    stage = {place: early(over[place]) for place in live if graph.nodes[place].op not in _LEAVES}
-    handed = {arg: "" for place, own in stage.items() for arg in graph.nodes[place].args if stage.get(arg, own) != own}
-    handed |= {place: "" for place in graph.outputs.values() if stage.get(place) is not None}
+    stage = {index: early(over[index]) for index in live if graph.nodes[index].op not in _LEAVES}
+    exported = {
+        arg: "" for index, own in stage.items() for arg in graph.nodes[index].args if stage.get(arg, own) != own
+    }
+    exported |= {index: "" for index in graph.outputs.values() if stage.get(index) is not None}
     fresh = (name for number in itertools.count() if (name := f"_h{number}") not in graph.inputs)
-    handed = dict(zip(sorted(handed), fresh, strict=False))
-    found = []
+    exported = dict(zip(sorted(exported), fresh, strict=False))
+    partition = []
     for own in sorted({own for own in stage.values() if own is not None}, key=lambda bits: (bits.bit_count(), bits)):
-        places = [place for place, each in stage.items() if each == own]
-        outputs = {handed[place]: place for place in places if place in handed}
-        found.append(Stage(own, _part(graph, places, outputs, handed)))
-    places = [place for place, each in stage.items() if each is None]
+        indices = [index for index, own_axes in stage.items() if own_axes == own]
+        outputs = {exported[index]: index for index in indices if index in exported}
+        partition.append(Stage(own, _extract(graph, indices, outputs, exported)))
+    indices = [index for index, own_axes in stage.items() if own_axes is None]
     every = 0
-    for place in places:
-        every |= over[place]
-    return [*found, Stage(every, _part(graph, places, graph.outputs, handed))]
+    for index in indices:
+        every |= over[index]
+    return [*partition, Stage(every, _extract(graph, indices, graph.outputs, exported))]
 
 
 _LEAVES = ("input", "number")
 
 
-def _part(graph: Graph, places: Collection[int], outputs: Mapping[str, int], handed: Mapping[int, str]) -> Graph:
-    """Some nodes as a graph, which is given what it reads of others by name."""
+def _extract(graph: Graph, indices: Collection[int], outputs: Mapping[str, int], exported: Mapping[int, str]) -> Graph:
+    """Extract some nodes as a graph whose inputs are named values of other parts."""
     nodes: list[Node] = []
     facts = []
     moved: dict[int, int] = {}
 
-    def add(place: int, node: Node) -> None:
-        moved[place] = len(nodes)
+    def add(index: int, node: Node) -> None:
+        moved[index] = len(nodes)
         nodes.append(node)
-        facts.append(graph.facts[place])
+        facts.append(graph.facts[index])
 
     def read(args: Iterable[int]) -> None:
         for arg in args:
@@ -120,27 +122,27 @@ def _part(graph: Graph, places: Collection[int], outputs: Mapping[str, int], han
             if graph.nodes[arg].op in _LEAVES:
                 add(arg, graph.nodes[arg])
                 continue
-            add(arg, Node("input", (), handed[arg]))
-            if is_truth(graph, arg):  # which is handed on as a number
+            add(arg, Node("input", (), exported[arg]))
+            if is_truth(graph, arg):  # passed on as a number
                 add(arg, Node("truth", (moved[arg],)))
 
-    for place in places:
-        node = graph.nodes[place]
+    for index in indices:
+        node = graph.nodes[index]
         read(node.args)
-        add(place, node._replace(args=tuple(moved[arg] for arg in node.args)))
+        add(index, node._replace(args=tuple(moved[arg] for arg in node.args)))
     read(outputs.values())
     return Graph(
         tuple(sorted({node.data for node in nodes if node.op == "input"})),
         tuple(nodes),
-        {name: moved[place] for name, place in outputs.items()},
-        {moved[place]: graph.names[place] for place in places if place in graph.names},
+        {name: moved[index] for name, index in outputs.items()},
+        {moved[index]: graph.names[index] for index in indices if index in graph.names},
         tuple(facts),
     )
 
 
-def is_truth(graph: Graph, place: int) -> bool:
+def is_truth(graph: Graph, index: int) -> bool:
     """True if a node is a truth value."""
-    node = graph.nodes[place]
+    node = graph.nodes[index]
     if node.op == "where":
         return is_truth(graph, node.args[1]) and is_truth(graph, node.args[2])
     return isinstance(node.data, bool) if node.op == "number" else TABLE[node.op].truth

@@ -1,4 +1,4 @@
-"""The graph in which some inputs are numbers: what follows from them is computed now, and not at every point."""
+"""Partial evaluation: specialize a graph to known inputs and fold everything that follows from them."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from mlsysim.graph.graph import OWN, Graph, Node
 
 
 def known(graph: Graph, values: Mapping[str, float]) -> Graph:
-    """Put numbers in for some inputs.
+    """Specialize a graph to numbers for some inputs.
 
     Parameters
     ----------
     graph : Graph
-        Any graph. What is differentiated later keeps its inputs: numbers have no slopes.
+        Any graph. Inputs that are differentiated later must stay unknown: numbers have no slopes.
     values : mapping
         Canonical number, or truth value, per input; other names are ignored.
 
     Returns
     -------
     Graph
-        Of the other inputs, with the same outputs.
+        Residual graph of the other inputs, with the same outputs.
     """
     builder = Builder()
-    given: dict[str, int] = {}
-    for place, node in enumerate(graph.nodes):
+    inputs: dict[str, int] = {}
+    for index, node in enumerate(graph.nodes):
         if node.op == "input":
             value = values.get(node.data)
             if value is None:
-                given[node.data] = builder.input(node.data, graph.facts[place])
+                inputs[node.data] = builder.input(node.data, graph.facts[index])
             else:
-                given[node.data] = builder.number(value if isinstance(value, bool) else float(value))
-    places = inlined(builder, graph, given, lambda node, args: _within(node, args, builder))
-    return builder.graph({name: places[place] for name, place in graph.outputs.items()})
+                inputs[node.data] = builder.number(value if isinstance(value, bool) else float(value))
+    copies = inlined(builder, graph, inputs, lambda node, args: _within(node, args, builder))
+    return builder.graph({name: copies[index] for name, index in graph.outputs.items()})
 
 
 def _within(node: Node, args: list[int], builder: Builder) -> tuple[Node, list[int]]:
-    """A node with a subgraph in which numbers that it captures are put in, and its other operands."""
-    if node.op == "chunked":  # whose answers count its operands
+    """Specialize the subgraph of a node to captured numbers; return the node and its remaining operands."""
+    if node.op == "chunked":  # its outputs refer to operands by position
         return node, args
     graph: Graph = node.data
     own, captured = graph.inputs[: OWN[node.op]], graph.inputs[OWN[node.op] :]

@@ -1,11 +1,11 @@
-"""Sums and products in the order in which loops change their operands, with a bound on what that changes.
+"""Reassociation of sums and products by loop nest, with a bound on the rounding that this changes.
 
 The factors of a product and the terms of a sum are put in order of the loop that changes them, and terms that share
-what the innermost loop changes are added before it: ``(a + b*c*x) + d*x`` becomes ``a + x*(b*c + d)``.
+factors of the innermost loop are added before it: ``(a + b*c*x) + d*x`` becomes ``a + x*(b*c + d)``.
 
-The result differs from the original by a relative error with a bound. Only quantities whose terms have one sign take
-part, so that nothing cancels, and only factors of which no product leaves the range of floats. Whatever rounds,
-compares or branches is computed as it is written, and is one factor.
+The result differs from the original by a bounded relative error. Only quantities whose terms have one sign take part,
+so that nothing cancels, and only factors whose products stay in the range of floats. Operations that round, compare or
+branch are evaluated as written, and are one factor.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mlsysim.graph.passes.axes import axes
 OUTER, INNER, FLAT = 1, 2, 4
 #: Binary digits by which a product of factors of a term may differ from one; floats have 1022.
 DIGITS = 900.0
-#: Most terms of a sum; a sum in a product that would lead to more of them stays a factor.
+#: Most terms of a sum; a sum in a product that would lead to more stays a factor.
 TERMS = 32
 #: Relative error of an operation: twice that of floats, as XLA divides by multiplying with an inverse.
 ROUNDING = 2.0**-52
@@ -34,12 +34,12 @@ ROUNDING = 2.0**-52
 LARGEST_GAP = 1e-11
 #: Whole numbers below this are floats.
 EXACT = 2.0**53
-#: Put after the name of an output: a number that it is to be multiplied by; a truth value that holds wherever it may.
+#: Suffixes of the name of an output: for a factor to apply to it; for a truth value that is true wherever it may be.
 SCALE, PERHAPS = "|scale", "|perhaps"
 
 
 class Magnitude(NamedTuple):
-    """Ends of the range of numbers that are not negative, zero aside, and whether zero is among them."""
+    """Ends of the range of nonnegative numbers, zero aside, and a flag for zero."""
 
     least: float
     most: float
@@ -53,13 +53,13 @@ class Magnitude(NamedTuple):
 
 @dataclass(frozen=True)
 class Term:
-    """A number times powers of factors."""
+    """Number times powers of factors."""
 
     number: float
     powers: tuple[tuple[Quantity, int], ...] = ()
 
     def times(self, other: Term, sign: int = 1) -> Term:
-        """The product with a term, or with its inverse."""
+        """Multiply by a term, or by its inverse."""
         powers = Counter(dict(self.powers))
         for factor, power in other.powers:
             powers[factor] += sign * power
@@ -79,27 +79,27 @@ class Term:
 
 @dataclass(eq=False)
 class Quantity:
-    """The result of an operation as a sum of products.
+    """Result of an operation as a sum of products.
 
     Attributes
     ----------
-    place : int
-        Place of the result as it is written.
+    index : int
+        Index of the result as written.
     axes : int
         Loops that change it, as bits.
     whole : bool
         True if all values are whole numbers.
     size : Magnitude or None
-        None where it is not known: then it takes no part.
+        None if it is not known: then it takes no part.
     sign : int
         Sign of all values.
     terms : tuple of Term
-        Its terms; empty where it is one factor, which is never negative.
+        Its terms; empty if it is one factor, which is never negative.
     written : float
-        Operations whose roundings its value has as it is written.
+        Operations whose roundings its value has as written.
     """
 
-    place: int
+    index: int
     axes: int
     whole: bool = False
     size: Magnitude | None = None
@@ -114,7 +114,7 @@ class Quantity:
 
     @property
     def parts(self) -> tuple[Term, ...]:
-        """Its terms; itself where it is one factor."""
+        """Terms; itself if it is one factor."""
         return self.terms or (Term(1.0, ((self, 1),)),)
 
     @property
@@ -131,29 +131,29 @@ class Quantity:
 
     @property
     def gap(self) -> float:
-        """Relative difference between its value as it is written and in the new order, at most."""
+        """Largest relative difference between its value as written and in the new order."""
         return 1.01 * ROUNDING * (self.written + self.reordered + 4)
 
     def spread(self) -> tuple[Term, ...]:
-        """Its terms, with sums that the innermost loop changes multiplied out."""
-        found: list[Term] = []
+        """Terms, with sums that the innermost loop changes multiplied out."""
+        terms: list[Term] = []
         for term in self.parts:
             inner = next((f for f, n in term.powers if n == 1 and f.level == 2 and len(f.terms) > 1), None)
             if inner is None:
-                found.append(term)
+                terms.append(term)
                 continue
             rest = Term(term.number, tuple((f, n) for f, n in term.powers if f is not inner))
-            found += [rest.times(each) for each in inner.spread()]
-        return tuple(found) if len(found) <= TERMS else self.parts
+            terms += [rest.times(factor) for factor in inner.spread()]
+        return tuple(terms) if len(terms) <= TERMS else self.parts
 
 
-#: Makes the quantity of an operation, of what is known of it besides its place and axes; and does so by its operands.
+#: Constructor of the quantity of a node, whose index and axes are known; and rule that applies it to operands.
 New = Callable[..., Quantity]
 Rule = Callable[..., Quantity]
 
 
 def _added(sign: int, new: New, left: Quantity, right: Quantity) -> Quantity:
-    """A sum of quantities of one sign; or a difference of whole numbers, which is exact."""
+    """Sum of quantities of one sign; or difference of whole numbers, which is exact."""
     (a, a_most, a_zero), (b, b_most, b_zero) = left.size, right.size  # type: ignore[misc]
     if left.sign == sign * right.sign:
         terms = (*left.spread(), *(Term(sign * term.number, term.powers) for term in right.spread()))
@@ -165,7 +165,7 @@ def _added(sign: int, new: New, left: Quantity, right: Quantity) -> Quantity:
 
 
 def _multiplied(sign: int, new: New, left: Quantity, right: Quantity) -> Quantity:
-    """A product or a quotient."""
+    """Product or quotient."""
     (a, a_most, a_zero), (b, b_most, b_zero) = left.size, right.size  # type: ignore[misc]
     if sign < 0 and b_zero:
         return new()
@@ -183,10 +183,10 @@ def _opposite(new: New, one: Quantity) -> Quantity:
 
 def _factor(size: Callable[..., Magnitude | None], roundings: float, new: New, *operands: Quantity) -> Quantity:
     """One factor: a rounding, a root, one of two quantities."""
-    if any(each.sign < 0 for each in operands):
+    if any(operand.sign < 0 for operand in operands):
         return new()
-    written = max(each.written for each in operands)
-    return new(size(*(each.size for each in operands)), written=roundings * (written + 1))
+    written = max(operand.written for operand in operands)
+    return new(size(*(operand.size for operand in operands)), written=roundings * (written + 1))
 
 
 def _union(a: Magnitude, b: Magnitude) -> Magnitude:
@@ -227,16 +227,15 @@ def _is_sure(result: Quantity) -> bool:
 
 
 class _Regrouping:
-    """Quantities of the nodes of a graph, and their values in the new order; what several share is built once."""
+    """Quantities of the nodes of a graph, and their values in the new order; shared values are built once."""
 
     def __init__(self, graph: Graph, inputs: Mapping[str, int], sizes: Mapping[str, Magnitude | None]) -> None:
         self.graph = graph
-        self.builder, places = copied(graph)
+        self.builder, copies = copied(graph)
         self.quantities: list[Quantity] = []
         self._values: dict[Quantity, int] = {}
-        every = zip(graph.nodes, places, axes(graph, inputs), graph.facts, strict=True)
-        for node, place, bits, facts in every:
-            new = partial(Quantity, place, bits, facts.whole)
+        for node, index, bits, facts in zip(graph.nodes, copies, axes(graph, inputs), graph.facts, strict=True):
+            new = partial(Quantity, index, bits, facts.whole)
             operands = [self.quantities[arg] for arg in node.args]
             if node.op == "input":
                 result = new(sizes.get(node.data))
@@ -244,7 +243,7 @@ class _Regrouping:
                 result = _number(new, node.data)
             elif node.op == "where" and operands[1].size and operands[2].size:
                 result = self._chosen(new, *operands)
-            elif node.op in RULES and all(each.size for each in operands):
+            elif node.op in RULES and all(operand.size for operand in operands):
                 result = RULES[node.op](new, *operands)
             else:
                 result = new()
@@ -255,25 +254,25 @@ class _Regrouping:
             self.quantities.append(result)
 
     def _chosen(self, new: New, truth: Quantity, taken: Quantity, other: Quantity) -> Quantity:
-        """One of two quantities; where the other is zero, a product with a truth value."""
+        """One of two quantities; if the other is zero, a product with a truth value."""
         for one, zero, flags in ((taken, other, (1.0, 0.0)), (other, taken, (0.0, 1.0))):
             if zero.terms == (Term(0.0),) and one.terms and one.size:
-                flag = self.builder.make("where", truth.place, *map(self.builder.number, flags))
+                flag = self.builder.make("where", truth.index, *map(self.builder.number, flags))
                 indicator = Quantity(flag, truth.axes, True, Magnitude(1.0, 1.0, True))
                 terms = (one.product.times(Term(1.0, ((indicator, 1),))),)
                 return new(one.size._replace(zero=True), one.sign, terms, one.written)
         return ONE_OF(new, taken, other)
 
     def value(self, quantity: Quantity) -> int:
-        """Place of the value of a quantity."""
+        """Index of the value of a quantity."""
         if not quantity.terms or not quantity.level:
-            return quantity.place
+            return quantity.index
         if quantity not in self._values:
             self._values[quantity] = self._collected(quantity.terms, 2)
         return self._values[quantity]
 
     def scaled(self, quantity: Quantity) -> tuple[int, int]:
-        """Places of two numbers, the second one for all points of a tile, whose product is the value of a quantity."""
+        """Split the value of a quantity into two factors, the second one number for all points of a tile."""
         if len(quantity.parts) > 1:
             return self.value(quantity), self.builder.number(1.0)
         term = quantity.product
@@ -282,42 +281,42 @@ class _Regrouping:
         return self._collected((rest,), 2), self._collected((Term(abs(term.number), alike),), 2)
 
     def _collected(self, terms: Sequence[Term], level: int) -> int:
-        """A sum in which what a loop changes stands outside brackets of what it does not change."""
+        """Build a sum in which factors of a loop stand outside brackets of factors of outer loops."""
         if level < 0:
             return self.builder.number(sum(term.number for term in terms))
         groups: dict[frozenset[tuple[Quantity, int]], tuple[list[tuple[Quantity, int]], list[Term]]] = {}
         for term in terms:
-            here = [(f, n) for f, n in term.powers if f.level == level]
+            own = [(f, n) for f, n in term.powers if f.level == level]
             rest = Term(term.number, tuple((f, n) for f, n in term.powers if f.level != level))
-            groups.setdefault(frozenset(here), (here, []))[1].append(rest)
+            groups.setdefault(frozenset(own), (own, []))[1].append(rest)
         make = self.builder.make
-        found = []
-        for here, rest in sorted(groups.values(), key=lambda group: len(group[0])):
+        sums = []
+        for own, rest in sorted(groups.values(), key=lambda group: len(group[0])):
             flat = any(factor.axes & FLAT for term in rest for factor, _ in term.powers)
             above, below = [(flat, self._collected(rest, level - 1))], []
-            for factor, power in here:
+            for factor, power in own:
                 (above if power > 0 else below).extend([(bool(factor.axes & FLAT), self.value(factor))] * abs(power))
             # First of what is one number for all points of a tile.
             product, *divisor = (
-                reduce(partial(make, "multiply"), [place for _, place in sorted(some, key=itemgetter(0))])
+                reduce(partial(make, "multiply"), [index for _, index in sorted(some, key=itemgetter(0))])
                 for some in filter(None, (above, below))
             )
-            found.append(make("divide", product, *divisor) if divisor else product)
-        return reduce(partial(make, "add"), found)
+            sums.append(make("divide", product, *divisor) if divisor else product)
+        return reduce(partial(make, "add"), sums)
 
-    def compares_sums(self, place: int) -> bool:
+    def compares_sums(self, index: int) -> bool:
         """True if a condition compares a sum that the innermost loop changes, or joins one that does."""
-        node = self.graph.nodes[place]
+        node = self.graph.nodes[index]
         if node.op in JOINTS:
             return any(map(self.compares_sums, node.args))
         sides = [self.quantities[arg] for arg in node.args] if node.op in COMPARISONS else []
         return all(side.size for side in sides) and any(side.level == 2 and len(side.parts) > 1 for side in sides)
 
-    def holds(self, place: int, surely: bool) -> int:
-        """Place of a truth value: true only, or everywhere, where a condition is true as it is written."""
-        node, make = self.graph.nodes[place], self.builder.make
-        if not self.compares_sums(place):
-            return self.quantities[place].place
+    def holds(self, index: int, surely: bool) -> int:
+        """Build a truth value that implies a condition as written, or is implied by it."""
+        node, make = self.graph.nodes[index], self.builder.make
+        if not self.compares_sums(index):
+            return self.quantities[index].index
         if node.op in JOINTS:
             return make(node.op, *[self.holds(arg, surely) for arg in node.args])
         left, right = (self.quantities[arg] for arg in node.args)
@@ -333,7 +332,7 @@ class _Regrouping:
 def regrouped(
     graph: Graph, inputs: Mapping[str, int], sizes: Mapping[str, Magnitude | None]
 ) -> tuple[Graph, dict[str, float]]:
-    """Put sums and products in the order of the loops that change their operands.
+    """Reassociate sums and products in the order of the loops that change their operands.
 
     Parameters
     ----------
@@ -342,28 +341,28 @@ def regrouped(
     inputs : mapping
         Axes of each input, as bits: of :data:`OUTER`, :data:`INNER` and :data:`FLAT`.
     sizes : mapping
-        Magnitude of each input; None where it is negative or infinite somewhere.
+        Magnitude of each input; None if it is negative or infinite somewhere.
 
     Returns
     -------
     graph : Graph
-        Proposes results. A number that the innermost loop changes is near that of the original, and comes with another
-        one, the same for all points of a tile, that it is to be multiplied by (``name|scale``). A truth value that
-        compares such a sum is true only where that of the original is; another one is true wherever it may be
-        (``name|perhaps``). All else is as it is written.
+        Approximate results. A number that the innermost loop changes is near that of the original, and comes with a
+        factor to apply, the same for all points of a tile (``name|scale``). A truth value that compares such a sum is
+        true only where that of the original is; another one is true wherever it may be (``name|perhaps``). All else is
+        as written.
     gaps : dict
-        Relative difference, at most, of each number that is not as it is written.
+        Largest relative difference of each number that is not as written.
     """
     regrouping = _Regrouping(graph, inputs, sizes)
     outputs: dict[str, int] = {}
     gaps = {}
-    for name, place in graph.outputs.items():
-        quantity = regrouping.quantities[place]
-        if regrouping.compares_sums(place):
-            outputs[name], outputs[name + PERHAPS] = (regrouping.holds(place, surely) for surely in (True, False))
+    for name, index in graph.outputs.items():
+        quantity = regrouping.quantities[index]
+        if regrouping.compares_sums(index):
+            outputs[name], outputs[name + PERHAPS] = (regrouping.holds(index, surely) for surely in (True, False))
         elif quantity.size is not None and quantity.level == 2:
             outputs[name], outputs[name + SCALE] = regrouping.scaled(quantity)
             gaps[name] = quantity.gap
         else:
-            outputs[name] = quantity.place
+            outputs[name] = quantity.index
     return regrouping.builder.graph(outputs), gaps
