@@ -112,7 +112,7 @@ class Fits(JsonAnswer):
     stacks : tuple of str
         Software for serving and for training.
     listed : bool
-        Whether the rows are all there are in the catalog, of which a table shows the most interesting.
+        True if the rows are all entries of the catalog, of which a table shows the most relevant.
 
     Examples
     --------

@@ -87,7 +87,7 @@ class Plans(JsonAnswer):
     certificates : mapping
         Certificate of each search, by scheduling mode.
     shortfall : tuple of str
-        Why there is no layout, and what would meet the targets.
+        Reasons why there is no layout, and what would meet the targets.
 
     Examples
     --------
@@ -150,7 +150,7 @@ class Plans(JsonAnswer):
         return "\n".join(lines)
 
     def text(self, width: int | None = None) -> str:
-        """The table, with what was proven.
+        """Render the table, with what was proven.
 
         Parameters
         ----------

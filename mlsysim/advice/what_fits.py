@@ -183,7 +183,7 @@ def what_fits(
     InputError
         If an argument is refused, or the question is not about one device or one model.
     UnknownNameError
-        If a name is unknown; says the nearest.
+        If a name is unknown; the message suggests the nearest.
 
     Examples
     --------

@@ -150,7 +150,7 @@ class Simulation(JsonAnswer):
     Attributes
     ----------
     requests : Table
-        The requests one by one, in columns.
+        Requests one by one, in columns.
 
     Examples
     --------
@@ -318,7 +318,7 @@ class Simulation(JsonAnswer):
         values = question.binding.values
         if any(values.get(name, 1) > 1 for name in ("pp_size", "dp_attention_size")):
             yield "a prompt stops all stages and attention ranks here; in the law only its own"
-        if asked.in_flight > 1 and any(values.get(name) for name in ("isl_cv", "osl_cv")):
+        if question.in_flight > 1 and any(values.get(name) for name in ("isl_cv", "osl_cv")):
             yield "lengths vary in a closed loop: all quantiles of the law are its means"
         elif question.in_flight > 1 and "max_num_batched_tokens" in question.model.arguments:
             yield "lengths are alike in a closed loop, and requests stay in step: the law spreads their prompts evenly"

@@ -86,8 +86,8 @@ def simulate(
     think_time : float or quantity
         Seconds from an answer to the next turn.
     warm_up : float, optional
-        Share of the requests of each replica that count for nothing at the start, and half of it at the end; by
-        default 0.1, and 0 of a trace or of rounds.
+        Share of the requests of each replica to leave out at the start, and half of it at the end; by default 0.1, and
+        0 for a trace or rounds.
     **inputs
         Inputs as for ``solve``.
 
@@ -104,7 +104,7 @@ def simulate(
     CatalogError
         If the trace cannot be read.
     InfeasibleError
-        If not one request has room.
+        If not even one request fits.
 
     Examples
     --------
@@ -270,10 +270,10 @@ def _replicas(model: DeclaredModel, arguments: Mapping[str, Any], binding: Bindi
         return replicas, False
     if binding.values["concurrency"]:
         return 1, False
-    found = solve(model, **arguments).canonical("deployed_replicas")
-    if not np.isfinite(found):
+    deployed = solve(model, **arguments).canonical("deployed_replicas")
+    if not np.isfinite(deployed):
         raise InfeasibleError("no number of replicas meets the targets, as solve says; give num_replicas")
-    return max(1, int(found)), True
+    return max(1, int(deployed)), True
 
 
 def _check_whole(name: str, value: Any, least: int, most: int) -> None:

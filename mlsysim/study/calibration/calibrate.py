@@ -58,8 +58,8 @@ def calibrate(
     Raises
     ------
     InputError
-        If a column is unknown, a row is refused, a free input is a whole number or has no effect, or nothing
-        was measured.
+        If a column is unknown, a row is refused, a free input is a whole number or has no effect, or nothing was
+        measured.
 
     Examples
     --------

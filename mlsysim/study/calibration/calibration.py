@@ -167,7 +167,7 @@ class Calibration(Estimates, JsonAnswer):
 
     @at_the_call
     def solve(self, *entries: Any, **inputs: Any) -> Result:
-        """The model at another point, with what was held and found here; arguments as for ``solve`` win over both.
+        """Solve the model at another point with constant and fitted inputs, which arguments override.
 
         Parameters
         ----------

@@ -64,7 +64,7 @@ def _counted(problem: Problem) -> tuple[tuple[int, int], list[RefusedBy]]:
     if cached is not None:
         return cached
     counts = Refusals(binding.system, binding.conditions, binding.numbers, binding.sizes)
-    counted = counts.accepted(), counts.each()
+    counted = counts.accepted(), counts.by_reason()
     if key is not None:
         with _lock:
             _counts[key] = counted
