@@ -24,7 +24,7 @@ PAGES = (
     "docs/validation/*.md",
     "notebooks/*.ipynb",
 )
-SHOWN = ("docs/*.png", "docs/*.svg")
+SHOWN = ("docs/figures/*.png", "docs/*.svg")
 #: Pages of tables and equations, which are put in as HTML.
 PRINTED = re.compile(r"(formulas|models|catalog|docs/validation)/.*\.md")
 #: The title of a page, and a link in Markdown that shows the name of a file.
