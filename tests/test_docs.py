@@ -34,7 +34,7 @@ def test_the_gallery_shows_every_plot_in_five_lines():
     for section in sections:
         (block,) = (block for kind, block in FENCE.findall(section) if kind == "python")
         lines = [line for line in block.splitlines() if line]
-        assert len(lines) <= 5 + 1, section
+        assert len(lines) <= 5, section
         assert max(map(len, lines)) <= 88
         assert PICTURE.search(section) or "`plot.interactive`" in section
 

@@ -42,7 +42,7 @@ def sources() -> Sources:
     with ProcessPoolExecutor(1) as beside:
         scripts = beside.submit(calculators.scripts)
         known = Knowledge()
-        found: Sources = {name: in_themes(name, path.read_text(encoding="utf-8")) for name, path in _files(PAGES)}
+        found: Sources = {name: path.read_text(encoding="utf-8") for name, path in _files(PAGES)}
         for room in (formulas, models, catalog, calculators, accuracy, api):
             found |= room.pages(known)
         found = with_titles(found)
@@ -50,11 +50,14 @@ def sources() -> Sources:
         found |= {name: path.read_bytes() for name, path in _files(SHOWN)}
         found |= {f"extra/formulas/{path.name}": path.read_bytes() for path in BOOK.glob("*.*") if path.suffix != ".md"}
         found["static/preview.png"] = example.preview()
-        return found | front.pages(known, found) | scripts.result()
+        found |= front.pages(known, found)
+        return {name: in_themes(name, text) for name, text in found.items()} | scripts.result()
 
 
-def in_themes(name: str, text: str) -> str:
+def in_themes(name: str, text: str | bytes) -> str | bytes:
     """A page with the light and the dark picture of each figure, and with links from plots to their reference."""
+    if isinstance(text, bytes):
+        return text
     text = PICTURE.sub(r"\1.png){.only-light} \1_dark.png){.only-dark}", text)
     reference = relpath("api/plot.md", dirname(name) or ".")
     return PLOT.sub(rf"[`\1`]({reference}#mlsysim.\1)", text) if name.startswith("docs/") else text

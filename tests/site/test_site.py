@@ -16,7 +16,7 @@ from website import accuracy, example, formulas, front, search
 from website.head import LONGEST
 from website.knowledge import Knowledge
 from website.markup import with_html
-from website.sources import with_titles
+from website.sources import in_themes, with_titles
 from website.walk import broken, of_markdown, pages, read
 
 from mlsysim.catalog import builtin
@@ -247,6 +247,15 @@ def test_a_link_shows_the_title_of_its_page():
         "See [Of A](../docs/a.md#why), [Serving deployments](../docs/serving.md), [c.md](c.md), `d.md`."
     )
     assert found["docs/x.png"] == b"[a.md](a.md)"
+
+
+def test_a_page_shows_a_figure_in_the_theme_of_the_reader_and_links_plots_to_their_reference():
+    page = in_themes("docs/how_to/a.md", "![A curve](../figures/a.png)\n\n`plot.lines`, `plot.lines(a)`")
+    assert page == (
+        "![A curve](../figures/a.png){.only-light} ![A curve](../figures/a_dark.png){.only-dark}\n\n"
+        "[`plot.lines`](../../api/plot.md#mlsysim.plot.lines), `plot.lines(a)`"
+    )
+    assert in_themes("docs/figures/a.png", b"`plot.lines`") == b"`plot.lines`"
 
 
 def test_a_link_that_names_a_file_of_markdown_is_found(tmp_path):
