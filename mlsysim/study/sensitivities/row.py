@@ -105,7 +105,7 @@ class Row:
 
     @property
     def increment(self) -> int:
-        """By how much the whole number grows; 0 where it cannot."""
+        """Growth of the whole number to its next value; 0 where it cannot grow."""
         return int(number(self.up.distance) or 0) if self.up and self.kind == "step" else 0
 
     @property
