@@ -9,7 +9,7 @@ import typer
 from mlsysim.cli.options import Ignored, Json, OwnCatalog, Plot, Question, Theme, Variants, answered_by
 
 WORDS = "Arguments of the question."
-HELP = """How one output responds to every input: elasticities, next steps, other labels.
+HELP = """Response of one output to every input: elasticities, next steps, other labels.
 
 \b
 mlsysim sensitivity train step_time model=Llama3_70B fleet=SuperPOD_H100 \\

@@ -8,7 +8,7 @@ import typer
 
 from mlsysim.cli.options import Ignored, Json, OwnCatalog, Plot, Question, Theme, Variants, Words, answered_by
 
-HELP = """How sure an answer is when arguments are known by distributions.
+HELP = """Uncertainty of an answer whose arguments are known by distributions.
 
 \b
 mlsysim uncertainty kernel hardware=H100 stack=cuBLAS_H100 product_rows=4096 \\

@@ -12,7 +12,7 @@ from mlsysim.cli.options import Json, OwnCatalog
 from mlsysim.errors import CertificateError
 from mlsysim.jsontext import json_text
 
-HELP = """Whether the certificate of a search or of a front holds, shown without the search.
+HELP = """Check the certificate of a search or of a front without the search.
 
 \b
 mlsysim search train model=Llama3_70B fleet=SuperPOD_H100 batch_size=1024 \\
