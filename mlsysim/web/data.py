@@ -27,7 +27,7 @@ from mlsysim.inputs.recipe import as_run, given_by, recipe_argument
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.study.results.basis import assumed, is_share, numbers, used_in
-from mlsysim.study.results.expected_error import areas_of, specificity, error_of, standing
+from mlsysim.study.results.expected_error import areas_of, error_of, specificity, standing
 from mlsysim.study.results.notes import MUCH, lengths_of, longest
 from mlsysim.symbolic import Requirement, Variable, variable_of
 from mlsysim.version import __version__
