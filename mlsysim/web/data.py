@@ -27,7 +27,7 @@ from mlsysim.inputs.recipe import as_run, given_by, recipe_argument
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.study.results.basis import assumed, is_share, numbers, used_in
-from mlsysim.study.results.expected_error import areas_of, asked, error_of, standing
+from mlsysim.study.results.expected_error import areas_of, error_of, specificity, standing
 from mlsysim.study.results.notes import MUCH, lengths_of, longest
 from mlsysim.symbolic import Requirement, Variable, variable_of
 from mlsysim.version import __version__
@@ -273,7 +273,7 @@ def _basis(model: DeclaredModel) -> dict[str, Any]:
     (output,) = numbers(model)
     names = assumed(model, (output,))
     tiers = [
-        [_area(area, output, follows) for area in sorted(areas_of(kind, variant, below), key=asked, reverse=True)]
+        [_area(area, output, follows) for area in sorted(areas_of(kind, variant, below), key=specificity, reverse=True)]
         for follows, below, kind, variant in standing(type(model), model.variant, output)
     ]
     return {
