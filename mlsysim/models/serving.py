@@ -166,14 +166,14 @@ def _apart(requirement: Requirement) -> Requirement:
 
 #: What a layout must hold, of the engines that prefill.
 _OF_PREFILL = tuple(
-    _apart(each)
-    for each in IterationModel.requirements
-    if any(size in each.condition.free_symbols for size in _PREFILL_LAYOUT)
+    _apart(own)
+    for own in IterationModel.requirements
+    if any(size in own.condition.free_symbols for size in _PREFILL_LAYOUT)
 )
 
 
 class ServingModel(PerformanceModel):
-    """What does a serving deployment give, and how many replicas hold its promises?
+    """What does a serving deployment give, and how many replicas meet its latency targets?
 
     Latencies, goodput and replicas of engines on several accelerators, that prefill and decode by turns or apart.
     """

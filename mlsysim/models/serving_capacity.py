@@ -65,7 +65,7 @@ FIRST_ORDER = System(
 
 
 class ServingCapacityModel(PerformanceModel):
-    """How many replicas hold a latency target?
+    """How many replicas meet a latency target?
 
     Replicas a serving deployment needs for a rate of requests and a P99 latency.
     """
