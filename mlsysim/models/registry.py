@@ -275,21 +275,21 @@ def _is_model(value: object) -> bool:
 
 
 def _brought_by(where: str) -> list[Listed]:
-    """The models that a file or module defines itself, in the order in which it does."""
+    """Models that a file or module defines itself, in order of definition."""
     from mlsysim.models.own import module_of
 
     module = module_of(where)
-    found = [
-        each
-        for each in vars(module).values()
-        if _is_model(each) and f"{each.__module__}.".startswith(f"{module.__name__}.")
+    models = [
+        value
+        for value in vars(module).values()
+        if _is_model(value) and f"{value.__module__}.".startswith(f"{module.__name__}.")
     ]
-    if not found:
+    if not models:
         raise ModelError(f"{where}: brings no model; a model is a class of PerformanceModel with variants")
-    for model in found:
+    for model in models:
         if not isinstance(model.command, str) or not _COMMAND.fullmatch(model.command):
             allowed = "must be a word of small letters, such as command = 'memory'"
             raise ModelError(f"{where}: the command {model.command!r} of {model.__name__} {allowed}")
         if not model.question():
             raise ModelError(f"{where}: {model.__name__} has no docstring; its first line is the question it answers")
-    return [Listed(model.command, model.question(), model.__name__, where, lambda m=model: m) for model in found]
+    return [Listed(model.command, model.question(), model.__name__, where, lambda m=model: m) for model in models]
