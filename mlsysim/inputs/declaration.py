@@ -338,9 +338,9 @@ class DeclaredModel:
         -------
         DeclaredModel
         """
-        found = cls(cls.measured() if variant is None else variant)
-        found.is_chosen, found.assumed = variant is not None, cls.engine
-        return found
+        instance = cls(cls.measured() if variant is None else variant)
+        instance.is_chosen, instance.assumed = variant is not None, cls.engine
+        return instance
 
     def in_variant(self, variant: str) -> Self:
         """An instance of another variant, which takes the same engine where a call names none.
@@ -354,9 +354,9 @@ class DeclaredModel:
         -------
         DeclaredModel
         """
-        found = type(self)(variant)
-        found.assumed = self.assumed
-        return found
+        instance = type(self)(variant)
+        instance.assumed = self.assumed
+        return instance
 
     @classmethod
     def positional(cls) -> tuple[str, ...]:
