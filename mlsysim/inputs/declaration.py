@@ -419,13 +419,43 @@ class DeclaredModel:
 
     @at_the_call
     def symbols(self, output: str | None = None) -> tuple[Variable, ...]:
-        """Variables of all formulas, or of those that one output needs, in the order of their symbols."""
+        """Variables of all formulas, or of those that one output needs, in the order of their symbols.
+
+        Parameters
+        ----------
+        output : str, optional
+            Name of the output; all formulas of the variant if left out.
+
+        Returns
+        -------
+        tuple of Variable
+
+        Raises
+        ------
+        UnknownNameError
+            If the variant has no such output.
+        """
         system = self.system if output is None else self.system.closure(self._named(output))
         return in_order(v for formula in system.printed for v in (formula.variable, *formula.inputs))
 
     @at_the_call
     def nomenclature(self, output: str | None = None) -> str:
-        """Symbols with meaning and unit as a LaTeX ``longtable``: all, or those that one output needs."""
+        """Symbols with meaning and unit as a LaTeX ``longtable``: all, or those that one output needs.
+
+        Parameters
+        ----------
+        output : str, optional
+            Name of the output; all formulas of the variant if left out.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        UnknownNameError
+            If the variant has no such output.
+        """
         return nomenclature(self.symbols(output))
 
     @at_the_call
