@@ -222,7 +222,14 @@ def test_a_batch_is_its_points():
     def solve(rate, factor):
         return chunked_latencies(
             Loads(
-                lambda n, c, factor: factor * load.tau(n, c), rate, 1024, 128, 0.5, 1.0, tpot_slo=0.02, captured=(factor,)
+                lambda n, c, factor: factor * load.tau(n, c),
+                rate,
+                1024,
+                128,
+                0.5,
+                1.0,
+                tpot_slo=0.02,
+                captured=(factor,),
             )
         )
 
