@@ -325,7 +325,7 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
 
 def _apart(typed: str, key: str) -> float:
     """Distance of a name from what was typed: by letters, or word by word where that is nearer."""
-    words, others = (re.split(r"[^a-z0-9]+", each) for each in (typed, key))
+    words, others = (re.split(r"[^a-z0-9]+", text) for text in (typed, key))
     alike = difflib.SequenceMatcher(None, key, typed).ratio() >= ALIKE
     by_letter = _edits(typed, key) if alike else math.inf
     if len(others) < 2 and len(words) < 2:

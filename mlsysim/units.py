@@ -83,7 +83,7 @@ def _quantity(magnitude: Any, units: str) -> Any:
 
 @cache
 def _table() -> dict[str, dict[str, Any]]:
-    """For each unit of the table its canonical amount, its dimension and how it is printed."""
+    """Canonical amount, dimension and print form of each unit of the table."""
     return json.loads(TABLE.read_text(encoding="utf-8"))
 
 
