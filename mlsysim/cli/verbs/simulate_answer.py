@@ -20,7 +20,7 @@ _OPTIONS = ("requests", "seed", "num_rounds", "turns", "think_time", "warm_up", 
             "priority")  # fmt: skip
 
 
-@in_options(_OPTIONS, said={r"^(--[\w-]+) '(.*?)':": r"\1 \2:"})
+@in_options(_OPTIONS, replacements={r"^(--[\w-]+) '(.*?)':": r"\1 \2:"})
 def answer(
     kind: type[PerformanceModel],
     words: Sequence[str],

@@ -22,7 +22,7 @@ from mlsysim.study.uncertainties.distributions import ARGUMENT, BY_NAME, Choice,
 
 @in_options(
     ("samples", "seed", "quantiles", "sobol", "plot"),
-    said={
+    replacements={
         r"^outputs=": "--output ",
         r"^conditions=": "--probability ",
         rf"^{ARGUMENT}\['(\w+)'\]=": r"\1=",
