@@ -26,7 +26,7 @@ PAGES = (
 )
 SHOWN = ("docs/*.png", "docs/*.svg")
 #: Pages of tables and equations, which are put in as HTML.
-PRINTED = re.compile(r"(formulas|models|catalog|docs/validation)/.*\.md")
+PRINTED = re.compile(r"(formulas|models|reference|catalog|docs/validation)/.*\.md")
 #: The title of a page, and a link in Markdown that shows the name of a file.
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 NAMED = re.compile(r"\[`?[\w./-]+\.md`?\]\((?P<page>[\w./-]+\.md)(?P<anchor>#[^)\s]*|)\)")
