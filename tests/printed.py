@@ -1,6 +1,6 @@
 """Pages and notebooks that show their output: run, compared number by number, and written anew.
 
-``python tests/printed.py --write [PAGES]`` puts in what is printed today where what stands there is old.
+``python tests/printed.py --write [PAGES]`` puts in what is printed and drawn today where what stands there is old.
 """
 
 from __future__ import annotations
@@ -14,23 +14,30 @@ import re
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from typer.testing import CliRunner
 
+from mlsysim import plot
 from mlsysim.cli import app
+from mlsysim.plot.themes import THEMES
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
+    from PIL.Image import Image
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted(ROOT.glob("notebooks/*.ipynb"))
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$\n?", re.M | re.S)
 #: The paragraph above a block that is a file.
 FILE = re.compile(r"^`(\w+\.py)`[^\n]*\n\n\Z", re.M)
+#: A picture of the figure that the block above it draws.
+PICTURE = re.compile(r"!\[[^\]]*\]\((\S+\.png)\)")
+#: Colours of a picture, levels of 255 by which a pixel may differ, and the share of pixels that may differ by more.
+COLOURS, LEVELS, PIXELS = 128, 48, 1e-4
 #: A command of mlsysim in a transcript, and its output; one that shows none is not run.
 TYPED = re.compile(r"^\$ (mlsysim .*)\n((?:(?!\$ ).*\n)+)", re.M)
 PROSE = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
@@ -118,6 +125,48 @@ class Output:
         return differences(self.said, self.printed)
 
 
+@dataclass(frozen=True)
+class Picture:
+    """Picture on a page: its file, and the figure that its block draws today."""
+
+    path: Path
+    drawn: Image
+
+    @classmethod
+    def taken(cls, path: Path, theme: str) -> Picture:
+        """Take the last figure that was drawn; the dark picture stands beside the light one."""
+        from matplotlib import pyplot
+        from PIL import Image
+
+        written = io.BytesIO()
+        pyplot.gcf().savefig(written, dpi=150)
+        image = Image.open(written)
+        drawn = image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+        drawn.info["Software"] = image.info["Software"]
+        return cls(path if theme == "light" else path.with_stem(f"{path.stem}_{theme}"), drawn)
+
+    @property
+    def old(self) -> list[str]:
+        """Name the file if another version of matplotlib drew it, or if a reader would see a difference."""
+        from PIL import Image, ImageChops
+
+        if self.path.exists():
+            shown = Image.open(self.path)
+            if (shown.size, shown.info.get("Software")) == (self.drawn.size, self.drawn.info["Software"]):
+                apart = ImageChops.difference(shown.convert("RGB"), self.drawn.convert("RGB")).convert("L")
+                if sum(apart.histogram()[LEVELS:]) <= PIXELS * apart.width * apart.height:
+                    return []
+        return [f"{self.path.name} is not what its page draws"]
+
+    def write(self) -> None:
+        from PIL.PngImagePlugin import PngInfo
+
+        about = PngInfo()
+        about.add_text("Software", self.drawn.info["Software"])
+        self.path.parent.mkdir(exist_ok=True)
+        self.drawn.save(self.path, optimize=True, pnginfo=about)
+
+
 def commands(block: str) -> list[str]:
     """Commands of mlsysim in a block of shell, each on one line."""
     return [line for line in block.replace("\\\n", " ").splitlines() if line.startswith("mlsysim ")]
@@ -130,25 +179,30 @@ def answer(command: str) -> str:
     return done.stdout
 
 
-def outputs(text: str, name: str = "page") -> Iterator[Output]:
+def outputs(text: str, name: str = "page", themes: Sequence[str] = ("light",)) -> Iterator[Output | Picture]:
     """Run the blocks of a page one after the other; a block shows its output in the text block right under it.
 
     A transcript shows it under each command. A block under the name of a file is that file, in a folder of its own.
+    A picture shows what the block above it draws, which runs once for each theme.
     """
     fences = [*FENCE.finditer(text)]
     namespace: dict[str, object] = {}
     with tempfile.TemporaryDirectory() as folder, _importable(folder):
         for fence, follower in zip(fences, [*fences[1:], None], strict=True):
             shown = follower
+            ends = (other.start() for other in fences if other.start() > fence.start() and other[1] != "text")
+            pictured = PICTURE.search(text, fence.end(), next(ends, len(text)))
             if not follower or follower[1] != "text" or text[fence.end() : follower.start()].strip():
                 shown = None
             if file := FILE.search(text[: fence.start()]):
                 Path(folder, file[1]).write_text(fence[2], encoding="utf-8")
             elif fence[1] == "python":
-                printed = io.StringIO()
-                with contextlib.redirect_stdout(printed):
-                    exec(compile(fence[2], name, "exec"), namespace)
-                yield _under(fence, shown, printed.getvalue())
+                earlier, theme = {**namespace}, themes[0] if pictured else None
+                yield _under(fence, shown, _run(fence[2], name, namespace, theme))
+                for theme in themes if pictured else ():
+                    if theme != themes[0]:
+                        _run(fence[2], name, {**earlier}, theme)
+                    yield Picture.taken((ROOT / name).parent / pictured[1], theme)
             elif fence[1] == "sh" and shown:
                 yield _under(fence, shown, "".join(map(answer, commands(fence[2]))))
             elif fence[1] == "console":
@@ -156,6 +210,18 @@ def outputs(text: str, name: str = "page") -> Iterator[Output]:
                     for typed in TYPED.finditer(fence[2]):
                         start, end = (fence.start(2) + place for place in typed.span(2))
                         yield Output(start, end, typed[2], answer(typed[1]))
+
+
+def _run(block: str, name: str, namespace: dict[str, object], theme: str | None) -> str:
+    """Output of a block, whose figures have the colours of a theme."""
+    printed = io.StringIO()
+    if theme:
+        from matplotlib import pyplot
+
+        pyplot.close("all")
+    with plot.themed(theme), contextlib.redirect_stdout(printed):
+        exec(compile(block, name, "exec"), namespace)
+    return printed.getvalue()
 
 
 def _under(fence: re.Match, shown: re.Match | None, printed: str) -> Output:
@@ -175,13 +241,14 @@ def _importable(folder: str) -> Iterator[None]:
             sys.modules.pop(path.stem, None)
 
 
-def rewritten(text: str, name: str = "page") -> str:
-    """Page with the outputs of today where those that stand there are old."""
-    for output in reversed([*outputs(text, name)]):
-        if output.old:
+def rewritten(text: str, name: str = "page") -> tuple[str, list[Picture]]:
+    """Page with the outputs of today where those that stand there are old, and pictures of today likewise."""
+    old = [output for output in outputs(text, name, tuple(THEMES)) if output.old]
+    for output in reversed(old):
+        if isinstance(output, Output):
             shown = output.printed if output.said else f"\n```text\n{output.printed}```\n"
             text = text[: output.start] + shown + text[output.end :]
-    return text
+    return text, [output for output in old if isinstance(output, Picture)]
 
 
 def executed(notebook: NotebookNode) -> NotebookNode:
@@ -233,7 +300,7 @@ def renewed(text: str) -> str:
 
 
 def main() -> int:
-    """Name the pages and notebooks whose outputs are old, or write them anew."""
+    """Name the pages and notebooks whose outputs are old, or write them anew, with pictures."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("pages", nargs="*", type=Path, help="Markdown pages and notebooks; by default all")
     parser.add_argument("--write", action="store_true", help="write what is printed today, in place")
@@ -245,17 +312,18 @@ def main() -> int:
     for path in paths:
         text = path.read_text(encoding="utf-8")
         try:
-            fresh = renewed(text) if path.suffix == ".ipynb" else rewritten(text, str(path))
+            fresh, pictures = (renewed(text), []) if path.suffix == ".ipynb" else rewritten(text, str(path))
         except Exception as error:
             print(f"does not run: {path.relative_to(ROOT)}: {error}", flush=True)
             status = 1
             continue
-        if fresh == text:
-            continue
         if asked.write:
             path.write_text(fresh, encoding="utf-8")
-        status = status or int(not asked.write)
-        print(f"{'written' if asked.write else 'old'}: {path.relative_to(ROOT)}", flush=True)
+            for picture in pictures:
+                picture.write()
+        for each in [path] * (fresh != text) + [picture.path for picture in pictures]:
+            status = status or int(not asked.write)
+            print(f"{'written' if asked.write else 'old'}: {os.path.relpath(each)}", flush=True)
     return status
 
 

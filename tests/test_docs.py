@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 from format_tables import PAGE, written
-from printed import FENCE, PAGES, PROSE, ROOT, commands, outputs
+from printed import FENCE, PAGES, PICTURE, PROSE, ROOT, commands, outputs
 from typer.testing import CliRunner
 
+from mlsysim import plot
 from mlsysim.cli import app
 from mlsysim.symbols import formats as vocabulary
 
@@ -22,6 +24,32 @@ def test_page_prints_what_it_says(page):
     """``python tests/printed.py --write`` writes it."""
     for output in outputs((ROOT / page).read_text(encoding="utf-8"), page):
         assert not output.old
+
+
+def test_the_gallery_shows_every_plot_in_five_lines():
+    text = (ROOT / "docs/gallery.md").read_text(encoding="utf-8")
+    assert {name for name in plot.__all__ if f"`plot.{name}`" not in text} == set()
+    sections = text.split("\n## ")[1:]
+    assert len(sections) == len({*plot.__all__} - {"themed"})
+    for section in sections:
+        (block,) = (block for kind, block in FENCE.findall(section) if kind == "python")
+        lines = [line for line in block.splitlines() if line]
+        assert len(lines) <= 5 + 1, section
+        assert max(map(len, lines)) <= 88
+        assert PICTURE.search(section) or "`plot.interactive`" in section
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_picture_has_a_dark_one_beside_it_and_loads_quickly(page):
+    for name in PICTURE.findall((ROOT / page).read_text(encoding="utf-8")):
+        light = (ROOT / page).parent / name
+        for path in (light, light.with_stem(f"{light.stem}_dark")):
+            assert 0 < path.stat().st_size <= 60_000
+
+
+def test_every_figure_is_on_a_page():
+    shown = {Path(name).stem for path in PROSE for name in PICTURE.findall(path.read_text(encoding="utf-8"))}
+    assert {path.stem.removesuffix("_dark") for path in ROOT.glob("docs/figures/*")} == shown
 
 
 def test_every_page_that_shows_an_output_is_run():

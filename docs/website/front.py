@@ -13,7 +13,7 @@ from website.knowledge import Knowledge
 FRONT = Template((Path(__file__).parent / "front.md").read_text(encoding="utf-8"))
 #: Captions of the tree, and the pages below each.
 TREE = {
-    "Learn": ("notebooks/tutorial", "docs/tour", "docs/how_to", "docs/further", "notebooks/index"),
+    "Learn": ("notebooks/tutorial", "docs/tour", "docs/how_to", "docs/gallery", "docs/further", "notebooks/index"),
     "Answers": ("calculators/index", "models/index"),
     "Equations": ("formulas/README", "docs/accuracy"),
     "Numbers": ("catalog/index", "docs/benchmarks"),
@@ -65,6 +65,7 @@ SHORT = {
     "docs/changed_numbers": "What has changed",
     "docs/releasing": "Releases",
     "docs/tour": "A tour",
+    "docs/gallery": "Gallery of plots",
     "docs/inverse": "Inverse questions",
     "docs/sensitivity": "Sensitivity and bottlenecks",
     "docs/uncertainty": "Uncertainty",

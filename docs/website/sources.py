@@ -6,7 +6,7 @@ import re
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
-from posixpath import dirname, join, normpath
+from posixpath import dirname, join, normpath, relpath
 
 from website import accuracy, api, calculators, catalog, example, formulas, front, models
 from website.knowledge import Knowledge
@@ -24,11 +24,14 @@ PAGES = (
     "docs/validation/*.md",
     "notebooks/*.ipynb",
 )
-SHOWN = ("docs/*.png", "docs/*.svg")
+SHOWN = ("docs/figures/*.png", "docs/*.svg")
 #: Pages of tables and equations, which are put in as HTML.
 PRINTED = re.compile(r"(formulas|models|reference|catalog|docs/validation)/.*\.md")
 #: The title of a page, and a link in Markdown that shows the name of a file.
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+#: A picture in Markdown, and the name of a plot.
+PICTURE = re.compile(r"(!\[[^\]]*\]\(\S*figures/\w+)\.png\)")
+PLOT = re.compile(r"(?<!`)`(plot\.\w+)`")
 NAMED = re.compile(r"\[`?[\w./-]+\.md`?\]\((?P<page>[\w./-]+\.md)(?P<anchor>#[^)\s]*|)\)")
 
 Sources = dict[str, str | bytes]
@@ -39,7 +42,7 @@ def sources() -> Sources:
     with ProcessPoolExecutor(1) as beside:
         scripts = beside.submit(calculators.scripts)
         known = Knowledge()
-        found: Sources = {name: path.read_text(encoding="utf-8") for name, path in _files(PAGES)}
+        found: Sources = {name: in_themes(name, path.read_text(encoding="utf-8")) for name, path in _files(PAGES)}
         for room in (formulas, models, catalog, calculators, accuracy, api):
             found |= room.pages(known)
         found = with_titles(found)
@@ -48,6 +51,13 @@ def sources() -> Sources:
         found |= {f"extra/formulas/{path.name}": path.read_bytes() for path in BOOK.glob("*.*") if path.suffix != ".md"}
         found["static/preview.png"] = example.preview()
         return found | front.pages(known, found) | scripts.result()
+
+
+def in_themes(name: str, text: str) -> str:
+    """A page with the light and the dark picture of each figure, and with links from plots to their reference."""
+    text = PICTURE.sub(r"\1.png){.only-light} \1_dark.png){.only-dark}", text)
+    reference = relpath("api/plot.md", dirname(name) or ".")
+    return PLOT.sub(rf"[`\1`]({reference}#mlsysim.\1)", text) if name.startswith("docs/") else text
 
 
 def with_titles(found: Sources) -> Sources:

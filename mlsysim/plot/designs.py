@@ -75,17 +75,17 @@ def _bars(ax: Axes, designs: Designs, ds: Any, most: int) -> Axes:
     (goal,) = designs.goals
     heights = np.array([goal.shown(values[0]) for values in designs.objectives[:most]])
     missed = np.isin(np.arange(len(heights)), designs.infeasible)
+    told = [_told(ds, designs.distinguishing, row) for row in range(len(heights))]
     if ax.figure.get_axes() == [ax]:
-        ax.figure.set_size_inches(7.2, 1.5 + 0.42 * len(heights))  # type: ignore[union-attr]
+        room = max(0.42, *(0.16 * len(text.splitlines()) for text in told))
+        ax.figure.set_size_inches(7.2, 1.5 + room * len(heights))  # type: ignore[union-attr]
     looks: list[tuple[bool, str, dict[str, Any]]]
     looks = [(False, "feasible", {"color": themes.colours()[0]}), (True, "infeasible", style.missed())]
     for bad, word, look in looks:
         here = np.flatnonzero(missed == bad)
         if here.size:
             ax.barh(here, heights[here], height=0.66, label=word, gid=word, **look)
-    ax.set_yticks(
-        range(len(heights)), [_told(ds, designs.distinguishing, row) for row in range(len(heights))], fontsize="small"
-    )
+    ax.set_yticks(range(len(heights)), told, fontsize="small")
     ax.invert_yaxis()
     for row, height in enumerate(heights):
         text = formatting.number(float(height))

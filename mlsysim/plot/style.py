@@ -135,8 +135,10 @@ def _unit(array: xarray.DataArray) -> str:
 
 
 def _symbol(array: xarray.DataArray) -> str:
-    """LaTeX symbol as mathtext; none for labels, whose symbol is a word."""
+    """LaTeX symbol as mathtext; none for labels, whose symbol is a word, and none that repeats the description."""
     latex = array.attrs.get("latex", "")
+    if latex == rf"\mathrm{{{description(array)}}}":
+        return ""
     return f"${latex}$" if latex and not is_label(array) and draws(latex) else ""
 
 
