@@ -130,7 +130,7 @@ def _uniform(name: str) -> Preset:
 
 
 def _narrow(compute: str, served: str, kv_cache: str = "bf16") -> Preset:
-    """Build a preset of narrow serving weights; training follows Transformer Engine: 16-bit weights, narrow products."""
+    """Build a preset of narrow serving weights; training as in Transformer Engine: 16-bit weights, narrow products."""
     return _uniform("bf16")._replace(compute=compute, served=served, gradient="fp32", reduce="fp32", kv_cache=kv_cache)
 
 
