@@ -121,7 +121,7 @@ _ROOMS = (
     "web",
 )
 
-#: Types of these names, for editors, stand in ``__init__.pyi``.
+#: Static types of these names are in ``__init__.pyi``.
 __all__ = sorted([*_HOME, *_CATALOG, "__version__"])  # pyright: ignore[reportUnsupportedDunderAll]
 
 

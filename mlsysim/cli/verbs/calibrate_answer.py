@@ -18,7 +18,7 @@ from mlsysim.study.calibration.calibration import Calibration
 from mlsysim.study.calibration.residuals import Residuals
 from mlsysim.study.calibration.table import Table, read_table
 
-#: Options of the command, which are arguments of the method.
+#: Options of the command that are arguments of the method.
 OPTIONS = ("free", "outputs", "ignore", "space", "save", "name", "source")
 
 
@@ -44,7 +44,7 @@ def answer(
     catalog: Path | None,
     as_json: bool,
 ) -> None:
-    """Print what the measurements say, predict other rows, and save the values."""
+    """Print the estimates, predict other rows, and save the values."""
     if (save is None) != (not name):
         raise InputError("save", str(save or ""), "a stack is saved under a name", "--save own.toml --name Ours_H100")
     shelf = shelf_of(catalog)
@@ -93,7 +93,7 @@ def _columns(table: Path) -> set[str]:
 
 
 def _read(kind: type[PerformanceModel], file: Path, shelf: Catalog) -> Table:
-    """A table in which names of entries are entries of a catalog of one's own, where it has them."""
+    """Replace names in a table by entries of the user's own catalog, where it has them."""
     table = read_table(file)
     columns = []
     for column in table.columns:

@@ -49,12 +49,12 @@ def answer(
 
 
 def _two(arguments: dict[str, Any], variants: Sequence[str | None]) -> list[tuple[str | None, dict[str, Any]]]:
-    """The two points, each with its variant."""
+    """Return the two points, each with its variant."""
     several = axes.swept(arguments, 0)
-    said = [f"{name} has {len(arguments[name])}" for name in several]
-    said += [f"--variant has {len(variants)}"] * (len(variants) > 1)
-    if len(said) != 1 or not said[0].endswith(" 2"):
-        raise InputError("arguments", ", ".join(said) or "no lists", "one argument, or --variant, has two values",
+    pairs = [f"{name} has {len(arguments[name])}" for name in several]
+    pairs += [f"--variant has {len(variants)}"] * (len(variants) > 1)
+    if len(pairs) != 1 or not pairs[0].endswith(" 2"):
+        raise InputError("arguments", ", ".join(pairs) or "no lists", "one argument, or --variant, has two values",
                          "as in tp_size=4,8")  # fmt: skip
     if not several:
         return [(name, arguments) for name in variants]

@@ -1,4 +1,4 @@
-"""``mlsysim sensitivity``: how an output responds to every input, and which term binds where."""
+"""``mlsysim sensitivity``: response of an output to every input, and the regions in which each term binds."""
 
 from __future__ import annotations
 
@@ -52,4 +52,4 @@ def sensitivity(
     ignore: Ignored = None,
     as_json: Json = False,
 ) -> None:
-    """Say how an output responds to its inputs."""
+    """Compute the response of an output to its inputs."""

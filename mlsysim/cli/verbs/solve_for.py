@@ -1,4 +1,4 @@
-"""``mlsysim solve-for``: what it would take."""
+"""``mlsysim solve-for``: the value of one argument that meets targets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``mlsysim uncertainty``: how sure an answer is."""
+"""``mlsysim uncertainty``: uncertainty of an answer."""
 
 from __future__ import annotations
 
@@ -53,4 +53,4 @@ def uncertainty(
     ignore: Ignored = None,
     as_json: Json = False,
 ) -> None:
-    """Draw the arguments, and say what becomes of the outputs."""
+    """Sample the arguments and compute the distribution of the outputs."""
