@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from posixpath import dirname, join, normpath, relpath
 
-from website import accuracy, api, calculators, catalog, example, formulas, front, models
+from website import accuracy, api, calculators, catalog, example, formulas, front, models, try_it
 from website.knowledge import Knowledge
 from website.markup import with_html
 
@@ -50,6 +50,7 @@ def sources() -> Sources:
         found |= {name: path.read_bytes() for name, path in _files(SHOWN)}
         found |= {f"extra/formulas/{path.name}": path.read_bytes() for path in BOOK.glob("*.*") if path.suffix != ".md"}
         found["static/preview.png"] = example.preview()
+        found |= try_it.pages()
         return found | front.pages(known, found) | scripts.result()
 
 
