@@ -27,10 +27,10 @@ runpy.run_module("website", run_name="__main__")
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory, worker_id):
+def site(tmp_path_factory):
     """The folder of the pages, built once for all workers, with the stored outputs of the tutorial."""
     base = tmp_path_factory.getbasetemp()
-    into = (base if worker_id == "master" else base.parent) / "site"
+    into = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "site"
     with FileLock(f"{into}.lock"):
         if not (into / "built").exists():
             into.mkdir(exist_ok=True)
