@@ -26,6 +26,7 @@ test: $(VENV)/.test
 # Pages in a browser, which is installed where there is none; fails where none opens them.
 site-test: $(VENV)/.test
 	PYTHONPATH=tests $(BIN)/python -m web.chromium
+	PYTHONPATH=docs $(BIN)/python -m website.browser_python
 	$(TESTS) --only-long --browser $(PAGES)
 
 lint: $(VENV)/.lint
@@ -41,7 +42,7 @@ contracts: $(VENV)/.lint
 book: $(VENV)/.installed
 	$(BIN)/mlsysim book
 
-# The site, in build/site/html; nothing is asked of a network.
+# The site, in build/site/html; nothing is asked of a network but what its page that runs Python needs, fetched before.
 docs: $(VENV)/.docs
 	PYTHONPATH=docs $(BIN)/python -m website
 
@@ -57,6 +58,7 @@ ci: lint types contracts test site-test
 check: lint types contracts
 	$(BIN)/mlsysim book --check
 	PYTHONPATH=tests $(BIN)/python -m web.chromium
+	PYTHONPATH=docs $(BIN)/python -m website.browser_python
 	$(TESTS) --long --browser
 	$(BIN)/python tests/oldest_processor.py $(PYTEST)
 
@@ -90,6 +92,7 @@ $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
 $(VENV)/.docs: $(VENV)/.installed
 	$(PIP_INSTALL) --group docs
 	$(COMPILE)
+	PYTHONPATH=docs $(BIN)/python -m website.browser_python
 	touch $@
 
 $(VENV)/.test: $(VENV)/.installed tests/tex/package.json

@@ -121,7 +121,7 @@ _ROOMS = (
     "web",
 )
 
-#: Types of these names, for editors, stand in ``__init__.pyi``.
+#: Static types of these names are in ``__init__.pyi``.
 __all__ = sorted([*_HOME, *_CATALOG, "__version__"])  # pyright: ignore[reportUnsupportedDunderAll]
 
 
@@ -129,15 +129,15 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if name in _CATALOG:
-        found = getattr(import_module("mlsysim.catalog").builtin(), name)
+        value = getattr(import_module("mlsysim.catalog").builtin(), name)
     elif name in _HOME:
-        found = getattr(import_module(_HOME[name]), name)
+        value = getattr(import_module(_HOME[name]), name)
     elif name in _ROOMS:
         return import_module(f"mlsysim.{name}")
     else:
         raise AttributeError(f"module 'mlsysim' has no attribute {name!r}")
-    globals()[name] = found
-    return found
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

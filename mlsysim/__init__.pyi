@@ -962,6 +962,8 @@ class _ServingInputs(TypedDict, total=False):
     sampling_bytes: float | str | Quantity[Any]
     expert_hidden_multiple: float | str | Quantity[Any]
     expert_width_multiple: float | str | Quantity[Any]
+    busy_bandwidth_share: float | str | Quantity[Any]
+    busy_peak_share: float | str | Quantity[Any]
     kernel_gap: float | str | Quantity[Any]
     cap_exponent: float | str | Quantity[Any]
     format_energy: float | str | Quantity[Any]
@@ -1021,6 +1023,8 @@ class _ServingResult(Result):
     burst_prompts: float
     burst_stall: Quantity[Any]
     burstiness: float
+    busy_bandwidth_share: float
+    busy_peak_share: float
     busy_power: float
     busy_share: float
     busy_stages: float
@@ -2287,6 +2291,8 @@ class _IterationInputs(TypedDict, total=False):
     sampling_bytes: float | str | Quantity[Any]
     expert_hidden_multiple: float | str | Quantity[Any]
     expert_width_multiple: float | str | Quantity[Any]
+    busy_bandwidth_share: float | str | Quantity[Any]
+    busy_peak_share: float | str | Quantity[Any]
     kernel_gap: float | str | Quantity[Any]
     cap_exponent: float | str | Quantity[Any]
     format_energy: float | str | Quantity[Any]
@@ -2318,6 +2324,8 @@ class _IterationResult(Result):
     bidirectional: float
     blockless_layers: float
     bulk_start: Quantity[Any]
+    busy_bandwidth_share: float
+    busy_peak_share: float
     busy_power: float
     busy_share: float
     busy_stages: float
@@ -4020,6 +4028,8 @@ class _PostTrainingInputs(TypedDict, total=False):
     sampling_bytes: float | str | Quantity[Any]
     expert_hidden_multiple: float | str | Quantity[Any]
     expert_width_multiple: float | str | Quantity[Any]
+    busy_bandwidth_share: float | str | Quantity[Any]
+    busy_peak_share: float | str | Quantity[Any]
     kernel_gap: float | str | Quantity[Any]
     rollout_format_energy: float | str | Quantity[Any]
     grid_carbon: float | str | Quantity[Any]
@@ -4053,6 +4063,8 @@ class _PostTrainingResult(Result):
     block_norms: float
     blockless_layers: float
     bulk_start: Quantity[Any]
+    busy_bandwidth_share: float
+    busy_peak_share: float
     busy_power: float
     busy_share: float
     cap_exponent: float
@@ -6871,6 +6883,8 @@ class _EconomicsInputs(TypedDict, total=False):
     sampling_bytes: float | str | Quantity[Any]
     expert_hidden_multiple: float | str | Quantity[Any]
     expert_width_multiple: float | str | Quantity[Any]
+    busy_bandwidth_share: float | str | Quantity[Any]
+    busy_peak_share: float | str | Quantity[Any]
     kernel_gap: float | str | Quantity[Any]
     rollout_format_energy: float | str | Quantity[Any]
     efficiency: float | str | Quantity[Any]
@@ -7019,6 +7033,8 @@ class _EconomicsResult(Result):
     burst_prompts: float
     burst_stall: Quantity[Any]
     burstiness: float
+    busy_bandwidth_share: float
+    busy_peak_share: float
     busy_power: float
     busy_share: float
     busy_stages: float
@@ -8682,6 +8698,8 @@ class _MemoryExpansionInputs(TypedDict, total=False):
     sampling_bytes: float | str | Quantity[Any]
     expert_hidden_multiple: float | str | Quantity[Any]
     expert_width_multiple: float | str | Quantity[Any]
+    busy_bandwidth_share: float | str | Quantity[Any]
+    busy_peak_share: float | str | Quantity[Any]
     kernel_gap: float | str | Quantity[Any]
     frontend_time: float | str | Quantity[Any]
     frontend_token_time: float | str | Quantity[Any]
@@ -8775,6 +8793,8 @@ class _MemoryExpansionResult(Result):
     burst_prompts: float
     burst_stall: Quantity[Any]
     burstiness: float
+    busy_bandwidth_share: float
+    busy_peak_share: float
     busy_power: float
     busy_share: float
     c10_log_rank: float

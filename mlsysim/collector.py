@@ -1,4 +1,4 @@
-"""Python's collector of cycles, which finds nothing while formulas are built or searched, and takes a tenth of that."""
+"""Pause of Python's garbage collector, which finds nothing while formulas are built or searched but costs a tenth."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from contextlib import contextmanager
 
 @contextmanager
 def paused(*, settled: bool = False) -> Iterator[None]:
-    """Collect no cycles meanwhile; what is no longer used is freed at once all the same.
+    """Pause the collection of reference cycles; reference counting still frees unused objects at once.
 
     Parameters
     ----------
     settled : bool
-        What is made meanwhile stays: the next collection need not look through it, nor Python when it ends.
+        Freeze objects created meanwhile: neither the next collection nor interpreter shutdown traverses them.
     """
     running = gc.isenabled()
     gc.disable()
@@ -23,10 +23,10 @@ def paused(*, settled: bool = False) -> Iterator[None]:
         yield
     finally:
         if settled and not gc.get_freeze_count():
-            # Frozen objects come back as old ones, and what is old is looked through seldom.
+            # Unfrozen objects join the oldest generation, which is traversed seldom.
             gc.freeze()
             gc.unfreeze()
-            # The collections with which Python ends take as long as a quarter of a first answer.
+            # The collections at interpreter shutdown take as long as a quarter of a first answer.
             atexit.unregister(gc.freeze)
             atexit.register(gc.freeze)
         if running:

@@ -1,4 +1,4 @@
-"""Every error a user can meet.
+"""Errors that mlsysim raises.
 
 All of them derive from :class:`MlsysimError`, so one ``except`` catches whatever the library refuses.
 """
@@ -31,16 +31,16 @@ __all__ = [
     "UnknownNameError",
 ]
 
-#: Letters of a mistyped name that are compared, the share of them that may be wrong, and how alike names must be.
+#: Letters of a mistyped name that are compared, largest share of wrong ones, and least similarity of a suggestion.
 LONGEST_NAME, FAR, ALIKE = 80, 0.45, 0.5
-#: Letters of a word and of a whole message that are shown; a fifth of them are those at the end.
+#: Letters shown of a word and of a whole message; a fifth of them come from the end.
 LONGEST_WORD, LONGEST_MESSAGE = 400, 1500
-#: Characters that a terminal obeys, that turn the order of letters round, that nobody sees, or that cannot be written.
+#: Control characters, characters that reverse text, invisible ones, and those that cannot be encoded.
 UNSEEN = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff"
     r"\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
-#: Names of so many letters are near others of the same length and first letter.
+#: Length up to which names match others of the same length and first letter.
 SHORT = 8
 
 
@@ -59,16 +59,16 @@ class MlsysimError(Exception):
     """
 
     def __str__(self) -> str:
-        """The message as it is safe to show; ``args`` has all of it."""
+        """Message that is safe to print; ``args`` has it in full."""
         return legible(super().__str__())
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Survive the way back from a worker process, whatever the constructor takes."""
+        """Support pickling from a worker process, whatever the constructor takes."""
         return _rebuilt, (type(self), self.args, self.__dict__)
 
 
 def legible(message: str) -> str:
-    """A message with nothing in it that a terminal obeys; long words, and the whole, are shortened."""
+    """Escape control characters in a message; shorten long words, and the whole."""
     words = re.sub(r"\S+", lambda word: _shortened(word[0], LONGEST_WORD), printable(message))
     return _shortened(words, LONGEST_MESSAGE)
 
@@ -79,14 +79,14 @@ def _shortened(text: str, most: int) -> str:
 
 
 def printable(text: str, *, lines: bool = True) -> str:
-    """Text that may come from anywhere, as it is safe to show: control and invisible characters as escapes.
+    """Escape control and invisible characters in text of any origin.
 
     Parameters
     ----------
     text : str
-        A name of a file, an entry, a field or a column, or a message with such names.
+        Name of a file, entry, field or column, or a message with such names.
     lines : bool
-        Whether line ends and tabs may stay.
+        True to keep line ends and tabs.
     """
     shown = UNSEEN.sub(_escaped, text)
     return shown if lines else re.sub(r"[\n\t]", _escaped, shown)
@@ -104,18 +104,18 @@ def _rebuilt(kind: type[MlsysimError], args: tuple[object, ...], state: dict[str
 
 
 class InputError(MlsysimError, ValueError):
-    """An argument the library refuses, before any number is computed.
+    """An argument that the library refuses before it computes anything.
 
     Parameters
     ----------
     argument : str
-        Name of the argument, as the user typed it.
+        Name of the argument as the user typed it.
     value : object
-        The refused value.
+        Refused value.
     allowed : str
-        What would have been accepted.
+        Description of accepted values.
     hint : str, optional
-        How to mend it.
+        Remedy.
     """
 
     def __init__(self, argument: str, value: object, allowed: str, hint: str = "") -> None:
@@ -127,20 +127,20 @@ class InputError(MlsysimError, ValueError):
 
 
 class UnknownNameError(InputError, AttributeError):
-    """A name nothing goes by: a catalog entry, a label, an input or an output.
+    """A name that does not exist: a catalog entry, a label, an input or an output.
 
     Parameters
     ----------
     what : str
-        Kind of thing looked for (``"hardware"``, ``"output of ServingCapacityModel"``).
+        Kind of the named thing (``"hardware"``, ``"output of ServingCapacityModel"``).
     name : object
-        The unknown name.
+        Unknown name.
     known : iterable of str
-        Names that exist; the nearest are suggested.
+        Existing names; the nearest are suggested.
     hint : str, optional
-        Where else the name is known.
+        Another place where the name exists.
     close : list of str, optional
-        What is suggested; the nearest of the known names where left out.
+        Suggested names; by default the nearest existing ones.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class UnknownNameError(InputError, AttributeError):
 
 
 class MissingInputError(InputError, TypeError):
-    """A required argument that nothing provides."""
+    """A required argument that is missing."""
 
     def __init__(self, model: str, argument: str, how: str) -> None:
         MlsysimError.__init__(self, f"{model} needs {argument}: {how}")
@@ -176,24 +176,24 @@ class MissingInputError(InputError, TypeError):
 
 
 class ArgumentsError(MlsysimError, TypeError, ValueError):
-    """Arguments that no call takes: too many without a name, or one that is given twice."""
+    """Arguments that no call accepts: too many positional ones, or one given twice."""
 
 
 class InfeasibleError(MlsysimError, ValueError):
-    """The best design was asked of an answer that has none: names the constraint, and how near it can be met."""
+    """An answer without a feasible design was asked for its best; names the constraint and how nearly it can be met."""
 
 
 class NotMeasuredError(MlsysimError, ValueError):
-    """No error is known of an output, since nothing like it was measured.
+    """An output has no known error, because nothing comparable was measured.
 
     Parameters
     ----------
     output : str
-        The output.
+        Name of the output.
     reason : str
-        What was not measured.
+        Reason why there is no error.
     hint : str, optional
-        What was.
+        Nearest thing that was measured.
     """
 
     def __init__(self, output: str, reason: str, hint: str = "") -> None:
@@ -204,44 +204,44 @@ class NotMeasuredError(MlsysimError, ValueError):
 
 
 class UnitError(MlsysimError, ValueError):
-    """Two dimensions that do not agree: in a formula when declared, or in an argument."""
+    """Two dimensions that disagree, in a declared formula or in an argument."""
 
 
 class FormulaError(MlsysimError, ValueError):
-    """A formula, or a system of them, that is not well formed."""
+    """A malformed formula or system of formulas."""
 
 
 class DuplicateError(FormulaError):
-    """Two formulas for one variable, or two variables of one name."""
+    """Two formulas for one variable, or two variables with one name."""
 
 
 class CycleError(FormulaError):
-    """Formulas that need each other."""
+    """Formulas that depend on each other in a cycle."""
 
 
 class UndefinedError(MlsysimError, ValueError):
-    """A formula that has no value at a point, as where it divides zero by zero."""
+    """A formula without a value at a point, for example because it divides zero by zero."""
 
 
 class CatalogError(MlsysimError, ValueError):
-    """A catalog file that cannot be read as declared: names file, entry and field."""
+    """A catalog file that breaks its format; names file, entry and field."""
 
 
 class ModelError(MlsysimError, ValueError):
-    """Models of one's own that cannot be used: names the file, module or package, and what is wrong."""
+    """User-defined models that cannot be used; names the file, module or package, and the problem."""
 
 
 class MissingPackageError(MlsysimError, ModuleNotFoundError):
-    """A package that only some questions need is not installed.
+    """An optional package that is not installed.
 
     Parameters
     ----------
     what : str
-        What needs it, as the message begins.
+        Feature that needs it, at the beginning of the message.
     package : str
-        The package.
+        Name of the package.
     extra : str
-        The extra of mlsysim that has it.
+        Extra of mlsysim that installs it.
     """
 
     def __init__(self, what: str, package: str, extra: str) -> None:
@@ -256,11 +256,11 @@ class StoreError(MlsysimError, OSError, ValueError):
     Parameters
     ----------
     path : path
-        Of the file.
+        Path of the file.
     problem : str
-        What is wrong.
+        Problem.
     remedy : str
-        What is kept, and how to go on.
+        What is kept, and how to resume.
     """
 
     def __init__(self, path: PurePath, problem: str, remedy: str) -> None:
@@ -271,16 +271,16 @@ class StoreError(MlsysimError, OSError, ValueError):
 
 
 class CertificateError(MlsysimError, ValueError):
-    """A saved certificate that does not hold.
+    """A saved certificate that does not verify.
 
     Parameters
     ----------
     path : path
-        Of the file.
+        Path of the file.
     where : str
-        Which part of it does not.
+        Part of the certificate that fails.
     problem : str
-        What is wrong with it.
+        Problem with that part.
     """
 
     def __init__(self, path: PurePath, where: str, problem: str) -> None:
@@ -291,21 +291,21 @@ class CertificateError(MlsysimError, ValueError):
 
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
-    """The known names closest to a mistyped one, best first.
+    """Find the known names closest to a mistyped one, best first.
 
     Parameters
     ----------
     name : str
-        What was typed.
+        Typed name.
     known : iterable of str
-        Names that exist.
+        Existing names.
     count : int
-        At most so many.
+        Most names to return.
 
     Returns
     -------
     list of str
-        Empty when nothing is near.
+        Empty if no name is close.
     """
     by_fold: dict[str, str] = {}
     for candidate in known:
@@ -324,8 +324,8 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
 
 
 def _apart(typed: str, key: str) -> float:
-    """Distance of a name from what was typed: by letters, or word by word where that is nearer."""
-    words, others = (re.split(r"[^a-z0-9]+", each) for each in (typed, key))
+    """Distance between typed text and a name: by letters, or word by word if that is smaller."""
+    words, others = (re.split(r"[^a-z0-9]+", text) for text in (typed, key))
     alike = difflib.SequenceMatcher(None, key, typed).ratio() >= ALIKE
     by_letter = _edits(typed, key) if alike else math.inf
     if len(others) < 2 and len(words) < 2:
@@ -336,26 +336,26 @@ def _apart(typed: str, key: str) -> float:
 
 
 def _of_word(typed: str, word: str) -> float:
-    """Distance of a word from what was typed; its beginning is half a letter away."""
+    """Distance between typed text and a word; a prefix of the word is half a letter away."""
     return 0.5 if len(typed) > 1 and word != typed and word.startswith(typed) else _edits(typed, word)
 
 
 def _edits(one: str, other: str) -> int:
-    """Letters to put in, leave out, exchange, or swap with the next, to make one text of another."""
+    """Count the insertions, deletions, substitutions and swaps of neighbours between two texts."""
     before, row = [0] * (len(other) + 1), list(range(len(other) + 1))
-    for place, letter in enumerate(one, start=1):
+    for row_number, letter in enumerate(one, start=1):
         older, before = before, row
-        row = [place]
-        for column, found in enumerate(other, start=1):
-            cost = min(before[column] + 1, row[-1] + 1, before[column - 1] + (letter != found))
-            if place > 1 and column > 1 and letter == other[column - 2] and one[place - 2] == found:
+        row = [row_number]
+        for column, character in enumerate(other, start=1):
+            cost = min(before[column] + 1, row[-1] + 1, before[column - 1] + (letter != character))
+            if row_number > 1 and column > 1 and letter == other[column - 2] and one[row_number - 2] == character:
                 cost = min(cost, older[column - 2] + 1)
             row.append(cost)
     return row[-1]
 
 
 def quoted(value: object, limit: int = 60) -> str:
-    """A value as an error message shows it: its repr, shortened where long; a path is whole."""
+    """Format a value for an error: its repr, shortened if long; a path is given in full."""
     if isinstance(value, PurePath):
         return repr(str(value))
     try:

@@ -1,4 +1,4 @@
-"""Packages that only some questions need, and how to get them."""
+"""Optional packages, and how to install them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from mlsysim.errors import MissingPackageError
 
-#: The extra of pyproject.toml that has each package.
+#: Extra of pyproject.toml that contains each package.
 EXTRAS = {
     "matplotlib": "plot",
     "filelock": "store",
@@ -18,7 +18,7 @@ EXTRAS = {
     "SALib": "sobol",
     "plotly": "interactive",
 }
-#: Packages that write a grid to a file, by the ending of its name.
+#: Packages that write grids to files, by file extension.
 STORES = {".zarr": ("filelock", "zarr"), ".nc": ("filelock", "h5netcdf", "h5py")}
 
 
@@ -28,25 +28,25 @@ def installed(package: str) -> bool:
     Parameters
     ----------
     package : str
-        One of ``EXTRAS``.
+        One of the packages in ``EXTRAS``.
     """
     return find_spec(package) is not None
 
 
 def require(what: str, package: str) -> None:
-    """Refuse what needs a package that is not installed.
+    """Refuse a feature whose package is not installed.
 
     Parameters
     ----------
     what : str
-        What needs it, as the error begins: ``"a figure"``.
+        Feature, as the error begins: ``"a figure"``.
     package : str
-        One of ``EXTRAS``.
+        One of the packages in ``EXTRAS``.
 
     Raises
     ------
     MissingPackageError
-        If it is not installed; says how to install it.
+        If it is not installed; the error says how to install it.
     """
     if not installed(package):
         raise MissingPackageError(what, package, EXTRAS[package])

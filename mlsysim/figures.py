@@ -1,4 +1,4 @@
-"""Figures of results: a result names its figure, and the room that draws is asked for it by that name."""
+"""Figures of results, by name, so that plotting code is imported only to draw."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from importlib import import_module
 from typing import Any
 
 
-def drawn(name: str, *given: Any, ax: Any = None) -> Any:
-    """Draw a figure of :mod:`mlsysim.plot`, which is imported no sooner.
+def drawn(name: str, *arguments: Any, ax: Any = None) -> Any:
+    """Draw a figure of :mod:`mlsysim.plot`, which is imported on call.
 
     Parameters
     ----------
     name : str
         Name of the figure.
-    *given
-        The result, and what else the figure takes.
+    *arguments
+        The result, and further arguments of the figure.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
+        Axes to draw on; a new figure by default.
 
     Returns
     -------
     matplotlib.axes.Axes
     """
-    return getattr(import_module("mlsysim.plot"), name)(*given, ax=ax)
+    return getattr(import_module("mlsysim.plot"), name)(*arguments, ax=ax)

@@ -1,4 +1,4 @@
-"""Files that are read within limits, and written whole or not at all, by one writer at a time."""
+"""Files read up to a size limit, and written whole or not at all by one writer at a time."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-#: Seconds to wait for another writer of a file, and between two looks.
+#: Seconds to wait for another writer of a file, and between two attempts.
 PATIENCE, POLL = 10.0, 0.01
-#: What is said of everything else.
+#: Description of files that are not regular.
 NO_FILE = "must be a file, not a device or a pipe"
 
 
 @contextmanager
 def regular(file: str | Path) -> Iterator[BinaryIO]:
-    """Open a regular file for reading; a device or a pipe may have no end, or wait for ever.
+    """Open a regular file for reading; a device or pipe could block or never end.
 
     Parameters
     ----------
@@ -45,44 +45,44 @@ def _without_waiting(path: str, flags: int) -> int:
 
 
 def read_bytes(file: str | Path, largest: int) -> bytes:
-    """Bytes of a regular file of limited size.
+    """Read a regular file of limited size.
 
     Parameters
     ----------
     file : str or Path
         Path of the file.
     largest : int
-        Most bytes that are read.
+        Largest size in bytes.
 
     Raises
     ------
     OSError
-        If it cannot be read, is no regular file, or is larger.
+        If it cannot be read, is not a regular file, or is larger.
     """
     with regular(file) as opened:
         size = os.fstat(opened.fileno()).st_size
         if size > largest:
             raise OSError(f"has {size:,} bytes, and at most {largest:,} are read")
-        # Some files say a size of zero and go on for long.
-        found = opened.read(largest + 1)
-    if len(found) > largest:
+        # Some files report size zero and yet have content.
+        content = opened.read(largest + 1)
+    if len(content) > largest:
         raise OSError(f"has more than {largest:,} bytes, and at most that many are read")
-    return found
+    return content
 
 
 @contextmanager
 def locked(file: Path) -> Iterator[None]:
-    """Keep other writers that lock the same file away, from before it is read until it is replaced.
+    """Exclude other writers that lock the same file, from before it is read until it is replaced.
 
     Raises
     ------
     OSError
-        If there can be no lock beside the file, or another writer holds it for ten seconds.
+        If no lock file can be created beside it, or another writer holds the lock for ten seconds.
     """
-    place = Path(os.path.realpath(file))
-    lock, until = place.with_name(f".{place.name}.lock"), time.monotonic() + PATIENCE
+    path = Path(os.path.realpath(file))
+    lock, until = path.with_name(f".{path.name}.lock"), time.monotonic() + PATIENCE
     while True:
-        # A file that only one can create is a lock on every system and on network disks.
+        # Exclusive creation of a file works as a lock on every system and on network disks.
         try:
             os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             break
@@ -98,7 +98,7 @@ def locked(file: Path) -> Iterator[None]:
 
 @contextmanager
 def replacing(file: Path, mode: int | None = None) -> Iterator[Path]:
-    """A path beside a file to write to, which takes the place of the file once all is written.
+    """Yield a temporary path next to a file; it replaces the file once all is written.
 
     What is read meanwhile is the file as it was, and so it stays where writing fails. A file that is a link stays one,
     and a file that was there keeps its permissions and owner.
@@ -106,36 +106,36 @@ def replacing(file: Path, mode: int | None = None) -> Iterator[Path]:
     Parameters
     ----------
     file : Path
-        What is written in the end.
+        File to replace.
     mode : int, optional
-        Its permissions; those that it had, or that new files have, where left out.
+        Permissions; by default those of the existing file, or of new files.
 
     Yields
     ------
     Path
-        An empty file in the same folder, with the same ending; it is gone afterwards.
+        An empty file in the same folder with the same extension; it is removed afterwards.
 
     Raises
     ------
     OSError
-        If the file cannot be replaced, or is a device, a pipe or a folder.
+        If the file cannot be replaced, or is a device, pipe or folder.
     """
-    place = Path(os.path.realpath(file))
-    beside = place.with_name(f".{os.urandom(16).hex()}{place.suffix}")
-    before = place.stat() if place.exists() else None
+    path = Path(os.path.realpath(file))
+    temporary = path.with_name(f".{os.urandom(16).hex()}{path.suffix}")
+    before = path.stat() if path.exists() else None
     if before is not None and not stat.S_ISREG(before.st_mode):
         raise OSError(NO_FILE)
     if before is not None and mode is None:
         mode = stat.S_IMODE(before.st_mode)
-    # What only some may read is never there for others, not even while it is written.
-    os.close(os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if mode is None else mode | 0o600))
+    # A restricted file is never readable for others, not even while it is written.
+    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if mode is None else mode | 0o600))
     try:
-        yield beside
+        yield temporary
         if mode is not None:
-            beside.chmod(mode)
+            temporary.chmod(mode)
         if before is not None and hasattr(os, "chown"):
             with suppress(PermissionError):
-                os.chown(beside, before.st_uid, before.st_gid)
-        os.replace(beside, place)
+                os.chown(temporary, before.st_uid, before.st_gid)
+        os.replace(temporary, path)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Number formats, and the presets that say which of them a precision stands for.
+"""Number formats, and the presets of formats that a precision stands for.
 
 Here the catalog, the inputs and the formulas can all import them. A device lists its peak rate per number format; what
 is stored or sent has a storage format, which may carry scales; ``precision`` names a preset of storage formats.
@@ -9,11 +9,11 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
-#: Formats of products, for which a device has a peak rate; widest first.
+#: Formats of matrix products for which devices have a peak rate; widest first.
 NUMBER_FORMATS = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "int4", "fp4")
 
 
-#: Bits of one number as it is stored, without scales; widest first.
+#: Bits of a stored number, without scales; widest first.
 BITS = {
     "fp32": 32,
     "tf32": 32,
@@ -37,7 +37,7 @@ BITS = {
     "q4_k_m": 4,
     "q4_0": 4,
 }
-#: Scales of a format: how many numbers share them, and how many bytes they take.
+#: Scales of block formats: numbers per block, and bytes of scales per block.
 SCALES = {
     # Blocks of 2048 numbers with an fp32 scale (8-bit optimizers).
     "int8_b2048": (2048, Fraction(4)),
@@ -60,34 +60,34 @@ SCALES = {
     "q5_k_m": (256, 16 + Fraction(144, 1000) * (210 - 176)),
     "q4_k_m": (256, 16 + Fraction(144, 1000) * (210 - 144)),
 }
-#: Formats of llama.cpp's files, which store embedding and head no wider; those whose heads are stored in six bits.
+#: Formats of llama.cpp's files, which store embedding and head no wider; those with heads stored in six bits.
 GGUF = ("q8_0", "q6_k", "q5_k_m", "q4_k_m", "q4_0")
 GGUF_MIXED = GGUF[1:]
 
 
 def with_scales(bits: int, block: int = 1, scales: int | Fraction = 0) -> Fraction:
-    """Bytes of one number of so many bits, and of its part of the scales of a block."""
+    """Compute the bytes of a stored number, including its part of the block's scales."""
     return Fraction(bits, 8) + Fraction(scales) / block
 
 
-#: Bytes of one number as it is stored, scales included.
+#: Bytes of a stored number, scales included.
 STORED = {name: with_scales(bits, *SCALES.get(name, (1, Fraction(0)))) for name, bits in BITS.items()}
-#: Bytes of one weight: DeepSeek-V3 scales squares of 128 by 128.
+#: Bytes of a stored weight: DeepSeek-V3 scales blocks of 128 by 128.
 STORED_WEIGHT = {**STORED, "fp8_block": 1 + Fraction(4, 128**2)}
-#: The rate at which products in a format run, where the format of the rate has another name.
+#: Format whose peak rate applies to products in another format.
 RATE_OF = {"fp8_block": "fp8", "mxfp8": "fp8", "mxfp4": "fp4", "nvfp4": "fp4"}
 
 _WIDE = ("fp32", "bf16", "fp16")
 _BYTE = ("fp8", "int8", "fp8_block", "mxfp8")
-#: Formats that each argument may name.
+#: Formats that each argument accepts.
 WEIGHT_FORMATS = (*_WIDE, *_BYTE, "int4", "int4_g128", "nf4", "mxfp4", "nvfp4", *GGUF)
 COMPUTE_FORMATS = ("fp32", "tf32", "bf16", "fp16", *_BYTE, "int4", "mxfp4", "nvfp4")
 ACTIVATION_FORMATS = (*_WIDE, *_BYTE)
-#: What a recomputed activation function starts from, and what attention gives.
+#: Formats of the input of a recomputed activation function, and of the output of attention.
 SAVED_FORMATS = (*_WIDE, "e5m6", *_BYTE)
 GRADIENT_FORMATS = _WIDE
 KV_CACHE_FORMATS = (*_WIDE, *_BYTE, "int4", "nvfp4")
-#: Inputs for bytes of a weight by the part of a model, as its checkpoint stores it.
+#: Inputs for the bytes of a weight, by the part of a model.
 WEIGHT_PARTS = ("mixer_bytes", "dense_bytes", "expert_bytes", "shared_expert_bytes", "head_bytes")
 
 
@@ -97,19 +97,19 @@ class Preset(NamedTuple):
     Attributes
     ----------
     compute : str
-        Format of the products with weights, and of the inputs that they save for the backward pass.
+        Format of products with weights, and of their inputs saved for the backward pass.
     served, trained : str
-        Weights as a replica serves them and as a training step keeps them.
+        Formats of weights in a serving replica and in a training step.
     activation : str
-        Hidden states and all activations that are no input of a product.
+        Format of hidden states and of all activations that are not inputs of a product.
     saved, attention : str
-        Inputs of a recomputed activation function, and what attention gives, as they are kept.
+        Formats of the saved input of a recomputed activation function, and of the saved output of attention.
     gradient, reduce : str
-        Gradients of the weights as they are accumulated, and on the wire.
+        Formats of accumulated weight gradients, and of gradients on the wire.
     kv_cache : str
-        Keys and values that a replica keeps.
+        Format of a replica's keys and values.
     dispatch, combine : str
-        Tokens on their way to experts and back.
+        Formats of tokens sent to experts and back.
     """
 
     compute: str
@@ -130,16 +130,16 @@ def _uniform(name: str) -> Preset:
 
 
 def _narrow(compute: str, served: str, kv_cache: str = "bf16") -> Preset:
-    """Served with narrow weights; trained like Transformer Engine: 16-bit weights, narrow products, fp32 gradients."""
+    """Build a preset of narrow serving weights; training as in Transformer Engine: 16-bit weights, narrow products."""
     return _uniform("bf16")._replace(compute=compute, served=served, gradient="fp32", reduce="fp32", kv_cache=kv_cache)
 
 
 def _weight_only(served: str, wide: str = "bf16") -> Preset:
-    """Narrow weights that are widened for products at 16 bit; trained at 16 bit."""
+    """Build a preset of narrow weights that are widened for 16-bit products; training is at 16 bits."""
     return _uniform(wide)._replace(served=served)
 
 
-#: Widest first; a choice variable numbers its labels in this order.
+#: Presets, widest first; a choice variable numbers its labels in this order.
 PRESETS = {
     "fp32": _uniform("fp32"),
     "tf32": _uniform("fp32")._replace(compute="tf32"),
@@ -170,8 +170,8 @@ PRESETS = {
 
 
 def rate_format(precision: str, compute_dtype: str = "as_precision") -> str:
-    """The number format whose peak rate products have; names that are no format stand for themselves."""
-    named = PRESETS[precision].compute if compute_dtype == "as_precision" and precision in PRESETS else compute_dtype
-    if named == "as_precision":
+    """Return the number format whose peak rate products have; other names are returned unchanged."""
+    compute = PRESETS[precision].compute if compute_dtype == "as_precision" and precision in PRESETS else compute_dtype
+    if compute == "as_precision":
         return precision
-    return RATE_OF.get(named, named)
+    return RATE_OF.get(compute, compute)

@@ -1,4 +1,4 @@
-"""Numbers and quantities as text, the same in tables, explanations and error messages."""
+"""Numbers and quantities as text, for tables, explanations and error messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mlsysim import units
 
 
 def number(value: Any) -> str:
-    """A number to read: 1 decimal from 100 up, 2 from 1 up, 3 below, 3 digits below 0.01; whole numbers stay whole.
+    """Format a number: 1 decimal from 100 up, 2 from 1 up, 3 below, 3 digits below 0.01; integers without decimals.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ def number(value: Any) -> str:
     Returns
     -------
     str
-        Scientific where fixed decimals would run long or show nothing.
+        Scientific notation if fixed decimals would be long or all zero.
     """
     if isinstance(value, numbers.Integral):
         return str(int(value))
@@ -39,13 +39,13 @@ def number(value: Any) -> str:
 
 
 def quantity(value: Any, unit: str | None = None) -> str:
-    """A pint quantity to read, in its own unit or in the one given.
+    """Format a pint quantity, in its own unit or in the given one.
 
     Parameters
     ----------
     value : pint.Quantity
     unit : str, optional
-        Unit to show it in.
+        Unit of the text.
     """
     converted = value.to(unit) if unit is not None else value
     suffix = f"{converted.units:~P}"
@@ -53,15 +53,15 @@ def quantity(value: Any, unit: str | None = None) -> str:
 
 
 def amount(value: Any) -> str:
-    """A quantity or a number to read."""
+    """Format a quantity or a number."""
     return quantity(value) if units.is_quantity(value) else number(value)
 
 
 def canonical(value: float, unit: str) -> str:
-    """A canonical float to read, in ``unit``."""
+    """Format a canonical number in ``unit``."""
     return with_unit(float(units.from_canonical(value, unit)), unit)
 
 
 def with_unit(value: float, unit: str) -> str:
-    """A number of a unit to read, with the unit."""
+    """Format a number with its unit."""
     return f"{number(value)} {units.printed(unit)}".strip()

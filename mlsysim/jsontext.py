@@ -1,4 +1,4 @@
-"""JSON as mlsysim writes it, for every answer in the same way.
+"""JSON as mlsysim writes it, the same in every answer.
 
 JSON has no infinity. A number that is infinite is written as ``"value": null, "infinite": "positive"`` (or
 ``"negative"``): in the object that holds the value with its unit, or as an object of its own where a bare number
@@ -16,46 +16,46 @@ from mlsysim.errors import UNSEEN
 
 
 def json_text(data: Any, indent: int | None = 2, *, sort_keys: bool = False) -> str:
-    """Plain data as JSON that every reader takes.
+    """Serialise plain data as JSON that every parser accepts.
 
     Parameters
     ----------
     data : dict, list, str, number or None
-        Nested as deep as it likes.
+        Data of any depth.
     indent : int, optional
-        Blanks per level; None for one line.
+        Spaces per level; None for one line.
     sort_keys : bool
-        Put the keys of every object in alphabetical order.
+        Sort the keys of every object.
     """
     text = json.dumps(_finite(data), indent=indent, sort_keys=sort_keys, ensure_ascii=False, allow_nan=False)
-    # On a terminal, letters stay legible and what it would obey does not.
+    # Letters stay legible on a terminal, and control characters are escaped.
     return UNSEEN.sub(lambda character: json.dumps(character[0])[1:-1], text)
 
 
 class JsonAnswer:
-    """Answer that is plain data, and JSON."""
+    """Base of answers that convert to plain data and JSON."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Convert to plain data."""
         raise NotImplementedError
 
     def to_json(self, indent: int | None = 2) -> str:
-        """:meth:`to_dict` as JSON; an infinite value is ``"value": null, "infinite": "positive"``.
+        """Serialise :meth:`to_dict` as JSON; an infinite value is ``"value": null, "infinite": "positive"``.
 
         Parameters
         ----------
         indent : int, optional
-            As of :func:`json.dumps`.
+            Spaces per level, as in :func:`json.dumps`.
         """
         return json_text(self.to_dict(), indent)
 
 
 def _finite(data: Any) -> Any:
     if isinstance(data, Mapping):
-        found: dict[str, Any] = {}
+        converted: dict[str, Any] = {}
         for name, value in data.items():
-            found |= _number(value) if name == "value" and isinstance(value, float) else {name: _finite(value)}
-        return found
+            converted |= _number(value) if name == "value" and isinstance(value, float) else {name: _finite(value)}
+        return converted
     if isinstance(data, list | tuple):
         return [_finite(value) for value in data]
     return _number(data) if isinstance(data, float) and not math.isfinite(data) else data

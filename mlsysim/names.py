@@ -1,4 +1,4 @@
-"""Names as people type them: what they are called here, in any case, and what other tools call them."""
+"""Other spellings of names: in any case, and as other tools call them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
-#: Other spellings of an argument, by its name; help and errors have the name.
+#: Other spellings of an argument, by its name; help and errors use the name.
 SPELLINGS = {"moe_routing_imbalance_factor": "routing_imbalance_factor", "replicas": "num_replicas"}
 
-#: What other tools call an argument, and the names that may be meant. They are told, not taken: meanings may differ.
+#: Names of arguments in other tools, with the names that may be meant. They are suggested only: meanings may differ.
 ELSEWHERE = {
     "tensor_parallel_size": ("tp_size",),
     "pipeline_parallel_size": ("pp_size",),
@@ -70,7 +70,7 @@ ELSEWHERE = {
     "attention_backend": ("attention_kernel",),
 }
 
-#: Other names of a value, for exactly the same thing: they are taken.
+#: Other names of a value with exactly the same meaning; they are accepted.
 VALUES = {
     "float32": "fp32",
     "single": "fp32",
@@ -91,23 +91,23 @@ VALUES = {
 
 
 def folded(name: str) -> str:
-    """A name without what people type differently: case, and separators but between two numbers."""
+    """Fold case and drop separators, except between two digits."""
     text = re.sub(r"[\W_]+", "_", name.casefold()).strip("_")
     return re.sub(r"(?<!\d)_|_(?!\d)", "", text)
 
 
 def known_as(name: object, known: Iterable[str]) -> str | None:
-    """The one known name that is meant by a typed one, whatever its case; None where none or several are."""
+    """Return the one known name that typed text means, in any case; None if none or several match."""
     if not isinstance(name, str):
         return None
     by_fold: dict[str, list[str]] = {}
-    for each in dict.fromkeys(known):
-        by_fold.setdefault(folded(each), []).append(each)
+    for candidate in dict.fromkeys(known):
+        by_fold.setdefault(folded(candidate), []).append(candidate)
     typed = folded(name)
     for wanted in (typed, _values().get(typed)):
         if wanted in by_fold:
-            found = by_fold[wanted]
-            return found[0] if len(found) == 1 else None
+            matches = by_fold[wanted]
+            return matches[0] if len(matches) == 1 else None
     return None
 
 

@@ -1,6 +1,6 @@
-"""Optimizers: what each keeps for the numbers it trains.
+"""Optimizers and their states per trained number.
 
-The one place of these: choices, formulas and pages read them here. A copy of the weights in 32 bit, where there is
+Single source for choices, formulas and pages. A copy of the weights in 32 bits, where there is
 one, is no part of an optimizer.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-#: The format that follows the weights an update works on: that of their 32-bit copy where there is one.
+#: Format that follows the weights of the update: their 32-bit copy if there is one.
 AS_WEIGHTS = "as_weights"
 
 
@@ -18,15 +18,15 @@ class Optimizer(NamedTuple):
     Attributes
     ----------
     moments : int
-        Numbers kept for each trained number.
+        State numbers per trained number.
     kept : str
-        Storage format of these.
+        Storage format of the state.
     elsewhere : int
-        Numbers kept beside for each one outside the matrices of layers: embedding, head, norms, biases.
+        Further state numbers per weight outside the layers' matrices: embedding, head, norms, biases.
     factored : bool
-        Whether it keeps a number for each row and column of a matrix, and for each number of a vector.
+        True if it keeps a number per row and column of a matrix, and per element of a vector.
     copies : bool
-        Whether it updates weights at all, so that a 32-bit copy of them is of use.
+        True if it updates weights, so that a 32-bit copy of them is useful.
     """
 
     moments: int

@@ -1,4 +1,4 @@
-"""Progress of a computation: a line on a terminal once it takes longer than two seconds, and nothing anywhere else.
+"""Progress of a computation: a line on a terminal after two seconds, and nothing elsewhere.
 
 Loops of known length say how far they are, in whatever room they stand; the line shows it with an estimate of the rest.
 """
@@ -17,9 +17,9 @@ from datetime import timedelta
 from functools import wraps
 from typing import Any, TypeVar
 
-#: Seconds after which a computation is shown.
+#: Seconds before progress is shown.
 SOON = 2.0
-#: The share that is shown at most: what is at its end is taken away.
+#: Largest share that is shown; a finished computation's line is removed.
 UNFINISHED = 0.999
 #: Columns of the bar at most and at least, and of what stands beside it: title, share, count, clock and time left.
 BAR, SHORTEST, BESIDE = 24, 4, 72
@@ -30,7 +30,7 @@ Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 @dataclass
 class _Loop:
-    """Steps of a loop in all, those that are done, and how many of them the one that is going on is."""
+    """Total and finished steps of a loop, and the size of the current step."""
 
     total: float
     done: float
@@ -39,14 +39,14 @@ class _Loop:
 
 
 class Line:
-    """Line that shows the progress of one computation.
+    """A line that shows the progress of one computation.
 
     Parameters
     ----------
     title : str
-        What is computed.
+        Name of the computation.
     after : float
-        Seconds after which it is shown.
+        Seconds before it is shown.
     """
 
     def __init__(self, title: str, after: float) -> None:
@@ -60,7 +60,7 @@ class Line:
         self._begin()
 
     def _begin(self) -> None:
-        """Show it when its time has come."""
+        """Show the line once it is due."""
         self._over = False
         left = self._after - (time.monotonic() - self._began)
         self._timer = threading.Timer(left, self._show)
@@ -72,31 +72,31 @@ class Line:
 
     @property
     def fraction(self) -> float | None:
-        """The share that is done; None where no loop says."""
+        """Finished share; None if no loop reports."""
         share = 0.0
-        for each in reversed(self.loops):
-            share = min(1.0, (each.done + share * each.step) / each.total) if each.total else 1.0
+        for outer in reversed(self.loops):
+            share = min(1.0, (outer.done + share * outer.step) / outer.total) if outer.total else 1.0
         return share if self.loops else None
 
     def name(self, title: str) -> None:
-        """Name what is computed now."""
+        """Name the current computation."""
         self._title, self._said = title, ""
         self.tell()
 
     def say(self, text: str) -> None:
-        """Set the text behind the bar."""
+        """Set the text after the bar."""
         self._said = text
         self.tell()
 
     def tell(self) -> None:
-        """Show how far it is, again if it was taken away."""
+        """Show the progress, again if the line was removed."""
         if self._over:
             self._begin()
         with self._lock:
             self._update()
 
     def close(self) -> None:
-        """Take it away, so that what is printed next stands alone."""
+        """Remove the line, so that later output stands alone."""
         self._timer.cancel()
         with self._lock:
             self._over = True
@@ -114,7 +114,7 @@ class Line:
             self._shown.update(self._shown.task_ids[0], description=self._title, said=self._said, **known)
 
     def _left(self, share: float | None) -> str:
-        """The time that the rest takes at the pace so far."""
+        """Estimate the remaining time from the pace so far."""
         if not share or not self.loops:
             return ""
         seconds = (time.monotonic() - self.loops[0].began) * (1 - share) / share
@@ -136,11 +136,11 @@ class Line:
             console = Console(stderr=True)
             columns = "{task.description}", "{task.fields[said]}", "{task.fields[left]}"
             title, said, left = map(TextColumn, columns)
-            # In a narrow terminal the bar gives way to the clock, and then the count of points does.
+            # In a narrow terminal the bar is dropped first, and then the count of points.
             room = min(BAR, console.width - BESIDE)
             bar = [BarColumn(room)] if room >= SHORTEST else []
             count = [said] if console.width >= BESIDE else []
-            # What is printed meanwhile stands above the line, unless it goes elsewhere.
+            # Output printed meanwhile goes above the line, unless it goes elsewhere.
             self._shown = Progress(
                 title, *bar, TaskProgressColumn(), *count, TimeElapsedColumn(), left,
                 console=console, transient=console.is_terminal,
@@ -157,19 +157,19 @@ _line: ContextVar[Line | None] = ContextVar("line", default=None)
 
 @contextmanager
 def watched(title: str, show: bool | None = None) -> Iterator[Line | None]:
-    """Show how far the computation inside is, on one line whatever else it calls.
+    """Show the progress of the computation inside, on one line even if it is nested.
 
     Parameters
     ----------
     title : str
-        What is computed.
+        Name of the computation.
     show : bool, optional
-        True shows it at once, False never; by default after two seconds if standard error is a terminal.
+        True shows it at once, False never; by default it appears after two seconds if standard error is a terminal.
 
     Yields
     ------
     Line or None
-        The line, or that of a computation around; None where nothing is shown.
+        The line, or that of an enclosing computation; None if nothing is shown.
     """
     around = _line.get()
     if show is False or (show is None and around is None and not sys.stderr.isatty()):
@@ -195,7 +195,7 @@ def watched(title: str, show: bool | None = None) -> Iterator[Line | None]:
 
 
 def shown(verb: Verb) -> Verb:
-    """Show how far a verb is, which may have an argument ``progress``."""
+    """Show the progress of a verb, which may have an argument ``progress``."""
     title = verb.__name__.replace("_", " ")
 
     @wraps(verb)
@@ -208,21 +208,21 @@ def shown(verb: Verb) -> Verb:
 
 @contextmanager
 def loop(total: float, step: float = 1, done: float = 0) -> Iterator[Callable[[float], None]]:
-    """Say how far a loop is, to the line that is shown, if there is one. A loop within a step of another is its part.
+    """Report the progress of a loop to the line, if one is shown. A loop inside a step of another counts as its part.
 
     Parameters
     ----------
     total : float
-        Steps in all.
+        Total number of steps.
     step : float
-        How many are told of at a time.
+        Steps per report.
     done : float
-        Those finished already.
+        Steps finished already.
 
     Yields
     ------
     callable
-        Takes the number of steps finished since the last call.
+        Reports the number of steps finished since the last call.
     """
     line = _line.get()
     if line is None or line.thread != threading.get_ident():
@@ -242,7 +242,7 @@ def loop(total: float, step: float = 1, done: float = 0) -> Iterator[Callable[[f
 
 
 def looped(items: Sequence[Item]) -> Iterator[Item]:
-    """The items one by one, saying how far it is."""
+    """Yield the items, reporting progress."""
     with loop(len(items)) as advance:
         for item in items:
             yield item
@@ -253,23 +253,23 @@ def looped(items: Sequence[Item]) -> Iterator[Item]:
 def bar(
     title: str, total: int, done: int = 0, show: bool | None = None, step: float = 1
 ) -> Iterator[Callable[[int], None]]:
-    """Show how far a loop over points is.
+    """Show the progress of a loop over points.
 
     Parameters
     ----------
     title : str
-        What is computed.
+        Name of the computation.
     total, done : int
-        Points in all, and those finished already.
+        Number of points, and those finished already.
     show : bool, optional
-        As for :func:`watched`.
+        See :func:`watched`.
     step : float
-        Points that are told of at a time.
+        Points per report.
 
     Yields
     ------
     callable
-        Takes the number of points finished since the last call.
+        Reports the number of points finished since the last call.
     """
     with watched(title, show) as line, loop(total, step, done) as advance:
         so_far = done

@@ -1,4 +1,4 @@
-"""The bibliography: one entry per work a formula or a catalog value cites."""
+"""Bibliography: one entry per work that a formula or a catalog value cites."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mlsysim.tracebacks import at_the_call
 @at_the_call
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One cited work.
+    """A cited work.
 
     Parameters
     ----------
@@ -25,9 +25,9 @@ class Reference:
     kind : str
         BibTeX entry type (``article``, ``book``, ``misc`` ...).
     authors, title, venue, year : str
-        As printed.
+        Title as printed.
     url, doi, arxiv, note : str
-        Where it is found; empty when unknown.
+        Identifier or address; empty if unknown.
 
     Examples
     --------
@@ -49,14 +49,14 @@ class Reference:
 
     @classmethod
     def page(cls, address: str, what: str) -> Reference:
-        """A page on the web, as the source of some values.
+        """Build a reference to a web page that is the source of values.
 
         Parameters
         ----------
         address : str
-            Address of the page.
+            URL of the page.
         what : str
-            What it says, as a title.
+            Subject of the page, as a title.
 
         Returns
         -------
@@ -66,17 +66,17 @@ class Reference:
 
     @property
     def anchor(self) -> str:
-        """The key in letters that BibTeX, LaTeX and links take: of an address, its words."""
+        """Key with characters that BibTeX, LaTeX and links accept; for a URL, its words."""
         return re.sub(r"\W+", "-", self.key.partition("//")[2]).strip("-") if is_page(self.key) else self.key
 
     def text(self) -> str:
-        """One line, as a list of references prints it."""
+        """Format the work on one line, as a list of references does."""
         printed = ", ".join(part for part in (self.venue, self.year) if part)
-        parts = [f"{self.authors.rstrip('.')}.", f"{self.title}.", f"{printed}." if printed else "", self.link()]
-        return " ".join(part for part in parts if part)
+        fields = [f"{self.authors.rstrip('.')}.", f"{self.title}.", f"{printed}." if printed else "", self.link()]
+        return " ".join(text for text in fields if text)
 
     def link(self) -> str:
-        """The best address: DOI, arXiv or URL."""
+        """Best address: DOI, arXiv or URL."""
         if self.doi:
             return f"https://doi.org/{self.doi}"
         if self.arxiv:
@@ -84,7 +84,7 @@ class Reference:
         return self.url
 
     def bibtex(self) -> str:
-        """The entry as BibTeX."""
+        """Format the entry as BibTeX."""
         venue_field = {"article": "journal", "inproceedings": "booktitle", "book": "publisher"}.get(
             self.kind, "howpublished"
         )
@@ -114,7 +114,7 @@ def is_page(key: object) -> bool:
 
 
 def _escaped(value: str) -> str:
-    """Text with the characters LaTeX reads as commands escaped."""
+    """Escape the characters that LaTeX reads as commands."""
     for character in "&%#_":
         value = value.replace(character, "\\" + character)
     return value
@@ -122,24 +122,24 @@ def _escaped(value: str) -> str:
 
 @cache
 def bibliography() -> dict[str, Reference]:
-    """Every known work by citation key."""
+    """Known works by citation key."""
     text = (resources.files("mlsysim") / "references.toml").read_text(encoding="utf-8")
     return {key: Reference(key=key, **fields) for key, fields in tomllib.loads(text).items()}
 
 
 @at_the_call
 def add_reference(work: Reference) -> None:
-    """Add a work of one's own, so that formulas can cite it.
+    """Add a work, so that user-defined formulas can cite it.
 
     Parameters
     ----------
     work : Reference
-        The work; its key is what ``Source`` names.
+        Work; its key is the one that ``Source`` names.
 
     Raises
     ------
     DuplicateError
-        If another work has its key.
+        If another work has the key.
 
     Examples
     --------
@@ -153,12 +153,12 @@ def add_reference(work: Reference) -> None:
 
 
 def reference(key: str) -> Reference:
-    """The work of a citation key, or the page of a URL.
+    """Look up the work of a citation key, or build the reference to a URL.
 
     Raises
     ------
     UnknownNameError
-        If it is neither.
+        If it is neither a key nor a URL.
     """
     works = bibliography()
     if key not in works and is_page(key):

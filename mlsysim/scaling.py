@@ -1,4 +1,4 @@
-"""Canonical amounts in a unit, where the registry of units and the compiler can both import it."""
+"""Conversion of canonical amounts to units, importable from both units and compiler."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def in_unit(value: Any, scale: float) -> Any:
-    """A canonical value, or an array of them, as a number of a unit worth ``scale``.
+    """Convert a canonical value or array to a unit worth ``scale``.
 
     Divides by whole factors and multiplies by whole inverses, so decimal units lose no digit.
     """
@@ -18,6 +18,6 @@ def in_unit(value: Any, scale: float) -> Any:
 
 
 def into_canonical(scale: float) -> tuple[str, float]:
-    """Operator and operand that make a number of a unit worth ``scale`` canonical: ``"*"`` or ``"/"``."""
+    """Return operator and operand that convert a number in a unit worth ``scale``: ``"*"`` or ``"/"``."""
     inverse = 1.0 / scale
     return ("/", inverse) if scale < 1.0 and inverse == math.floor(inverse) else ("*", scale)

@@ -1,4 +1,4 @@
-"""Aligned tables in a terminal."""
+"""Aligned tables for terminals and notebooks."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from mlsysim import formatting, units
 from mlsysim.errors import InputError, printable
 from mlsysim.tracebacks import at_the_call
 
-#: Columns where no terminal says how many it has, and the most that lines have in a wider one.
+#: Columns if there is no terminal, and most columns of a line in a wider one.
 USUAL, MOST = 100, 120
-#: Columns that wrapped text needs.
+#: Least columns for wrapped text.
 LEGIBLE = 24
 
 
 def width() -> int:
-    """Columns to write in: those of the terminal or of ``COLUMNS``, at most 120; 100 when piped."""
+    """Return the line width: that of the terminal or ``COLUMNS``, at most 120; 100 if piped."""
     known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
     return min(MOST, shutil.get_terminal_size((USUAL, 24)).columns) if known else USUAL
 
 
 @at_the_call
 def table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print rows under headers: first column left, the others right, a rule between.
+    """Print rows under headers: first column left-aligned, the others right-aligned, with a rule between.
 
     Quantities of one column share the unit that fits the largest of them. Magnitudes have 1 decimal
     from 100 up, 2 from 1 up and 3 below; whole numbers and text stay as they are.
@@ -40,27 +40,27 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     Parameters
     ----------
     headers : sequence of str
-        One per column; may have several lines.
+        One header per column; it may have several lines.
     rows : sequence of sequences
-        Text, numbers or pint quantities.
+        Cells: text, numbers or pint quantities.
 
     Raises
     ------
     InputError
-        If a row has more or fewer cells than there are headers.
+        If a row does not have one cell per header.
     """
     print(render(headers, rows))
 
 
 def narrowed(headers: Sequence[str], rows: Sequence[Sequence[Any]], width: int) -> list[str]:
-    """Headers broken into lines, at blanks and after underscores, where the table would be too wide.
+    """Break headers into lines, at blanks and after underscores, if the table would be too wide.
 
     Parameters
     ----------
     headers, rows
-        As for :func:`table`.
+        See :func:`table`.
     width : int
-        Columns there are.
+        Available columns.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def narrowed(headers: Sequence[str], rows: Sequence[Sequence[Any]], width: int) 
 
 
 def _broken(text: str, width: int) -> list[str]:
-    """Parts of a name, joined while they fit."""
+    """Split a name into parts, joined as far as they fit."""
     lines = [""]
     for part in re.findall(r"[^_ ]+_*|_+", text):
         joined = f"{lines[-1]}{'' if not lines[-1] or lines[-1].endswith('_') else ' '}{part}"
@@ -88,16 +88,16 @@ def _broken(text: str, width: int) -> list[str]:
 
 
 def fitted(headers: Sequence[str], rows: Sequence[Sequence[Any]], columns: int | None = None, lead: int = 1) -> str:
-    """The text of a table within a width: headers in several lines, then columns in blocks, then wrapped text.
+    """Format a table within a width: multi-line headers first, then blocks of columns, then wrapped text.
 
     Parameters
     ----------
     headers, rows
-        As for :func:`table`.
+        See :func:`table`.
     columns : int, optional
-        The width; that of the terminal where left out.
+        Available columns; by default those of the terminal.
     lead : int
-        Columns that tell rows apart, with which each block begins.
+        Leading columns that identify a row; every block repeats them.
 
     Returns
     -------
@@ -116,13 +116,13 @@ def fitted(headers: Sequence[str], rows: Sequence[Sequence[Any]], columns: int |
     return "\n\n".join(_block(headers, texts, block, limit) for block in blocks)
 
 
-def _block(headers: Sequence[str], texts: Sequence[Sequence[str]], places: Sequence[int], limit: int) -> str:
-    """Some columns; the text of the last one is wrapped where two are still too wide."""
-    heads, rows = [str(headers[place]) for place in places], [[row[place] for place in places] for row in texts]
+def _block(headers: Sequence[str], texts: Sequence[Sequence[str]], indices: Sequence[int], limit: int) -> str:
+    """Format some columns; the last one is wrapped if two columns are still too wide."""
+    heads, rows = [str(headers[index]) for index in indices], [[row[index] for index in indices] for row in texts]
     heads = narrowed(heads, rows, limit)
     text = render(heads, rows)
     room = limit - max(len(row[0]) for row in rows) - 2
-    if len(places) != 2 or extent(text) <= limit or room < LEGIBLE:
+    if len(indices) != 2 or extent(text) <= limit or room < LEGIBLE:
         return text
     broken = []
     for first, last in rows:
@@ -131,19 +131,19 @@ def _block(headers: Sequence[str], texts: Sequence[Sequence[str]], places: Seque
 
 
 def extent(text: str) -> int:
-    """Columns of the longest line."""
+    """Width of the longest line."""
     return max(map(len, text.splitlines()))
 
 
 def render(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """The text :func:`table` prints."""
+    """Format the text that :func:`table` prints."""
     if not headers:
         raise InputError("headers", list(headers), "a table has at least one column")
     for row in rows:
         if len(row) != len(headers):
             raise InputError("rows", list(row), f"every row must have {len(headers)} cells, one per header")
     texts = cells(rows)
-    columns = [[row[place] for row in texts] for place in range(len(headers))]
+    columns = [[row[index] for row in texts] for index in range(len(headers))]
     heads = [printable(str(header)).split("\n") for header in headers]
     widths = [max(map(len, [*head, *column])) for head, column in zip(heads, columns, strict=True)]
     tallest = max(map(len, heads))
@@ -154,7 +154,7 @@ def render(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def cells(rows: Sequence[Sequence[Any]]) -> list[list[str]]:
-    """Rows as text, quantities of one column in one unit."""
+    """Format cells; quantities of one column share a unit."""
     return [list(row) for row in zip(*map(_cells, zip(*rows, strict=True)), strict=True)]
 
 
@@ -166,7 +166,7 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def largest(values: Sequence[Any]) -> dict[str, float]:
-    """Largest finite size, in canonical units, of the quantities of each dimension."""
+    """Return the largest finite absolute value per dimension, in canonical units."""
     sizes: dict[str, float] = {}
     for value in values:
         if units.is_quantity(value):
@@ -179,7 +179,7 @@ def largest(values: Sequence[Any]) -> dict[str, float]:
 
 
 def in_unit(value: Any, sizes: Mapping[str, float]) -> str:
-    """Text of a quantity in the unit that fits the largest of its dimension, or of a number."""
+    """Format a quantity in the unit that suits the largest of its dimension, or a number."""
     if not units.is_quantity(value):
         return formatting.number(value)
     own = units.own(value)
@@ -217,18 +217,18 @@ def _size(quantity: Any) -> float:
 def html_table(
     headers: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "", notes: Sequence[str] = ()
 ) -> str:
-    """A table of text as HTML, with a caption above it and notes under it.
+    """Format a table of text as HTML, with a caption above and notes below.
 
     Parameters
     ----------
     headers : sequence of str
-        One per column.
+        One header per column.
     rows : sequence of sequences of str
-        Cells.
+        Cells as text.
     caption : str
-        What the table holds, in one or several lines; no caption without it.
+        Caption in one or several lines; none by default.
     notes : sequence of str
-        A paragraph each.
+        Notes, a paragraph each.
     """
     head = "".join(f"<th>{html.escape(cell)}</th>" for cell in headers)
     body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)

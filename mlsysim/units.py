@@ -1,4 +1,4 @@
-"""The private pint registry, with information, operations, tokens, requests and currency as real dimensions.
+"""The private pint registry, with information, operations, tokens, requests and currency as dimensions.
 
 ``ureg`` is the registry and ``Q_`` its quantity class. Compiled functions run on bare float64 in
 canonical units: second, byte, FLOP, token, request, USD, watt. This module converts at the border.
@@ -43,11 +43,11 @@ __all__ = [
     "ureg",
 ]
 
-#: The file that defines them, and the table of those that the library writes.
+#: File that defines the units, and table of those that the library writes.
 DEFINITIONS, TABLE = (resources.files("mlsysim") / name for name in ("units.txt", "units.json"))
 
 
-#: Quantities of two registries do not add up: there must be one, whichever threads meet units first.
+#: Quantities of two registries cannot be added, so threads must share one registry.
 _one_registry = Lock()
 
 
@@ -83,12 +83,12 @@ def _quantity(magnitude: Any, units: str) -> Any:
 
 @cache
 def _table() -> dict[str, dict[str, Any]]:
-    """For each unit of the table its canonical amount, its dimension and how it is printed."""
+    """Canonical amount, dimension and printed form of each unit in the table."""
     return json.loads(TABLE.read_text(encoding="utf-8"))
 
 
 def table_of(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Table of units as pint has it."""
+    """Build the table of units from pint."""
     return {
         text: {"factor": _factor(text), "dimension": _dimension(text), "printed": f"{unit(text):~P}"}
         for text in sorted({*texts})
@@ -96,21 +96,21 @@ def table_of(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def check(text: str) -> None:
-    """Refuse what is no unit; see :func:`unit`."""
+    """Refuse text that is not a unit; see :func:`unit`."""
     if not isinstance(text, str) or text not in _table():
         unit(text)
 
 
 def printed(text: str) -> str:
-    """A unit as tables and sentences show it."""
+    """Format a unit for tables and sentences."""
     known = _table().get(text)
     return known["printed"] if known else f"{unit(text):~P}"
 
 
-#: Dimensions whose canonical amount is a plain count, so that floor and ceiling make sense.
+#: Dimensions whose canonical amount is a count, so that floor and ceiling make sense.
 COUNTABLE = frozenset({"[token]", "[request]"})
 
-#: Units whose numbers stand alone in a text; of a bare number of per cent it would not be clear what is meant.
+#: Units that are left out behind a number; a bare percentage would be ambiguous.
 PURE = frozenset({"", "count"})
 
 #: A number, then a unit of names, products, quotients and small powers. Pint would evaluate
@@ -120,17 +120,17 @@ _NUMBER = rf"\s*({_DIGITS}|[+-]?(?:inf|nan)\b)\s*"
 _NAME = r"(?:[^\W\d_]\w*|%|1)(?:\s*(?:\^|\*\*)\s*-?\d{1,2}(?:\.\d+)?)?"
 _UNIT = rf"(?:1\s*/\s*)?{_NAME}(?:\s*[*/·]\s*{_NAME}|\s+{_NAME})*"
 _TEXT = rf"{_NUMBER}({_UNIT})?\s*"
-#: Units that come whole, with a prefix that makes parts of them.
+#: Units of indivisible things, with prefixes that would divide them.
 _PARTS = re.compile(r"(?:pico|nano|micro|milli)(?:byte|bit|bps|Bps|FLOP|FLOPS|OP|token|request|QPS|dollar|count)")
 
 
 def unit(text: str) -> Any:
-    """The unit of this name.
+    """Parse a unit.
 
     Parameters
     ----------
     text : str
-        A unit expression such as ``"GB/s"``; ``""`` is a pure number.
+        Unit expression such as ``"GB/s"``; ``""`` is a pure number.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def unit(text: str) -> Any:
     Raises
     ------
     UnitError
-        If a name in the expression is not a unit of mlsysim.
+        If a name in the expression is not a known unit.
 
     Examples
     --------
@@ -159,16 +159,16 @@ def _unit(text: str) -> Any:
     if not re.fullmatch(rf"\s*{_UNIT}\s*", text):
         raise UnitError(f"unknown unit {quoted(text)}: write names with *, / and powers, as in 'GB/s'")
     try:
-        found = _registry().Unit(text)
+        parsed_unit = _registry().Unit(text)
     except Exception as error:
         raise UnitError(f"unknown unit {quoted(text)}: {_meant(text) or error}") from None
-    _refuse_parts(found._units, text)
-    return found
+    _refuse_parts(parsed_unit._units, text)
+    return parsed_unit
 
 
 @cache
 def _refuse_parts(names: Any, text: str = "") -> None:
-    """Refuse parts of what comes whole; ``mB`` is a slip for ``MB``."""
+    """Refuse fractions of indivisible units; ``mB`` is a slip for ``MB``."""
     part = next((name for name in names if _PARTS.fullmatch(name)), "")
     if part:
         text = text or f"{_registry().Unit(names):~C}"
@@ -181,18 +181,18 @@ def _meant(text: str) -> str:
 
 
 def near(text: str) -> list[str]:
-    """Units spelled like a text that is none; those that differ in capitals alone where there are some."""
+    """Find units spelled like an unknown one; only those that differ in case, if there are any."""
     names = "B", "bit", "bps", "FLOP", "FLOPS", "token"
     return nearest(text, [*filter(None, _table()), *(prefix + name for name in names for prefix in "kMGTPE"), "bytes"])
 
 
 def parsed(text: str) -> Any:
-    """The quantity a text such as ``"80 GB"`` stands for.
+    """Parse a quantity such as ``"80 GB"``.
 
     Parameters
     ----------
     text : str
-        A number, and a unit behind it.
+        Number followed by a unit.
 
     Returns
     -------
@@ -201,7 +201,7 @@ def parsed(text: str) -> Any:
     Raises
     ------
     UnitError
-        If the text is not one number followed by a unit, or the unit is unknown.
+        If the text is not a number followed by a unit, or the unit is unknown.
 
     Examples
     --------
@@ -217,20 +217,20 @@ def parsed(text: str) -> Any:
     return _registry().Quantity(int(number) if exact else number, unit(match[2] or ""))
 
 
-#: Powers of ten that stand behind a number of tokens, requests, parameters: ``2T``. Behind other numbers B is a byte.
+#: Suffixes for powers of ten of tokens, requests and parameters: ``2T``. For other quantities, B is a byte.
 THOUSANDS = {"k": 3, "K": 3, "M": 6, "B": 9, "T": 12}
 _COUNT = re.compile(rf"\s*({_DIGITS})\s*([kKMBT])(\s+\S.*)?\s*")
 
 
 def spelled_out(text: str, into: str) -> str:
-    """A count such as ``"2T"``, or a rate of counts such as ``"2k"``, with all its digits; any other text as it is.
+    """Write out a count such as ``"2T"``, or a rate of counts such as ``"2k"``; other text is unchanged.
 
     Parameters
     ----------
     text : str
-        What was typed.
+        Typed text.
     into : str
-        The unit of the number that is wanted.
+        Unit of the resulting number.
     """
     match = _COUNT.fullmatch(text)
     if not match or not counts(dimension(into), into):
@@ -246,20 +246,20 @@ def counts(powers: Mapping[str, Any], text: str = "") -> bool:
 
 
 def capital(text: str) -> str:
-    """A number with a small letter that means thousands as a capital: ``"70B"`` of ``"70b"``; else empty."""
+    """Capitalise the suffix of a number such as ``"70b"``; empty if it has no lower-case suffix."""
     match = re.fullmatch(rf"{_NUMBER}([mbt])\s*", text)
     return f"{match[1]}{match[2].upper()}" if match else ""
 
 
 def number_in(text: str, into: str) -> float | None:
-    """The number of a unit that a text such as ``"80 GB"`` stands for.
+    """Convert text such as ``"80 GB"`` to a number of a unit.
 
     Parameters
     ----------
     text : str
-        One number followed by a unit.
+        Number followed by a unit.
     into : str
-        The unit of the number.
+        Unit of the result.
 
     Returns
     -------
@@ -277,18 +277,18 @@ def number_in(text: str, into: str) -> float | None:
 
 
 def per(above: str, below: str) -> tuple[float, Any]:
-    """Factor and unit that turn a canonical quotient into ``above`` per ``below``; counts drop out."""
+    """Return factor and unit that convert a canonical quotient to ``above`` per ``below``; counts cancel."""
     quotient = unit("" if above == "count" else above) / unit("" if below == "count" else below)
     return factor(below) / factor(above), quotient
 
 
 def dimension(text: str) -> dict[str, Any]:
-    """Exponent per base dimension of a unit, e.g. ``{"[information]": 1, "[time]": -1}``.
+    """Return the exponent per base dimension of a unit, e.g. ``{"[information]": 1, "[time]": -1}``.
 
     Parameters
     ----------
     text : str
-        A unit.
+        Name of the unit.
 
     Returns
     -------
@@ -311,12 +311,12 @@ def _dimension(text: str) -> dict[str, Any]:
 
 
 def factor(text: str) -> float:
-    """Canonical amount of one of this unit: ``factor("GB") == 1e9`` (bytes).
+    """Return the canonical amount of a unit: ``factor("GB") == 1e9`` (bytes).
 
     Parameters
     ----------
     text : str
-        A unit.
+        Name of the unit.
 
     Returns
     -------
@@ -338,21 +338,21 @@ def _factor(text: str) -> float:
 
 
 def from_canonical(value: Any, text: str) -> Any:
-    """A canonical float (or array) as a number of the given unit.
+    """Convert a canonical float or array to a number of the given unit.
 
     Divides by whole factors and multiplies by whole inverses, so decimal units lose no digit.
 
     Parameters
     ----------
     value : float or array
-        Of any shape, in canonical units.
+        Value of any shape, in canonical units.
     text : str
-        The unit of the answer.
+        Unit of the result.
 
     Returns
     -------
     float or array
-        Of the same shape.
+        Same shape as the value.
 
     Examples
     --------
@@ -364,19 +364,19 @@ def from_canonical(value: Any, text: str) -> Any:
 
 
 def to_canonical(value: Any, text: str) -> Any:
-    """A number (or array) of the given unit in canonical units; inverse of :func:`from_canonical`.
+    """Convert a number or array of the given unit to canonical units; inverse of :func:`from_canonical`.
 
     Parameters
     ----------
     value : float or array
-        Of any shape, in ``text``.
+        Value of any shape, in ``text``.
     text : str
-        Its unit.
+        Unit of the value.
 
     Returns
     -------
     float or array
-        Of the same shape.
+        Same shape as the value.
 
     Examples
     --------
@@ -403,7 +403,7 @@ def is_quantity(value: object) -> bool:
     Parameters
     ----------
     value : object
-        Anything.
+        Any object.
 
     Returns
     -------
@@ -421,27 +421,27 @@ def is_quantity(value: object) -> bool:
 
 
 def magnitude(value: Any) -> Any:
-    """The number of a quantity in its own unit; what is no quantity as it is."""
+    """Return the number of a quantity in its own unit; return other values unchanged."""
     return value.magnitude if is_quantity(value) else value
 
 
 def own(value: Any) -> Any:
-    """A quantity of any pint registry as a quantity of this one, unit name by unit name.
+    """Convert a quantity of any pint registry to this registry, unit name by unit name.
 
     Parameters
     ----------
     value : pint.Quantity
-        A scalar or array quantity.
+        Scalar or array quantity.
 
     Returns
     -------
     pint.Quantity
-        In this registry, same magnitude and unit names.
+        Quantity of this registry with the same magnitude and unit names.
 
     Raises
     ------
     UnitError
-        If a unit of the foreign registry does not exist here.
+        If this registry lacks a unit of the foreign one.
 
     Examples
     --------
@@ -464,16 +464,16 @@ def own(value: Any) -> Any:
 
 
 def canonical(value: Any, text: str, argument: str) -> Any:
-    """The magnitude of a quantity in the canonical unit of ``text``.
+    """Return the magnitude of a quantity in the canonical unit of ``text``.
 
     Parameters
     ----------
     value : pint.Quantity
-        Of any registry.
+        Quantity of any registry.
     text : str
-        The unit whose dimension is expected.
+        Unit of the expected dimension.
     argument : str
-        Name used in the error.
+        Name of the argument for the error.
 
     Returns
     -------
@@ -492,26 +492,26 @@ def canonical(value: Any, text: str, argument: str) -> Any:
     """
     quantity = own(value)
     if dict(quantity.dimensionality) != dict(unit(text).dimensionality):
-        found = f"{quantity.units:~P}" or "a pure number"
+        actual = f"{quantity.units:~P}" or "a pure number"
         wanted = text or "a pure number"
-        raise UnitError(f"{argument}={quoted(str(value))}: {found} is not a unit of {wanted}")
+        raise UnitError(f"{argument}={quoted(str(value))}: {actual} is not a unit of {wanted}")
     return _scaled(quantity.magnitude, _amount(quantity.units))
 
 
 def fitting(value: float, text: str) -> str:
-    """The prefixed form of a unit in which a canonical value reads best.
+    """Choose the prefixed form of a unit in which a canonical value reads best.
 
     Parameters
     ----------
     value : float
-        In canonical units.
+        Value in canonical units.
     text : str
-        A unit whose decimal prefix may be chosen anew (``"GB"``, ``"TFLOP/s"``, ``"ms"``).
+        Unit whose decimal prefix may change (``"GB"``, ``"TFLOP/s"``, ``"ms"``).
 
     Returns
     -------
     str
-        ``text`` itself where no ladder of prefixes applies, as of days and hours.
+        ``text`` itself if the unit takes no prefixes, such as days and hours.
 
     Examples
     --------
@@ -530,7 +530,7 @@ def fitting(value: float, text: str) -> str:
 
 #: Units of time that take no prefix.
 CALENDAR = ("d", "day", "h", "hour")
-#: Prefixed forms of a unit, from small to large.
+#: Prefixed forms of a unit, in increasing order.
 LADDERS: tuple[tuple[str, ...], ...] = (
     ("B", "kB", "MB", "GB", "TB", "PB", "EB"),
     ("B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"),

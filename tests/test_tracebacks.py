@@ -246,7 +246,7 @@ def test_names_help_and_signatures_stay():
     assert inspect.signature(mlsysim.compare).parameters.keys() == {"first", "second", "output"}
     assert "batch_size" in inspect.signature(TrainingMemoryModel.solve).parameters
     assert "title" in inspect.signature(Formula).parameters
-    assert "Two results side by side" in mlsysim.compare.__doc__
+    assert "Compare two results" in mlsysim.compare.__doc__
 
 
 def test_python_prints_the_line_and_the_message(tmp_path):

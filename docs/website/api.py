@@ -14,9 +14,9 @@ from website.public_names import TASKS, anchor, by_page, directive, short
 def pages(known: Knowledge) -> dict[str, str]:
     """A page per task and per model, and one that lists them."""
     names = by_page()
-    found = {f"api/{page}.md": _page(task.title, task.about, names[page]) for page, task in TASKS.items()}
+    found = {"api/models.md": model_reference.overview(known)}
+    found |= {f"api/{page}.md": _page(task.title, task.about, names[page]) for page, task in TASKS.items()}
     found |= {f"reference/{model.__name__}.md": model_reference.page(known, model, names) for model in known.models}
-    found["api/models.md"] = model_reference.overview(known)
     rows = [
         f"- [{task.title}]({page}.md): "
         + ", ".join(f"[{code(short(name))}]({page}.md#{anchor(name)})" for name in names[page])

@@ -50,7 +50,7 @@ def pages(known: Knowledge) -> dict[str, str]:
     found["catalog/index.md"] = joined([
         "# Catalog", "",
         f"{sum(map(len, groups.values()))} entries with {count} values. Each value has a unit, a source, a date and a "
-        "kind; [what the kinds mean, and entries of your own](../docs/catalog.md#your-own-numbers).",
+        "kind; [what the kinds mean, and entries of your own](../docs/catalog.md).",
         "", f"- [{DEVICES.title}]({DEVICES.name}.md) in one table, to sort and filter",
         f"- [{MODELS.title}]({MODELS.name}.md) in one table, to sort and filter",
         "", *table(("Group", "In Python", "Entries"), rows),

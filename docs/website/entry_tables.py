@@ -73,7 +73,7 @@ class EntryTable:
 
 
 DEVICES = EntryTable(
-    "devices", "All devices", "Hardware", {"Cloud": "cloud", "Workstation": "workstation", "Edge": "edge"},
+    "devices", "Table of devices", "Hardware", {"Cloud": "cloud", "Workstation": "workstation", "Edge": "edge"},
     (
         Column("memory", "Memory", ("datasheet_memory", "memory_capacity"), "GB"),
         Column("bandwidth", "Memory bandwidth", ("memory_bandwidth",), "GB/s"),
@@ -85,7 +85,7 @@ DEVICES = EntryTable(
     "h100 memory>=90",
 )  # fmt: skip
 MODELS = EntryTable(
-    "models", "All models", "Models",
+    "models", "Table of models", "Models",
     {"Language": "language", "Encoders": "encoder", "EncoderDecoders": "encoder-decoder",
      "VisionLanguage": "vision-language", "Diffusion": "diffusion"},
     (

@@ -11,9 +11,11 @@ from website import example
 from website.knowledge import Knowledge
 
 FRONT = Template((Path(__file__).parent / "front.md").read_text(encoding="utf-8"))
-#: Captions of the tree, and the pages below each.
+#: Captions of the tree, and the pages below each; a pattern stands for those that were made.
 TREE = {
-    "Learn": ("notebooks/tutorial", "docs/tour", "docs/how_to", "docs/gallery", "docs/further", "notebooks/index"),
+    "Learn": (
+        "notebooks/tutorial", "try_it/*", "docs/tour", "docs/how_to", "docs/gallery", "docs/further", "notebooks/index",
+    ),
     "Answers": ("calculators/index", "models/index"),
     "Equations": ("formulas/README", "docs/accuracy"),
     "Numbers": ("catalog/index", "docs/benchmarks"),
@@ -43,6 +45,15 @@ BELOW = {
     "CONTRIBUTING.md": ("docs/releasing", "docs/changed_numbers", "SECURITY"),
     "docs/citing.md": ("docs/paper",),
 }  # fmt: skip
+
+#: Card of the page that runs Python, which not every site has.
+TRY_IT = """\
+:::{grid-item-card} Try it
+:link: try_it/index
+:link-type: doc
+Change a few lines of Python and run them in this browser.
+:::
+"""
 
 #: Titles in the tree of pages whose own are long, or alike.
 SHORT = {
@@ -89,7 +100,7 @@ SHORT = {
 def pages(known: Knowledge, found: Mapping[str, str | bytes]) -> dict[str, str]:
     """The first page, pages that only list others, and pages of the repository with the tree below them."""
     made = {
-        "index.md": _index(known),
+        "index.md": _index(known, "try_it/index.md" in found),
         "docs/further.md": "# Topics\n\nOne page for each thing that a model can do, and for each large question.\n",
         "notebooks/index.md": "# Notebooks\n\nQuestions answered at length, as they were run.\n",
         "models/index.md": _models(known),
@@ -101,7 +112,8 @@ def pages(known: Knowledge, found: Mapping[str, str | bytes]) -> dict[str, str]:
         listed = [page for pattern in below for page in _matching(pattern, names, {*named, above.rpartition(".")[0]})]
         listed.sort(key=lambda page: text.find(f"{page.rpartition('/')[2]}.md") % (len(text) + 1))
         made[above] = text + _tree(listed, shown=above in ("docs/further.md", "notebooks/index.md"))
-    made["index.md"] += "".join(_tree(below, caption=caption) for caption, below in TREE.items())
+    for caption, below in TREE.items():
+        made["index.md"] += _tree([page for entry in below for page in _matching(entry, names, named)], caption=caption)
     return made
 
 
@@ -123,8 +135,9 @@ def _entry(page: str) -> str:
     return f"{SHORT[page]} </{page}>" if page in SHORT else f"/{page}"
 
 
-def _index(known: Knowledge) -> str:
+def _index(known: Knowledge, tried: bool) -> str:
     return FRONT.substitute(
+        try_it=TRY_IT if tried else "",
         example=example.section("One equation"),
         install=example.section("Install"),
         questions="\n".join(_questions(known, "")),

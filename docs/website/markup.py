@@ -54,7 +54,7 @@ def boxed(name: str, lines: list[str]) -> list[str]:
 
 
 def with_html(page: str) -> str:
-    """A page of Markdown with all between its headings as HTML."""
+    """Convert what stands between the headings and directives of a page of Markdown to HTML."""
     tokens = _READER.parse(page)
     parts: list[str] = []
     between: list[Token] = []
@@ -72,6 +72,9 @@ def with_html(page: str) -> str:
             close()
             parts.append(f"{'#' * int(token.tag[1:])} {tokens[next(places)].content}\n")
             next(places)
+        elif token.type == "fence" and token.info and token.level == 0:
+            close()
+            parts.append(f"{token.markup}{token.info}\n{token.content}{token.markup}\n")
         else:
             between.append(_led(token))
     close()

@@ -54,7 +54,7 @@ def page(known: Knowledge, model: Model, names: Mapping[str, tuple[str, ...]]) -
         "## Inputs", "", *_inputs(model, instances), "", "## Outputs", "", *_outputs(known, instances), "",
         "## Verbs", "", *_verbs(model, names),
     ]  # fmt: skip
-    return joined([*head, *about, *_call(model), "", with_html(joined(tables))])
+    return joined([*head, *about, *_call(model), "", *tables])
 
 
 def _call(model: Model) -> list[str]:

@@ -45,7 +45,7 @@ class Task:
 TASKS = {
     "ask": Task(
         "Ask a model",
-        "A model answers one question. [Its page](models.md) lists the entries and inputs that every verb takes.",
+        "A model answers one question. [The page of a model](models.md) lists what its verbs take.",
         ("PerformanceModel.solve", "PerformanceModel.solve_example", "Result",
          "study.results.expected_error.ExpectedError", "PerformanceModel", "models.*"),
     ),

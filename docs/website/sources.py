@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from posixpath import dirname, join, normpath, relpath
 
-from website import accuracy, api, calculators, catalog, example, formulas, front, models
+from website import accuracy, api, calculators, catalog, example, formulas, front, models, try_it
 from website.knowledge import Knowledge
 from website.markup import with_html
 
@@ -26,7 +26,7 @@ PAGES = (
 )
 SHOWN = ("docs/figures/*.png", "docs/*.svg")
 #: Pages of tables and equations, which are put in as HTML.
-PRINTED = re.compile(r"(formulas|models|catalog|docs/validation)/.*\.md")
+PRINTED = re.compile(r"(formulas|models|reference|catalog|docs/validation)/.*\.md")
 #: The title of a page, and a link in Markdown that shows the name of a file.
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 #: A picture in Markdown, and the name of a plot.
@@ -50,6 +50,7 @@ def sources() -> Sources:
         found |= {name: path.read_bytes() for name, path in _files(SHOWN)}
         found |= {f"extra/formulas/{path.name}": path.read_bytes() for path in BOOK.glob("*.*") if path.suffix != ".md"}
         found["static/preview.png"] = example.preview()
+        found |= try_it.pages()
         found |= front.pages(known, found)
         return {name: in_themes(name, text) for name, text in found.items()} | scripts.result()
 

@@ -118,8 +118,8 @@ def _moving(function: Callable[..., Any], captured: State) -> tuple[Callable[...
 
     def moving(x: Any, *arrays: Any) -> Any:
         operands = list(captured)
-        for place, array in zip(positions, arrays, strict=True):
-            operands[place] = array
+        for index, array in zip(positions, arrays, strict=True):
+            operands[index] = array
         return function(x, *operands)
 
     return moving, tuple(captured[position] for position in positions)

@@ -1,4 +1,4 @@
-"""Contents of the book: topics with their formulas, the works they cite, and where each is found."""
+"""Contents of the book: topics with their formulas, cited works, and links to them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mlsysim.references import Reference, reference
 from mlsysim.symbolic import Family, Formula, Index, Variable, family_of
 from mlsysim.symbolic.variable import declaration_order
 
-#: Pages that are no topic.
+#: Pages that are not topics.
 PAGES = ("README", "variants", "references")
 
 
@@ -34,11 +34,11 @@ class Topic:
     Parameters
     ----------
     name : str
-        Module of the formulas, and name of the files.
+        Name of the module with the formulas, and of the files.
     title, intro : str
-        First line and rest of the module's docstring.
+        First line, and rest, of the module's docstring.
     formulas : tuple of Formula
-        In the order the module gives.
+        Formulas in the module's order.
     """
 
     name: str
@@ -48,22 +48,22 @@ class Topic:
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
-        """Every variable on the page, in the order of the vocabulary; generic ones where it has an index."""
-        found = {v.name: v for formula in self.formulas for v in (formula.variable, *formula.inputs)}
-        place = declaration_order()
-        return tuple(sorted(found.values(), key=lambda v: place[v.name]))
+        """Variables on the page, in the order of declaration; generic ones for indexed formulas."""
+        by_name = {v.name: v for formula in self.formulas for v in (formula.variable, *formula.inputs)}
+        position = declaration_order()
+        return tuple(sorted(by_name.values(), key=lambda v: position[v.name]))
 
     @cached_property
     def families(self) -> dict[Index, list[Family]]:
-        """The families whose generic variables stand on the page, by index."""
-        found: dict[Index, list[Family]] = {}
+        """Families whose generic variables are on the page, by index."""
+        by_index: dict[Index, list[Family]] = {}
         for family in filter(None, (family_of(variable.name) for variable in self.variables)):
-            found.setdefault(family.index, []).append(family)
-        return found
+            by_index.setdefault(family.index, []).append(family)
+        return by_index
 
     @cached_property
     def functions(self) -> tuple[sympy.Basic, ...]:
-        """One use of every function of mlsysim's own on the page."""
+        """One call of every function of mlsysim's own on the page."""
         uses: dict[str, list[sympy.Basic]] = {}
         for formula in self.formulas:
             for node in formula.expression.atoms(sympy.Function):
@@ -76,56 +76,56 @@ class Topic:
 
 @dataclass(frozen=True)
 class Book:
-    """All topics."""
+    """All topics of the book."""
 
     topics: tuple[Topic, ...]
 
     @cached_property
     def formulas(self) -> tuple[tuple[Topic, Formula], ...]:
-        """Every formula with its topic, in order."""
+        """Formulas with their topics, in order."""
         return tuple((topic, formula) for topic in self.topics for formula in topic.formulas)
 
     @cached_property
     def works(self) -> tuple[Reference, ...]:
-        """Works a formula or its example cites, by key."""
+        """Works that formulas or examples cite, by key."""
         keys = {key for _, formula in self.formulas for key in cited(formula)}
         return tuple(reference(key) for key in sorted(keys))
 
     def defining(self, variable: Variable) -> tuple[tuple[Topic, Formula], ...]:
-        """The forms of a variable, or of the family it is a member of, with their topics; none for an input."""
+        """List the formulas of a variable, or of its family, with their topics; none for an input."""
         return tuple(self._defining.get(variable, ()))
 
     @cached_property
     def _defining(self) -> dict[Variable, list[tuple[Topic, Formula]]]:
-        found: dict[Variable, list[tuple[Topic, Formula]]] = {}
+        forms: dict[Variable, list[tuple[Topic, Formula]]] = {}
         for entry in self.formulas:
             for variable in dict.fromkeys((entry[1].variable, *defined(entry[1]))):
-                found.setdefault(variable, []).append(entry)
-        return found
+                forms.setdefault(variable, []).append(entry)
+        return forms
 
 
 def read_book(own: Iterable[type[DeclaredModel]] = ()) -> Book:
-    """The book as the topic modules have it, and a topic per module of models of one's own.
+    """Collect the topics of the package, and a topic per module of user-defined models.
 
     Parameters
     ----------
     own : iterable of type
-        Models whose formulas no topic of ours has.
+        Models with formulas that are in none of the package's topics.
 
     Raises
     ------
     ModelError
-        If their module has the name of a page.
+        If a module has the name of a page.
     """
     topics = [_topic(name, topic(name), topic(name).FORMULAS) for name in TOPICS]
-    found = {formula for each in topics for formula in each.formulas}
+    covered = {formula for topic in topics for formula in topic.formulas}
     for module, models in groupby(own, key=lambda model: model.__module__):
         name = module.rpartition(".")[2]
-        if name in (*(each.name for each in topics), *PAGES):
+        if name in (*(topic.name for topic in topics), *PAGES):
             raise ModelError(f"{module}: the book has a page {name!r} already; rename the module")
         used = (f.printed for model in models for variant in model.variants for f in model(variant).formulas)
-        topics.append(_topic(name, sys.modules[module], [f for f in dict.fromkeys(used) if f not in found]))
-        found |= set(topics[-1].formulas)
+        topics.append(_topic(name, sys.modules[module], [f for f in dict.fromkeys(used) if f not in covered]))
+        covered |= set(topics[-1].formulas)
     return Book(tuple(topics))
 
 
@@ -135,7 +135,7 @@ def _topic(name: str, module: ModuleType, formulas: Iterable[Formula]) -> Topic:
 
 
 def defined(formula: Formula) -> tuple[Variable, ...]:
-    """Variable that a formula computes, or the members where it has an index."""
+    """List the variables that a formula computes: one, or the members of its family."""
     return tuple(member.variable for member in formula.members)
 
 
@@ -145,7 +145,7 @@ def cited(formula: Formula) -> Iterable[str]:
 
 
 def in_units(variable: Variable, value: Any) -> str:
-    """An input of an example with its unit; digits enough to repeat the calculation."""
+    """Format an input of an example with its unit, in enough digits to repeat the calculation."""
     if isinstance(value, str | bool | int):
         return _with_unit(str(value), variable.unit)
     digits = f"{value:.10g}"
@@ -155,12 +155,12 @@ def in_units(variable: Variable, value: Any) -> str:
 
 
 def computed(formula: Formula) -> str:
-    """Value of a formula for its example, in the unit its source prints and to one digit more.
+    """Format a formula's value for its example, in the source's unit and with one more digit.
 
     Parameters
     ----------
     formula : Formula
-        One that has an example.
+        Formula that has an example.
     """
     formula = formula.worked
     assert formula.example is not None
@@ -177,7 +177,7 @@ def computed(formula: Formula) -> str:
 
 
 def unit_text(unit: str) -> str:
-    """A unit to read: ``token^2`` is ``token²``, a pure number has none."""
+    """Format a unit: ``token^2`` becomes ``token²``, a pure number has none."""
     return "" if unit == "count" else unit.replace("^2", "²").replace("^3", "³")
 
 

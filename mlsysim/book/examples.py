@@ -1,4 +1,4 @@
-"""Check of the worked example of a formula before a page of it is written: it must give what it prints."""
+"""Check of worked examples before the book is written: each must give its published number."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _CALLS = {"max": max, "min": min, "ceil": math.ceil, "floor": math.floor, "sqrt"
 
 
 def check_examples(formulas: Iterable[Formula]) -> None:
-    """Refuse formulas whose example gives something else than it prints.
+    """Refuse formulas whose example does not give its published number.
 
     Parameters
     ----------
     formulas : iterable of Formula
-        Those without an example pass.
+        Formulas to check; those without an example pass.
 
     Raises
     ------
     FormulaError
-        If the arithmetic or the formula of one does not give the printed result to its last digit.
+        If the arithmetic or the formula of an example does not give the published number to its last digit.
     """
     for formula in formulas:
         if formula.example is not None:
@@ -47,18 +47,18 @@ def _check(formula: Formula) -> None:
     what = f"formula for {formula.name}: its example prints {example.result}"
     try:
         example.check(formula.variable, formula.inputs)
-        found = example_value(formula)
+        value = example_value(formula)
     except (MlsysimError, ArithmeticError, TypeError, ValueError) as error:
         raise FormulaError(f"{what}, but the formula cannot be evaluated there: {error}") from None
     if domain.kind in ("choice", "boolean"):
-        text = domain.labels[int(found)] if domain.kind == "choice" else str(bool(found))
+        text = domain.labels[int(value)] if domain.kind == "choice" else str(bool(value))
         if text != example.result.strip():
             raise FormulaError(f"{what}, but the formula gives {text}")
     else:
         number, half = example.value()
-        if not abs(found - number) <= half * (1 + 1e-9):
+        if not abs(value - number) <= half * (1 + 1e-9):
             unit = example.unit()
-            raise FormulaError(f"{what}, but the formula gives {units.from_canonical(found, unit):.6g} {unit}".rstrip())
+            raise FormulaError(f"{what}, but the formula gives {units.from_canonical(value, unit):.6g} {unit}".rstrip())
     if example.derived:
         _check_derived(formula, what)
 
@@ -67,23 +67,23 @@ def _check_derived(formula: Formula, what: str) -> None:
     example, kind = formula.example, formula.variable.domain.kind
     assert example is not None
     try:
-        found = _by_hand(ast.parse(example.derived, mode="eval").body)
+        value = _by_hand(ast.parse(example.derived, mode="eval").body)
     except (SyntaxError, KeyError, TypeError, ArithmeticError, ValueError):
         raise FormulaError(f"{what}, but {quoted(example.derived)} is no arithmetic of plain numbers") from None
     if kind in ("choice", "boolean"):
-        good = found is True if kind == "choice" else str(found) == example.result.strip()
+        good = value is True if kind == "choice" else str(value) == example.result.strip()
     else:
         number, half = example.value()
-        good = abs(found - number / units.factor(example.unit())) <= half / units.factor(example.unit()) * (1 + 1e-9)
+        good = abs(value - number / units.factor(example.unit())) <= half / units.factor(example.unit()) * (1 + 1e-9)
     if not good:
-        raise FormulaError(f"{what}, but {quoted(example.derived)} gives {found}")
+        raise FormulaError(f"{what}, but {quoted(example.derived)} gives {value}")
 
 
 def example_value(formula: Formula) -> Any:
-    """Value of a plain formula for its example, in canonical units."""
+    """Evaluate a plain formula for its example, in canonical units."""
     assert formula.example is not None
-    given = {s.name: _canonical(variable_of(s), value) for s, value in formula.example.inputs.items()}
-    return compiled_expression(formula.expression)(given)["value"]
+    values = {s.name: _canonical(variable_of(s), value) for s, value in formula.example.inputs.items()}
+    return compiled_expression(formula.expression)(values)["value"]
 
 
 def _canonical(variable: Variable, value: Any) -> float:
@@ -91,7 +91,7 @@ def _canonical(variable: Variable, value: Any) -> float:
 
 
 def _by_hand(node: ast.expr) -> Any:
-    """Written arithmetic of plain numbers."""
+    """Evaluate written arithmetic of plain numbers."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
         return node.value
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
@@ -99,10 +99,10 @@ def _by_hand(node: ast.expr) -> Any:
     if isinstance(node, ast.BinOp):
         return _SIGNS[type(node.op)](_by_hand(node.left), _by_hand(node.right))
     if isinstance(node, ast.Compare):
-        terms = [_by_hand(each) for each in (node.left, *node.comparators)]
+        terms = [_by_hand(operand) for operand in (node.left, *node.comparators)]
         return all(_SIGNS[type(sign)](*pair) for sign, pair in zip(node.ops, pairwise(terms), strict=True))
     if isinstance(node, ast.BoolOp):
-        return (all if isinstance(node.op, ast.And) else any)(_by_hand(each) for each in node.values)
+        return (all if isinstance(node.op, ast.And) else any)(_by_hand(operand) for operand in node.values)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
         return _CALLS[node.func.id](*map(_by_hand, node.args))
     raise ValueError(ast.dump(node))

@@ -1,4 +1,4 @@
-"""The book for programs: one JSON object per formula, variable and cited work."""
+"""Index of the book for programs: one JSON object per formula, variable and cited work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mlsysim.symbolic.family import families_among
 
 
 def index(book: Book, about: str) -> str:
-    """The index as JSON with sorted keys; ``about`` stands first."""
+    """Serialise the index as JSON with sorted keys, after the text ``about``."""
     content = {
         "about": about,
         "formulas": {formula.id: formula_entry(topic, formula) for topic, formula in book.formulas},
@@ -24,7 +24,7 @@ def index(book: Book, about: str) -> str:
 
 
 def _named(topic: Topic) -> Iterator[Variable]:
-    """The variables of a topic, with the families they are members of and the members of its own families."""
+    """List the variables of a topic, their families, and the members of the topic's own families."""
     yield from topic.variables
     yield from map(variable_of, families_among({v.name for v in topic.variables}))
     for families in topic.families.values():
@@ -32,7 +32,7 @@ def _named(topic: Topic) -> Iterator[Variable]:
 
 
 def formula_entry(topic: Topic, formula: Formula) -> dict[str, Any]:
-    """A formula as plain data."""
+    """Convert a formula to plain data."""
     return {
         "variable": formula.name,
         "topic": topic.name,
@@ -68,7 +68,7 @@ def _example(formula: Formula) -> dict[str, Any] | None:
 
 
 def variable_entry(variable: Variable) -> dict[str, Any]:
-    """A variable as plain data."""
+    """Convert a variable to plain data."""
     return {
         "label": variable.label,
         "latex": variable.latex,

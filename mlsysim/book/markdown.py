@@ -61,19 +61,19 @@ def overview(book: Book, models: Iterable[type[PerformanceModel]]) -> str:
     ]
     for topic in book.topics:
         lines += [f"## [{prose(topic.title)}]({topic.name}.md)", ""]
-        given = [(formula_link(topic, f), f) for f in topic.formulas]
-        rows = [(title, inline(f.variable.latex), code(f.name), _cite(f.source)) for title, f in given]
+        linked = [(formula_link(topic, f), f) for f in topic.formulas]
+        rows = [(title, inline(f.variable.latex), code(f.name), _cite(f.source)) for title, f in linked]
         lines += [*table(("Formula", "Symbol", "Name", "Source"), rows), ""]
     return joined(lines)
 
 
 def no_notes(formula: Formula) -> dict[str, str]:
-    """Return no lines: nothing stands under a formula beside what it says itself."""
+    """Return no notes: only the formula's own are printed."""
     return {}
 
 
 def name_in_code(variable: Variable) -> str:
-    """The name of a variable as it stands in a table of symbols."""
+    """Format the name of a variable for a table of symbols."""
     return code(variable.name)
 
 
@@ -83,16 +83,16 @@ def topic_page(
     notes: Callable[[Formula], Mapping[str, str]] = no_notes,
     named: Callable[[Variable], str] = name_in_code,
 ) -> str:
-    """The page of a topic: introduction, formulas, functions, symbols.
+    """Write the page of a topic: introduction, formulas, functions, symbols.
 
     Parameters
     ----------
     book, topic
-        What is printed.
+        Book, and topic of the page.
     notes : callable
-        Gives further notes on a formula, as Markdown by heading.
+        Function that returns further notes on a formula, as Markdown by heading.
     named : callable
-        Prints the name of a variable in the table of symbols.
+        Function that formats the name of a variable in the table of symbols.
     """
     lines = [
         f"# {prose(topic.title)}",
@@ -114,7 +114,7 @@ def topic_page(
 
 
 def variants_pages(book: Book, models: Iterable[type[PerformanceModel]]) -> dict[str, str]:
-    """Pages of models with several variants, by name: what sets them apart, and a page a topic with their equations."""
+    """Write the pages of models with several variants, by name: an overview, and one per topic with the equations."""
     lines = [
         "# Variants",
         "",
@@ -151,7 +151,7 @@ def variants_pages(book: Book, models: Iterable[type[PerformanceModel]]) -> dict
 
 
 def _side_by_side(book: Book, users: Mapping[Formula, Mapping[str, list[str]]]) -> dict[str, str]:
-    """A page for each topic, with the forms of each of its quantities and the models and variants that use them."""
+    """Write a page per topic with all forms of each quantity, and the models and variants that use them."""
     forms: dict[str, list[Formula]] = {}
     for formula in users:
         forms.setdefault(formula.name, []).append(formula)
@@ -176,7 +176,7 @@ def _side_by_side(book: Book, users: Mapping[Formula, Mapping[str, list[str]]]) 
 
 
 def _forms(systems: Mapping[str, System]) -> dict[str, dict[Formula, list[str]]]:
-    """Per quantity its formulas, and the variants that use each."""
+    """Group the formulas of each quantity by the variants that use them."""
     forms: dict[str, dict[Formula, list[str]]] = {}
     for variant, system in systems.items():
         for formula in system.printed:
@@ -185,7 +185,7 @@ def _forms(systems: Mapping[str, System]) -> dict[str, dict[Formula, list[str]]]
 
 
 def _form(book: Book, formula: Formula, users: Mapping[str, list[str]]) -> list[str]:
-    """A formula with its equation, its accuracy, and the models and variants that use it."""
+    """Write a formula with its equation, its accuracy, and the models and variants that use it."""
     lines = [f"{_place(book, formula, _heading(formula), '../')}", "", *_equation(formula), ""]
     lines += [f"- {model}: {', '.join(map(code, variants))}" for model, variants in users.items()]
     accuracy = prose(formula.accuracy).replace("](../", "](../../")
@@ -193,7 +193,7 @@ def _form(book: Book, formula: Formula, users: Mapping[str, list[str]]) -> list[
 
 
 def _home(book: Book, formula: Formula) -> Topic:
-    """The topic of the first form of the quantity that a formula gives, whichever forms a model has."""
+    """Return the topic of the first form of a quantity, independent of the model."""
     return book.defining(formula.variable)[0][0]
 
 
@@ -206,7 +206,7 @@ def _place(book: Book, formula: Formula, text: str, up: str = "") -> str:
 
 
 def reference_list(book: Book) -> str:
-    """The page of cited works, each with the formulas that cite it."""
+    """Write the page of cited works, each with the formulas that cite it."""
     lines = ["# References", "", "As BibTeX in [references.bib](references.bib).", ""]
     for work in book.works:
         address = work.link()
@@ -221,28 +221,28 @@ def reference_list(book: Book) -> str:
 
 
 def anchor(formula: Formula) -> str:
-    """The anchor GitHub and MyST give to the heading of a formula."""
+    """Return the anchor that GitHub and MyST give to a formula's heading."""
     return slug(_title(formula))
 
 
 def slug(heading: str) -> str:
-    """The anchor GitHub and MyST give to a heading."""
+    """Return the anchor that GitHub and MyST give to a heading."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def math(source: str) -> str:
-    r"""LaTeX in a spelling no Markdown processor alters: ``\cr`` for ``\\``, ``\lbrace`` for ``\{``."""
+    r"""Spell LaTeX so that no Markdown processor alters it: ``\cr`` for ``\\``, ``\lbrace`` for ``\{``."""
     spelled = re.sub(r"(\\[^A-Za-z ]|[*|])(?=([A-Za-z])?)", _in_letters, source)
     spelled = re.sub(r"(?<![A-Za-z0-9])_", " _ ", spelled).replace("<", " < ")
     return re.sub(r"  +", " ", spelled).strip()
 
 
 def inline(source: str) -> str:
-    """LaTeX within a line."""
+    """Format LaTeX within a line."""
     return f"${math(source)}$"
 
 
-#: File of :func:`reference_list`, which citations point into.
+#: File of :func:`reference_list`, to which citations link.
 _REFERENCES = "references.md"
 _LETTERS = {
     r"\\": r"\cr", r"\{": r"\lbrace", r"\}": r"\rbrace", r"\|": r"\Vert", "|": r"\vert", "*": r"\ast",
@@ -285,19 +285,23 @@ def _formula(book: Book, formula: Formula, further: Mapping[str, str]) -> list[s
 
 
 def _call(book: Book, variable: Variable) -> str:
-    """A quantity that is evaluated once more, with a link to its first form."""
-    place = next((f"{topic.name}.md#{anchor(formula)}" for topic, formula in book.defining(variable)), "")
-    return f"{inline(variable.latex)} [{code(variable.name)}]({place})" if place else inline(variable.latex)
+    """Name a quantity that is evaluated at other inputs, with a link to its first form."""
+    target = next((f"{topic.name}.md#{anchor(formula)}" for topic, formula in book.defining(variable)), "")
+    return f"{inline(variable.latex)} [{code(variable.name)}]({target})" if target else inline(variable.latex)
 
 
 def _equation(formula: Formula) -> list[str]:
-    """The equation of a formula; a table where the right side is one."""
+    """Format the equation of a formula; as a table if the right side is one."""
     if formula.index is None or not isinstance(formula.expression, ByMember):
         return ["$$", math(formula.latex()), "$$"]
     headers = (inline(formula.index.letter), formula.index.name, inline(formula.variable.latex), "Name")
     rows = [
-        (*_member(formula.index, each.member), inline(latex(formula.expression.table[each.member])), code(each.name))
-        for each in formula.members
+        (
+            *_member(formula.index, member.member),
+            inline(latex(formula.expression.table[member.member])),
+            code(member.name),
+        )
+        for member in formula.members
     ]
     return table(headers, rows)
 
@@ -307,12 +311,12 @@ def _each(formula: Formula) -> str:
 
 
 def _by(index: Index) -> str:
-    """Heading of the table of an index."""
+    """Return the heading of an index's table."""
     return f"By {index.name}"
 
 
 def _members(index: Index, families: list[Family]) -> list[str]:
-    """The members of an index, and the name of each quantity for them."""
+    """Tabulate the members of an index, with the name of each quantity for them."""
     headers = (inline(index.letter), index.name, *(inline(family.variable.latex) for family in families))
     return table(
         headers,
@@ -324,7 +328,7 @@ def _members(index: Index, families: list[Family]) -> list[str]:
 
 
 def _member(index: Index, member: str) -> tuple[str, str]:
-    """A member as its subscript, and in words."""
+    """Format a member as subscript and in words."""
     return inline(member_latex(member)), prose(index.members[member])
 
 
@@ -332,15 +336,15 @@ def _example(formula: Formula) -> str:
     example = formula.example
     if example is None:
         return ""
-    given = ", ".join(
+    inputs = ", ".join(
         f"{inline(variable_of(symbol).latex)} = {prose(in_units(variable_of(symbol), value))}"
         for symbol, value in example.inputs.items()
     )
-    given = f"for {inline(member_latex(example.member))}, {given}" if example.member else given
+    inputs = f"for {inline(member_latex(example.member))}, {inputs}" if example.member else inputs
     result = unit_text(example.result)
     if example.source is None:
-        return f"{given} gives {computed(formula)}; derived: `{example.derived}` = **{result}**."
-    return f"{given} gives {computed(formula)}; printed **{result}** in {_cite(example.source)}."
+        return f"{inputs} gives {computed(formula)}; derived: `{example.derived}` = **{result}**."
+    return f"{inputs} gives {computed(formula)}; printed **{result}** in {_cite(example.source)}."
 
 
 def _symbol(book: Book, topic: Topic, variable: Variable, named: Callable[[Variable], str]) -> tuple[str, ...]:
@@ -375,7 +379,7 @@ def _values(domain: Domain) -> str:
 
 
 def _function(node: sympy.Basic) -> str:
-    """A function by its docstring: the summary, and the notes that define it."""
+    """Describe a function by its docstring: the summary, and the notes that define it."""
     summary, _, rest = (inspect.getdoc(type(node)) or "").partition("\n")
     notes = re.search(r"^Notes\n-+\n(.*?)(?=\n\n|\Z)", rest, re.DOTALL | re.MULTILINE)
     definition = " " + " ".join(notes[1].split()) if notes else ""
@@ -392,7 +396,7 @@ def _title(formula: Formula) -> str:
 
 
 def formula_link(topic: Topic, formula: Formula) -> str:
-    """A link to a formula from another page of the book."""
+    """Link to a formula from another page of the book."""
     return f"[{_heading(formula)}]({topic.name}.md#{anchor(formula)})"
 
 
@@ -400,42 +404,43 @@ def _heading(formula: Formula) -> str:
     return prose(_title(formula)).replace("[", r"\[").replace("]", r"\]")
 
 
-#: A page of ours as texts name it; what is printed stands in folders beside that of these pages.
+#: Pages of the documentation as texts name them; the book is in a folder beside theirs.
 _PAGE = re.compile(r"(?<![\w/])docs/\w+\.md")
-#: A role in a docstring, and what it holds.
+#: A role in a docstring, with its content.
 _ROLE = re.compile(r":(\w+):`([^`]+)`")
 
 
 def prose(text: str) -> str:
-    """Plain text as Markdown: code in single backticks, pages of ours as links, nothing else with a meaning."""
-    parts = re.split(r"``(.+?)``", text)
-    parts[::2] = [_PAGE.sub(r"[\g<0>](../\g<0>)", re.sub(r"([\\*<|$~`])", r"\\\1", part)) for part in parts[::2]]
-    parts[1::2] = map(code, parts[1::2])
-    return "".join(parts)
+    """Convert plain text to Markdown: code in backticks, links to pages of the documentation, the rest escaped."""
+    pieces = re.split(r"``(.+?)``", text)
+    pieces[::2] = [_PAGE.sub(r"[\g<0>](../\g<0>)", re.sub(r"([\\*<|$~`])", r"\\\1", piece)) for piece in pieces[::2]]
+    pieces[1::2] = map(code, pieces[1::2])
+    return "".join(pieces)
 
 
 def _docstring(text: str) -> str:
-    """A docstring as Markdown: what its roles hold as mathematics or code."""
-    parts = _ROLE.split(text)
-    parts[::3] = map(prose, parts[::3])
-    parts[2::3] = [
-        inline(held) if role == "math" else code(held) for role, held in zip(parts[1::3], parts[2::3], strict=True)
+    """Convert a docstring to Markdown; roles become mathematics or code."""
+    pieces = _ROLE.split(text)
+    pieces[::3] = map(prose, pieces[::3])
+    pieces[2::3] = [
+        inline(content) if role == "math" else code(content)
+        for role, content in zip(pieces[1::3], pieces[2::3], strict=True)
     ]
-    del parts[1::3]
-    return "".join(parts)
+    del pieces[1::3]
+    return "".join(pieces)
 
 
 def code(text: str) -> str:
-    """Text as code."""
+    """Format text as code."""
     return f"`{text}`"
 
 
 def table(headers: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
-    """Lines of a table."""
+    """Format the lines of a table."""
     cells = [headers, tuple("---" for _ in headers), *rows]
     return [f"| {' | '.join(row)} |" for row in cells]
 
 
 def joined(lines: Iterable[str]) -> str:
-    """Lines as a page, never with two empty ones in a row."""
+    """Join lines to a page without consecutive blank lines."""
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"

@@ -1,4 +1,4 @@
-r"""The book for papers: a file of equations per topic to ``\input``, and the works they cite."""
+r"""Formula book for papers: a file of equations per topic to ``\input``, and the cited works."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from mlsysim.symbolic.tex import prose_latex
 
 
 def equations(topic: Topic) -> str:
-    """The equations of a topic, each titled, cited and labelled ``eq:mlsysim:ID``; needs only amsmath."""
+    """Write the equations of a topic, each titled, cited and labelled ``eq:mlsysim:ID``; needs only amsmath."""
     head = f"% {topic.title}: needs amsmath; cites from references.bib.\n"
     body = "".join(f"\n{_equation(formula)}" for formula in topic.formulas)
     return head + (_MATHBB if r"\mathbb" in body else "") + body
 
 
 def bibliography(book: Book) -> str:
-    """The cited works as BibTeX."""
+    """Write the cited works as BibTeX."""
     return "\n".join(work.bibtex() for work in book.works)
 
 

@@ -148,21 +148,18 @@ class GraphForms:
 
     def added(self, *operands: Any) -> Deferred:
         """Sum of some numbers."""
-        return Deferred(
-            "sum", tuple([operand for argument in operands for operand in self._operands_of(argument, "sum")])
-        )
+        return self._deferred("sum", operands)
 
     def product(self, *operands: Any) -> Deferred:
         """Product of some numbers."""
-        return Deferred(
-            "product", tuple([operand for argument in operands for operand in self._operands_of(argument, "product")])
-        )
+        return self._deferred("product", operands)
 
     def largest(self, *operands: Any) -> Deferred:
         """Largest of some numbers."""
-        return Deferred(
-            "largest", tuple([operand for argument in operands for operand in self._operands_of(argument, "largest")])
-        )
+        return self._deferred("largest", operands)
+
+    def _deferred(self, kind: str, numbers: tuple[Any, ...]) -> Deferred:
+        return Deferred(kind, tuple([operand for number in numbers for operand in self._operands_of(number, kind)]))
 
     def negative(self, of: Any) -> Deferred:
         """A number with the other sign."""

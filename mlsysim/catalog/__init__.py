@@ -1,4 +1,4 @@
-"""The data: devices, models, fleets, software stacks and recipes, every value with unit, source, date and kind."""
+"""Catalog of devices, models, fleets, software stacks and recipes; each value has unit, source, date and kind."""
 
 from mlsysim.catalog.entries import (
     Accelerator,

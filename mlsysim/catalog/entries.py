@@ -1,4 +1,4 @@
-"""Entries of the catalog: accelerators, memory designs, nodes, fabrics, fleets and models.
+"""Catalog entries: accelerators, memory designs, nodes, fabrics, fleets and models.
 
 Each class checks the dimension of its fields when an entry is built, from a TOML file or by hand.
 """
@@ -20,13 +20,13 @@ from mlsysim.tracebacks import at_the_call
 
 
 def _in(unit: str) -> pydantic.BeforeValidator:
-    """Conversion of what a field is given to a :class:`Value` of a dimension; bare numbers are in ``unit``."""
+    """Convert a field's content to a :class:`Value` of the dimension of ``unit``; bare numbers are in ``unit``."""
 
-    def convert(given: Any) -> Any:
-        value = Value.model_validate(given) if isinstance(given, Mapping) else Value.of(given, unit)
+    def convert(content: Any) -> Any:
+        value = Value.model_validate(content) if isinstance(content, Mapping) else Value.of(content, unit)
         if units.dimension(value.unit) != units.dimension(unit):
-            given = f"{value.value:g} {value.unit}".strip()
-            raise ValueError(f"{given} is not in a unit of {unit}" if unit else f"{given} is not a pure number")
+            content = f"{value.value:g} {value.unit}".strip()
+            raise ValueError(f"{content} is not in a unit of {unit}" if unit else f"{content} is not a pure number")
         if value.value < 0:
             raise ValueError(f"{value.value:g} is negative")
         return value
@@ -34,28 +34,30 @@ def _in(unit: str) -> pydantic.BeforeValidator:
     return pydantic.BeforeValidator(convert)
 
 
-#: Decimal units, in which makers print what comes in the binary units of the same number.
+#: Decimal units, each with the binary unit that makers often mean by it.
 _BINARY = {"kB": "KiB", "MB": "MiB", "GB": "GiB", "TB": "TiB"}
 _AS_MADE, _AS_TYPED = "The data sheet's", "Taken as typed"
-#: Bytes that no device has, as the largest memories of devices are below 1 TB: a number so large was meant in bytes.
+#: More bytes than any device has (the largest memories are below 1 TB): a number this large was meant in bytes.
 _TOO_MANY = 1e15
 
 
-def _in_binary(sold: Value) -> Value:
-    """The bytes behind the number that a maker prints: 80 GB of memory are 80 GiB."""
-    kind, unit = "user" if sold.kind == "user" else "assumed", _BINARY.get(sold.unit, sold.unit)
-    made = Value(**{**sold.model_dump(), "unit": unit, "kind": kind, "calibrated_on": "", "note": ""})
-    read = f" in binary units, {made.text()} ({made.canonical / 1e9:.1f} GB)" if unit != sold.unit else ""
-    return made.model_copy(update={"note": f"{_AS_MADE} {sold.text()}{read}: what its driver shows is not known."})
+def _in_binary(printed: Value) -> Value:
+    """Convert a maker's number to the bytes behind it: 80 GB of memory are 80 GiB."""
+    kind, unit = "user" if printed.kind == "user" else "assumed", _BINARY.get(printed.unit, printed.unit)
+    actual = Value(**{**printed.model_dump(), "unit": unit, "kind": kind, "calibrated_on": "", "note": ""})
+    reading = f" in binary units, {actual.text()} ({actual.canonical / 1e9:.1f} GB)" if unit != printed.unit else ""
+    return actual.model_copy(
+        update={"note": f"{_AS_MADE} {printed.text()}{reading}: what its driver shows is not known."}
+    )
 
 
 def memory_as_typed(typed: Value) -> Value:
-    """A memory with a note of its bytes had its maker printed it; as it is where that is no question.
+    """Add a note with the bytes that a maker's number would mean; unchanged if the unit leaves no doubt.
 
     Parameters
     ----------
     typed : Value
-        A memory.
+        Memory size as the caller typed it.
 
     Returns
     -------
@@ -72,18 +74,20 @@ def memory_as_typed(typed: Value) -> Value:
         return typed.model_copy(update={"note": f"{_AS_TYPED}, {said}."})
     if typed.note or typed.unit not in _BINARY or typed.value != int(typed.value):
         return typed
-    shown = _in_binary(typed)
-    said = f"of memory sold as {typed.text()} drivers show about {shown.text()} ({shown.canonical / 1e9:.1f} GB)"
+    by_driver = _in_binary(typed)
+    said = (
+        f"of memory sold as {typed.text()} drivers show about {by_driver.text()} ({by_driver.canonical / 1e9:.1f} GB)"
+    )
     return typed.model_copy(update={"note": f"{_AS_TYPED}, {typed.canonical:,.0f} bytes: {said}."})
 
 
 def which_memory(value: Value) -> str:
-    """Name the reading of a memory that was taken, in a sentence; empty where there is only one.
+    """Return the note on how a memory size was read; empty if there is only one reading.
 
     Parameters
     ----------
     value : Value
-        A memory of a result.
+        Memory size in a result.
 
     Returns
     -------
@@ -98,12 +102,12 @@ def which_memory(value: Value) -> str:
     return value.note if value.note.startswith((_AS_MADE, _AS_TYPED)) else ""
 
 
-def _truth(given: Any) -> Any:
-    """``True`` or ``False`` as one or zero; anything else as it is."""
-    number = given.get("value") if isinstance(given, Mapping) else given
+def _truth(content: Any) -> Any:
+    """Convert ``True`` and ``False`` to one and zero; leave anything else unchanged."""
+    number = content.get("value") if isinstance(content, Mapping) else content
     if not isinstance(number, bool):
-        return given
-    return {**given, "value": float(number)} if isinstance(given, Mapping) else float(number)
+        return content
+    return {**content, "value": float(number)} if isinstance(content, Mapping) else float(number)
 
 
 def _yes_or_no(value: Value) -> Value:
@@ -112,11 +116,11 @@ def _yes_or_no(value: Value) -> Value:
     return value
 
 
-def _by_format(given: Any) -> Any:
-    """A pure number, or one for each of some number formats."""
-    if not isinstance(given, Mapping) or "value" in given:
-        return pydantic.TypeAdapter(Count).validate_python(given)
-    return _known_formats(pydantic.TypeAdapter(dict[str, Count]).validate_python(given))
+def _by_format(content: Any) -> Any:
+    """Convert a pure number, or a table of one per number format."""
+    if not isinstance(content, Mapping) or "value" in content:
+        return pydantic.TypeAdapter(Count).validate_python(content)
+    return _known_formats(pydantic.TypeAdapter(dict[str, Count]).validate_python(content))
 
 
 Count = Annotated[Value, _in("")]
@@ -141,12 +145,12 @@ DollarsPerHour = Annotated[Value, _in("USD/hour")]
 
 
 class Entry(pydantic.BaseModel):
-    """Base of everything in the catalog.
+    """Base class of catalog entries.
 
     Parameters
     ----------
     name : str
-        As its maker writes it.
+        Name as its maker writes it.
     description : str
         One sentence.
     """
@@ -155,13 +159,13 @@ class Entry(pydantic.BaseModel):
     what: ClassVar[str] = "entry"
     by_precision: ClassVar[frozenset[str]] = frozenset()
     flags: ClassVar[frozenset[str]] = frozenset()
-    #: Whether it holds for its device alone, so that it is refused beside another one.
+    #: True if it describes one device only, so that it is refused with another one.
     of_one_device: ClassVar[bool] = False
-    #: Inputs that it gives only where none of these arguments is given.
+    #: Inputs that it supplies only if none of these arguments is given.
     gives_way: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    #: Fields that follow from one another, so that a change of one drops the others.
+    #: Fields that determine one another: changing one drops the others.
     alternatives: ClassVar[frozenset[str]] = frozenset()
-    #: Fields that hold of these alone, so that a change of one drops them too.
+    #: Fields that hold for the alternatives only: changing one of those drops these too.
     dependent: ClassVar[frozenset[str]] = frozenset()
 
     name: Name
@@ -170,17 +174,17 @@ class Entry(pydantic.BaseModel):
 
     @property
     def key(self) -> str:
-        """Last part of its name in the catalog (``"H100"``); empty for an entry built by hand."""
+        """Last part of the full name in the catalog (``"H100"``); empty for an entry built by hand."""
         return self._key
 
     @property
     def device(self) -> Accelerator | None:
-        """The device that it is, holds, or is given for; None where there is none."""
+        """Device that the entry is, contains or describes; None if there is none."""
         return getattr(self, "accelerator", None)
 
     @property
     def unanswered(self) -> Mapping[str, tuple[float | None, str]]:
-        """Arguments that no question may ask with it but at one value, or at none, and why."""
+        """Arguments that a question with this entry may set to one value only, or not at all, with the reason."""
         return {}
 
     def __repr__(self) -> str:
@@ -190,7 +194,7 @@ class Entry(pydantic.BaseModel):
     __str__ = __repr__
 
     def __hash__(self) -> int:
-        """By class and name, because a table of rates has no hash of its own."""
+        """Hash class and name only, because a table of rates is not hashable."""
         return hash((type(self), self.name))
 
     @at_the_call
@@ -198,31 +202,31 @@ class Entry(pydantic.BaseModel):
         try:
             super().__init__(**fields)
         except pydantic.ValidationError as error:
-            given = fields.get("name")
-            name = given if isinstance(given, str) and given else type(self).__name__
-            raise CatalogError(f"{name}: {problems(error)}") from None
+            name = fields.get("name")
+            label = name if isinstance(name, str) and name else type(self).__name__
+            raise CatalogError(f"{label}: {problems(error)}") from None
 
     @at_the_call
     def changed(self, **values: Any) -> Self:
-        """A copy with other values, which say that they were changed by hand and what they were.
+        """Copy the entry with some values changed by hand; the new values record that, and the old value.
 
         Parameters
         ----------
         **values
-            By field, as for an entry built by hand; of a table the rates that change. ``name=`` and ``description=``
-            change these.
+            Values by field, as for an entry built by hand. For a table give the rates that change. ``name=`` and
+            ``description=`` change the name and the description.
 
         Returns
         -------
         Self
-            Of the same kind; all other values keep their sources.
+            An entry of the same kind; all other values keep their sources.
 
         Raises
         ------
         UnknownNameError
             If there is no such field.
         CatalogError
-            If a value is not of its unit.
+            If a value has the wrong unit.
         """
         for name in values:
             if name not in type(self).model_fields:
@@ -234,13 +238,13 @@ class Entry(pydantic.BaseModel):
             for name, new in values.items()
             if isinstance(new, Mapping) and isinstance(fields.get(name), Mapping)
         }
-        made = type(self)(**{**fields, **values, **tables})
-        changed = {*values, *implied.intersection(made.model_fields_set)}
-        marked = {name: _marked(getattr(made, name), getattr(self, name)) for name in changed}
-        return made.model_copy(update=marked)
+        copied = type(self)(**{**fields, **values, **tables})
+        changed = {*values, *implied.intersection(copied.model_fields_set)}
+        marked = {name: _marked(getattr(copied, name), getattr(self, name)) for name in changed}
+        return copied.model_copy(update=marked)
 
     def value_of(self, name: str, precision: str) -> Value | None:
-        """The value this entry gives a formula's input, or None if it has none.
+        """Return the entry's value for an input of a formula; None if it has none.
 
         Parameters
         ----------
@@ -249,11 +253,11 @@ class Entry(pydantic.BaseModel):
         precision : str
             Number format, for values that depend on it.
         """
-        found = getattr(self, name, None)
-        return found if isinstance(found, Value) else None
+        value = getattr(self, name, None)
+        return value if isinstance(value, Value) else None
 
     def word_of(self, name: str) -> Choice | None:
-        """The label this entry gives a formula's input that is a choice, or None if it has none.
+        """Return the entry's label for an input that is a choice; None if it has none.
 
         Parameters
         ----------
@@ -264,18 +268,18 @@ class Entry(pydantic.BaseModel):
         -------
         Choice or None
         """
-        found = getattr(self, name, None)
-        return found if isinstance(found, Choice) else None
+        choice = getattr(self, name, None)
+        return choice if isinstance(choice, Choice) else None
 
-    def stands_beside(self, name: str, given: Mapping[str, Any]) -> bool:
-        """Tell whether what this entry gives holds beside arguments that it gives way to, by their values.
+    def stands_beside(self, name: str, arguments: Mapping[str, Any]) -> bool:
+        """Tell whether the entry's value still applies beside arguments to which it normally gives way.
 
         Parameters
         ----------
         name : str
             Name of a field.
-        given : mapping
-            Values of the arguments that it gives way to, by name.
+        arguments : mapping
+            Values of those arguments, by name.
 
         Returns
         -------
@@ -284,7 +288,7 @@ class Entry(pydantic.BaseModel):
         return False
 
     def text(self, name: str, digits: int = 6) -> str:
-        """One of :meth:`values` for a reader: a number with its unit, or yes or no.
+        """Format one of :meth:`values`: a number with its unit, or yes or no.
 
         Parameters
         ----------
@@ -303,30 +307,30 @@ class Entry(pydantic.BaseModel):
         return f"{value.value:.{digits}g} {value.unit}".strip()
 
     def values(self) -> dict[str, Value]:
-        """Every value of the entry by field name (``peak_flops.fp16`` for tables)."""
-        found: dict[str, Value] = {}
+        """Return every value of the entry by field name (``peak_flops.fp16`` for tables)."""
+        values: dict[str, Value] = {}
         for field in type(self).model_fields:
             content = getattr(self, field)
             if isinstance(content, Value):
-                found[field] = content
+                values[field] = content
             elif isinstance(content, Mapping):
-                found.update({f"{field}.{key}": value for key, value in content.items()})
-        return found
+                values.update({f"{field}.{key}": value for key, value in content.items()})
+        return values
 
 
-def _marked(made: Any, before: Any) -> Any:
-    """Mark what was changed by hand, with its old value; leave what is no value, or still the same, as it is."""
-    if isinstance(made, Mapping):
-        table = before if isinstance(before, Mapping) else {}
-        return {key: _marked(value, table.get(key)) for key, value in made.items()}
-    if not isinstance(made, Value) or made == before:
-        return made
-    was = f", was {before.text()}" if isinstance(before, Value) else ""
-    return made.model_copy(update={"source": f"changed by hand{was}"})
+def _marked(new: Any, old: Any) -> Any:
+    """Record a change by hand, with the old value; leave unchanged values, and what is no :class:`Value`, alone."""
+    if isinstance(new, Mapping):
+        table = old if isinstance(old, Mapping) else {}
+        return {key: _marked(value, table.get(key)) for key, value in new.items()}
+    if not isinstance(new, Value) or new == old:
+        return new
+    was = f", was {old.text()}" if isinstance(old, Value) else ""
+    return new.model_copy(update={"source": f"changed by hand{was}"})
 
 
 def _known_formats(rates: dict[str, Value]) -> dict[str, Value]:
-    """A table of rates whose number formats are all known."""
+    """Check that all number formats in a table of rates are known."""
     for name in rates:
         if name not in NUMBER_FORMATS:
             raise ValueError(str(UnknownNameError("number format", name, NUMBER_FORMATS)))
@@ -334,10 +338,14 @@ def _known_formats(rates: dict[str, Value]) -> dict[str, Value]:
 
 
 def _rate(entry: Entry, rates: Mapping[str, Value], precision: str) -> Value:
-    """The rate at a precision, or an error that says which there are."""
+    """Return the rate at a precision; the error lists the available ones."""
     if precision not in rates:
         bits = BITS[PRESETS[precision].served] if precision in PRESETS else 0
-        alike = [each for each, preset in PRESETS.items() if BITS[preset.served] == bits and rate_format(each) in rates]
+        alike = [
+            precision
+            for precision, preset in PRESETS.items()
+            if BITS[preset.served] == bits and rate_format(precision) in rates
+        ]
         small = f"with weights of {bits} bits it can run {', '.join(alike)}; " if alike else ""
         raise InputError(
             "precision",
@@ -349,29 +357,29 @@ def _rate(entry: Entry, rates: Mapping[str, Value], precision: str) -> Value:
 
 
 def _attention_rate(rates: Mapping[str, Value], precision: str) -> Value | None:
-    """The rate of what stays at 16 bit beside narrower products; that of the products where they are wider."""
+    """Return the 16-bit rate, at which attention runs beside narrower products; that of wider products if they are."""
     if precision in ("fp32", "tf32"):
         return rates.get(precision)
     return rates.get("bf16") or rates.get("fp16")
 
 
 class Fabric(Entry):
-    """The network between nodes, as one accelerator sees it.
+    """The network between nodes, as seen by one accelerator.
 
     Parameters
     ----------
     bandwidth : Value
-        One direction.
+        Bandwidth in one direction.
     latency : Value
-        Before the first byte.
+        Latency before the first byte.
     oversubscription : Value
-        1 is full bisection.
+        Oversubscription factor; 1 is full bisection bandwidth.
     accelerators_per_pod : Value, optional
-        Accelerators below the oversubscribed level, which have full bisection among them; those of a node where
-        left out.
+        Accelerators below the oversubscribed level, which have full bisection bandwidth among them; by default those of
+        a node.
     low_latency_bandwidth, bulk_start : Value, optional
-        Rate of an all-reduce by the protocol of short messages, and start of one by that of long ones, where a fabric
-        has two.
+        Bandwidth of an all-reduce with the low-latency protocol, and start-up time of one with the bulk protocol, if a
+        fabric has both protocols.
     """
 
     what: ClassVar[str] = "fabric"
@@ -384,27 +392,27 @@ class Fabric(Entry):
     bulk_start: Seconds | None = None
 
     def value_of(self, name: str, precision: str) -> Value | None:
-        """See :meth:`Entry.value_of`; what its bandwidth and latency are called outside it."""
+        """See :meth:`Entry.value_of`; also supplies ``fabric_bandwidth`` and ``fabric_latency``."""
         own = {"fabric_bandwidth": self.bandwidth, "fabric_latency": self.latency}
         return own.get(name) or super().value_of(name, precision)
 
 
-#: What programs get of a memory is not known of one that a call gives.
+#: The driver's share of a memory is unknown if a call sets the capacity.
 DRIVER_GIVES_WAY: Mapping[str, tuple[str, ...]] = {"driver_memory": ("memory_capacity",)}
-#: Nor what runs take of a node of another size.
+#: So is the scheduling granularity of a node whose size a call sets.
 NODE_GIVES_WAY = {**DRIVER_GIVES_WAY, "accelerators_per_segment": ("accelerators_per_node",)}
 
 
 class WithMemory(Entry):
-    """Base of what has a memory of its own, with a ``memory_capacity``: that its driver shows, which all formulas read.
+    """Base of entries with a ``memory_capacity``: the memory that the driver shows, which all formulas use.
 
     Parameters
     ----------
     datasheet_memory : Value, optional
-        Memory as its maker prints it, which is 80 GB where the driver shows 79.6 GiB. Alone, it gives the capacity: the
+        Memory as its maker prints it: 80 GB where the driver shows 79.6 GiB. On its own it sets the capacity, as the
         same number in binary units.
     driver_memory : Value, optional
-        Memory that its driver gives to programs, of which engines take their share; all that it shows where left out.
+        Memory that the driver leaves to programs, from which engines take their share; by default all of the capacity.
     """
 
     alternatives: ClassVar[frozenset[str]] = frozenset({"memory_capacity", "datasheet_memory"})
@@ -434,45 +442,45 @@ class WithMemory(Entry):
 
 
 class Accelerator(WithMemory):
-    """One device.
+    """A single accelerator.
 
     Parameters
     ----------
     memory_capacity, datasheet_memory, driver_memory : Value
-        Memory that its driver shows, that its maker prints, and that programs get; one of the first two may be left
-        out, and the last (see :class:`WithMemory`).
+        Memory that the driver shows, memory that the maker prints, and memory left to programs. One of the first two
+        may be left out, and so may the last (see :class:`WithMemory`).
     memory_bandwidth : Value
-        Of that memory.
+        Bandwidth of that memory.
     peak_flops : dict of Value
         Dense peak rate per number format (:data:`mlsysim.formats.NUMBER_FORMATS`).
     link_bandwidth : Value, optional
-        To its neighbours in a node, one direction.
+        Bandwidth to neighbours in the node, one direction.
     link_domain : Value, optional
-        Devices that these links join, this one among them, where they are fewer than stand in a node.
+        Devices that these links join, this one included, if fewer than a node holds.
     fabric : Fabric, optional
-        What joins it to the others of its node then.
+        Network to the other devices of the node in that case.
     multiprocessors : Value, optional
-        Of the kind that takes one tile of a product at a time.
+        Multiprocessors (SMs), each of which computes one tile of a product at a time.
     clock, exponentials_per_clock : Value, optional
-        Clock of a multiprocessor under load, and exponentials that it computes in each; 16 where left out.
+        Clock of a multiprocessor under load, and exponentials that it computes per clock cycle (16 by default).
     compute_capability : Value, optional
-        CUDA compute capability, by which kernels differ.
+        CUDA compute capability, on which the choice of kernels depends.
     switch_reduces : Value, optional
-        Share of the links' rate at which the switches between its neighbours reduce; 0 where they do not.
+        Share of the link bandwidth at which the switches reduce in the network; 0 if they do not.
     direct_mesh : Value, optional
-        Devices that have a link of their own to each other, this one among them; 0 where switches join them.
+        Devices with direct links to each other, this one included; 0 if switches join them.
     torus_axes : Value, optional
-        Axes of the torus that its links make, two for each; 0 where they make none.
+        Axes of the torus that its links form, two links per axis; 0 if there is no torus.
     host_copy_bandwidth : Value, optional
-        To the memory of its host, one direction.
+        Bandwidth to host memory, one direction.
     tdp, price : Value, optional
         Power and price.
     idle_power_fraction, busy_power, flop_power : Value, optional
-        Its own constants of the law of power, where it was measured; those of its stack where left out.
+        Constants of the power law measured on this device; by default those of its stack.
     host_power_fraction : Value, optional
-        Mean power of hosts, network and fans beside it, over its own.
+        Mean power of hosts, network and fans, relative to that of the devices.
     embodied_device, embodied_host : Value, optional
-        Carbon dioxide of its manufacture, and of its share of a host.
+        Carbon dioxide from making the device, and from making its share of a host.
 
     Examples
     --------
@@ -526,16 +534,16 @@ class Accelerator(WithMemory):
         _whole(self, "link_domain", 1)
         if self.clock is not None and self.multiprocessors is None:
             raise ValueError(f"clock: {self.clock.text()} is that of each multiprocessor: give multiprocessors, too")
-        given = self.driver_memory
-        if given is not None and given.canonical > self.memory_capacity.canonical:
-            raise ValueError(f"driver_memory: {given.text()} is more than its memory, {self.memory_capacity.text()}")
+        usable = self.driver_memory
+        if usable is not None and usable.canonical > self.memory_capacity.canonical:
+            raise ValueError(f"driver_memory: {usable.text()} is more than its memory, {self.memory_capacity.text()}")
         return self
 
     def value_of(self, name: str, precision: str) -> Value | None:
-        """See :meth:`Entry.value_of`; ``peak_flops`` is the rate at the precision.
+        """See :meth:`Entry.value_of`; ``peak_flops`` is the rate at the given precision.
 
-        Attention is computed at 16 bit at least: ``attention_peak_flops`` is that rate. Products of a long run are
-        held to the power of the board, ``power_limit``.
+        ``attention_peak_flops`` is a 16-bit rate or wider, because attention never runs below 16 bits. ``power_limit``,
+        the board power, caps the rate of products in long runs.
 
         Raises
         ------
@@ -559,97 +567,97 @@ class TransformerWorkload(Entry):
     Parameters
     ----------
     parameters : Value, optional
-        Parameters as published; left out where the whole shape is there to count them from.
+        Published parameter count; may be left out if the whole shape is given, from which it is counted.
     layers, hidden_dim, heads : Value
-        Shape.
+        Number of layers, hidden size and attention heads.
     kv_heads : Value, optional
-        Key-value heads (GQA); as many as ``heads`` where left out.
+        Key-value heads (GQA); ``heads`` by default.
     head_dim : Value, optional
-        Width of a head. Where left out, ``hidden_dim / heads``, or with latent attention that of its keys,
+        Width of a head; by default ``hidden_dim / heads``, or with latent attention the width of its keys,
         ``qk_nope_head_dim + qk_rope_head_dim``.
     vocab_size, ffn_dim, gated : Value, optional
-        The rest of the shape, which exact counts need; ``ffn_dim`` is that of dense layers, 0 without any.
+        Rest of the shape, needed for exact counts. ``ffn_dim`` is the inner width of dense blocks, 0 if there are none.
     embedding_dim : Value, optional
-        Width of embedding and head where they are projected to that of the model and back; that where left out.
+        Width of embedding and head if they are projected to the hidden size and back; ``hidden_dim`` by default.
     tied_embeddings, qkv_bias, attention_output_bias, mlp_bias, norm_bias, qk_norm : Value, optional
-        Yes or no; no where left out. A LayerNorm has a bias, an RMSNorm has none.
+        Yes or no; no by default. A LayerNorm has a bias, an RMSNorm has none.
     norm_scale : Value, optional
-        No where norms have no weights; yes where left out.
+        No if norms have no weights; yes by default.
     learned_positions : Value, optional
-        Rows of a learned position embedding.
+        Rows of the learned position embedding.
     max_position_embeddings : Value, optional
-        Most tokens of a prompt and its answer that the model is made for.
+        Longest context, prompt and output together, that the model supports.
     attention_sinks, sandwich_norm : Value, optional
-        Yes or no; no where left out. A learned sink per head; norms behind the blocks as well as in front.
+        Yes or no; no by default: a learned sink per head; norms behind the blocks as well as in front.
     gate_width, block_norms : Value, optional
-        Numbers of an output gate of attention per token, 0 where left out; norms in front of the blocks of a layer, 2
-        where left out.
+        Width of attention's output gate per token, 0 by default; norms in front of the blocks of a layer, 2 by default.
     q_lora_rank, kv_lora_rank, qk_nope_head_dim, qk_rope_head_dim : Value, optional
-        Multi-head latent attention; 0 without it.
+        Ranks and head widths of multi-head latent attention; 0 without it.
     v_head_dim : Value, optional
-        Width of the values of a head; that of its keys where left out.
+        Width of a head's values; by default that of its keys.
     sliding_window, sliding_layers : Value, optional
-        Tokens a layer with a sliding window attends to, and how many layers have one; 0 without.
+        Size of the sliding window in tokens, and number of layers that have one; 0 without.
     chunked_attention : Value, optional
-        Yes where those layers attend within chunks of so many tokens; no where left out.
+        Yes if those layers attend within chunks of that size; no by default.
     sliding_heads, sliding_kv_heads, sliding_head_dim, sliding_v_head_dim : Value, optional
-        Shape of attention in layers with a window; that of the others where left out.
+        Shape of attention in layers with a window; by default that of the other layers.
     value_projections : Value, optional
-        No where keys serve as values in layers without a window; yes where left out.
+        No if keys also serve as values in layers without a window; yes by default.
     lookup_parameters : Value, optional
-        Of further tables that a token looks up and nothing multiplies (embeddings of each layer); 0 where left out.
+        Parameters of further lookup tables, such as per-layer embeddings; 0 by default.
     shared_cache_layers, sliding_shared_layers : Value, optional
-        Layers that read the keys and values of another layer, without a window and with one; 0 where left out.
+        Layers that reuse the keys and values of another layer, without a window and with one; 0 by default.
     mixerless_layers, blockless_layers : Value, optional
-        Layers in which tokens do not see each other, and without a feed-forward block; 0 where left out.
+        Layers without a mixer, and layers without a feed-forward block; 0 by default.
     state_layers, parallel_layers : Value, optional
-        Layers with a recurrent mixer, and those of them that have attention beside it; 0 where left out.
+        Layers with a recurrent mixer, and those of them that have attention in parallel; 0 by default.
     state_key_heads, state_key_dim, state_heads, state_value_dim : Value, optional
-        Heads that write to its state and its rows; heads of the state and its columns.
+        Heads that write to the recurrent state, and its rows; heads of the state, and its columns.
     state_gates, state_scalars, state_matrices, state_vectors : Value, optional
-        Gates as wide as its values, numbers per token and head; further matrix elements, and its vectors.
+        Gates as wide as the state's values, and scalars per token and head; further matrix elements and vectors of the
+        mixer.
     state_matrix_width : Value, optional
-        Numbers of a token that those matrices give, where some read other widths than that of the model.
+        Numbers per token that those matrices produce, if some of them read widths other than the hidden size.
     conv_channels, conv_kernel : Value, optional
-        Its short convolution.
+        Channels and kernel size of the mixer's short convolution.
     state_operations, state_chunk, delta_rule, state_element_bytes : Value, optional
-        Arithmetic per element of the state and token, tokens of a chunk, whether it follows the delta rule; bytes of an
-        element, 4 where left out.
+        Operations per state element and token, tokens per chunk, and use of the delta rule; bytes per state element, 4
+        by default.
     index_layers, index_heads, index_head_dim, index_topk : Value, optional
-        Indexers that pick the tokens which latent attention reads; 0 without.
+        Indexers that select the tokens read by latent attention; 0 without.
     compressed_layers, heavily_compressed_layers : Value, optional
-        Layers with attention to a window and to compressed entries before it, of which those with an indexer read what
-        it picks and these all; 0 where left out.
+        Layers that attend to a window and to compressed entries before it: with an indexer they read the selected
+        entries, heavily compressed ones read all; 0 by default.
     index_compression, heavy_compression : Value, optional
-        Tokens of an entry in each of the two; 0 without.
+        Tokens per entry at each of the two compressions; 0 without.
     o_lora_rank, o_groups : Value, optional
-        Rank of their output projection and groups of heads that have one; 0 without.
+        Rank of the output projection in those layers, and groups of heads that share one; 0 without.
     further_matrices, further_vectors : Value, optional
-        Elements of matrices that a token passes beside mixers and blocks, and of biases and norms that no other field
-        says; of the whole model, 0 where left out.
+        Matrix elements that a token passes outside mixers and blocks, and biases and norms that no other field covers,
+        for the whole model; 0 by default.
     reused_parameters : Value, optional
-        Parameters that later layers share with earlier ones, so that they are stored once; 0 where left out.
+        Parameters that later layers share with earlier ones, stored once; 0 by default.
     bidirectional : Value, optional
-        Yes where tokens see those behind them as well, and none is decoded; no where left out.
+        Yes if tokens also attend to later ones, so that nothing is decoded; no by default.
     source_stack : TransformerWorkload, optional
-        What reads a source beside the text: an encoder, or the tower of a vision-language model with its projector.
+        Stack that reads another source than the text: an encoder, or a vision tower with its projector.
     cross_layers, source_hidden_dim : Value, optional
-        Layers that attend to the source beside their own mixer, and its width where it is another; 0 where left out.
+        Layers with cross-attention to the source, and the source's width if it is not the hidden size; 0 by default.
     source_tokens, image_patches : Value, optional
-        Tokens that an encoder reads of a request, and patches that a tower reads of an image, where all have so many.
+        Tokens per request that an encoder reads, and patches per image that a tower reads, if these are fixed.
     mtp_layers : Value, optional
-        Layers that predict further tokens in training; 0 where left out.
+        Multi-token-prediction layers in training; 0 by default.
     counted_parameters : Value, optional
-        The exact count, where the published number is rounded and somebody counted the tensors.
+        Exact count from the checkpoint's tensors, if the published number is rounded.
     weight_format, kv_cache_format : Choice, optional
-        Formats that its checkpoint names: of most weights, and of keys and values.
+        Number formats named by the checkpoint: of most weights, and of keys and values.
     mixer_bytes, dense_bytes, head_bytes : Value, optional
-        Bytes of one weight in the matrices of mixers, dense blocks and head, as its checkpoint stores it with its
-        scales; as ``weight_dtype`` says where left out. Like the format of the cache they give way to ``precision``.
+        Bytes per weight, scales included, in the matrices of mixers, dense blocks and head as the checkpoint stores
+        them; by default those of ``weight_dtype``. Like the cache's format they give way to ``precision``.
     architecture : str
-        Free text.
+        Architecture, as free text.
     measured_by : str
-        The package whose class was measured in place of a shape that somebody read, with its version; empty otherwise.
+        Package and version whose class was measured, if the shape was measured and not read; else empty.
 
     Examples
     --------
@@ -839,26 +847,26 @@ class TransformerWorkload(Entry):
 
     @property
     def unanswered(self) -> Mapping[str, tuple[float | None, str]]:
-        """See :attr:`Entry.unanswered`; a measured model has costs, and no matrices by name."""
+        """See :attr:`Entry.unanswered`; a measured model has costs but no named matrices."""
         return (_UNMEASURED if self.measured_by else {}) | (_OF_SOURCES if self.source_stack else {})
 
     def word_of(self, name: str) -> Choice | None:
         """See :meth:`Entry.word_of`."""
         return self.kv_cache_format if name == "kv_cache_dtype" else None
 
-    def stands_beside(self, name: str, given: Mapping[str, Any]) -> bool:
-        """See :meth:`Entry.stands_beside`; the format of the narrowest matrices leaves the others as stored."""
-        parts = [part.canonical for each in WEIGHT_PARTS if (part := getattr(self, each, None)) is not None]
-        preset = PRESETS.get(str(given.get("precision")))
-        word = given.get("weight_dtype", "as_precision")
+    def stands_beside(self, name: str, arguments: Mapping[str, Any]) -> bool:
+        """See :meth:`Entry.stands_beside`; the narrowest stored format leaves the wider matrices as stored."""
+        widths = [stored.canonical for part in WEIGHT_PARTS if (stored := getattr(self, part, None)) is not None]
+        preset = PRESETS.get(str(arguments.get("precision")))
+        word = arguments.get("weight_dtype", "as_precision")
         word = preset.served if preset and word == "as_precision" else word
-        return name in WEIGHT_PARTS and bool(parts) and STORED_WEIGHT.get(str(word)) == min(parts)
+        return name in WEIGHT_PARTS and bool(widths) and STORED_WEIGHT.get(str(word)) == min(widths)
 
     def value_of(self, name: str, precision: str) -> Value | None:
-        """See :meth:`Entry.value_of`; what a dense model without GQA or MLA leaves out follows from the rest."""
-        found = super().value_of(name, precision)
-        if found is not None:
-            return found
+        """See :meth:`Entry.value_of`; derives what a dense model without GQA or MLA does not state."""
+        value = super().value_of(name, precision)
+        if value is not None:
+            return value
         if name == "kv_heads":
             return self.heads
         if name == "active_parameters" and name not in type(self).model_fields:
@@ -871,23 +879,23 @@ class TransformerWorkload(Entry):
     @classmethod
     @at_the_call
     def from_hf(cls, path: str | Path, *, ignore: str | Iterable[str] = (), **fields: Any) -> TransformerWorkload:
-        """A model of the shape a Hugging Face ``config.json`` on disk gives.
+        """Read a model from a Hugging Face ``config.json`` on disk.
 
-        The file says nothing of the count: give ``parameters=...`` here, or let a formula count the shape.
+        The file does not hold a parameter count: give ``parameters=...``, or let it be counted from the shape.
 
         Parameters
         ----------
         path : str or Path
-            The file, or the folder that holds it.
+            The file, or the folder that contains it.
         ignore : str or iterable of str
-            Fields of the file that are known to leave the shape alone; other unknown ones are refused.
+            Fields of the file that do not affect the shape; other unknown fields are refused.
         **fields
-            Fields of the entry that the file does not give (``parameters=8.03e9``), or gives otherwise (``name=...``).
+            Fields of the entry that the file lacks (``parameters=8.03e9``) or that replace its own (``name=...``).
 
         Returns
         -------
         TransformerWorkload
-            A :class:`SparseTransformerWorkload` where the model has experts. Every value has the file as its source.
+            A :class:`SparseTransformerWorkload` if the model has experts. Every value names the file as its source.
 
         Raises
         ------
@@ -896,13 +904,13 @@ class TransformerWorkload(Entry):
         """
         from mlsysim.catalog.huggingface import workload
 
-        found = workload(path, ignore=ignore, **fields)
-        if not isinstance(found, cls):
+        model = workload(path, ignore=ignore, **fields)
+        if not isinstance(model, cls):
             raise CatalogError(f"{path}: has no experts; use TransformerWorkload.from_hf")
-        return found
+        return model
 
     def counted(self) -> Self:
-        """The same model with its exact parameter count instead of the published, rounded one.
+        """Copy the model with its exact parameter count in place of the published, rounded one.
 
         Raises
         ------
@@ -920,23 +928,23 @@ class SparseTransformerWorkload(TransformerWorkload):
     Parameters
     ----------
     active_parameters : Value, optional
-        Parameters one token passes through, as published; left out where the whole shape is there.
+        Published count of parameters used per token; may be left out if the whole shape is given.
     experts, active_experts_per_token : Value
-        Experts per MoE layer, and how many the router picks for a token.
+        Experts per MoE layer, and experts that the router selects per token.
     expert_ffn_dim, moe_layers : Value, optional
-        Inner width of one expert, and how many layers have experts.
+        Inner width of an expert, and number of layers with experts.
     moe_layer_interval : Value, optional
-        Every how many layers one has experts; 1 where left out.
+        Interval between layers with experts; 1 by default.
     shared_ffn_dim : Value, optional
         Inner width of all shared experts of a layer together.
     expert_input_dim : Value, optional
-        Width to which tokens are projected for routed experts; that of the model where left out.
+        Width to which tokens are projected for routed experts; ``hidden_dim`` by default.
     router_bias, expert_bias : Value, optional
-        Yes or no; no where left out.
+        Yes or no; no by default.
     expert_bytes, shared_expert_bytes : Value, optional
-        Bytes of one weight in the matrices of routed and shared experts, as ``mixer_bytes``.
+        Bytes per weight in the matrices of routed and shared experts, as ``mixer_bytes``.
     counted_active_parameters : Value, optional
-        The exact count of active parameters, embedding and head included.
+        Exact count of active parameters, embedding and head included.
 
     Examples
     --------
@@ -985,16 +993,16 @@ class SparseTransformerWorkload(TransformerWorkload):
         return self
 
     def value_of(self, name: str, precision: str) -> Value | None:
-        """See :meth:`Entry.value_of`; the shape of the experts is given or missing, never that of a dense model."""
+        """See :meth:`Entry.value_of`; a missing expert shape does not fall back to that of a dense model."""
         if name in ("expert_ffn_dim", "moe_layers"):
             return getattr(self, name)
         return super().value_of(name, precision)
 
     def counted(self) -> Self:
-        """See :meth:`TransformerWorkload.counted`; the active parameters too, where they were counted."""
-        found = super().counted()
+        """See :meth:`TransformerWorkload.counted`; also replaces the active parameters, if counted."""
+        model = super().counted()
         active = self.counted_active_parameters
-        return found if active is None else found.model_copy(update={"active_parameters": active})
+        return model if active is None else model.model_copy(update={"active_parameters": active})
 
 
 def _whole(entry: Entry, field: str, least: int) -> None:
@@ -1003,25 +1011,25 @@ def _whole(entry: Entry, field: str, least: int) -> None:
         raise ValueError(f"{field}={value.value:g} must be a whole number >= {least}")
 
 
-def _derived(given: Value, value: float) -> Value:
-    """Another value in its unit, with its provenance."""
-    kind = "user" if given.kind == "user" else "derived"
-    return Value(**{**given.model_dump(), "value": value, "kind": kind, "calibrated_on": "", "note": ""})
+def _derived(origin: Value, value: float) -> Value:
+    """Copy a value with another number, in the same unit and with the same provenance."""
+    kind = "user" if origin.kind == "user" else "derived"
+    return Value(**{**origin.model_dump(), "value": value, "kind": kind, "calibrated_on": "", "note": ""})
 
 
 def _sum(left: Value, right: Value) -> Value:
-    """A sum of two values of an entry, with the provenance of the first."""
+    """Sum two values of an entry, with the provenance of the first."""
     return _derived(left, left.value + right.value)
 
 
 def _quotient(left: Value, right: Value) -> Value | None:
-    """A whole quotient of two values of an entry, with the provenance of the first."""
+    """Divide two values of an entry, with the provenance of the first; None if the quotient is not whole."""
     if left.value % right.value:
         return None
     return _derived(left, left.value / right.value)
 
 
-#: What the costs of a model do not tell.
+#: Arguments that a measured model does not answer.
 _UNMEASURED: dict[str, tuple[float | None, str]] = {
     "tp_size": (1, "must be 1: a measured model does not say which of its matrices ranks split"),
     "pp_size": (1, "must be 1: a measured model does not say which layer holds what"),
@@ -1029,14 +1037,14 @@ _UNMEASURED: dict[str, tuple[float | None, str]] = {
     "activation_checkpointing": (None, "is measured, which does not say what its layers keep for the backward pass"),
 }
 
-#: Of models with a second stack.
+#: Arguments that a model with a second stack does not answer.
 _OF_SOURCES: dict[str, tuple[float | None, str]] = {
     "optimizer": (
         None, "has an encoder or a tower, whose training is not counted (--ignore vision_config leaves a tower out)"
     ),
 }  # fmt: skip
 
-#: What a model has that has no experts.
+#: Expert inputs of a model without experts.
 _DENSE = {
     "experts": 1, "active_experts_per_token": 1, "expert_ffn_dim": 0, "moe_layers": 0, "shared_ffn_dim": 0,
     "moe_layer_interval": 1, "router_bias": 0, "expert_bias": 0, "expert_input_dim": 0,
@@ -1045,11 +1053,11 @@ _DENSE = {
 
 @lru_cache
 def _of_dense(name: str) -> Value:
-    """Value of an input of experts for a dense model; cached, because every call asks for it."""
+    """Return a dense model's value for an input on experts; cached, because every call asks for it."""
     return Value.of(_DENSE[name], source="a dense model")
 
 
-#: What a node and a fleet pass on of the accelerators they are made of.
+#: Inputs that a node and a fleet pass on from their accelerators.
 OF_ACCELERATOR = (
     "memory_capacity",
     "driver_memory",
@@ -1076,14 +1084,14 @@ OF_ACCELERATOR = (
 
 
 class Grid(Entry):
-    """Electricity of a place over a year, on average and not at the margin.
+    """Electricity of a region, averaged over a year; not marginal.
 
     Parameters
     ----------
     grid_carbon : Value
-        Carbon dioxide equivalent per energy; its note says whether of the whole life cycle or of stacks alone.
+        Carbon dioxide equivalent per energy; its note says whether over the life cycle or from stacks only.
     grid_water : Value, optional
-        Water that power plants evaporate per energy.
+        Water evaporated by power plants per energy.
     """
 
     what: ClassVar[str] = "grid"
@@ -1093,14 +1101,14 @@ class Grid(Entry):
 
 
 class Rent(Entry):
-    """Price of one accelerator at a cloud on a day, an example to compare by and not a quotation.
+    """Rental price of one accelerator in a cloud on a given day; an example for comparison, not an offer.
 
     Parameters
     ----------
     accelerator : Accelerator
-        What is rented; the hardware of a question is not taken from it, and must be the same.
+        Rented accelerator; it must be the hardware of the question, which is not taken from here.
     price : Value
-        Of one accelerator for an hour, its host and power included.
+        Price of one accelerator per hour, with its host and power.
     """
 
     what: ClassVar[str] = "rent"
@@ -1110,17 +1118,17 @@ class Rent(Entry):
     price: DollarsPerHour
 
     def value_of(self, name: str, precision: str) -> Value | None:
-        """See :meth:`Entry.value_of`; the price is the ``rental_price`` of a question."""
+        """See :meth:`Entry.value_of`; the price supplies ``rental_price``."""
         return self.price if name == "rental_price" else None
 
 
 class MemoryKind(Entry):
-    """A kind of memory and what it costs.
+    """A kind of memory and its price.
 
     Parameters
     ----------
     price : Value
-        Per byte, the memory alone.
+        Price per byte of the memory alone.
     """
 
     what: ClassVar[str] = "memory"
@@ -1129,28 +1137,28 @@ class MemoryKind(Entry):
 
 
 class MemoryDesign(WithMemory):
-    """An accelerator with memory in two tiers: its own, and a remote one behind a port.
+    """An accelerator with two memory tiers: a local one, and a remote one behind a port.
 
     Parameters
     ----------
     accelerator : Accelerator, optional
-        Gives what is left out below.
+        Supplies the fields left out below.
     peak_flops : dict of Value, optional
         Dense peak rate per number format.
     memory_bandwidth, memory_capacity, datasheet_memory : Value, optional
-        Of the local tier (see :class:`WithMemory`).
+        Bandwidth and size of the local tier (see :class:`WithMemory`).
     remote_bandwidth : Value
-        To the remote tier, as one accelerator sees it while the others rest.
+        Bandwidth to the remote tier, as seen by one accelerator while the others are idle.
     remote_sharers : Value, optional
-        Accelerators that share that bandwidth; 1 where left out.
+        Accelerators that share that bandwidth; 1 by default.
     remote_capacity : Value, optional
-        Share of one accelerator in the remote tier.
+        One accelerator's share of the remote tier.
     unified : Value, optional
-        Yes where both tiers are one memory; no where left out.
+        Yes if both tiers are one memory; no by default.
     link_bandwidth : Value, optional
-        To other accelerators, one direction.
+        Bandwidth to other accelerators, one direction.
     local_memory, remote_memory : MemoryKind, optional
-        What each tier is made of, which gives its price.
+        Kinds of memory of both tiers, which set their prices.
     """
 
     what: ClassVar[str] = "design"
@@ -1183,7 +1191,7 @@ class MemoryDesign(WithMemory):
         return self
 
     def value_of(self, name: str, precision: str) -> Value | None:
-        """See :meth:`Entry.value_of`; what the design leaves out is that of its accelerator.
+        """See :meth:`Entry.value_of`; the accelerator supplies what the design leaves out.
 
         Raises
         ------
@@ -1192,8 +1200,8 @@ class MemoryDesign(WithMemory):
         """
         kind = {"local_price": self.local_memory, "remote_price": self.remote_memory}
         if name in kind:
-            found = kind[name]
-            return None if found is None else found.price
+            value = kind[name]
+            return None if value is None else value.price
         if name in ("local_memory", "remote_memory"):
             return None
         if name == "peak_flops" and self.peak_flops is not None:
@@ -1202,8 +1210,8 @@ class MemoryDesign(WithMemory):
             return _attention_rate(self.peak_flops, precision)
         if name == "node_bandwidth":
             name = "link_bandwidth"
-        found = super().value_of(name, precision)
-        return self.accelerator.value_of(name, precision) if found is None and self.accelerator is not None else found
+        value = super().value_of(name, precision)
+        return self.accelerator.value_of(name, precision) if value is None and self.accelerator is not None else value
 
 
 class Node(Entry):
@@ -1212,18 +1220,18 @@ class Node(Entry):
     Parameters
     ----------
     accelerator : Accelerator
-        What it holds.
+        Accelerator in the server.
     accelerators_per_node : Value
-        How many it holds, which share its fast links.
+        Accelerators per server, joined by fast links.
     accelerators_per_segment : Value, optional
-        How many of them a run takes that nodes do not divide.
+        Accelerators by which a run may fill a node in part.
     link_bandwidth : Value, optional
-        Of one accelerator to the others of the node, one direction; where left out that of the accelerator, among as
-        many as its links join.
+        Bandwidth of one accelerator to the others of the node, one direction; by default that of the accelerator, for
+        as many devices as its links join.
     nics, nic_bandwidth : Value, optional
-        Ports to the fabric between nodes, and the line rate of each, one direction.
+        Network ports of the server, and the line rate of each, one direction.
     power : Value, optional
-        What the whole server draws at most.
+        Maximum power of the whole server.
     """
 
     what: ClassVar[str] = "node"
@@ -1239,16 +1247,16 @@ class Node(Entry):
     power: Watts | None = None
 
     def value_of(self, name: str, precision: str) -> Value | None:
-        """See :meth:`Entry.value_of`; a node has the links of its accelerators, and a host that draws power.
+        """See :meth:`Entry.value_of`; the accelerators supply the links, and the node supplies host power.
 
-        What hosts were measured to draw comes before the most that the server may.
+        Measured host power takes precedence over that derived from the server's maximum.
         """
         tdp, measured = self.accelerator.tdp, self.accelerator.host_power_fraction
         if name == "host_power_fraction" and measured is not None:
             return measured
         if name == "host_power_fraction" and self.power is not None and tdp is not None:
-            beside = self.power.canonical / (self.accelerators_per_node.value * tdp.canonical) - 1
-            return Value.of(beside, source=f"{self.name}: its power over that of its accelerators, less one")
+            overhead = self.power.canonical / (self.accelerators_per_node.value * tdp.canonical) - 1
+            return Value.of(overhead, source=f"{self.name}: its power over that of its accelerators, less one")
         if name == "node_bandwidth":
             return self.link_bandwidth or self.accelerator.link_bandwidth
         if name == "accelerators_per_node" and self.link_bandwidth is None:
@@ -1259,16 +1267,16 @@ class Node(Entry):
 
 
 class Fleet(Entry):
-    """Nodes joined by a fabric.
+    """A cluster of nodes joined by a fabric.
 
     Parameters
     ----------
     node : Node
         The server.
     count : Value
-        How many servers.
+        Number of servers.
     fabric : Fabric
-        What joins them.
+        Network between the servers.
 
     Examples
     --------
@@ -1287,11 +1295,11 @@ class Fleet(Entry):
 
     @property
     def device(self) -> Accelerator:
-        """Accelerator of its nodes."""
+        """Accelerator of the nodes."""
         return self.node.accelerator
 
     def value_of(self, name: str, precision: str) -> Value | None:
-        """See :meth:`Entry.value_of`; a fleet gives the inputs of its fabric and of its nodes."""
+        """See :meth:`Entry.value_of`; fabric and nodes supply the inputs."""
         if name in ("fleet_size", "accelerators"):
             size = self.count.value * self.node.accelerators_per_node.value
             return Value.of(size, source=f"{self.name}: nodes times accelerators")

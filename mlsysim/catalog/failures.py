@@ -1,4 +1,4 @@
-"""Failures of training runs as publications count them, and the storage that saves are written to."""
+"""Failure rates of published training runs, and storage for checkpoints."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ Duration = Annotated[Value, _in("s")]
 
 
 class Failures(Entry):
-    """Failure rates of a published run, and the times it took to train on.
+    """Failure rates and recovery times of a published training run.
 
     Parameters
     ----------
     evidence : str
-        What of the source was read: ``full text``, ``quotation``, ``abstract`` or ``secondary``, which is what others
-        say of it. A value that was read in another way says so in its note.
+        Part of the source that was read: ``full text``, ``quotation``, ``abstract`` or ``secondary`` (a report by
+        others). A value that was read in another way says so in its note.
     node_failure_rate : Value
         Unplanned interruptions per node and day.
     failure_clock : Choice, optional
-        Time that this rate counts: ``wall``, all that nodes belong to the job, or ``running``, in which it trains.
+        Time base of the rate: ``wall`` (all time that the job holds its nodes) or ``running`` (time in training only).
     measured_nodes, failures_observed : Value, optional
-        Nodes of the job, and interruptions that the rate was counted from.
+        Nodes of the job, and number of interruptions behind the rate.
     failure_size_exponent : Value, optional
-        By which the rate of a node grows with the number of nodes; 0 where nodes fail independently.
+        Exponent by which the failure rate per node grows with the number of nodes; 0 if nodes fail independently.
     planned_rate : Value, optional
-        Planned interruptions of the job per day, which save first.
+        Planned interruptions of the job per day, each preceded by a checkpoint.
     restart_share : Value, optional
-        Share of the failures that a restart of processes cures, without another node.
+        Share of failures that a restart of processes resolves without replacing a node.
     detection_time, placement_time, initialization_time, load_time, warmup_time : Value, optional
-        Parts of a recovery: until the failure is noticed, until nodes are there, until processes have joined, until the
-        last save is read, and until steps are as fast as before.
+        Phases of a recovery: detecting the failure, allocating nodes, initialising processes, loading the checkpoint,
+        and returning to full speed.
     save_stall, save_latency : Value, optional
-        Pause of training at a save, and the time from then on until it can be restored from.
+        Pause of training for a checkpoint, and time from then until it can be restored.
     memory_survival : Value, optional
-        Share of the failures that leave the copy in the memory of hosts usable.
+        Share of failures after which the copy in host memory is still usable.
     elastic_stall, away_time : Value, optional
-        Pause of all replicas where one fails, and its absence beyond it.
+        Pause of all replicas if one fails, and further absence of the failed one.
     repair_time : Value, optional
-        Until a node that failed is a spare again.
+        Time until a failed node is available as a spare.
     """
 
     what: ClassVar[str] = "failures"
@@ -68,20 +68,20 @@ class Failures(Entry):
 
 
 class Storage(Entry):
-    """A file system that saves are written to and read from.
+    """A file system that checkpoints are written to and read from.
 
     Parameters
     ----------
     storage_bandwidth : Value
-        At which all of it is written, sustained.
+        Sustained write bandwidth of the whole system.
     storage_read_bandwidth : Value, optional
-        At which it is read.
+        Sustained read bandwidth of the whole system.
     node_storage_bandwidth : Value, optional
-        What one node reaches.
+        Bandwidth of one node.
     metadata_time : Value, optional
-        What a save takes beside its bytes.
+        Time of a checkpoint besides moving its bytes.
     peak_bandwidth : Value, optional
-        In bursts.
+        Peak bandwidth in bursts.
     """
 
     what: ClassVar[str] = "storage"

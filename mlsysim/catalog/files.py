@@ -1,4 +1,4 @@
-"""Text files a user names: of a limited size, and never a device or a pipe that has no end."""
+"""Read text files named by a user: of limited size, and never from a device or an endless pipe."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 from mlsysim.errors import CatalogError
 from mlsysim.files import read_bytes
 
-#: The largest file that is read. The largest ``config.json`` known, with a label for each of 22,000 classes, has 2 MB.
+#: Largest file size in bytes. The largest known ``config.json``, with labels for 22,000 classes, has 2 MB.
 LARGEST = 16 * 2**20
 
 
 def content_of(file: Path, language: str, parse: Callable[[str], Any]) -> Any:
-    """Content of a file, whose mark of UTF-8 is left out.
+    """Read and parse a file; a UTF-8 byte order mark is dropped.
 
     Parameters
     ----------
     file : Path
-        What a user named.
+        Path named by the user.
     language : str
-        What it is written in, for the error: ``"JSON"``.
+        Name of the file's language for the error, such as ``"JSON"``.
     parse : callable
-        Reads the language; raises ValueError on what is not of it.
+        Parser of the language; raises ValueError on malformed text.
 
     Returns
     -------
@@ -32,7 +32,7 @@ def content_of(file: Path, language: str, parse: Callable[[str], Any]) -> Any:
     Raises
     ------
     CatalogError
-        If it cannot be read or parsed, is no regular file, or has more than ``LARGEST`` bytes; it is not read then.
+        If it cannot be read or parsed, is no regular file, or is larger than ``LARGEST`` bytes (then it is not read).
     """
     try:
         return parse(read_bytes(file, LARGEST).decode("utf-8-sig"))

@@ -1,4 +1,4 @@
-"""Models by their id on the Hugging Face Hub, read from the local cache alone."""
+"""Models by their id on the Hugging Face Hub, read from the local cache only."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mlsysim.catalog.entries import TransformerWorkload
 
-#: An organisation and a name, and a revision where one is named: ``meta-llama/Llama-3.1-8B@main``.
+#: Organisation and name, optionally with a revision: ``meta-llama/Llama-3.1-8B@main``.
 _ID = re.compile(r"([\w.-]+/([\w.-]+))(?:@([\w.-]+))?", re.ASCII)
 FILE = "config.json"
 
 
 def short_name(name: str) -> str:
-    """Name of a Hub id without its organisation; empty for what is no Hub id."""
+    """Return the name of a Hub id without its organisation; empty if it is no Hub id."""
     matched = _ID.fullmatch(name)
     return matched[2] if matched and not matched[1].startswith(".") else ""
 
 
 def cached_model(name: str, ignored: Iterable[str] = ()) -> TransformerWorkload | None:
-    """Read the shape of a model from its ``config.json`` in the local cache of the Hub; no request is made.
+    """Read a model's shape from its ``config.json`` in the local cache of the Hub; makes no request.
 
     Parameters
     ----------
     name : str
-        Id of the model, with ``@REVISION`` where another one than ``main`` is meant.
+        Id of the model; append ``@REVISION`` for a revision other than ``main``.
     ignored : iterable of str
-        Fields of the file that leave the shape alone.
+        Fields of the file that do not affect the shape.
 
     Returns
     -------
     TransformerWorkload or None
-        None without ``huggingface_hub``, or where the cache does not hold the file.
+        None without ``huggingface_hub``, or if the file is not in the cache.
     """
     from mlsysim.catalog.huggingface import workload
 
@@ -48,7 +48,7 @@ def cached_model(name: str, ignored: Iterable[str] = ()) -> TransformerWorkload 
 
 
 def how_to_get(name: str) -> str:
-    """Hint on what makes a Hub id known, for an error."""
+    """Say how to make a Hub id available, as the hint of an error."""
     try:
         import huggingface_hub  # noqa: F401  # pyright: ignore[reportMissingImports]
     except ImportError:

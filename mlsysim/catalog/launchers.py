@@ -131,8 +131,8 @@ class Launcher:
     def stack_for(self, device: Accelerator) -> Stack:
         """The stack whose times are taken on a device: one that was measured on it, else one of any device."""
         stacks = [getattr(builtin().Stacks, name) for name in builtin().Stacks]
-        own = [each for start in self.stacks for each in stacks if each.key.startswith(start)]
-        return next((each for each in own if device.name in [known.name for known in each.devices]), own[-1])
+        own = [stack for start in self.stacks for stack in stacks if stack.key.startswith(start)]
+        return next((stack for stack in own if device.name in [known.name for known in stack.devices]), own[-1])
 
     def options(self, values: Mapping[str, Any]) -> str:
         """Options of a training run, without what the command begins with."""
@@ -195,25 +195,25 @@ def launcher(key: str, what: str = "engine") -> Launcher:
         If there is none.
     """
     trains = what == "framework"
-    known = {name: each for name, each in launchers().items() if bool(each.axes) == trains}
+    known = {name: entry for name, entry in launchers().items() if bool(entry.axes) == trains}
     if key not in known:
         raise UnknownNameError(what, key, known)
     return known[key]
 
 
 def _fields(content: Mapping[str, Any]) -> dict[str, Any]:
-    made = {name: tuple(Flag(**each) for each in content.get(name, ())) for name in ("flags", "shape")}
+    made = {name: tuple(Flag(**line) for line in content.get(name, ())) for name in ("flags", "shape")}
     return {**content, **made}
 
 
 def _of_engine(values: Mapping[str, Any]) -> dict[str, Any]:
     """Sizes that options of engines count and no argument does."""
     groups = values.get("dp_attention_size", 1)
-    found = {"ranks": values.get("tp_size", 1) * groups}
+    sizes = {"ranks": values.get("tp_size", 1) * groups}
     for name, own in (("engine_requests", "max_num_seqs"), ("engine_tokens", "max_num_batched_tokens")):
         if own in values:
-            found[name] = values[own] * groups
-    return found
+            sizes[name] = values[own] * groups
+    return sizes
 
 
 def repository(entry: TransformerWorkload) -> str:

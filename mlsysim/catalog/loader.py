@@ -1,4 +1,4 @@
-"""Catalog files: TOML in, checked entries out, the same for ours and for a user's own."""
+"""Read and check catalog files in TOML, the built-in ones and a user's own."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ from mlsysim.errors import CatalogError, InputError, MlsysimError, UnknownNameEr
 from mlsysim.names import known_as
 from mlsysim.tracebacks import at_the_call
 
-#: What a value inherits from its entry when it does not say otherwise.
+#: Fields that a value takes over from its entry if it does not set them itself.
 _PROVENANCE = ("source", "date", "kind")
-#: Tables of a file, and those whose entries stand in no group.
+#: Tables of a file whose entries stand in no group; all tables.
 _FLAT: dict[str, type[Entry]] = {"Stacks": Stack, "Recipes": Recipe}
 _TABLES = ("Hardware", "Models", "Systems", *_FLAT)
 _FREE_TEXT = ("name", "description", "architecture", "variants", "unsettled", "evidence")
-#: Header of an entry in a file of ours, or of a table in it.
+#: Header of an entry in a built-in file, or of a table in it.
 _HEADER = re.compile(rf"^\[((?:{'|'.join(_FLAT)}|\w+\.\w+)\.\w+)", re.MULTILINE)
 
 
 def _run_of(file: str) -> Entry:
-    """A training run from the file of a framework; imported where one is read."""
+    """Read a training run from the file of a framework; the reader is imported on first use."""
     from mlsysim.catalog.run_configs import from_file
 
     return from_file(file)
 
 
-#: What reads an entry of a kind from a file of such an ending.
+#: Readers by kind of entry and file extension.
 _READ_BY: dict[str, dict[str, Callable[..., Entry]]] = {
     "traffic": dict.fromkeys((".csv", ".jsonl"), Traffic.from_trace),
     "model": {".json": TransformerWorkload.from_hf},
@@ -81,7 +81,7 @@ _REFERENCES = {
 
 
 class _Unread(Mapping[str, Any]):
-    """Fields of an entry of ours: a mapping that is parsed when one of them is asked for."""
+    """Fields of a built-in entry: a mapping that is parsed on first access."""
 
     def __init__(self, path: str, text: str) -> None:
         self._path = path
@@ -105,7 +105,7 @@ class _Unread(Mapping[str, Any]):
 
 
 class Group:
-    """A branch of the catalog: ``Hardware.Cloud``. Attributes, ``dir()``, iteration and ``[]`` all work."""
+    """A branch of the catalog such as ``Hardware.Cloud``. Supports attributes, ``dir()``, iteration and ``[]``."""
 
     def __init__(self, catalog: Catalog, path: str) -> None:
         self._catalog = catalog
@@ -148,12 +148,12 @@ class Catalog:
     Parameters
     ----------
     content : mapping
-        Parsed TOML: ``Hardware``, ``Models`` and ``Systems`` tables of groups of entries, ``Stacks`` and ``Recipes`` of
-        entries.
+        Parsed TOML: ``Hardware``, ``Models`` and ``Systems`` tables of groups of entries; ``Stacks`` and ``Recipes``
+        tables of entries.
     origin : str
         File name used in errors.
     base : Catalog, optional
-        Where references to entries not defined here are looked up.
+        Catalog in which references to entries not defined here are looked up.
 
     Examples
     --------
@@ -191,7 +191,7 @@ class Catalog:
 
     @property
     def Systems(self) -> Group:  # noqa: N802
-        """Nodes, fabrics, fleets, designs and kinds of memory, rents, grids, engines, traffic, failures, storages."""
+        """Nodes, fabrics, fleets, memory designs and kinds, rents, grids, engines, traffic, failures, storages."""
         return Group(self, "Systems")
 
     @property
@@ -210,7 +210,7 @@ class Catalog:
 
     @at_the_call
     def find(self, what: str, name: str) -> Entry:
-        """An entry by its full name or by the last part of it, whatever their case, or out of a file.
+        """Find an entry by its full name or the last part of it, in any case, or read it from a file.
 
         Parameters
         ----------
@@ -218,16 +218,16 @@ class Catalog:
             Kind of entry wanted: ``hardware``, ``model``, ``fleet``, ``node``, ``fabric``, ``design``,
             ``memory``, ``rent``, ``grid``, ``engine``, ``traffic``, ``failures``, ``storage``, ``stack`` or ``recipe``.
         name : str
-            ``"H100"``, ``"Cloud.H100"`` or ``"Hardware.Cloud.H100"``; of a model also a Hugging Face ``config.json``,
-            the folder that holds it, or an id of the Hub of which the local cache has the file; of traffic also a CSV
-            or JSONL file of a trace.
+            ``"H100"``, ``"Cloud.H100"`` or ``"Hardware.Cloud.H100"``. A model may also be a Hugging Face
+            ``config.json``, the folder that holds it, or a Hub id whose file is in the local cache; traffic may also be
+            a CSV or JSONL trace file.
 
         Raises
         ------
         CatalogError
             If a file cannot be read.
         UnknownNameError
-            If no entry of that kind has the name; the nearest are suggested.
+            If no entry of that kind has the name; the error suggests the nearest names.
         """
         if isinstance(name, str) and (what, name) in self._found:
             return self._found[what, name]
@@ -239,8 +239,8 @@ class Catalog:
             candidates = [path for path in catalog._raw if _class_of(path).what == what]
             for path in candidates:
                 if isinstance(name, str) and (path == name or path.endswith(f".{name}")):
-                    found = self._found[what, name] = catalog.entry(path)
-                    return found
+                    entry = self._found[what, name] = catalog.entry(path)
+                    return entry
             known += [path.rpartition(".")[2] for path in candidates]
             others += [(path, catalog) for path in candidates]
         alike = known_as(name, known)
@@ -248,17 +248,17 @@ class Catalog:
         if alike is None:
             alike = named.get(known_as(name, named) or "")
         if alike is not None:
-            found = self._found[what, name] = self.find(what, alike)
-            return found
+            entry = self._found[what, name] = self.find(what, alike)
+            return entry
         if what in _READ_BY and isinstance(name, str):
             readers = _READ_BY[what]
             folder = what == "model" and os.path.isdir(name)
-            ending = next((each for each in readers if folder or name.endswith(each)), "")
-            if ending:
-                return readers[ending](name, ignore=self._ignored) if what == "model" else readers[ending](name)
+            extension = next((extension for extension in readers if folder or name.endswith(extension)), "")
+            if extension:
+                return readers[extension](name, ignore=self._ignored) if what == "model" else readers[extension](name)
             if os.path.isfile(name):
-                endings = " or ".join(readers)
-                raise InputError(what, name, f"is a file, but its name does not end in {endings}", _READ_FROM[what])
+                extensions = " or ".join(readers)
+                raise InputError(what, name, f"is a file, but its name does not end in {extensions}", _READ_FROM[what])
         typed = name if isinstance(name, str) else ""
         hint, on_hub = "", hub.short_name(typed) if what == "model" else ""
         if on_hub:
@@ -268,16 +268,16 @@ class Catalog:
             typed, hint = on_hub, hub.how_to_get(typed)
         elif other := self._kind_of(typed):
             hint = f"it is an entry for {other}"
-        close = nearest(typed, known) or [named[each].rpartition(".")[2] for each in nearest(typed, named)]
+        close = nearest(typed, known) or [named[full_name].rpartition(".")[2] for full_name in nearest(typed, named)]
         raise UnknownNameError(what, name, known, hint, close)
 
     def ignoring(self, fields: tuple[str, ...]) -> Catalog:
-        """The catalog where files of models may have such fields, which leave the shape alone.
+        """Copy the catalog, with model fields to ignore: they do not affect the shape.
 
         Parameters
         ----------
         fields : tuple of str
-            Fields of a model's file that are passed over.
+            Fields to skip in a model's file.
 
         Returns
         -------
@@ -285,24 +285,24 @@ class Catalog:
         """
         if not fields:
             return self
-        found = copy(self)
-        found._ignored, found._found = fields, {}
-        return found
+        catalog = copy(self)
+        catalog._ignored, catalog._found = fields, {}
+        return catalog
 
     def _kind_of(self, name: str) -> str:
-        """The kind of the entry of a name; empty where there is none, or where several kinds have it."""
-        found = {
+        """Return the kind of the entry with this name; empty if no kind or several kinds have one."""
+        kinds = {
             _class_of(path).what
             for catalog in (self, self._base)
             if catalog is not None
             for path in catalog._raw
             if path == name or path.endswith(f".{name}")
         }
-        return found.pop() if len(found) == 1 else ""
+        return kinds.pop() if len(kinds) == 1 else ""
 
     @at_the_call
     def entry(self, path: str) -> Entry:
-        """The entry of a full name, built and checked on first use.
+        """Return an entry by its full name; it is built and checked on first use.
 
         Parameters
         ----------
@@ -327,7 +327,7 @@ class Catalog:
         return self._built[path]
 
     def named(self, path: str) -> tuple[str, str]:
-        """Kind and name of an entry by its full name, which is not built for them.
+        """Return kind and name of an entry by its full name, without building it.
 
         Parameters
         ----------
@@ -363,7 +363,7 @@ class Catalog:
                 if refers and isinstance(content, str):
                     fields[field] = self._referred(content, field)
                 elif refers and isinstance(content, list):
-                    fields[field] = tuple(self._referred(each, field) for each in content)
+                    fields[field] = tuple(self._referred(item, field) for item in content)
                 elif field == "source_stack" and isinstance(content, dict):
                     fields[field] = _stack(content, inherited, fields["name"])
                 elif field not in _FREE_TEXT:
@@ -391,12 +391,12 @@ class Catalog:
 
 @at_the_call
 def load_catalog(path: str | Path) -> Catalog:
-    """Read a catalog file of one's own and check every entry in it.
+    """Read a catalog file of your own and check every entry in it.
 
     Parameters
     ----------
     path : str or Path
-        A TOML file laid out like the built-in ones; it may refer to built-in entries by full name.
+        A TOML file laid out like the built-in ones; it may refer to built-in entries by their full names.
 
     Returns
     -------
@@ -406,7 +406,7 @@ def load_catalog(path: str | Path) -> Catalog:
     Raises
     ------
     CatalogError
-        If the file cannot be read or is too large; else names file, entry and field that is wrong.
+        If the file cannot be read or is too large, or an entry is wrong; the error names file, entry and field.
 
     Examples
     --------
@@ -434,7 +434,7 @@ def load_catalog(path: str | Path) -> Catalog:
 
 @cache
 def builtin() -> Catalog:
-    """The catalog that comes with mlsysim.
+    """Return the built-in catalog, read on first use.
 
     Returns
     -------
@@ -452,7 +452,7 @@ def builtin() -> Catalog:
 
 @cache
 def stacks_of(engine: str) -> tuple[Stack, ...]:
-    """The stacks of an engine in the catalog that comes with mlsysim, the newest first.
+    """Return an engine's stacks in the built-in catalog, the newest first.
 
     Parameters
     ----------
@@ -472,18 +472,18 @@ def stacks_of(engine: str) -> tuple[Stack, ...]:
     raw = builtin()._raw
     named = (path for path, fields in raw.items() if _class_of(path) is Stack and "engine" in fields)
     newest = sorted(named, key=lambda path: str(raw[path]["date"]), reverse=True)
-    found = [entry for path in newest if isinstance(entry := builtin().entry(path), Stack)]
-    return tuple(each for each in found if each.engine is not None and each.engine.name == engine)
+    stacks = [entry for path in newest if isinstance(entry := builtin().entry(path), Stack)]
+    return tuple(stack for stack in stacks if stack.engine is not None and stack.engine.name == engine)
 
 
 def _merged(files: Iterable[Traversable]) -> dict[str, Any]:
-    """Groups of the same name in several files joined; an entry stands in one of them."""
+    """Merge files that share groups; an entry must stand in one file only."""
     content: dict[str, Any] = {}
     for file in files:
         text = file.read_text(encoding="utf-8")
         headers = list(_HEADER.finditer(text))
         own: dict[str, str] = {}
-        for header, end in zip(headers, [*(each.start() for each in headers[1:]), len(text)], strict=True):
+        for header, end in zip(headers, [*(header.start() for header in headers[1:]), len(text)], strict=True):
             own[header[1]] = own.get(header[1], "") + text[header.start() : end]
         for path, fields in own.items():
             *groups, name = path.split(".")
@@ -497,7 +497,7 @@ def _merged(files: Iterable[Traversable]) -> dict[str, Any]:
 
 
 def _listed_as(file: Traversable) -> tuple[int, str]:
-    """Place of a file in the catalog: those of the tutorial's entries come first."""
+    """Sort key of a file: the tutorial's entries come first."""
     first = ("hardware_nvidia.toml", "models_llama.toml")
     return (first.index(file.name) if file.name in first else len(first), file.name)
 
@@ -538,11 +538,11 @@ def _class_of(path: str) -> type[Entry]:
 
 
 def _stack(content: Mapping[str, Any], inherited: Mapping[str, Any], name: str) -> TransformerWorkload:
-    """The stack that reads the source of a model of this name."""
-    said = {"name": f"what reads the source of {name}"} | {key: content[key] for key in _FREE_TEXT if key in content}
+    """Build the stack that reads the source of the named model."""
+    texts = {"name": f"what reads the source of {name}"} | {key: content[key] for key in _FREE_TEXT if key in content}
     own = {key: content[key] for key in _PROVENANCE if key in content}
-    values = {key: value for key, value in content.items() if key not in said and key not in own}
-    return TransformerWorkload(**said, **_with_provenance(values, {**inherited, **own}))
+    values = {key: value for key, value in content.items() if key not in texts and key not in own}
+    return TransformerWorkload(**texts, **_with_provenance(values, {**inherited, **own}))
 
 
 def _with_provenance(content: Any, inherited: Mapping[str, Any]) -> Any:

@@ -59,13 +59,13 @@ def shape(content: Mapping[str, Any]) -> tuple[dict[str, Any], str, list[str], l
         If it cannot be measured, or no shape of ours has its costs.
     """
     try:
-        found = _measurements(json.dumps(content, sort_keys=True))
-        notes = [f"Without what stands beside its {found['part']}: the language model alone."] if found["part"] else []
-        notes += [f"Its class gives {', '.join(found['unstated'])}."] if found["unstated"] else []
-        return fitted(found), MEASURED + found["version"], notes, found["unknown"]
+        costs = _measurements(json.dumps(content, sort_keys=True))
+        notes = [f"Without what stands beside its {costs['part']}: the language model alone."] if costs["part"] else []
+        notes += [f"Its class gives {', '.join(costs['unstated'])}."] if costs["unstated"] else []
+        return fitted(costs), MEASURED + costs["version"], notes, costs["unknown"]
     except CatalogError as error:
-        said = f"model_type={quoted(content['model_type'])} has no layout, and its class in transformers"
-        raise CatalogError(f"{said} {error}") from None
+        subject = f"model_type={quoted(content['model_type'])} has no layout, and its class in transformers"
+        raise CatalogError(f"{subject} {error}") from None
 
 
 @lru_cache(maxsize=32)
@@ -83,38 +83,43 @@ def _measurements(config: str) -> dict[str, Any]:
         raise CatalogError(f"cannot be measured here: {error}") from None
     if run.returncode or not run.stdout:
         raise CatalogError(f"cannot be measured: its process ended with {run.returncode}")
-    found = json.loads(run.stdout.splitlines()[-1])
-    if "error" in found:
-        raise CatalogError(f"cannot be measured: {found['error']}")
-    return found
+    costs = json.loads(run.stdout.splitlines()[-1])
+    if "error" in costs:
+        raise CatalogError(f"cannot be measured: {costs['error']}")
+    return costs
 
 
-def fitted(found: Mapping[str, Any]) -> dict[str, Any]:
+def fitted(costs: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of ours that have the tensors, arithmetic, cache and state of a measured model, all to the last one.
 
     Attention is as wide as what it keeps and has as many heads as its work needs; a state has one head, as what it is
     made of cannot be seen. Matrices beside those are further matrices, all other tensors further vectors.
     """
-    width, layers, table = found["hidden"], found["layers"], found["vocab"] * found["hidden"]
-    shape = {"layers": layers, "hidden_dim": width, "vocab_size": found["vocab"], "tied_embeddings": found["tied"]}
+    width, layers, table = costs["hidden"], costs["layers"], costs["vocab"] * costs["hidden"]
+    shape = {
+        "layers": layers,
+        "hidden_dim": width,
+        "vocab_size": costs["vocab"],
+        "tied_embeddings": costs["tied"],
+    }
     # No layer has a dense block, whose width must be some number all the same.
-    shape |= {"ffn_dim": 1, "gated": True, "parameters": found["parameters"]}
-    shape |= {"max_position_embeddings": found["positions"]} if found["positions"] else {}
-    mixers = _attention(found, shape) + _states(found, shape)
-    experts, idle = _experts(found, shape)
-    passed = found["matrices"] + found["picked"]
-    beyond = _work(found["work"], found["lengths"])[0] - 2 * passed
+    shape |= {"ffn_dim": 1, "gated": True, "parameters": costs["parameters"]}
+    shape |= {"max_position_embeddings": costs["positions"]} if costs["positions"] else {}
+    mixers = _attention(costs, shape) + _states(costs, shape)
+    experts, idle = _experts(costs, shape)
+    passed = costs["matrices"] + costs["picked"]
+    beyond = _work(costs["work"], costs["lengths"])[0] - 2 * passed
     if elements := shape.get("state_layers", 0) * shape.get("state_key_dim", 0):
         convolved = 2 * shape["state_layers"] * shape["conv_channels"] * shape["conv_kernel"]
         shape["state_operations"] = max(0, beyond - convolved) / elements
-    elif beyond > 2 * found["other"]:
+    elif beyond > 2 * costs["other"]:
         raise CatalogError("passes a token through some weights more than once, or through all of its experts")
     else:
         passed += beyond // 2
     shape["blockless_layers"] = layers - shape.get("moe_layers", 0)
     # Our formulas multiply by biases of experts as well.
-    shape["further_matrices"] = passed + found["added"] - table - mixers - experts + idle
-    shape["further_vectors"] = found["parameters"] - table * (2 - found["tied"]) - mixers - experts
+    shape["further_matrices"] = passed + costs["added"] - table - mixers - experts + idle
+    shape["further_vectors"] = costs["parameters"] - table * (2 - costs["tied"]) - mixers - experts
     shape["further_vectors"] -= shape["further_matrices"] + width * (layers + 1)
     shape["block_norms"] = 2 if shape["further_vectors"] >= width * layers else 1
     shape["further_vectors"] -= width * layers * (shape["block_norms"] - 1)
@@ -134,13 +139,13 @@ def _work(flops: list[int], lengths: list[int]) -> tuple[int, int]:
     return token, pair
 
 
-def _attention(found: Mapping[str, Any], shape: dict[str, Any]) -> int:
+def _attention(costs: Mapping[str, Any], shape: dict[str, Any]) -> int:
     """Write attention into a shape, with its heads and windows; elements of its tensors."""
-    works = [_work(flops, found["lengths"])[1] for flops in found["layer_work"]]
-    number = sum(bool(layer["kept"]) for layer in found["cache"])
-    if len(works) != len(found["cache"]):
-        works = [_work(found["work"], found["lengths"])[1] // max(1, number)] * len(found["cache"])
-    pairs = zip(found["cache"], works, strict=True)
+    works = [_work(flops, costs["lengths"])[1] for flops in costs["layer_work"]]
+    number = sum(bool(layer["kept"]) for layer in costs["cache"])
+    if len(works) != len(costs["cache"]):
+        works = [_work(costs["work"], costs["lengths"])[1] // max(1, number)] * len(costs["cache"])
+    pairs = zip(costs["cache"], works, strict=True)
     kinds = Counter((layer["window"], *layer["kept"], work) for layer, work in pairs if layer["kept"])
     if len({window > 0 for window, *_ in kinds}) < len(kinds):
         raise CatalogError("has attention of more shapes than one with a window and one without")
@@ -148,63 +153,67 @@ def _attention(found: Mapping[str, Any], shape: dict[str, Any]) -> int:
         shape |= {"heads": 1, "kv_heads": 1, "head_dim": 1}
     elements = 0
     for (window, *kept, work), layers in sorted(kinds.items()):
-        latent = found["latent"] and kept == [1, found["latent"]["kv_lora_rank"], found["latent"]["qk_rope_head_dim"]]
+        latent = costs["latent"] and kept == [
+            1,
+            costs["latent"]["kv_lora_rank"],
+            costs["latent"]["qk_rope_head_dim"],
+        ]
         if latent and len(kinds) > 1:
             raise CatalogError("has latent attention of several shapes")
-        sizes, each = _latent(found, work) if latent else _heads(found, kept, work)
-        elements += layers * each
+        sizes, layer_elements = _latent(costs, work) if latent else _heads(costs, kept, work)
+        elements += layers * layer_elements
         near = {f"sliding_{name}": size for name, size in sizes.items() if size != shape.get(name)}
         shape |= near if "heads" in shape else sizes
         if window:
-            shape |= {"sliding_layers": layers, "sliding_window": window, "chunked_attention": found["chunked"]}
+            shape |= {"sliding_layers": layers, "sliding_window": window, "chunked_attention": costs["chunked"]}
     return elements
 
 
-def _heads(found: Mapping[str, Any], kept: list[int], work: int) -> tuple[dict[str, int], int]:
+def _heads(costs: Mapping[str, Any], kept: list[int], work: int) -> tuple[dict[str, int], int]:
     """Heads that keep so many keys and values and do so much work, and elements of one layer."""
     kv_heads, keys, values = kept
     heads, rest = divmod(work, 2 * (keys + values))
     if rest or not heads or heads % kv_heads:
         raise CatalogError(f"has attention whose work is that of {work / 2 / (keys + values):g} heads to {kv_heads}")
     sizes = {"heads": heads, "kv_heads": kv_heads, "head_dim": keys, "v_head_dim": values}
-    return sizes, found["hidden"] * (heads + kv_heads) * (keys + values)
+    return sizes, costs["hidden"] * (heads + kv_heads) * (keys + values)
 
 
-def _latent(found: Mapping[str, Any], work: int) -> tuple[dict[str, int], int]:
+def _latent(costs: Mapping[str, Any], work: int) -> tuple[dict[str, int], int]:
     """Latent attention of the ranks that its configuration gives, where its work is theirs; elements of one layer."""
-    query, rank, nope, rope, values = (found["latent"][name] or 0 for name in LATENT)
-    heads, width = found["heads"], found["hidden"]
+    query, rank, nope, rope, values = (costs["latent"][name] or 0 for name in LATENT)
+    heads, width = costs["heads"], costs["hidden"]
     if work != 2 * heads * (nope + rope + values):
         raise CatalogError("has latent attention whose work is not that of its ranks")
     sizes = {"heads": heads, **dict(zip(LATENT, (query, rank, nope, rope, values), strict=True))}
-    asked = query * (width + 1 + heads * (nope + rope)) if query else width * heads * (nope + rope)
-    return sizes, asked + width * (rank + rope) + rank * (1 + heads * (nope + values)) + heads * values * width
+    query_elements = query * (width + 1 + heads * (nope + rope)) if query else width * heads * (nope + rope)
+    return sizes, query_elements + width * (rank + rope) + rank * (1 + heads * (nope + values)) + heads * values * width
 
 
-def _states(found: Mapping[str, Any], shape: dict[str, Any]) -> int:
+def _states(costs: Mapping[str, Any], shape: dict[str, Any]) -> int:
     """Write states, and layers without mixer, into a shape; elements of the tensors of its recurrent mixers."""
-    states = [layer["state"] for layer in found["cache"] if layer["state"]]
+    states = [layer["state"] for layer in costs["cache"] if layer["state"]]
     if len({tuple(state) for state in states}) > 1:
         raise CatalogError("keeps states of several shapes")
-    both = sum(bool(layer["kept"]) and bool(layer["state"]) for layer in found["cache"])
-    mixers = len(states) + sum(bool(layer["kept"]) for layer in found["cache"]) - both
-    if not 0 < mixers <= found["layers"]:
-        raise CatalogError(f"has {found['layers']} layers, of which {mixers} keep something of a token")
-    shape |= {"mixerless_layers": found["layers"] - mixers, "state_layers": len(states), "parallel_layers": both}
+    both = sum(bool(layer["kept"]) and bool(layer["state"]) for layer in costs["cache"])
+    mixers = len(states) + sum(bool(layer["kept"]) for layer in costs["cache"]) - both
+    if not 0 < mixers <= costs["layers"]:
+        raise CatalogError(f"has {costs['layers']} layers, of which {mixers} keep something of a token")
+    shape |= {"mixerless_layers": costs["layers"] - mixers, "state_layers": len(states), "parallel_layers": both}
     if not states:
         return 0
     channels, taps, elements, size = states[0]
     shape |= {"state_heads": 1, "state_key_dim": elements, "state_value_dim": 1, "state_element_bytes": size}
     shape |= {"conv_channels": channels, "conv_kernel": taps}
-    return len(states) * (2 * found["hidden"] + channels * taps)
+    return len(states) * (2 * costs["hidden"] + channels * taps)
 
 
-def _experts(found: Mapping[str, Any], shape: dict[str, Any]) -> tuple[int, int]:
+def _experts(costs: Mapping[str, Any], shape: dict[str, Any]) -> tuple[int, int]:
     """Write experts into a shape; elements of their tensors and routers, and of those that a token does not pass."""
-    if not found["experts"]:
+    if not costs["experts"]:
         return 0, 0
-    count, picked, layers, matrices, biases = found["experts"]
-    width = found["hidden"]
+    count, picked, layers, matrices, biases = costs["experts"]
+    width = costs["hidden"]
     gated = matrices % (3 * width) == 0
     inner, rest = divmod(matrices, (2 + gated) * width)
     if rest or biases not in (0, (1 + gated) * inner + width):
@@ -212,7 +221,7 @@ def _experts(found: Mapping[str, Any], shape: dict[str, Any]) -> tuple[int, int]
     shape |= {"experts": count, "active_experts_per_token": picked, "moe_layers": layers, "expert_ffn_dim": inner}
     shape |= {"gated": gated, "expert_bias": biases > 0, "shared_ffn_dim": 0, "router_bias": False}
     idle = layers * (count - picked) * (matrices + biases)
-    shape["active_parameters"] = found["parameters"] - idle
+    shape["active_parameters"] = costs["parameters"] - idle
     return layers * count * (width + matrices + biases), idle
 
 
@@ -234,17 +243,17 @@ def _measure(content: Mapping[str, Any]) -> dict[str, Any]:
             return func(*args, **(kwargs or {}))
 
     kind: Any = transformers.models.auto.configuration_auto.CONFIG_MAPPING[content["model_type"]]
-    given = {name: value for name, value in content.items() if name not in DROPPED and not name.startswith("_")}
-    whole = kind(**given)
+    own_fields = {name: value for name, value in content.items() if name not in DROPPED and not name.startswith("_")}
+    whole = kind(**own_fields)
     config = whole.get_text_config(decoder=True)
-    fields = [(given, kind)]
+    fields = [(own_fields, kind)]
     if config is not whole:
         config.tie_word_embeddings = whole.tie_word_embeddings
-        texts = [each for each in given.values() if isinstance(each, dict)]
-        fields += [(each, type(config)) for each in texts if each.get("model_type") == config.model_type]
+        texts = [table for table in own_fields.values() if isinstance(table, dict)]
+        fields += [(table, type(config)) for table in texts if table.get("model_type") == config.model_type]
     config._experts_implementation = "batched_mm"
-    asked = _Asked(type(config))
-    with asked, torch.device("meta"):
+    read = _AttributeRecorder(type(config))
+    with read, torch.device("meta"):
         model = transformers.AutoModelForCausalLM.from_config(config, trust_remote_code=False, dtype=torch.bfloat16)
     chunks = [value for name, value in config.to_dict().items() if "chunk" in name and isinstance(value, int)]
     positions = getattr(config, "max_position_embeddings", None) or 0
@@ -253,19 +262,21 @@ def _measure(content: Mapping[str, Any]) -> dict[str, Any]:
     lengths, caches, works = [2 * step, 3 * step, 4 * step], [], []
     for tokens in lengths:
         prompt = torch.zeros(1, tokens, dtype=torch.long, device="meta")
-        with asked, torch.no_grad(), FlopCounterMode(display=False) as flops, Picks():
+        with read, torch.no_grad(), FlopCounterMode(display=False) as flops, Picks():
             out = model.eval()(input_ids=prompt, use_cache=True)
         caches.append(_cache(out, config.num_hidden_layers))
         works.append({name: sum(counts.values()) for name, counts in flops.flop_counts.items()})
-    kept = [_kept(each, lengths) for each in zip(*caches, strict=True)]
+    kept_by_layer = [_kept(passes, lengths) for passes in zip(*caches, strict=True)]
     stack = max(_lists(model, config.num_hidden_layers), key=_size, default=None)
     names = [f"{type(model).__name__}.{name}" for name, module in model.named_modules() if module is stack]
-    blocks = [f"{names[0]}.{place}" for place in range(config.num_hidden_layers)] if names else []
-    experts, held = _blocks_picked(model, picks, stack)
+    blocks = [f"{names[0]}.{layer}" for layer in range(config.num_hidden_layers)] if names else []
+    experts, expert_tensors = _blocks_picked(model, picks, stack)
     table = model.get_output_embeddings().weight
-    looked_up = {id(each.weight) for each in model.modules() if isinstance(each, torch.nn.Embedding)} - {id(table)}
-    rest = [each for each in model.parameters() if id(each) not in held | looked_up]
-    if any(each.dim() == 3 and min(each.shape) > 1 for each in rest):
+    looked_up = {id(module.weight) for module in model.modules() if isinstance(module, torch.nn.Embedding)} - {
+        id(table)
+    }
+    rest = [tensor for tensor in model.parameters() if id(tensor) not in expert_tensors | looked_up]
+    if any(tensor.dim() == 3 and min(tensor.shape) > 1 for tensor in rest):
         raise CatalogError("has stacks of matrices, which may be experts, but nothing that picks among them was seen")
     stored = model.state_dict()
     return {
@@ -274,7 +285,7 @@ def _measure(content: Mapping[str, Any]) -> dict[str, Any]:
             name
             for part, of in fields
             for name, value in part.items()
-            if value is not None and name not in {*DROPPED, *signature(of).parameters, *of.attribute_map, *asked.names}
+            if value is not None and name not in {*DROPPED, *signature(of).parameters, *of.attribute_map, *read.names}
         ],
         "unstated": [
             name for name in SIZES if not any({name, of.attribute_map.get(name)} & part.keys() for part, of in fields)
@@ -286,22 +297,22 @@ def _measure(content: Mapping[str, Any]) -> dict[str, Any]:
         "positions": positions,
         "vocab": table.shape[0],
         "tied": table is model.get_input_embeddings().weight,
-        "parameters": _size(model) + sum(each.numel() for name, each in model.named_buffers() if name in stored),
-        "matrices": sum(each.numel() for each in rest if each.dim() == 2),
-        "other": sum(each.numel() for each in rest if each.dim() > 2),
+        "parameters": _size(model) + sum(buffer.numel() for name, buffer in model.named_buffers() if name in stored),
+        "matrices": sum(tensor.numel() for tensor in rest if tensor.dim() == 2),
+        "other": sum(tensor.numel() for tensor in rest if tensor.dim() > 2),
         "experts": experts,
         "picked": experts[1] * experts[2] * experts[3] if experts else 0,
         "added": experts[1] * experts[2] * experts[4] if experts else 0,
         "latent": {name: getattr(config, name) for name in LATENT} if getattr(config, "kv_lora_rank", 0) else None,
         "chunked": "chunked_attention" in (getattr(config, "layer_types", None) or ()),
-        "cache": kept,
+        "cache": kept_by_layer,
         "lengths": lengths,
-        "work": [each["Global"] for each in works],
-        "layer_work": [[each.get(name, 0) for each in works] for name in blocks],
+        "work": [work["Global"] for work in works],
+        "layer_work": [[work.get(name, 0) for work in works] for name in blocks],
     }
 
 
-class _Asked:
+class _AttributeRecorder:
     """Names of the attributes that are asked of a class of configurations in the meantime."""
 
     def __init__(self, kind: type) -> None:
@@ -321,12 +332,12 @@ class _Asked:
 
 def _size(module: Any) -> int:
     """Elements of the parameters of a module."""
-    return sum(each.numel() for each in module.parameters())
+    return sum(parameter.numel() for parameter in module.parameters())
 
 
 def _lists(model: Any, length: int) -> list[Any]:
     """Lists of so many modules."""
-    return [each for each in model.modules() if type(each).__name__ == "ModuleList" and len(each) == length]
+    return [module for module in model.modules() if type(module).__name__ == "ModuleList" and len(module) == length]
 
 
 def _blocks_picked(model: Any, picks: Mapping[int, int], stack: Any) -> tuple[list[int] | None, set[int]]:
@@ -335,37 +346,37 @@ def _blocks_picked(model: Any, picks: Mapping[int, int], stack: Any) -> tuple[li
     Experts are stacks along the axis that something was picked of, or lists of as many modules.
     """
     kinds: Counter[tuple[int, ...]] = Counter()
-    held: set[int] = set()
+    seen: set[int] = set()
     for module in model.modules():
         own = list(module.parameters(recurse=False))
         listed = not own and type(module).__name__ == "ModuleList" and module is not stack
         own = list(module.parameters()) if listed else own
-        stacks = [each for each in own if each.dim() == (2 if listed else 3)]
+        stacks = [tensor for tensor in own if tensor.dim() == (2 if listed else 3)]
         count = len(module) if listed else stacks[0].shape[0] if stacks else 0
-        if count not in picks or not stacks or "Conv" in type(module).__name__ or id(stacks[0]) in held:
+        if count not in picks or not stacks or "Conv" in type(module).__name__ or id(stacks[0]) in seen:
             continue
-        matrices = sum(each.numel() for each in stacks)
-        biases = sum(each.numel() for each in own) - matrices
+        matrices = sum(tensor.numel() for tensor in stacks)
+        biases = sum(tensor.numel() for tensor in own) - matrices
         kinds[count, picks[count], matrices // count, biases // count] += 1
-        held |= {id(each) for each in own}
+        seen |= {id(tensor) for tensor in own}
     if len(kinds) > 1:
         raise CatalogError("has experts of several shapes")
     for (count, picked, matrices, biases), layers in kinds.items():
-        return [count, picked, layers, matrices, biases], held
-    return None, held
+        return [count, picked, layers, matrices, biases], seen
+    return None, seen
 
 
 def _cache(out: Any, layers: int) -> list[list[tuple[str, Any, int]]]:
     """Contents of the cache after a pass, by layer: names, tensors and windows."""
     cache: Any = next(filter(None, (getattr(out, n, None) for n in ("past_key_values", "cache_params", "state"))), None)
     if hasattr(cache, "layers"):
-        return [[(*each, getattr(layer, "sliding_window", None) or 0) for each in _tensors(layer)]
+        return [[(*named_tensor, getattr(layer, "sliding_window", None) or 0) for named_tensor in _tensors(layer)]
                 for layer in cache.layers]  # fmt: skip
-    found = [(*each, 0) for each in _tensors(cache)]
-    if not found or len(found) % layers:
+    tensors = [(*named_tensor, 0) for named_tensor in _tensors(cache)]
+    if not tensors or len(tensors) % layers:
         raise CatalogError("keeps nothing of a token that is named by layer: it may be an encoder")
-    size = len(found) // layers
-    return [found[place : place + size] for place in range(0, len(found), size)]
+    size = len(tensors) // layers
+    return [tensors[start : start + size] for start in range(0, len(tensors), size)]
 
 
 def _tensors(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -374,36 +385,36 @@ def _tensors(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         if value.dim() and value.is_floating_point():
             yield name, value
         return
-    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else ()
-    if not parts and hasattr(value, "__dict__"):
-        parts = [(key, each) for key, each in vars(value).items() if not key.startswith("_")]
-    for key, each in parts:
-        yield from _tensors(each, key if isinstance(key, str) else name)
+    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else ()
+    if not members and hasattr(value, "__dict__"):
+        members = [(key, member) for key, member in vars(value).items() if not key.startswith("_")]
+    for key, member in members:
+        yield from _tensors(member, key if isinstance(key, str) else name)
 
 
 def _kept(passes: tuple[list[tuple[str, Any, int]], ...], lengths: list[int]) -> dict[str, Any]:
     """Heads and widths of keys and values, window, and state of a layer, from what it kept of each length."""
-    found: dict[str, Any] = {"kept": [], "window": 0, "state": [0, 0, 0, 4]}
-    for each in zip(*passes, strict=True):
-        (name, tensor, window), sizes = each[0], [tensor.numel() for _, tensor, _ in each]
+    layer: dict[str, Any] = {"kept": [], "window": 0, "state": [0, 0, 0, 4]}
+    for versions in zip(*passes, strict=True):
+        (name, tensor, window), sizes = versions[0], [tensor.numel() for _, tensor, _ in versions]
         if name in ("keys", "values") and tensor.dim() == 4:
-            found["kept"] = [tensor.shape[1], *found["kept"][1:], tensor.shape[3]]
-            found["window"] = window
-            for (_, now, _), tokens in zip(each, lengths, strict=True):
+            layer["kept"] = [tensor.shape[1], *layer["kept"][1:], tensor.shape[3]]
+            layer["window"] = window
+            for (_, now, _), tokens in zip(versions, lengths, strict=True):
                 if now.shape[2] != tokens and not (window and now.shape[2] == min(tokens, window - 1)):
                     raise CatalogError(f"keeps {now.shape[2]} of {tokens} tokens in a layer")
         elif len(set(sizes)) > 1:
             raise CatalogError(f"keeps {name} of each token beside keys and values")
         elif "conv" in name and tensor.dim() == 3:
-            found["state"][:2] = tensor.shape[1:]
+            layer["state"][:2] = tensor.shape[1:]
         else:
-            found["state"][2] += tensor.numel()
-            found["state"][3] = tensor.element_size()
-    if len(found["kept"]) not in (0, 3):
+            layer["state"][2] += tensor.numel()
+            layer["state"][3] = tensor.element_size()
+    if len(layer["kept"]) not in (0, 3):
         raise CatalogError("keeps keys without values")
-    if not any(found["state"][:3]):
-        found["state"] = []
-    return found
+    if not any(layer["state"][:3]):
+        layer["state"] = []
+    return layer
 
 
 def answer(config: str) -> str:

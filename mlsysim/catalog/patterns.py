@@ -1,7 +1,7 @@
-"""Named patterns in which the layers of a model differ, as a ``config.json`` spells them.
+"""Named layer patterns: layouts in which layers of a model differ, as a ``config.json`` spells them.
 
-A pattern of mixers gives the kind of mixer of each layer, a pattern of blocks whether the layer has experts, or an
-indexer; None where the file does not give it, so that the next pattern of the layout answers.
+A mixer pattern gives the kind of each layer's mixer. A block pattern marks the layers that have experts, or an indexer.
+A pattern returns None if the file does not define it; then the layout's next pattern is tried.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from mlsysim.errors import CatalogError, UnknownNameError, quoted
 
 FULL, WINDOW, CHUNK, STATE, BOTH, NONE = "full", "window", "chunk", "recurrent", "both", "none"
 PICKED, COMPRESSED = "picked entries", "entries"
-#: Kinds of mixers that are counted only by layouts with a line of this name, and what they are.
+#: Kinds of mixers that only layouts with a line of this name support, with a description.
 UNCOUNTED = {
     STATE: ("a recurrent state in place of a cache", "recurrent"),
     BOTH: ("a recurrent state beside a cache", "recurrent"),
     "picked": ("attention to tokens that an indexer picks", "indexers"),
     **dict.fromkeys((PICKED, COMPRESSED), ("attention to a compressed cache", "compressed")),
 }
-#: Kinds by the words of files.
+#: Kinds by the names used in files.
 WORDS = {
     "full_attention": FULL,
     "attention": FULL,
@@ -34,14 +34,14 @@ WORDS = {
     "compressed_sparse_attention": PICKED,
     "heavily_compressed_attention": COMPRESSED,
 }
-#: Letters of Nemotron-H: a mixer, or a block alone.
+#: Nemotron-H's letters: a mixer, or a block without one.
 LETTERS = {"*": FULL, "M": STATE, "-": NONE, "E": NONE}
-#: Its words for these.
+#: Nemotron-H's names of blocks without a mixer.
 BLOCK_WORDS = {"mlp": NONE, "moe": NONE}
-#: Most layers that are looked at one by one.
+#: Largest number of layers that are expanded one by one.
 MOST = 10**6
 
-#: A pattern by the fields of a file, the number of layers, and a number of its own.
+#: A pattern: from the fields of a file, the number of layers and the layout's parameter.
 Mixers = Callable[[Any, int, int], "list[str] | None"]
 Blocks = Callable[[Any, int, int], "tuple[list[bool], int] | None"]
 
@@ -49,7 +49,7 @@ Blocks = Callable[[Any, int, int], "tuple[list[bool], int] | None"]
 def _kinds(
     name: str, words: Any, layers: int, known: dict[str, str], refused: dict[str, str] | None = None
 ) -> list[str]:
-    """Kinds of all layers by their words, of which there must be as many as layers; refused ones are so by kind."""
+    """Translate one word per layer to kinds; ``refused`` words map to unsupported kinds."""
     if not isinstance(words, list | str) or len(words) != layers or not all(isinstance(word, str) for word in words):
         raise CatalogError(f"{name}={quoted(words)} must be a list of as many names as layers")
     kinds = {**(refused or {}), **known}
@@ -60,12 +60,12 @@ def _kinds(
 
 
 def _numbers(name: str, value: Any, config: Any, layers: int, first: int = 0) -> list[int]:
-    """Numbers of layers, the first of which has this one; those of layers that predict further tokens may follow."""
+    """Check layer indices, which start at ``first``; those of layers that predict further tokens may follow."""
     last = first + layers - 1
     if not isinstance(value, list) or not all(type(number) is int and number >= first for number in value):
         raise CatalogError(f"{name}={quoted(value)} must be a list of layers, from {first} to {last}")
-    later = config.whole("num_nextn_predict_layers", 0)
-    if beyond := [number for number in value if number > last + later]:
+    mtp_layers = config.whole("num_nextn_predict_layers", 0)
+    if beyond := [number for number in value if number > last + mtp_layers]:
         raise CatalogError(f"{name} names {quoted(beyond[0])}, and the last layer is {last}")
     return value
 
@@ -77,21 +77,21 @@ def _flags(name: str, value: Any, layers: int) -> list[bool]:
 
 
 def layer_types(config: Any, layers: int, _: int) -> list[str] | None:
-    """One word a layer; those of layers that predict further tokens may follow."""
-    words, later = config.get("layer_types"), config.whole("num_nextn_predict_layers", 0)
-    if isinstance(words, list) and len(words) == layers + later:
+    """Read one word per layer; words of layers that predict further tokens may follow."""
+    words, mtp_layers = config.get("layer_types"), config.whole("num_nextn_predict_layers", 0)
+    if isinstance(words, list) and len(words) == layers + mtp_layers:
         words = words[:layers]
     return None if words is None else _kinds("layer_types", words, layers, config.words, config.refused)
 
 
 def attention_layers(config: Any, layers: int, _: int) -> list[str] | None:
-    """GPT-Neo: one word a layer."""
+    """GPT-Neo: one word per layer."""
     words = config.get("attention_layers")
     return None if words is None else _kinds("attention_layers", words, layers, config.words, config.refused)
 
 
 def attention_types(config: Any, layers: int, _: int) -> list[str] | None:
-    """GPT-Neo: kinds and how often they repeat."""
+    """GPT-Neo: kinds, each with a number of repetitions."""
     groups = config.get("attention_types")
     if groups is None:
         return None
@@ -103,20 +103,20 @@ def attention_types(config: Any, layers: int, _: int) -> list[str] | None:
 
 
 def hybrid_override_pattern(config: Any, layers: int, _: int) -> list[str] | None:
-    """Nemotron-H: one letter a layer."""
+    """Nemotron-H: one letter per layer."""
     letters = config.get("hybrid_override_pattern")
     return None if letters is None else _kinds("hybrid_override_pattern", letters, layers, LETTERS)
 
 
 def layers_block_type(config: Any, layers: int, _: int) -> list[str] | None:
-    """Nemotron-H, Bamba: one word a layer, which may be a block alone."""
+    """Nemotron-H, Bamba: one word per layer; it may name a block without a mixer."""
     words = config.get("layers_block_type")
     known = {**config.words, **BLOCK_WORDS}
     return None if words is None else _kinds("layers_block_type", words, layers, known, config.refused)
 
 
 def hybrid_layer_pattern(config: Any, layers: int, _: int) -> list[str] | None:
-    """MiMo-V2: 1 where a layer has a window."""
+    """MiMo-V2: 1 for a layer with a sliding window."""
     flags = config.get("hybrid_layer_pattern")
     return (
         None if flags is None else [WINDOW if flag else FULL for flag in _flags("hybrid_layer_pattern", flags, layers)]
@@ -124,31 +124,31 @@ def hybrid_layer_pattern(config: Any, layers: int, _: int) -> list[str] | None:
 
 
 def full_attention_interval(config: Any, layers: int, otherwise: int) -> list[str]:
-    """Attention in the last of every so many layers."""
-    every = config.every("full_attention_interval", config.every("layer_group_size", otherwise))
-    return [FULL if (layer + 1) % every == 0 else STATE for layer in range(layers)]
+    """Attention in the last layer of every interval."""
+    interval = config.every("full_attention_interval", config.every("layer_group_size", otherwise))
+    return [FULL if (layer + 1) % interval == 0 else STATE for layer in range(layers)]
 
 
 def attn_layer_period(config: Any, layers: int, otherwise: int) -> list[str]:
-    """Jamba: attention in one of every so many layers."""
-    every, first = config.every("attn_layer_period", otherwise), config.whole("attn_layer_offset", 0)
-    return [FULL if layer % every == first else STATE for layer in range(layers)]
+    """Jamba: attention in one layer of every period."""
+    period, first = config.every("attn_layer_period", otherwise), config.whole("attn_layer_offset", 0)
+    return [FULL if layer % period == first else STATE for layer in range(layers)]
 
 
 def attn_layer_indices(config: Any, layers: int, _: int) -> list[str]:
-    """Bamba: the layers with attention."""
+    """Bamba: list of the layers with attention."""
     named = _numbers("attn_layer_indices", config.get("attn_layer_indices") or [], config, layers)
     return [FULL if layer in named else STATE for layer in range(layers)]
 
 
 def attn_type_list(config: Any, layers: int, _: int) -> list[str] | None:
-    """MiniMax: 1 where a layer has attention."""
+    """MiniMax: 1 for a layer with attention."""
     flags = config.get("attn_type_list")
     return None if flags is None else [FULL if flag else STATE for flag in _flags("attn_type_list", flags, layers)]
 
 
 def full_attn_idxs(config: Any, layers: int, _: int) -> list[str]:
-    """LFM2: the layers with attention; all where they are not named."""
+    """LFM2: list of the layers with attention; all layers if there is no list."""
     named = config.get("full_attn_idxs")
     attention = range(layers) if named is None else _numbers("full_attn_idxs", named, config, layers)
     return [FULL if layer in attention else STATE for layer in range(layers)]
@@ -165,7 +165,7 @@ def block_types(config: Any, layers: int, _: int) -> list[str] | None:
 
 
 def linear_attn_config(config: Any, layers: int, _: int) -> list[str] | None:
-    """Kimi Linear: the layers with attention, counted from 1."""
+    """Kimi Linear: list of the layers with attention, counted from 1."""
     table = config.get("linear_attn_config")
     if not isinstance(table, dict):
         return None
@@ -175,45 +175,47 @@ def linear_attn_config(config: Any, layers: int, _: int) -> list[str] | None:
 
 
 def no_rope_layers(config: Any, layers: int, otherwise: int) -> list[str]:
-    """Llama 4: chunks in the layers with rotary positions, if there are chunks."""
-    every = config.whole("no_rope_layer_interval", otherwise) or 1
+    """Llama 4: chunked attention in the layers with rotary positions, if a chunk size is set."""
+    interval = config.whole("no_rope_layer_interval", otherwise) or 1
     named = config.get("no_rope_layers")
-    rotary = _flags("no_rope_layers", named, layers) if named else [(i + 1) % every != 0 for i in range(layers)]
+    rotary = (
+        _flags("no_rope_layers", named, layers) if named else [(layer + 1) % interval != 0 for layer in range(layers)]
+    )
     chunks = config.whole("attention_chunk_size", 0)
-    return [CHUNK if chunks and each else FULL for each in rotary]
+    return [CHUNK if chunks and has_rope else FULL for has_rope in rotary]
 
 
 def sliding_window_pattern(config: Any, layers: int, otherwise: int) -> list[str]:
-    """A window in all but the last of every so many layers; or letters that repeat, L for a window."""
+    """Full attention in the last layer of every interval, else a window; or repeating letters, L for a window."""
     keys = ("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers")
     letters = next((config.get(key) for key in keys if isinstance(config.get(key), str)), None)
     if letters:
         kinds = _kinds(keys[0], letters, len(letters), {"L": WINDOW, "G": FULL})
         return [kinds[layer % len(kinds)] for layer in range(layers)]
-    every = next((config.every(key, 1) for key in keys if config.get(key) is not None), max(otherwise, 1))
-    return [FULL if (layer + 1) % every == 0 else WINDOW for layer in range(layers)]
+    interval = next((config.every(key, 1) for key in keys if config.get(key) is not None), max(otherwise, 1))
+    return [FULL if (layer + 1) % interval == 0 else WINDOW for layer in range(layers)]
 
 
 def global_layers(config: Any, layers: int, otherwise: int) -> list[str]:
-    """ModernBERT: a window in all but the first of every so many layers."""
-    every = config.every("global_attn_every_n_layers", otherwise)
-    return [FULL if layer % every == 0 else WINDOW for layer in range(layers)]
+    """ModernBERT: full attention in the first layer of every interval, else a sliding window."""
+    interval = config.every("global_attn_every_n_layers", otherwise)
+    return [FULL if layer % interval == 0 else WINDOW for layer in range(layers)]
 
 
 def max_window_layers(config: Any, layers: int, otherwise: int) -> list[str]:
-    """Qwen: windows behind the first so many layers where they are switched on."""
+    """Qwen: sliding windows after the first ``max_window_layers`` layers, if switched on."""
     first = config.whole("max_window_layers", otherwise)
     on = config.yes("use_sliding_window", default=False)
     return [WINDOW if on and layer >= first else FULL for layer in range(layers)]
 
 
 def use_sliding_window(config: Any, layers: int, otherwise: int) -> list[str]:
-    """A window in every layer where windows are switched on; on where a file is silent if the number is 1."""
+    """A sliding window in every layer if switched on; if the file is silent, a parameter of 1 switches it on."""
     return [WINDOW if config.yes("use_sliding_window", default=bool(otherwise)) else FULL] * layers
 
 
 def compress_ratios(config: Any, layers: int, _: int) -> list[str]:
-    """DeepSeek-V4: tokens that make an entry, 0 in layers with a window alone; else its class says it."""
+    """DeepSeek-V4: tokens per compressed entry, 0 for a sliding window alone; if not given, the class's defaults."""
     kinds = {0: WINDOW, 4: PICKED, 128: COMPRESSED}
     named = config.get("compress_ratios")
     if named is None:
@@ -225,12 +227,12 @@ def compress_ratios(config: Any, layers: int, _: int) -> list[str]:
 
 
 def alternating(config: Any, layers: int, _: int) -> list[str]:
-    """A window in every other layer, the first one among them."""
+    """A sliding window in every other layer, starting with the first."""
     return [WINDOW if layer % 2 == 0 else FULL for layer in range(layers)]
 
 
 def every_layer(config: Any, layers: int, _: int) -> list[str]:
-    """A window in every layer."""
+    """A sliding window in every layer."""
     return [WINDOW] * layers
 
 
@@ -245,8 +247,8 @@ def all_parallel(config: Any, layers: int, _: int) -> list[str]:
 
 
 MIXERS: dict[str, Mixers] = {
-    each.__name__: each
-    for each in (
+    pattern.__name__: pattern
+    for pattern in (
         layer_types, attention_layers, attention_types, hybrid_override_pattern, layers_block_type,
         hybrid_layer_pattern, full_attention_interval, attn_layer_period, attn_layer_indices, attn_type_list,
         full_attn_idxs, block_types, linear_attn_config, no_rope_layers, sliding_window_pattern, global_layers,
@@ -257,7 +259,7 @@ MIXERS: dict[str, Mixers] = {
 
 
 def mlp_layer_types(config: Any, layers: int, _: int) -> tuple[list[bool], int] | None:
-    """One word a layer: dense or sparse."""
+    """Read one word per layer: dense or sparse."""
     words = config.get("mlp_layer_types")
     if words is None:
         return None
@@ -266,32 +268,32 @@ def mlp_layer_types(config: Any, layers: int, _: int) -> tuple[list[bool], int] 
 
 
 def first_k_dense_replace(config: Any, layers: int, otherwise: int) -> tuple[list[bool], int]:
-    """DeepSeek: dense layers first, then experts in one of every so many layers, or where a list says so."""
-    first, every = config.whole("first_k_dense_replace", otherwise), config.get("moe_layer_freq")
-    if isinstance(every, list):
-        return _flags("moe_layer_freq", every, layers), 1
-    every = config.whole("moe_layer_freq", 1)
-    return [layer >= first and layer % max(every, 1) == 0 for layer in range(layers)], every
+    """DeepSeek: dense layers first, then experts in one layer of every interval, or as listed."""
+    first, interval = config.whole("first_k_dense_replace", otherwise), config.get("moe_layer_freq")
+    if isinstance(interval, list):
+        return _flags("moe_layer_freq", interval, layers), 1
+    interval = config.whole("moe_layer_freq", 1)
+    return [layer >= first and layer % max(interval, 1) == 0 for layer in range(layers)], interval
 
 
 def decoder_sparse_step(config: Any, layers: int, _: int) -> tuple[list[bool], int]:
-    """Qwen: experts in the last of every so many layers, but for those that a list names."""
-    every, named = config.every("decoder_sparse_step", 1), config.get("mlp_only_layers")
+    """Qwen: experts in the last layer of every interval, except in the layers listed as dense."""
+    interval, named = config.every("decoder_sparse_step", 1), config.get("mlp_only_layers")
     dense = set() if named is None else set(_numbers("mlp_only_layers", named, config, layers))
-    return [layer not in dense and (layer + 1) % every == 0 for layer in range(layers)], every
+    return [layer not in dense and (layer + 1) % interval == 0 for layer in range(layers)], interval
 
 
 def interleave_moe_layer_step(config: Any, layers: int, _: int) -> tuple[list[bool], int]:
-    """Llama 4: experts in the layers that a list names, else in the last of every so many."""
-    every, named = config.every("interleave_moe_layer_step", 1), config.get("moe_layers")
+    """Llama 4: experts in the listed layers, else in the last layer of every interval."""
+    interval, named = config.every("interleave_moe_layer_step", 1), config.get("moe_layers")
     if named is not None:
         sparse = set(_numbers("moe_layers", named, config, layers))
-        return [layer in sparse for layer in range(layers)], every
-    return [(layer + 1) % every == 0 for layer in range(layers)], every
+        return [layer in sparse for layer in range(layers)], interval
+    return [(layer + 1) % interval == 0 for layer in range(layers)], interval
 
 
 def moe_layers_enum(config: Any, layers: int, _: int) -> tuple[list[bool], int] | None:
-    """Step 3: the layers with experts, in a text."""
+    """Step 3: the layers with experts, as comma-separated text."""
     named = config.get("moe_layers_enum")
     if named is None:
         return None
@@ -303,11 +305,11 @@ def moe_layers_enum(config: Any, layers: int, _: int) -> tuple[list[bool], int] 
 
 
 def moe_layer_interval(config: Any, layers: int, _: int) -> tuple[list[bool], int]:
-    """ERNIE: experts in the last of every so many layers, between two of them."""
-    every = config.every("moe_layer_interval", 1)
+    """ERNIE: experts in the last layer of every interval, between a first and a last layer."""
+    interval = config.every("moe_layer_interval", 1)
     first, last = config.whole("moe_layer_start_index", 0), config.get("moe_layer_end_index")
     last = layers if last in (None, -1) else config.whole("moe_layer_end_index", layers)
-    return [first <= layer <= last and (layer + 1) % every == 0 for layer in range(layers)], every
+    return [first <= layer <= last and (layer + 1) % interval == 0 for layer in range(layers)], interval
 
 
 def num_dense_layers(config: Any, layers: int, otherwise: int) -> tuple[list[bool], int]:
@@ -317,30 +319,30 @@ def num_dense_layers(config: Any, layers: int, otherwise: int) -> tuple[list[boo
 
 
 def expert_layer_period(config: Any, layers: int, otherwise: int) -> tuple[list[bool], int]:
-    """Jamba: experts in one of every so many layers, where there are several."""
-    every, first = config.every("expert_layer_period", otherwise), config.whole("expert_layer_offset", 0)
+    """Jamba: experts in one layer of every period, if there is more than one expert."""
+    period, first = config.every("expert_layer_period", otherwise), config.whole("expert_layer_offset", 0)
     several = config.whole("num_experts", 0) > 1
-    return [several and layer % every == first for layer in range(layers)], every
+    return [several and layer % period == first for layer in range(layers)], period
 
 
 def hybrid_experts(config: Any, layers: int, _: int) -> tuple[list[bool], int]:
-    """Nemotron-H: experts in the layers of letter E, or of word moe."""
+    """Nemotron-H: experts in the layers marked E or moe."""
     named = config.get("hybrid_override_pattern") or config.get("layers_block_type") or []
     return [kind in ("E", "moe") for kind in named], 1
 
 
 def enable_moe_block(config: Any, layers: int, _: int) -> tuple[list[bool], int]:
-    """Gemma 4: experts in every layer where they are switched on."""
+    """Gemma 4: experts in every layer, if switched on."""
     return [config.yes("enable_moe_block", default=False)] * layers, 1
 
 
 def num_local_experts(config: Any, layers: int, _: int) -> tuple[list[bool], int]:
-    """Granite 4: experts in every layer where there are some."""
+    """Granite 4: experts in every layer, if there are any."""
     return [config.whole("num_local_experts", 0) > 0] * layers, 1
 
 
 def indexer_types(config: Any, layers: int, _: int) -> tuple[list[bool], int] | None:
-    """GLM-5: the layers with an indexer of their own, by words or letters."""
+    """GLM-5: words or letters that mark the layers with an indexer of their own."""
     named, letters = config.get("indexer_types"), config.get("index_topk_pattern")
     if named is None and letters is None:
         return None
@@ -350,9 +352,9 @@ def indexer_types(config: Any, layers: int, _: int) -> tuple[list[bool], int] | 
 
 
 def index_topk_freq(config: Any, layers: int, _: int) -> tuple[list[bool], int]:
-    """GLM-5: an indexer in the first layers, then in one of every so many."""
-    every, first = config.every("index_topk_freq", 1), config.whole("index_skip_topk_offset", 2)
-    return [max(layer - first + 1, 0) % every == 0 for layer in range(layers)], every
+    """GLM-5: an indexer in the first layers, then in one layer of every interval."""
+    interval, first = config.every("index_topk_freq", 1), config.whole("index_skip_topk_offset", 2)
+    return [max(layer - first + 1, 0) % interval == 0 for layer in range(layers)], interval
 
 
 def all_layers(config: Any, layers: int, _: int) -> tuple[list[bool], int]:
@@ -361,8 +363,8 @@ def all_layers(config: Any, layers: int, _: int) -> tuple[list[bool], int]:
 
 
 BLOCKS: dict[str, Blocks] = {
-    each.__name__: each
-    for each in (
+    pattern.__name__: pattern
+    for pattern in (
         mlp_layer_types, first_k_dense_replace, decoder_sparse_step, interleave_moe_layer_step, moe_layers_enum,
         moe_layer_interval, num_dense_layers, expert_layer_period, hybrid_experts, enable_moe_block,
         num_local_experts, indexer_types, index_topk_freq, all_layers,

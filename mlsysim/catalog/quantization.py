@@ -145,11 +145,11 @@ def by_part(
     otherwise = next((_size(size) or WIDE for names, size in rules if names is None), WIDE)
     layers = min(shape["layers"], MOST_LAYERS)
     patterns = _Patterns(named, otherwise, layers)
-    found: dict[str, list[Fraction]] = {}
+    by_part_name: dict[str, list[Fraction]] = {}
     for layer in range(layers):
         for part, matrices in _matrices(layer, shape, model_type, kinds, sparse).items():
-            found.setdefault(part, []).extend(patterns.sizes(layer, matrices))
-    parts = {part: sum(sizes, Fraction(0)) / len(sizes) for part, sizes in found.items()}
+            by_part_name.setdefault(part, []).extend(patterns.sizes(layer, matrices))
+    parts = {part: sum(sizes, Fraction(0)) / len(sizes) for part, sizes in by_part_name.items()}
     of_head = max((size for name, size in named.items() if _matches(name, "lm_head")), default=WIDE)
     if of_head < WIDE and not shape.get("tied_embeddings"):
         parts["head_bytes"] = of_head
@@ -182,8 +182,8 @@ class _Patterns:
                 continue
             if ELSEWHERE.search(name[: number.start()]):
                 continue
-            alike = (each for each in range(layers) if str(each).startswith(number[1])) if number[2] else ()
-            for layer in {int(number[1]), *alike}:
+            repeated = (n for n in range(layers) if str(n).startswith(number[1])) if number[2] else ()
+            for layer in {int(number[1]), *repeated}:
                 self.of_layer.setdefault(layer, []).append((name[number.end() :] or "*", name))
             if int(number[1]) >= layers:
                 self.matched.add(name)
@@ -203,16 +203,18 @@ class _Patterns:
 
     def _size(self, layer: int, names: tuple[str, ...]) -> Fraction:
         own = self.of_layer.get(layer, [])
-        hit = [name for tail, name in own if any(_matches(tail, each) for each in names)]
-        hit += self._hit(layer if self.apart else 0, names)
-        self.matched.update(hit)
-        return max((self.named[name] for name in hit), default=self.otherwise)
+        matching = [name for tail, name in own if any(_matches(tail, matrix_name) for matrix_name in names)]
+        matching += self._hit(layer if self.apart else 0, names)
+        self.matched.update(matching)
+        return max((self.named[name] for name in matching), default=self.otherwise)
 
     def _hit(self, layer: int, names: tuple[str, ...]) -> list[str]:
         """Patterns of no layer that name a matrix of one."""
         if (layer, names) not in self.known:
             full = [f"{prefix}{layer}.{name}" for prefix in PREFIXES for name in names]
-            self.known[layer, names] = [each for each in self.everywhere if any(_matches(each, name) for name in full)]
+            self.known[layer, names] = [
+                pattern for pattern in self.everywhere if any(_matches(pattern, name) for name in full)
+            ]
         return self.known[layer, names]
 
 
@@ -222,20 +224,20 @@ def _matrices(
     """Matrices of a layer by the input for their part."""
     kind = kinds[layer] if kinds else ""
     mixer = STATE if kind == "recurrent" else LATENT if shape.get("kv_lora_rank") else ATTENTION
-    found: dict[str, Matrices] = {} if kind == "none" else {"mixer_bytes": mixer}
-    if found and shape.get("mixerless_layers"):
-        return found  # a layer is a mixer or a block
+    matrices: dict[str, Matrices] = {} if kind == "none" else {"mixer_bytes": mixer}
+    if matrices and shape.get("mixerless_layers"):
+        return matrices  # a layer is a mixer or a block
     first = 0 if shape.get("gated", True) else 1
     every, many = shape.get("moe_layer_interval") or 1, shape.get("moe_layers") or 0
     last = (layer + 1) % every == 0 if every > 1 else layer >= shape["layers"] - many
     if sparse[layer] if sparse else many and last:
         apart = model_type in APART
-        found["expert_bytes"] = (BESIDE if apart else EXPERTS)[first:]
+        matrices["expert_bytes"] = (BESIDE if apart else EXPERTS)[first:]
         if shape.get("shared_ffn_dim"):
-            found["shared_expert_bytes"] = (DENSE if apart else SHARED)[first:]
+            matrices["shared_expert_bytes"] = (DENSE if apart else SHARED)[first:]
     elif shape.get("ffn_dim"):
-        found["dense_bytes"] = DENSE[first:]
-    return found
+        matrices["dense_bytes"] = DENSE[first:]
+    return matrices
 
 
 def _size(stored: str | Fraction) -> Fraction | None:
@@ -269,15 +271,15 @@ def _rules(table: Mapping[str, Any]) -> list[Rule]:
     layered, groups = table.get("quantized_layers"), table.get("config_groups")
     if isinstance(layered, Mapping) and layered:
         names: dict[str, set[str]] = {}
-        for name, each in layered.items():
-            if isinstance(each, Mapping):
-                names.setdefault(_algorithm(str(each.get("quant_algo"))), set()).add(name)
+        for name, group in layered.items():
+            if isinstance(group, Mapping):
+                names.setdefault(_algorithm(str(group.get("quant_algo"))), set()).add(name)
         return [(frozenset(own), stored) for stored, own in names.items()]
     if isinstance(groups, Mapping) and groups:
         packed = "mxfp4" in str(table.get("format"))
-        found = [(_targets(each), each["weights"]) for each in groups.values()
-                 if isinstance(each, Mapping) and isinstance(each.get("weights"), Mapping)]  # fmt: skip
-        return [(own, "mxfp4" if packed else _numbers(scheme)) for own, scheme in found]
+        groups_found = [(_targets(group), group["weights"]) for group in groups.values()
+                 if isinstance(group, Mapping) and isinstance(group.get("weights"), Mapping)]  # fmt: skip
+        return [(own, "mxfp4" if packed else _numbers(scheme)) for own, scheme in groups_found]
     if table.get("quant_algo"):
         return [(None, _algorithm(str(table["quant_algo"])))]
     if "quant_algo" in table:
@@ -306,7 +308,7 @@ def _rules(table: Mapping[str, Any]) -> list[Rule]:
 def _targets(group: Mapping[str, Any]) -> frozenset[str] | None:
     """Names that a group of compressed-tensors is for; None where these are classes, as Linear."""
     listed = group.get("targets")
-    names = [each for each in listed if isinstance(each, str)] if isinstance(listed, list) else []
+    names = [target for target in listed if isinstance(target, str)] if isinstance(listed, list) else []
     for name in names:
         if name.startswith("re:"):
             _checked(name[3:])
@@ -348,16 +350,16 @@ def _block(sides: Any) -> str:
 
 def _left_wide(table: Mapping[str, Any]) -> list[str]:
     """Patterns of what is not quantised."""
-    found = []
+    patterns = []
     for name in LEFT_WIDE:
         listed = table.get(name) or []
         if not isinstance(listed, list) or not all(isinstance(pattern, str) for pattern in listed):
             raise CatalogError(f"quantization_config: {name}={quoted(listed)} must be a list of names")
-        found += listed
-    for pattern in found:
+        patterns += listed
+    for pattern in patterns:
         if pattern.startswith("re:"):
             _checked(pattern[3:])
-    return found
+    return patterns
 
 
 def _checked(expression: str) -> None:

@@ -1,4 +1,4 @@
-"""Recipes: a training run as it was published, model, machines, layout, formats, batch and stack together."""
+"""Recipes: a published training run with its model, machines, layout, formats, batch and stack."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from mlsysim.catalog.value import CALLER, Choice, Sourced, Value
 from mlsysim.errors import CatalogError
 
 
-def _setting(given: Any) -> Sourced:
-    """A value of an argument: a number, with its unit as text, or a word; ``True`` and ``False`` are yes and no."""
-    if isinstance(given, Sourced):
-        return given
-    if not isinstance(given, Mapping | str | bool):
-        return Value.of(given)
+def _setting(content: Any) -> Sourced:
+    """Convert an argument's value: a number, text with a unit, or a word; ``True`` and ``False`` become yes and no."""
+    if isinstance(content, Sourced):
+        return content
+    if not isinstance(content, Mapping | str | bool):
+        return Value.of(content)
     own = {"source": CALLER, "date": "", "kind": "user"}
-    fields = dict(given) if isinstance(given, Mapping) else {**own, "value": given}
+    fields = dict(content) if isinstance(content, Mapping) else {**own, "value": content}
     value = fields.get("value")
     if isinstance(value, bool):
         return Choice(**{**fields, "value": "yes" if value else "no"})
@@ -39,24 +39,24 @@ Setting = Annotated[Sourced, pydantic.BeforeValidator(_setting)]
 
 
 class Recipe(Entry):
-    """A training run: catalog entries, and values of the arguments of training models.
+    """A training run: catalog entries, and arguments of training models.
 
-    What a call gives wins over the recipe, and the recipe wins over the entries it names and over defaults.
+    Arguments of a call override the recipe, and the recipe overrides its entries and defaults.
 
     Parameters
     ----------
     model : TransformerWorkload, optional
-        What is trained.
+        Trained model.
     hardware, fleet : Accelerator and Fleet, optional
-        What it is trained on; a fleet has accelerators of its own.
+        Machines of the run; a fleet includes its accelerators.
     stack : Stack, optional
-        By which software.
+        Software stack.
     variants : dict
-        For models by command, the variant that describes the run, where that is not their first.
+        Variant that describes the run, by command, for models whose first variant does not.
     arguments : dict
-        The rest by argument: numbers, quantities as text, words, yes and no.
+        Further arguments by name: numbers, quantities as text, words, yes and no.
     not_read : tuple of str
-        Options of the file that it was read from which no argument expresses.
+        Options of the source file that no argument expresses.
 
     Examples
     --------
@@ -77,24 +77,24 @@ class Recipe(Entry):
 
     @property
     def entries(self) -> dict[str, Entry]:
-        """The entries it names, by argument."""
-        named = {"model": self.model, "hardware": self.hardware, "fleet": self.fleet, "stack": self.stack}
-        return {name: entry for name, entry in named.items() if entry is not None}
+        """Catalog entries of the recipe, by argument."""
+        entries = {"model": self.model, "hardware": self.hardware, "fleet": self.fleet, "stack": self.stack}
+        return {name: entry for name, entry in entries.items() if entry is not None}
 
     @property
     def accelerators(self) -> Value | None:
-        """Number of devices it runs on, where it says so or its fleet does."""
-        given = self.arguments.get("fleet_size")
-        if isinstance(given, Value):
-            return given
+        """Number of devices, if stated by the recipe or its fleet."""
+        size = self.arguments.get("fleet_size")
+        if isinstance(size, Value):
+            return size
         return None if self.fleet is None else self.fleet.value_of("fleet_size", "")
 
     def keys(self) -> tuple[str, ...]:
-        """The one argument that it is: ``solve(**run)`` is ``solve(recipe=run)``."""
+        """Return the name of the argument that the recipe stands for: ``solve(**run)`` is ``solve(recipe=run)``."""
         return ("recipe",)
 
     def __getitem__(self, name: str) -> Recipe:
-        """Itself, as the argument of that name."""
+        """Return the recipe itself, as the argument ``recipe``."""
         if name != "recipe":
             raise KeyError(name)
         return self
@@ -104,13 +104,13 @@ class Recipe(Entry):
         return self.arguments[name].text(digits)
 
     def values(self) -> dict[str, Any]:
-        """Its arguments by name, each a :class:`Value` or a :class:`Choice`; not those of the entries it names."""
+        """Return the arguments by name, each a :class:`Value` or a :class:`Choice`, without those of its entries."""
         return dict(self.arguments)
 
     def __repr__(self) -> str:
-        named = ", ".join(f"{name}={entry.key or entry.name}" for name, entry in self.entries.items())
-        given = ", ".join(f"{name}={self.text(name)}" for name in self.arguments)
-        return f"<Recipe {self.name}: {', '.join(filter(None, (named, given)))}>"
+        entries = ", ".join(f"{name}={entry.key or entry.name}" for name, entry in self.entries.items())
+        arguments = ", ".join(f"{name}={self.text(name)}" for name in self.arguments)
+        return f"<Recipe {self.name}: {', '.join(filter(None, (entries, arguments)))}>"
 
     __str__ = __repr__
 

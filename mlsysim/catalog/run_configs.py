@@ -85,16 +85,16 @@ _TOKENIZERS = {"gpt2bpetokenizer": 50_257, "bertwordpiecelowercase": 30_522, "be
 class _Options:
     """Options of a run by name; those asked for are read."""
 
-    def __init__(self, given: Mapping[str, Any], source: str, spelled: Callable[[str], str]) -> None:
+    def __init__(self, values: Mapping[str, Any], source: str, spelled: Callable[[str], str]) -> None:
         self.source, self._spelled = source, spelled
-        self._given = {spelled(str(name)): value for name, value in given.items()}
+        self._values = {spelled(str(name)): value for name, value in values.items()}
         self._read: set[str] = set()
 
     def raw(self, name: str, default: Any = None) -> Any:
         """Value of an option, which is read; the default where it is not given or null."""
         name = self._spelled(name)
         self._read.add(name)
-        value = self._given.get(name)
+        value = self._values.get(name)
         return default if value is None or value in ("null", "None") else value
 
     def number(self, name: str, default: float | None = None) -> float:
@@ -107,19 +107,19 @@ class _Options:
     def numeric(self, name: str, value: Any) -> float:
         """The number that a value is; refused where it is none."""
         try:
-            found = math.nan if isinstance(value, bool) else float(value)
+            number = math.nan if isinstance(value, bool) else float(value)
         except (TypeError, ValueError):
-            found = math.nan
-        if not math.isfinite(found):
+            number = math.nan
+        if not math.isfinite(number):
             raise CatalogError(f"{self.source}: {name}: {quoted(value)} is not a number")
-        return found if found != int(found) else int(found)
+        return number if number != int(number) else int(number)
 
-    def whole(self, name: str, default: Any = None, least: int = 1, given: Any = None) -> int:
+    def whole(self, name: str, default: Any = None, least: int = 1, override: Any = None) -> int:
         """A whole number of at least so much: of an option, or one that a call gives."""
-        found = self.number(name, default) if given is None else self.numeric(name, given)
-        if found != int(found) or found < least:
-            raise CatalogError(f"{self.source}: {name}: {quoted(found)} is not a whole number >= {least}")
-        return int(found)
+        number = self.number(name, default) if override is None else self.numeric(name, override)
+        if number != int(number) or number < least:
+            raise CatalogError(f"{self.source}: {name}: {quoted(number)} is not a whole number >= {least}")
+        return int(number)
 
     def flag(self, name: str, default: bool = False) -> bool:
         """Tell whether an option is on; refused where its value is neither."""
@@ -139,8 +139,8 @@ class _Options:
 
     def rest(self, neutral: re.Pattern[str]) -> list[str]:
         """Options that were not read, are on, and may change memory or time."""
-        names = sorted(self._given.keys() - self._read)
-        return [name for name in names if not _is_off(self._given[name]) and not neutral.match(name)]
+        names = sorted(self._values.keys() - self._read)
+        return [name for name in names if not _is_off(self._values[name]) and not neutral.match(name)]
 
 
 def _is_off(value: Any) -> bool:
@@ -156,28 +156,28 @@ def _loaded(config: Config, parse: Mapping[str, Callable[[str], Any]], what: str
     file = Path(config)
     read = parse.get(file.suffix, parse[""])
     braced = parse.get(".json", read)
-    found = content_of(file, what, lambda text: (braced if text.lstrip().startswith("{") else read)(text))
-    if not isinstance(found, Mapping):
+    content = content_of(file, what, lambda text: (braced if text.lstrip().startswith("{") else read)(text))
+    if not isinstance(content, Mapping):
         raise CatalogError(f"{file}: not {what}: no options")
-    return dict(found), file.name
+    return dict(content), file.name
 
 
 def command_options(text: str) -> dict[str, Any]:
     """Options of a command line, or of YAML whose keys are spelled as on one; and variables set before them."""
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for line in text.splitlines():
         if match := re.match(r"\s*(?:export\s+)?(CUBLAS_WORKSPACE_CONFIG)\s*[:=]\s*(\S+)", line):
-            found[match[1]] = match[2].strip("'\"")
+            options[match[1]] = match[2].strip("'\"")
         name = ""
         for word in shlex.split(line.rstrip().rstrip("\\"), comments=True):
             if re.match(r"\$\{?\w+\[[@*]\]", word):
                 name = ""  # options of an array, which are read where it is set
             elif re.match(r"--[a-zA-Z]", word):
                 name, _, value = word.rstrip(":").partition("=")
-                found[name] = value or True
+                options[name] = value or True
             elif name:
-                found[name] = word if found[name] is True else f"{found[name]} {word}"
-    return found
+                options[name] = word if options[name] is True else f"{options[name]} {word}"
+    return options
 
 
 def _of_megatron(name: str) -> str:
@@ -190,10 +190,10 @@ def _of_trainer(name: str) -> str:
 
 def _flat(content: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """Nested tables by dotted name."""
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for name, value in content.items():
-        found |= _flat(value, f"{before}{name}.") if isinstance(value, Mapping) else {f"{before}{name}": value}
-    return found
+        flat |= _flat(value, f"{before}{name}.") if isinstance(value, Mapping) else {f"{before}{name}": value}
+    return flat
 
 
 def _recipe(options: _Options, not_read: Iterable[str], framework: str, **fields: Any) -> Recipe:
@@ -207,7 +207,7 @@ def _recipe(options: _Options, not_read: Iterable[str], framework: str, **fields
     )  # fmt: skip
 
 
-def _found(kind: str, given: Any) -> Any:
+def _entry_of(kind: str, given: Any) -> Any:
     """An entry of the catalog by name; an entry as it is."""
     from mlsysim.catalog.loader import builtin
 
@@ -216,17 +216,17 @@ def _found(kind: str, given: Any) -> Any:
 
 def _moe_layers(options: _Options, layers: int) -> int:
     """Layers with experts: every so many, or those of a pattern."""
-    given = str(options.raw("moe-layer-freq", 1))
-    if given.isdigit() and int(given):
-        return len(range(0, layers, int(given)))
-    if not re.fullmatch(r"[\[\]()\d,+* ]+", given):
-        raise CatalogError(f"{options.source}: moe-layer-freq: {quoted(given)} is neither a number nor a pattern")
+    freq = str(options.raw("moe-layer-freq", 1))
+    if freq.isdigit() and int(freq):
+        return len(range(0, layers, int(freq)))
+    if not re.fullmatch(r"[\[\]()\d,+* ]+", freq):
+        raise CatalogError(f"{options.source}: moe-layer-freq: {quoted(freq)} is neither a number nor a pattern")
     pattern: list[int] = []
-    for part in given.strip("() ").split("+"):
+    for part in freq.strip("() ").split("+"):
         match = re.fullmatch(r"\(*\[([\d, ]*)\]\)*(?:\*(\d+))?", part.replace(" ", ""))
         if match is None:
-            raise CatalogError(f"{options.source}: moe-layer-freq: {quoted(given)} is neither a number nor a pattern")
-        pattern += [int(each) for each in match[1].split(",") if each] * int(match[2] or 1)
+            raise CatalogError(f"{options.source}: moe-layer-freq: {quoted(freq)} is neither a number nor a pattern")
+        pattern += [int(digit) for digit in match[1].split(",") if digit] * int(match[2] or 1)
     if len(pattern) != layers:
         raise CatalogError(f"{options.source}: moe-layer-freq: a pattern of {len(pattern)} layers for {layers}")
     return sum(pattern)
@@ -308,7 +308,7 @@ def _recomputed(options: _Options, layers: int, not_read: list[str]) -> dict[str
     )
     if options.flag("recompute-activations"):
         granularity = "selective"
-    found: dict[str, Any] = {"activation_checkpointing": granularity}
+    arguments: dict[str, Any] = {"activation_checkpointing": granularity}
     method, every = options.word("recompute-method", ""), options.whole("recompute-num-layers", 1)
     if granularity == "full" and (method == "block" or every > 1):
         not_read.append("recompute-method, recompute-num-layers (every layer is taken to be recomputed alone)")
@@ -320,12 +320,12 @@ def _recomputed(options: _Options, layers: int, not_read: list[str]) -> dict[str
     }
     if granularity == "selective":
         if "core_attn" not in modules:
-            found["activation_checkpointing"] = "none"
-        found |= {known[module]: True for module in modules if module in known}
+            arguments["activation_checkpointing"] = "none"
+        arguments |= {known[module]: True for module in modules if module in known}
         unknown = [module for module in modules if module not in known and module != "core_attn"]
         if unknown:
             not_read.append(f"recompute-modules: {', '.join(unknown)}")
-    return found
+    return arguments
 
 
 @at_the_call
@@ -369,21 +369,21 @@ def from_megatron_config(
     >>> run.values()["tp_size"].value
     4.0
     """
-    given, source = _loaded(config, {".json": json.loads, "": command_options}, "Megatron-LM")
+    content, source = _loaded(config, {".json": json.loads, "": command_options}, "Megatron-LM")
     for name in ("MODEL_ARGS", "model_args"):
-        given = {**given, **given.pop(name)} if isinstance(given.get(name), Mapping) else given
-    environment = given.pop("ENV_VARS", None)
-    options, not_read = _Options(given, source, _of_megatron), []
+        content = {**content, **content.pop(name)} if isinstance(content.get(name), Mapping) else content
+    environment = content.pop("ENV_VARS", None)
+    options, not_read = _Options(content, source, _of_megatron), []
     number, flag = options.whole, options.flag
-    device = _found("hardware", hardware)
+    device = _entry_of("hardware", hardware)
     model = _megatron_model(options)
     layers = int(model.layers.value)
-    tp, pp, cp = (number(f"{each}-parallel-size", 1) for each in ("tensor-model", "pipeline-model", "context"))
+    tp, pp, cp = (number(f"{kind}-parallel-size", 1) for kind in ("tensor-model", "pipeline-model", "context"))
     ep = number("expert-model-parallel-size", 1)
     etp = number("expert-tensor-parallel-size", tp)
     ranks = tp * pp * cp
     fewest = pp * max(tp * cp, etp * ep)
-    devices = number("world-size", 0, 0) if accelerators is None else number("accelerators", given=accelerators)
+    devices = number("world-size", 0, 0) if accelerators is None else number("accelerators", override=accelerators)
     if not devices:
         devices = fewest
         not_read.append(f"accelerators (no option says how many: {devices}, the fewest that its layout takes)")
@@ -400,7 +400,7 @@ def from_megatron_config(
     half = "bf16" if flag("bf16") else "fp16" if flag("fp16") else "fp32"
     reduced = flag("grad-reduce-in-bf16") or flag("ddp-grad-reduce-in-bf16")
     backend = options.word(
-        "attention-backend", "auto", {each: each for each in ("auto", "flash", "fused", "unfused", "local")}
+        "attention-backend", "auto", {name: name for name in ("auto", "flash", "fused", "unfused", "local")}
     )
     fused_auto = device is None or not re.search("A100|A800|B200|B300", device.key or device.name)
     local = options.word("transformer-impl", "transformer_engine") == "local"
@@ -409,17 +409,17 @@ def from_megatron_config(
     )
     if local and backend == "auto":
         kernel = "flash" if flag("use-flash-attn") else "unfused"
-    dropouts = [options.number(f"{each}-dropout", 0.1) for each in ("hidden", "attention")]
+    dropouts = [options.number(f"{kind}-dropout", 0.1) for kind in ("hidden", "attention")]
     if (dropouts[0] > 0) != (dropouts[1] > 0):
         not_read.append("hidden-dropout, attention-dropout (one alone: masks of both are counted)")
     fusion = flag("cross-entropy-loss-fusion")
     if fusion and options.word("cross-entropy-fusion-impl", "native") != "native":
         not_read.append("cross-entropy-fusion-impl (counted as native)")
     limit = number("wgrad-deferral-limit", 0, 0)
-    ends = [number(f"decoder-{each}-pipeline-num-layers", 0, 0) for each in ("first", "last")]
-    counted = [flag(f"account-for-{each}-in-pipeline-split") for each in ("embedding", "loss")]
+    ends = [number(f"decoder-{end}-pipeline-num-layers", 0, 0) for end in ("first", "last")]
+    counted = [flag(f"account-for-{end}-in-pipeline-split") for end in ("embedding", "loss")]
     if any(counted):
-        ends = [(layers + sum(counted)) // pp - each for each in counted]
+        ends = [(layers + sum(counted)) // pp - taken for taken in counted]
     optimizer = options.word("optimizer", "adam", {"adam": "adam", "sgd": "sgd", "muon": "muon", "dist_muon": "muon"})
     sparse = isinstance(model, SparseTransformerWorkload)
     arguments: dict[str, Any] = {
@@ -471,17 +471,17 @@ def from_megatron_config(
         }
     not_read += options.rest(_MEGATRON_NEUTRAL)
     return _recipe(
-        options, not_read, "Megatron-LM", model=model, hardware=device, stack=_found("stack", stack), **arguments
+        options, not_read, "Megatron-LM", model=model, hardware=device, stack=_entry_of("stack", stack), **arguments
     )
 
 
 def _workspace(options: _Options, device: Accelerator | None, environment: Any, grouped: bool) -> str:
     """Workspaces of cuBLAS, for the main thread and autograd's, and of Transformer Engine, as quantity."""
     variables = dict(environment) if isinstance(environment, Mapping) else {}
-    asked = variables.get("CUBLAS_WORKSPACE_CONFIG", options.raw("CUBLAS_WORKSPACE_CONFIG", ""))
+    config = variables.get("CUBLAS_WORKSPACE_CONFIG", options.raw("CUBLAS_WORKSPACE_CONFIG", ""))
     name = "" if device is None else device.key or device.name
     ampere, blackwell = re.search("A100|A800", name) is not None, re.search("B[23]00", name) is not None
-    blas = 32.0 if ":4096:8" in str(asked) or not (ampere or blackwell) else 8.125
+    blas = 32.0 if ":4096:8" in str(config) or not (ampere or blackwell) else 8.125
     engine = 4 if ampere else 32
     return f"{(2 * blas + engine * (5 if grouped else 1)) * MIB / 1e9:.6g} GB"
 
@@ -532,25 +532,25 @@ def from_torchtitan_toml(
     >>> run.values()["seq_len"].value
     8192.0
     """
-    given, source = _loaded(config, {"": tomllib.loads}, "torchtitan")
-    options, not_read = _Options(_flat(given), source, lambda name: name), []
+    content, source = _loaded(config, {"": tomllib.loads}, "torchtitan")
+    options, not_read = _Options(_flat(content), source, lambda name: name), []
     number, word = options.whole, options.word
     flavor = (options.raw("model.name", ""), options.raw("model.flavor", ""))
     if model is None and flavor not in _FLAVORS:
-        flavors = ", ".join(" ".join(each) for each in _FLAVORS)
+        flavors = ", ".join(" ".join(known) for known in _FLAVORS)
         raise CatalogError(
             f"{source}: model {' '.join(map(str, flavor))!r} has no entry; give model=..., or of {flavors}"
         )
     degrees = {
-        each: number(f"parallelism.{each}_parallel_degree", 1) for each in ("tensor", "pipeline", "context", "expert")
+        kind: number(f"parallelism.{kind}_parallel_degree", 1) for kind in ("tensor", "pipeline", "context", "expert")
     }
     replicate = number("parallelism.data_parallel_replicate_degree", 1)
     shard = number("parallelism.data_parallel_shard_degree", -1, -1)
     ranks = degrees["tensor"] * degrees["pipeline"] * degrees["context"]
-    accelerators = accelerators if accelerators is None else number("accelerators", given=accelerators)
-    asked = ranks * replicate * shard
-    if accelerators is not None and shard > 0 and accelerators != asked:
-        raise CatalogError(f"{source}: its parallel degrees are of {asked} accelerators, not {accelerators}")
+    accelerators = accelerators if accelerators is None else number("accelerators", override=accelerators)
+    wanted = ranks * replicate * shard
+    if accelerators is not None and shard > 0 and accelerators != wanted:
+        raise CatalogError(f"{source}: its parallel degrees are of {wanted} accelerators, not {accelerators}")
     if accelerators is None:
         accelerators = ranks * replicate * max(1, shard)
         if shard < 0:
@@ -582,7 +582,7 @@ def from_torchtitan_toml(
         not_read.append(f"activation_checkpoint.selective_ac_option = {choice} (counted as 'op')")
     update = word("optimizer.implementation", "fused", {"fused": "fused", "foreach": "foreach", "for-loop": "none"})
     float8 = options.raw("float8.recipe_name") or any(
-        "float8" in str(each) for each in options.raw("model.converters", [])
+        "float8" in str(converter) for converter in options.raw("model.converters", [])
     )
     schedule = word("parallelism.pipeline_parallel_schedule", "1f1b")
     if degrees["pipeline"] > 1 and schedule != "1f1b":
@@ -617,9 +617,9 @@ def from_torchtitan_toml(
         arguments["optimizer_device"] = "host"
         not_read.append("training.enable_cpu_offload (states alone are taken to the host, not weights)")
     not_read += options.rest(_TITAN_NEUTRAL)
-    entry = _found("model", model if model is not None else _FLAVORS[flavor])
-    device, found = _found("hardware", hardware), _found("stack", stack)
-    return _recipe(options, not_read, "torchtitan", model=entry, hardware=device, stack=found, **arguments)
+    entry = _entry_of("model", model if model is not None else _FLAVORS[flavor])
+    device, software = _entry_of("hardware", hardware), _entry_of("stack", stack)
+    return _recipe(options, not_read, "torchtitan", model=entry, hardware=device, stack=software, **arguments)
 
 
 #: Names of optimizers of the Trainer: ours, the buffer of their update, and where they keep their states.
@@ -682,28 +682,28 @@ def from_trainer_arguments(
     2.0
     """
     readers = {".json": json.loads, ".yaml": _one_level, ".yml": _one_level}
-    given, source = _loaded(config, readers | {"": lambda text: command_options(text) or _one_level(text)}, "Trainer")
-    shards = given.pop("deepspeed", None)
-    fsdp_config = given.pop("fsdp_config", None) or {}
-    options, not_read = _Options(given, source, _of_trainer), []
+    content, source = _loaded(config, readers | {"": lambda text: command_options(text) or _one_level(text)}, "Trainer")
+    shards = content.pop("deepspeed", None)
+    fsdp_config = content.pop("fsdp_config", None) or {}
+    options, not_read = _Options(content, source, _of_trainer), []
     number, flag, word = options.whole, options.flag, options.word
-    accelerators = number("accelerators", given=accelerators)
+    accelerators = number("accelerators", override=accelerators)
     named = options.raw("model_name_or_path")
-    entry = _found("model", model) if model is not None else None
+    entry = _entry_of("model", model) if model is not None else None
     if entry is None and named is not None:
         entry, said = _of_hub(str(named))
         not_read += [f"model_name_or_path = {named} ({said})"] if said else []
     names = ("max_seq_length", "max_length", "cutoff_len", "model_max_length", "block_size")
-    said = [each for each in names if options.raw(each) is not None]
-    if seq_len is None and not said:
+    lengths = [name for name in names if options.raw(name) is not None]
+    if seq_len is None and not lengths:
         raise CatalogError(f"{source}: no max_seq_length, max_length or cutoff_len; give seq_len=...")
     micro, steps = number("per_device_train_batch_size", 8), number("gradient_accumulation_steps", 1)
     half = "bf16" if flag("bf16") else "fp16" if flag("fp16") else "fp32"
-    kept = next((each for each in ("torch_dtype", "dtype") if options.raw(each) not in (None, "auto")), None)
+    kept = next((name for name in ("torch_dtype", "dtype") if options.raw(name) not in (None, "auto")), None)
     stored = word(kept, "", _TORCH) if kept else half
     if kept is None:
         not_read.append(f"torch_dtype (not said: weights are taken in {half})")
-    optimizer, buffer, place = word("optim", "adamw_torch", _TRAINER_OPTIMIZERS)
+    optimizer, buffer, device_of_states = word("optim", "adamw_torch", _TRAINER_OPTIMIZERS)
     stage, offloaded = _sharding(options, shards, fsdp_config, not_read)
     quantized = flag("load_in_4bit") or str(options.raw("quantization_bit", "")) == "4"
     adapters = flag("use_peft") or word("finetuning_type", "full") == "lora" or options.raw("lora_r") is not None
@@ -724,7 +724,7 @@ def from_trainer_arguments(
     arguments: dict[str, Any] = {
         "fleet_size": accelerators,
         "batch_size": micro * steps * accelerators,
-        "seq_len": number("seq_len", given=seq_len) if seq_len is not None else number(said[0]),
+        "seq_len": number("seq_len", override=seq_len) if seq_len is not None else number(lengths[0]),
         "gradient_accumulation_steps": steps,
         "precision": half if half != "fp32" else stored,
         "weight_dtype": "nf4" if quantized else stored,
@@ -737,7 +737,7 @@ def from_trainer_arguments(
         "loss_kernel": "fused_linear" if liger else "compiled" if compiled else None,
         "elementwise_kernels": "fused" if compiled or liger else None,
         "update_buffer": buffer,
-        "optimizer_device": "host" if offloaded or place == "host" else "accelerator",
+        "optimizer_device": "host" if offloaded or device_of_states == "host" else "accelerator",
     }
     attention = word("attn_implementation", "sdpa")
     if attention == "eager":
@@ -757,8 +757,8 @@ def from_trainer_arguments(
         arguments |= {"residual_dtype": "fp32"} if wide_states else {}
         arguments |= {"lora_rank": rank, "lora_target_modules": wide}
     not_read += options.rest(_TRAINER_NEUTRAL)
-    device, found = _found("hardware", hardware), _found("stack", stack)
-    return _recipe(options, not_read, "Trainer", model=entry, hardware=device, stack=found, **arguments)
+    device, software = _entry_of("hardware", hardware), _entry_of("stack", stack)
+    return _recipe(options, not_read, "Trainer", model=entry, hardware=device, stack=software, **arguments)
 
 
 def _of_hub(named: str) -> tuple[Any, str]:
@@ -770,7 +770,7 @@ def _of_hub(named: str) -> tuple[Any, str]:
     made_of = re.sub(r"(?i)^meta-|-(hf|base|chat|instruct|it)(?![a-z0-9])", "", last)
     for name in (named, last, made_of):
         try:
-            entry = _found("model", name)
+            entry = _entry_of("model", name)
         except (CatalogError, UnknownNameError):
             continue
         return entry, "" if name != made_of or name == last else f"taken as {entry.name}"
@@ -779,37 +779,40 @@ def _of_hub(named: str) -> tuple[Any, str]:
 
 def _one_level(text: str) -> dict[str, Any]:
     """YAML of one level: a name and its value on each line."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for line in text.splitlines():
         match = re.match(r"([A-Za-z_]\w*)\s*:\s*(.*?)\s*(?:#.*)?$", line)
         if match:
-            found[match[1]] = match[2].strip("'\"") or None
+            values[match[1]] = match[2].strip("'\"") or None
         elif line.strip() and not line.lstrip().startswith(("#", "---")):
             raise ValueError(f"{line.strip()[:40]!r}: one level of names and values is read")
-    return found
+    return values
 
 
 def _sharding(options: _Options, shards: Any, fsdp_config: Any, not_read: list[str]) -> tuple[int, bool]:
     """ZeRO stage of a run, and whether its optimizer state is on the host."""
     shards, fsdp_config = (
-        content_of(Path(each), "JSON", json.loads) if isinstance(each, str) else each for each in (shards, fsdp_config)
+        content_of(Path(table), "JSON", json.loads) if isinstance(table, str) else table
+        for table in (shards, fsdp_config)
     )
     if isinstance(shards, Mapping):
-        said = _Options(_flat(shards), f"{options.source}: deepspeed", lambda name: name)
+        deepspeed = _Options(_flat(shards), f"{options.source}: deepspeed", lambda name: name)
         zero = "zero_optimization"
-        stage = said.whole(f"{zero}.stage", 0, 0)
+        stage = deepspeed.whole(f"{zero}.stage", 0, 0)
         if stage > 3:
-            raise CatalogError(f"{said.source}: {zero}.stage: {stage} is none of 0 to 3")
-        place = said.word(f"{zero}.offload_optimizer.device", "none")
-        if place == "nvme":
+            raise CatalogError(f"{deepspeed.source}: {zero}.stage: {stage} is none of 0 to 3")
+        device = deepspeed.word(f"{zero}.offload_optimizer.device", "none")
+        if device == "nvme":
             not_read.append(f"deepspeed.{zero}.offload_optimizer.device = nvme (taken to the host)")
-        not_read += [f"deepspeed.{name}" for name in said.rest(_DEEPSPEED_NEUTRAL) if said.raw(name) != "auto"]
-        return stage, place in ("cpu", "nvme")
+        not_read += [
+            f"deepspeed.{name}" for name in deepspeed.rest(_DEEPSPEED_NEUTRAL) if deepspeed.raw(name) != "auto"
+        ]
+        return stage, device in ("cpu", "nvme")
     names = re.findall(r"\w+", "full_shard" if options.raw("fsdp") is True else str(options.raw("fsdp", "")).lower())
     for name in names:
         if name not in (*_FSDP, "offload", "auto_wrap", "true", "false"):
             raise CatalogError(f"{options.source}: {UnknownNameError('fsdp', name, (*_FSDP, 'offload', 'auto_wrap'))}")
-    stage = next((_FSDP[each] for each in names if each in _FSDP), 0)
+    stage = next((_FSDP[name] for name in names if name in _FSDP), 0)
     if "offload" in names:
         not_read.append("fsdp = offload (states alone are taken to the host, not weights)")
     of_fsdp = _Options(_flat(fsdp_config), options.source, lambda name: name.removeprefix("fsdp_"))
@@ -837,10 +840,10 @@ def from_file(file: str) -> Recipe:
     name, read = next(told, by_ending.get(Path(file).suffix, ("", None)))
     if read is not None:
         return read(file)
-    found = f"a run of {name}, which is not read" if name else "not known as a run of any framework"
+    refusal = f"a run of {name}, which is not read" if name else "not known as a run of any framework"
     named = f": give stack={quoted(name)} and its arguments" if name in ("torchtune", "DeepSpeed") else ""
     raise CatalogError(
-        f"{Path(file).name}: {found}{named}; read are options of Megatron-LM (num-layers, in a command line or "
+        f"{Path(file).name}: {refusal}{named}; read are options of Megatron-LM (num-layers, in a command line or "
         "YAML), jobs of torchtitan ([model] and [training] in TOML) and arguments of a Trainer "
         "(per_device_train_batch_size, in JSON, YAML or a command line)"
     )

@@ -1,4 +1,4 @@
-"""Software stacks: what a framework reaches of the hardware, and what it costs beside."""
+"""Software stacks: the share of the hardware that a framework reaches, and its overheads."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from mlsysim.formats import BITS
 
 Tokens = Annotated[Value, _in("token")]
 Requests = Annotated[Value, _in("request")]
-#: Bits of the formats of products.
+#: Widths in bits of the formats of products.
 _WIDTH = {**BITS, "fp4": 4}
 
 
 class Engine(Entry):
-    """An inference engine; how fast it is on a device say the stacks that name it.
+    """An inference engine; its speed on a device is in the stacks that refer to it.
 
     Parameters
     ----------
     variant : Choice
-        The set of formulas that serves requests as it does.
+        Set of formulas that models its scheduling.
     """
 
     what: ClassVar[str] = "engine"
@@ -46,7 +46,7 @@ class Engine(Entry):
     variant: Choice
 
     def values(self) -> dict[str, Any]:
-        """Its variant, a :class:`Choice`."""
+        """Return the variant, a :class:`Choice`."""
         return {"variant": self.variant}
 
     def text(self, name: str, digits: int = 6) -> str:
@@ -56,155 +56,157 @@ class Engine(Entry):
 
 @lru_cache
 def _given_itself(name: str) -> Value:
-    """Nothing for a law whose result a stack gives itself."""
+    """Return zero for a law whose result a stack gives directly."""
     unit = "pJ/FLOP" if name == "step_flop_energy" else ""
     return Value.of(0, unit, source="what it gives way to is given")
 
 
 class Stack(Entry):
-    """A framework with its kernels and libraries on one class of device.
+    """A framework with its kernels and libraries on one class of devices.
 
-    What an entry leaves out is that of ``Stacks.Generic``.
+    Fields left out are taken from ``Stacks.Generic``.
 
     Parameters
     ----------
     devices : tuple of Accelerator
-        Devices that its rows were measured on, or that it was described for; none where it is for any.
+        Devices that its values were measured on or described for; empty if it fits any device.
     engine : Engine, optional
-        The engine that it is a version of. Of several that know a device, ``engine=`` takes the newest.
+        Engine of which this is a version. If several versions cover a device, ``engine=`` takes the newest.
     expert_models : tuple of TransformerWorkload
-        Models that its constants of experts rest on; they do not carry over to experts of another shape.
+        Models on which its expert constants were measured; they do not carry over to other expert shapes.
     unsettled : str, optional
-        Why no efficiency is known of it: then that must be given.
+        Reason why no efficiency is known; then it must be given.
     efficiency : Value or dict of Value, optional
-        Share of the peak rate that products reach, or one by number format (:data:`mlsysim.formats.NUMBER_FORMATS`).
+        Share of peak FLOP/s that matrix products reach, optionally by number format
+        (:data:`mlsysim.formats.NUMBER_FORMATS`).
     expert_efficiency : Value or dict of Value, optional
-        The same of grouped products with routed experts, in serving; 0 where it is that of others.
+        The same for grouped products of routed experts in serving; 0 if equal to that of other products.
     weight_only_expert_efficiency : Value, optional
-        Share of the 16-bit peak that they reach where experts are stored narrower than products are computed.
+        Share of the 16-bit peak that they reach if experts are stored narrower than they are computed.
     expert_popularity : Value, optional
-        Shape of the gamma distribution of how popular experts are; 0 where all are alike.
+        Shape of the gamma distribution of expert popularity; 0 if all experts are equally popular.
     attention_efficiency : Value, optional
-        Rate of the attention kernel over that of the products.
+        Rate of the attention kernel relative to that of products.
     memory_efficiency : Value, optional
-        Share of the memory bandwidth that kernels bound by memory reach.
+        Share of the memory bandwidth that memory-bound kernels reach.
     weight_read_efficiency : Value, optional
-        Rate at which weights of four bits are read over that of 16 bits.
+        Bandwidth of reading 4-bit weights relative to that of 16-bit weights.
     flop_energy : Value, optional
-        Energy of one operation of a product, which sets the ceiling of a device by its power.
+        Energy per operation of a product, which caps the device's rate by its power.
     idle_power_fraction, busy_power, flop_power, cap_exponent : Value, optional
-        Constants of the law of power: of idling, of running kernels, of operations, and of the clock under a cap.
+        Constants of the power law: at idle, while kernels run, per operation, and the exponent of the clock under a
+        power cap.
     busy_bandwidth_share, busy_peak_share : Value, optional
-        Shares of the memory bandwidth and of the 16-bit peak at which a device that runs kernels is taken to work.
+        Shares of memory bandwidth and 16-bit peak that count as a fully busy device.
     kernel_gap : Value, optional
-        Time of a layer that is neither reading nor computing, of an iteration that leaves its device waiting.
+        Time per layer, neither reading nor computing, in an iteration that leaves the device waiting.
     format_energy : Value, optional
-        Energy of an operation over that of a 16-bit one, by number format.
+        Energy per operation relative to 16 bits, by number format.
     launch_time, quantization_time : Value, optional
-        Launch of a kernel, its fill and drain; and the launches that quantising the activations takes.
+        Time to launch, fill and drain a kernel; and time of the launches that quantise activations.
     link_efficiency, fabric_efficiency : Value, optional
-        Share of the bandwidth of the links of a node, and of a port to the fabric, that a collective reaches.
+        Share of the bandwidth of the node's links, and of a network port, that a collective reaches.
     exchange_link_efficiency : Value, optional
-        Share of the links' bandwidth that exchanges of experts reach.
+        Share of the links' bandwidth that expert exchanges reach.
     collective_latency, node_latency : Value, optional
-        Start of a collective, and one step of it within a node.
+        Start-up time of a collective, and time of one step within a node.
     all_to_all_start, all_to_all_step : Value, optional
-        The same of an all-to-all.
+        The same for an all-to-all.
     switch_latency : Value, optional
-        What a reduction in the switches takes beside.
+        Additional latency of a reduction in the switches.
     exchange_latency : Value, optional
-        What an exchange of experts takes beside its bytes.
+        Time of an expert exchange in addition to moving its bytes.
     dp_overlap, tp_overlap, cp_overlap : Value, optional
-        Share of the computing (of the traffic, of attention) that traffic may hide behind.
+        Shares of compute (for data, tensor and context parallelism in turn) behind which traffic can hide.
     ep_overlap : Value, optional
-        Share of the computing that exchanges of experts may hide behind.
+        Share of compute behind which expert exchanges can hide.
     exchange_multiprocessor_share : Value, optional
-        Share of the multiprocessors that exchanges of experts keep while the others compute.
+        Share of the multiprocessors that expert exchanges occupy while the others compute.
     eight_bit_efficiency : Value, optional
-        Share of the peak rate that products reach at 8 bit over that at 16 bit.
+        Efficiency of 8-bit products relative to that of 16-bit products.
     step_flop_energy, expert_product_ratio : Value, optional
-        Energy of an operation in a training step, by which the power of a board holds products down, and rate of the
-        products of routed experts over that of dense ones (``expert_efficiency`` is a share of the peak in serving).
+        Energy per operation in a training step, which lowers the rate of products at the board's power limit; and rate
+        of routed-expert products relative to dense ones (``expert_efficiency`` is a share of peak, in serving).
     attention_kernel_share, elementwise_efficiency : Value, optional
-        Rate of attention in a step over that of its kernel alone, and share of the memory bandwidth that element-wise
-        code reaches; ``memory_efficiency`` where that alone is given.
+        Rate of attention in a step relative to its kernel alone; and share of the memory bandwidth that element-wise
+        code reaches, by default ``memory_efficiency``.
     flash_kernel : Choice, optional
-        Kernel that it means by flash attention.
+        Kernel used for flash attention.
     two_batch_hidden_share, hidden_traffic_cost, slice_cost : Value, optional
-        Share of the exchanges that another micro-batch hides, slowdown of computing by hidden traffic over the time of
-        that traffic, and increase of a step for each doubling of slices.
+        Share of the exchanges that another micro-batch hides; slowdown of compute by hidden traffic, relative to that
+        traffic's time; and increase of the step time per doubling of slices.
     host_operation_time : Value, optional
-        Time the host takes to launch one operation of a training step.
+        Host time to launch one operation of a training step.
     layer_operations, moe_layer_operations, expert_operations : Value, optional
-        Operations launched for a layer without experts, for one with experts beside these, and for one expert, or by
-        number format.
+        Operations launched per layer without experts, further ones per layer with experts, and per expert (optionally
+        by number format).
     dispatcher, all_to_all_operations : Choice and Value, optional
-        Launches of a dispatch to experts, and further operations where that is an all-to-all.
+        Launches of a dispatch to experts, and further operations if the dispatcher is an all-to-all.
     grouped_experts : Value, optional
-        Whether one kernel computes all experts of a rank.
+        Yes if one kernel computes all experts of a rank.
     captured_share : Value, optional
-        Share of the operations beside experts that captured graphs launch.
+        Share of the non-expert operations that CUDA graphs launch.
     count_sync_time : Value, optional
-        Wait of the device while the host reads how many tokens each expert gets.
+        Wait of the device while the host reads the number of tokens per expert.
     remap_bandwidth : Value, optional
-        Bytes a second that the allocator gives back to the device and maps again.
+        Bandwidth at which the allocator unmaps and remaps memory.
     dispatch_tax, layer_tax : Value, optional
-        Fixed times to launch a request, and per layer and decode step.
+        Fixed time per request; and per layer and decode step.
     moe_layer_tax, mla_layer_tax, index_layer_tax : Value, optional
-        Further such times of layers with routed experts, with latent attention and with an indexer.
+        Further time per layer with routed experts, with latent attention and with an indexer.
     prompt_host_layer_time, prompt_host_mla_time, prompt_host_moe_time : Value, optional
-        Times of the host to launch a layer of an iteration with prompts, and further ones of these kinds of layers.
+        Host time per layer in an iteration with prompts, and further time per layer with latent attention and with
+        experts.
     prefill_attention_efficiency : Value, optional
-        Share of the 16-bit peak that attention reaches in a prefill.
+        Share of the 16-bit peak that attention reaches in prefill.
     kv_read_efficiency : Value, optional
-        Share of the memory bandwidth that attention reaches in decoding.
+        Share of the memory bandwidth that attention reaches in decode.
     scan_efficiency, scan_chunk_time : Value, optional
-        Share of the memory bandwidth that scans of recurrent mixers reach in a prefill, and least time of a chunk.
+        Share of the memory bandwidth that recurrent scans reach in prefill, and minimum time per chunk.
     host_layer_time, iteration_overhead, worker_overhead, sequence_overhead : Value, optional
-        Times of the host: to launch a layer, around an iteration, where several accelerators share the layers, and
-        per sequence.
+        Host times: to launch a layer, per iteration, per iteration if several accelerators share the layers, and per
+        sequence.
     frontend_time, frontend_token_time : Value, optional
-        Time of a request in front of an engine, and what a token of its prompt adds.
+        Front-end time per request, and per prompt token.
     gpu_memory_utilization, kv_memory_fraction, workspace_memory : Value, optional
-        Share of the memory an engine uses, share of what weights leave of it that the KV cache takes, and what each
-        accelerator keeps for its work.
+        Share of the memory that an engine uses, share of the rest after weights that the KV cache takes, and workspace
+        per accelerator.
     max_num_seqs, max_num_batched_tokens, whole_prompts : Value, optional
-        Defaults of an engine for the requests it decodes together, the tokens of one iteration, and whether it cuts no
-        prompt.
+        An engine's defaults for concurrent sequences and for tokens per iteration; and yes if it never splits a prompt.
     runtime_memory, communication_memory : Value, optional
-        What each accelerator holds beside weights, logits and caches; buffers of exchanges, where several share.
+        Memory per accelerator besides weights, logits and caches; and communication buffers if several share a model.
     sampled_requests, sampling_bytes : Value, optional
-        Requests sampled at once in the step that memory is kept for, and bytes that this takes of each of their logits.
+        Requests sampled together in the profiling run that reserves memory, and bytes per logit that this takes.
     expert_hidden_multiple, expert_width_multiple : Value, optional
-        Multiples that kernels pad the hidden size and the width of 4-bit experts to; 0 where they pad none.
+        Multiples to which kernels pad the hidden size and the width of 4-bit experts; 0 without padding.
     loss_kernel, update_buffer, gradient_dtype, attention_kernel, elementwise_kernels, residual_dtype, \
     routing_weights, optimizer_device, adapter_dtype : Choice, optional
-        How a training step is computed, in the labels of these arguments.
+        Implementation of a training step, in the labels of these arguments.
     gradients_at_loss, optimizer_in_backward, activation_offload, loaded_mask : Value, optional
-        What a training step keeps, yes or no.
+        What a training step keeps in memory, yes or no.
     loss_chunks, vocab_multiple, workspace : Value, optional
-        Chunks of a loss in chunks, what a rank pads its rows of the vocabulary to, and what libraries keep allocated.
+        Chunks of a chunked loss, multiple to which a rank pads its vocabulary rows, and memory that libraries allocate.
     memory_spread : Value, optional
-        Standard deviation of the logarithm of measured over computed memory of training.
+        Standard deviation of log(measured / computed) memory in training.
     step_spread : Value, optional
-        The same of the time of training steps.
+        Standard deviation of log(measured / computed) time of training steps.
     memory_reading : Choice, optional
-        Number that its users read: ``allocated``, ``reserved`` or ``device``.
+        Memory figure that its users report: ``allocated``, ``reserved`` or ``device``.
     context_memory, pool_share : Value, optional
-        What contexts hold beside the allocator, and what that has reserved beyond what lives.
+        Memory of CUDA contexts outside the allocator, and memory that the allocator reserves beyond live tensors.
     rollout_stretch, update_stretch, rest_stretch : Value, optional
-        Time of a rollout over the law of its engine, of updates over the same passes of pre-training, and of a
-        post-training step over its phases.
+        Rollout time relative to the engine's law, update time relative to the same passes in pre-training, and
+        post-training step time relative to its phases.
     refit_time, refit_bandwidth, sync_bandwidth : Value, optional
-        Time of a switch from training to rollout beside its bytes, and weights over the time to gather them on the same
-        accelerators, or to send them to others.
+        Fixed time of a switch from training to rollout; and bandwidth at which weights are gathered on the same
+        accelerators, or sent to others.
     """
 
     what: ClassVar[str] = "stack"
     by_precision: ClassVar[frozenset[str]] = frozenset(
         {"efficiency", "expert_efficiency", "expert_operations", "format_energy"}
     )
-    #: Shares that a law says unless they are given, and what the law rests on; it needs all of it.
+    #: Inputs that a law derives unless they are given, with all the inputs that the law needs.
     laws: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "efficiency": ("step_flop_energy", "power_limit"),
         "attention_efficiency": ("attention_kernel_share", "clock"),
@@ -335,25 +337,25 @@ class Stack(Entry):
     rest_stretch: Count | None = None
 
     def value_of(self, name: str, precision: str) -> Value | None:
-        """See :meth:`Entry.value_of`; a table gives the share of the format that is as wide, or next to it.
+        """See :meth:`Entry.value_of`; a table falls back to the format of the nearest width.
 
-        Element-wise code reaches what long reads do where nothing else is said.
+        ``elementwise_efficiency`` defaults to ``memory_efficiency``.
 
         Raises
         ------
         InputError
-            If no efficiency is known of it.
+            If no efficiency is known for the stack.
         """
         if name == "efficiency" and self.unsettled:
             raise InputError(
                 "stack", self.key or self.name, f"has no efficiency: {self.unsettled}", "give efficiency=..."
             )
-        found = getattr(self, name, None)
-        if found is None and name == "elementwise_efficiency":
+        content = getattr(self, name, None)
+        if content is None and name == "elementwise_efficiency":
             return self.memory_efficiency
-        if found is None and any(getattr(self, each) is not None for each in self.gives_way.get(name, ())):
+        if content is None and any(getattr(self, share) is not None for share in self.gives_way.get(name, ())):
             return _given_itself(name)
-        if not isinstance(found, Mapping):
+        if not isinstance(content, Mapping):
             return super().value_of(name, precision)
-        wanted = _WIDTH.get(precision, 16)
-        return found[min(found, key=lambda each: abs(_WIDTH[each] - wanted))]
+        bits = _WIDTH.get(precision, 16)
+        return content[min(content, key=lambda number_format: abs(_WIDTH[number_format] - bits))]

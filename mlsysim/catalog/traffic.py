@@ -172,19 +172,19 @@ class Traffic(Entry):
         count = len(asked.prompts)
         described = f"{count:,} requests of {asked.origin}"
 
-        def given(number: float, unit: str = "") -> Value:
+        def described_value(number: float, unit: str = "") -> Value:
             return Value.of(number, unit, source=described)
 
         fields: dict[str, Any] = {}
         for tokens, short in ((asked.prompts, "isl"), (asked.answers, "osl")):
-            total, squares = sum(tokens), sum(each**2 for each in tokens)
-            fields[short] = given(max(1, round(total / count)), "token")
-            fields[f"{short}_cv"] = given(math.sqrt(max(0, count * squares - total**2)) / total)
+            total, squares = sum(tokens), sum(length**2 for length in tokens)
+            fields[short] = described_value(max(1, round(total / count)), "token")
+            fields[f"{short}_cv"] = described_value(math.sqrt(max(0, count * squares - total**2)) / total)
         if asked.times:
             unit = asked.unit
             rate, spread = _arrivals(asked.origin, asked.column, asked.times)
-            fields["request_rate"] = given(rate / _UNITS[unit], "request/s")
-            fields["burstiness"] = given(max(_BURSTIEST, min(_EVENEST, spread**-2)) if spread else _EVENEST)
+            fields["request_rate"] = described_value(rate / _UNITS[unit], "request/s")
+            fields["burstiness"] = described_value(max(_BURSTIEST, min(_EVENEST, spread**-2)) if spread else _EVENEST)
             described += f"; times are in {unit}" if unit != "s" else ""
             described += f"; the time between two of them has a coefficient of variation of {spread:.2f}"
         described += f"; {asked.failed:,} more have no answer and are left out" if asked.failed else ""
@@ -277,30 +277,30 @@ def read_trace(
     origin, headers, rows = _opened(trace)
     wanted = {"prompt": prompt_tokens, "answer": output_tokens, "arrival": arrival}
     wanted |= {"session": session, "priority": priority}
-    places = {what: _place(origin, headers, what, column) for what, column in wanted.items()}
+    columns = {what: _place(origin, headers, what, column) for what, column in wanted.items()}
     tokens: dict[str, list[int]] = {"prompt": [], "answer": []}
     times: list[float] = []
     sessions: list[str] = []
     priorities: list[float] = []
     kinds: dict[str, int] = {}
-    failed, may_fail = 0, _plain(headers[places["answer"] or 0]) in _OR_FAILED
+    failed, may_fail = 0, _plain(headers[columns["answer"] or 0]) in _OR_FAILED
     for line, cells in rows:
         if len(cells) != len(headers):
             raise CatalogError(f"{origin}: line {line}: has {len(cells)} cells and the header {len(headers)}")
-        if may_fail and str(cells[places["answer"] or 0]).strip() in ("0", "0.0"):
+        if may_fail and str(cells[columns["answer"] or 0]).strip() in ("0", "0.0"):
             failed += 1
             continue
-        for what, found in tokens.items():
-            found.append(_tokens(origin, line, headers, places[what], cells))
-        if (place := places["arrival"]) is not None:
-            time, kind = _time(origin, line, headers[place], cells[place], arrival_unit)
+        for what, lengths in tokens.items():
+            lengths.append(_tokens(origin, line, headers, columns[what], cells))
+        if (index := columns["arrival"]) is not None:
+            time, kind = _time(origin, line, headers[index], cells[index], arrival_unit)
             times.append(time)
             kinds.setdefault(kind, line)
-        if (place := places["session"]) is not None:
-            sessions.append(str(cells[place]).strip())
-        if (place := places["priority"]) is not None:
-            priorities.append(_priority(origin, line, headers[place], cells[place]))
-    column = headers[places["arrival"] or 0]
+        if (index := columns["session"]) is not None:
+            sessions.append(str(cells[index]).strip())
+        if (index := columns["priority"]) is not None:
+            priorities.append(_priority(origin, line, headers[index], cells[index]))
+    column = headers[columns["arrival"] or 0]
     if len(kinds) > 1:
         told = ", ".join(f"line {line} is {kind}" for kind, line in kinds.items())
         raise CatalogError(f"{origin}: {column}: all times must be of one kind; {told}")
@@ -309,19 +309,19 @@ def read_trace(
     known = _SINCE_1970 if _NUMBER in kinds else {}
     usual = _TIMED_IN.get(frozenset(map(_plain, headers)), "s") if known else "s"
     unit = arrival_unit or next((unit for unit, least in known.items() if max(times) >= least), usual)
-    unused = tuple(header for place, header in enumerate(headers) if place not in places.values())
+    unused = tuple(header for index, header in enumerate(headers) if index not in columns.values())
     return Trace(origin, tokens["prompt"], tokens["answer"], times, column, unit, sessions, priorities, unused, failed)
 
 
 def _opened(trace: Any) -> tuple[str, list[str], Iterable[tuple[int, list[Any]]]]:
     """Name of a trace, its headers, and its rows with their lines."""
     if hasattr(trace, "columns") and hasattr(trace, "iloc"):
-        columns = [trace.iloc[:, place].tolist() for place in range(len(trace.columns))]
-        return "the table", [str(each) for each in trace.columns], _numbered(zip(*columns, strict=True))
+        columns = [trace.iloc[:, index].tolist() for index in range(len(trace.columns))]
+        return "the table", [str(header_) for header_ in trace.columns], _numbered(zip(*columns, strict=True))
     if isinstance(trace, Mapping):
         if len({len(column) for column in trace.values()}) > 1:
             raise InputError("trace", [*trace], "must have columns of one length")
-        return "the table", [str(each) for each in trace], _numbered(zip(*trace.values(), strict=True))
+        return "the table", [str(header_) for header_ in trace], _numbered(zip(*trace.values(), strict=True))
     if not isinstance(trace, str | os.PathLike):
         raise InputError("trace", trace, "must be the path of a CSV or JSONL file, a DataFrame, or columns by name")
     file = Path(trace)
@@ -329,12 +329,12 @@ def _opened(trace: Any) -> tuple[str, list[str], Iterable[tuple[int, list[Any]]]
     _, headers = next(rows, (1, []))
     if not headers:
         raise CatalogError(f"{file}: line 1: must name the columns")
-    return str(file), [str(each).strip() for each in headers], rows
+    return str(file), [str(header_).strip() for header_ in headers], rows
 
 
 def _numbered(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, list[Any]]]:
-    for place, cells in enumerate(rows):
-        yield place + 1, list(cells)
+    for index, cells in enumerate(rows):
+        yield index + 1, list(cells)
 
 
 def _require_file(file: Path) -> None:
@@ -390,13 +390,15 @@ def _place(origin: str, headers: list[str], what: str, column: str) -> int | Non
         if column not in headers:
             raise UnknownNameError(f"column of {origin}", column, headers)
         return headers.index(column)
-    found = [place for place, header in enumerate(headers) if _plain(header) in _KNOWN[what]]
-    if len(found) == 1:
-        return found[0]
-    if not found and what in _OPTIONAL:
+    columns = [index for index, header in enumerate(headers) if _plain(header) in _KNOWN[what]]
+    if len(columns) == 1:
+        return columns[0]
+    if not columns and what in _OPTIONAL:
         return None
     argument = {"prompt": "prompt_tokens", "answer": "output_tokens"}.get(what, what)
-    several = "no column is known to hold" if not found else f"{' and '.join(headers[at] for at in found)} may hold"
+    several = (
+        "no column is known to hold" if not columns else f"{' and '.join(headers[index] for index in columns)} may hold"
+    )
     words = {
         "prompt": "the tokens of prompts",
         "answer": "the tokens of answers",
@@ -407,14 +409,14 @@ def _place(origin: str, headers: list[str], what: str, column: str) -> int | Non
     raise CatalogError(f"{origin}: {several} {words}; give {argument}=, one of: {', '.join(headers)}")
 
 
-def _tokens(origin: str, line: int, headers: list[str], place: int | None, cells: list[Any]) -> int:
-    cell = cells[place or 0]
+def _tokens(origin: str, line: int, headers: list[str], index: int | None, cells: list[Any]) -> int:
+    cell = cells[index or 0]
     try:
         number = float(cell)
         if isinstance(cell, bool) or number != int(number) or not 1 <= number < LARGEST_INTEGER:
             raise ValueError
     except (TypeError, ValueError, OverflowError):
-        column = headers[place or 0]
+        column = headers[index or 0]
         raise CatalogError(
             f"{origin}: line {line}: {column}={quoted(cell)}: must be a whole number of tokens >= 1, below 2**53"
         ) from None

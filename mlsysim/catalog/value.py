@@ -1,4 +1,4 @@
-"""One number or word of the catalog with everything needed to trust it."""
+"""Catalog values: a number or word with unit, source, date and kind."""
 
 from __future__ import annotations
 
@@ -19,44 +19,44 @@ Kind = Literal["datasheet", "paper", "measured", "calibrated", "derived", "repor
 CALLER = "given by the caller"
 #: Source of what someone measured and has not published, for a catalog of one's own.
 OWN = "own measurement"
-#: Begin of the source of what a class of the package was measured to cost; its version follows.
+#: Prefix of the source of an overhead measured on a class of the package; the version follows.
 MEASURED = "transformers "
 
 
 def problems(error: pydantic.ValidationError) -> str:
-    """List what pydantic refused, field by field, on one line."""
-    found = []
+    """List pydantic's complaints, field by field, on one line."""
+    complaints = []
     for item in error.errors():
         field = ".".join(map(str, item["loc"]))
-        found.append(f"{field}: {item['msg']}" if field else item["msg"])
-    return "; ".join(text.replace("Value error, ", "") for text in found)
+        complaints.append(f"{field}: {item['msg']}" if field else item["msg"])
+    return "; ".join(text.replace("Value error, ", "") for text in complaints)
 
 
-#: Text that is shown, whoever wrote it, and a name, which has one line.
+#: Text that is printed, whoever wrote it; and a name, which has one line.
 Text = Annotated[str, pydantic.AfterValidator(printable)]
 Name = Annotated[str, pydantic.AfterValidator(partial(printable, lines=False))]
 
 
 class Sourced(pydantic.BaseModel):
-    """Value of the catalog with its provenance; a :class:`Value` or a :class:`Choice`.
+    """Catalog value with its provenance; a :class:`Value` or a :class:`Choice`.
 
     Parameters
     ----------
     value : object
-        What it says.
+        The number or word.
     unit : str
-        Its unit; empty for a pure number and for a word.
+        Unit; empty for a pure number or a word.
     source : str
         URL, citation key of the bibliography, or ``"own measurement"``.
     date : str
-        When the source was published or read, ``YYYY-MM`` or ``YYYY-MM-DD``.
+        Date on which the source was published or read, ``YYYY-MM`` or ``YYYY-MM-DD``.
     kind : str
-        ``datasheet``, ``paper``, ``measured``, ``calibrated`` (a constant of ours, chosen so that our formulas give
-        what was measured), ``derived``, ``reported`` (quoted second hand), ``assumed`` or ``user``.
+        ``datasheet``, ``paper``, ``measured``, ``calibrated`` (a constant of ours, fitted so that our formulas
+        reproduce a measurement), ``derived``, ``reported`` (quoted second hand), ``assumed`` or ``user``.
     calibrated_on : str
-        What it was calibrated on, as ``"16 rows of DeepEP's normal kernels"``; only a calibrated value has it.
+        Data used for calibration, such as ``"16 rows of DeepEP's normal kernels"``; required for a calibrated value.
     note : str
-        What a reader must know to use it.
+        Caveats on its use.
     """
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
@@ -77,8 +77,8 @@ class Sourced(pydantic.BaseModel):
 
     @pydantic.field_validator("date", mode="before")
     @classmethod
-    def _calendar(cls, given: Any) -> Any:
-        text = given.isoformat() if isinstance(given, datetime.date) else given
+    def _calendar(cls, date: Any) -> Any:
+        text = date.isoformat() if isinstance(date, datetime.date) else date
         if isinstance(text, str) and text:
             try:
                 datetime.datetime.strptime(text if len(text) > 7 else f"{text}-01", "%Y-%m-%d")
@@ -105,7 +105,7 @@ class Sourced(pydantic.BaseModel):
         return self
 
     def text(self, digits: int = 6) -> str:
-        """It alone, for a reader.
+        """Format the value alone, without provenance.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class Sourced(pydantic.BaseModel):
 
     @property
     def standing(self) -> str:
-        """Its kind in words; of a calibrated value with what it was calibrated on."""
+        """Kind in words; a calibrated value also names its calibration data."""
         return f"calibrated on {self.calibrated_on}" if self.calibrated_on else self.kind
 
     def __str__(self) -> str:
@@ -128,7 +128,7 @@ class Sourced(pydantic.BaseModel):
 
 
 class Choice(Sourced):
-    """A word with provenance: one of the labels of an argument, or yes or no; parameters as for :class:`Sourced`."""
+    """A word with provenance: a label of an argument, or yes or no; parameters as for :class:`Sourced`."""
 
     value: Text
 
@@ -147,7 +147,7 @@ class Value(Sourced):
     value : float
         Magnitude.
     low, high : float, optional
-        The range that the source states for it, in its unit; both or none.
+        Range stated by the source, in the value's unit; both or none.
     """
 
     value: float
@@ -186,18 +186,18 @@ class Value(Sourced):
 
     @classmethod
     def of(cls, given: Any, unit: str = "", kind: Kind = "user", source: str = CALLER) -> Value:
-        """A value the caller gave: a number, a quantity of any pint registry, or text such as ``"80 GB"``.
+        """Build a value from what a caller typed: a number, a quantity of any pint registry, or ``"80 GB"``.
 
         Parameters
         ----------
         given : number, str or quantity
-            What a user typed.
+            Number, quantity or text.
         unit : str
             Unit of a bare number.
         kind : str
             Kind of the provenance.
         source : str
-            Citation key, address or words.
+            Citation key, URL or words.
 
         Returns
         -------
@@ -221,22 +221,22 @@ class Value(Sourced):
 
     @property
     def quantity(self) -> Any:
-        """The value as a pint quantity."""
+        """Value as a pint quantity."""
         return units.Q_(self.value, units.unit(self.unit))
 
     @cached_property
     def canonical(self) -> float:
-        """The value in canonical units (byte, second, FLOP, ...)."""
+        """Value in canonical units (byte, second, FLOP, ...)."""
         return float(units.to_canonical(self.value, self.unit))
 
     @property
     def range(self) -> tuple[Any, Any] | None:
-        """The ends of the range that its source states, as quantities; None where it states none."""
+        """Range stated by the source, as quantities; None if it states none."""
         if self.low is None or self.high is None:
             return None
         unit = units.unit(self.unit)
         return units.Q_(self.low, unit), units.Q_(self.high, unit)
 
     def text(self, digits: int = 6) -> str:
-        """See :meth:`Sourced.text`; with its unit."""
+        """Format the value with its unit; see :meth:`Sourced.text`."""
         return f"{self.value:.{digits}g} {self.unit}".strip()

@@ -1,4 +1,4 @@
-"""The command line: models, formulas, catalog and book in a terminal."""
+"""Command line: models, formulas, catalog and book in a terminal."""
 
 from mlsysim.cli.app import app, main
 

@@ -1,4 +1,4 @@
-"""The answer of a model in a terminal: from the words that were typed to the table."""
+"""Answer of a model's command, from the typed words to the printed table."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def answer(
     strict: bool = False,
     **arguments: str | None,
 ) -> None:
-    """Solve the model at what was typed, and print the outputs that were asked for; by default the headline."""
+    """Solve the model for the typed arguments and print the requested outputs, by default the headline."""
     if as_json and explain:
         raise MlsysimError("--json and --explain: choose one")
     for word in shown or ():
@@ -44,12 +44,16 @@ def answer(
             grid = f"`mlsysim sweep {words_for(model)}` takes {word}"
             raise MlsysimError(f"{quoted(word)}: options are --name value; {grid}")
     shelf = shelf_of(catalog)
-    given = {name: text for name, text in arguments.items() if text is not None}
+    typed_options = {name: text for name, text in arguments.items() if text is not None}
     try:
         entries = {
-            name: shelf.find(slot.entry.what, given[name]) for name, slot in model.slots.items() if name in given
+            name: shelf.find(slot.entry.what, typed_options[name])
+            for name, slot in model.slots.items()
+            if name in typed_options
         }
-        typed = {name: typed_text(model.arguments[name], text) for name, text in given.items() if name not in entries}
+        typed = {
+            name: typed_text(model.arguments[name], text) for name, text in typed_options.items() if name not in entries
+        }
         with or_first(model, variant, {**entries, **typed}):
             result = model.asked(variant).solve(**entries, **typed)
         names = result.model.named_outputs(shown) if shown else headline(result)
@@ -57,15 +61,19 @@ def answer(
     except MlsysimError as error:
         message = as_options(str(error), model.arguments)
         refused = getattr(error, "value", None)
-        if isinstance(refused, str) and refused in given.values() and any(each in refused for each in ",:"):
-            words = " ".join(shlex.quote(f"{name}={text}") for name, text in given.items())
+        if (
+            isinstance(refused, str)
+            and refused in typed_options.values()
+            and any(separator in refused for separator in ",:")
+        ):
+            words = " ".join(shlex.quote(f"{name}={text}") for name, text in typed_options.items())
             message += f"; several values: `mlsysim sweep {words_for(model)} {words}`"
         raise MlsysimError(message) from None
     basis = of_result(result, names if shown else ())
     if as_json:
-        found = result.to_dict()
-        outputs = {name: found["outputs"][name] for name in names} if shown else found["outputs"]
-        print(json_text({**found, "outputs": outputs, "basis": basis.to_dict()}, 2))
+        content = result.to_dict()
+        outputs = {name: content["outputs"][name] for name in names} if shown else content["outputs"]
+        print(json_text({**content, "outputs": outputs, "basis": basis.to_dict()}, 2))
     else:
         computed = {*result}
         lost = [name for name in result.model.headline if name not in computed]
@@ -79,33 +87,33 @@ def answer(
 
 
 def headline(result: Result) -> tuple[str, ...]:
-    """The headline outputs that this result has."""
+    """List the headline outputs that the result has."""
     computed = {*result}
     return tuple(name for name in result.model.headline if name in computed)
 
 
 def print_result(result: Result, names: Sequence[str], lost: Sequence[str], infinite: Sequence[str] = ()) -> None:
-    """Print outputs of a result as a table, with what each means; first why it has none, if so, and last what it lacks.
+    """Print outputs as a table with their meanings, after any obstacle and before the outputs left out.
 
     Parameters
     ----------
     result : Result
-        Of ``solve``.
+        Result of ``solve``.
     names : sequence of str
-        Its outputs to print.
+        Outputs to print.
     lost : sequence of str
-        Outputs that it lacks for want of an argument.
+        Outputs that lack an argument.
     infinite : sequence of str
-        Of the outputs those that are only named.
+        Outputs that are only named, because they are infinite.
     """
     if result.entries:
         output.heading(", ".join(f"{argument}: {entry.name}" for argument, entry in result.entries.items()))
         if result.obstacle:
             output.paragraph(result.obstacle)
         print()
-    told = [name for name in names if name not in infinite]
-    values = {name: result.canonical(name) for name in told}
-    output.listing(("Output", "Value", "Meaning"), listed(result.model, told, values), numbers=("Value",))
+    finite = [name for name in names if name not in infinite]
+    values = {name: result.canonical(name) for name in finite}
+    output.listing(("Output", "Value", "Meaning"), listed(result.model, finite, values), numbers=("Value",))
     if infinite:
         output.paragraph(INFINITE.format(", ".join(infinite)))
     _print_inputs(result, names)
@@ -113,31 +121,35 @@ def print_result(result: Result, names: Sequence[str], lost: Sequence[str], infi
         if note != result.obstacle:
             output.paragraph(as_choices(note, ("variant", "stack")))
     if lost:
-        absent = dict.fromkeys(option_name(each) for name in lost for each in result.missing_for(name))
+        absent = dict.fromkeys(option_name(argument) for name in lost for argument in result.missing_for(name))
         output.paragraph(f"Left out for want of {', '.join(absent)}: {', '.join(lost)}")
 
 
 def _print_inputs(result: Result, names: Sequence[str]) -> None:
-    """Print what was given and what was assumed, as far as the outputs depend on it; what is nothing only counts."""
+    """Print the given and assumed inputs on which the outputs depend; those at zero or off are only counted."""
     known = {*result.input_names}
     needed = {v.name: v for v in result.model.system.closure(names).inputs if v.name in known}
     if traffic := result.entries.get("traffic"):
-        told = [needed[name] for name in traffic.values() if name in needed]
-        texts = [f"{v.name}={as_text(v, result.canonical(v.name))}" for v in told if result.origin(v.name) != GIVEN]
+        from_traffic = [needed[name] for name in traffic.values() if name in needed]
+        texts = [
+            f"{v.name}={as_text(v, result.canonical(v.name))}" for v in from_traffic if result.origin(v.name) != GIVEN
+        ]
         output.paragraph(", ".join(texts), f"{'Traffic':<9}")
-    for said, origin in (("Given", GIVEN), ("Assumed", DEFAULT)):
-        found = result.inputs_as(origin)
-        inputs = [(name, found[name]) for name in result.model.arguments if name in found and name in needed]
-        shown = [f"{n}={text}" for n, text in inputs if origin == GIVEN or not _is_nothing(result, n, text)]
-        rest = len(inputs) - len(shown)
-        counted = [f"{rest} more that are 0, off or follow from others"] if rest else []
-        if shown or counted:
-            output.paragraph(", ".join([*shown, *counted]), f"{said:<9}")
+    for label, origin in (("Given", GIVEN), ("Assumed", DEFAULT)):
+        printed = result.inputs_as(origin)
+        inputs = [(name, printed[name]) for name in result.model.arguments if name in printed and name in needed]
+        listed_inputs = [
+            f"{name}={text}" for name, text in inputs if origin == GIVEN or not _is_nothing(result, name, text)
+        ]
+        hidden = len(inputs) - len(listed_inputs)
+        counted = [f"{hidden} more that are 0, off or follow from others"] if hidden else []
+        if listed_inputs or counted:
+            output.paragraph(", ".join([*listed_inputs, *counted]), f"{label:<9}")
     for (argument, entry), names in result.by_default_entry(needed).items():
         texts = ", ".join(f"{name}={as_text(needed[name], result.canonical(name))}" for name in names)
         output.paragraph(f"{entry} (default): {texts}", f"{argument.capitalize():<8} ")
 
 
 def _is_nothing(result: Result, name: str, text: str) -> bool:
-    """Tell whether an input is 0, off, or as others have it."""
+    """Tell whether an input is 0, off, or follows another."""
     return text.startswith("as_") or (not variable_of(name).domain.labels and result.canonical(name) == 0)

@@ -1,4 +1,4 @@
-"""The commands. What a command needs is imported when it runs, so that help answers at once."""
+"""All commands. A command imports what it needs when it runs, so that help appears at once."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ from mlsysim.inputs.spellings import option_name
 from mlsysim.models.registry import Registry
 from mlsysim.progress import watched
 
-#: The spelling of values, for the help of the commands that ask a grid.
+#: Syntax of values, for the help of commands that evaluate a grid.
 SPELLING = """
 \b
 NAME=VALUES is one value, or several with a comma between:
@@ -77,36 +77,43 @@ NAME=VALUES is one value, or several with a comma between:
 
 `mlsysim memory --help` lists the names for the question memory."""
 
-#: The error of an option or a command that there is none of.
+#: Base class of the errors for an unknown option or command.
 USAGE: Any = typer.BadParameter.__base__
 
 
 class Asked(TyperCommand):
-    """Stands for the command of a model, with its question, until it is called."""
+    """Placeholder for a model's command, with its question, until it is called."""
 
 
 class Grid(TyperCommand):
-    """Asks a model on a grid, whose arguments are words and no options."""
+    """A command that asks a model on a grid; its arguments are NAME=VALUES words instead of options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Say how an argument is written that was typed as an option."""
+        """Explain how to write an argument that was typed as an option."""
         question = next((word for word in args if word in ctx.obj.commands), "")
         if question and not ctx.resilient_parsing:
             from mlsysim.cli.forms import form
 
             listed = ctx.obj.listed(question, _typed("--variant", args))
-            own, others = form(listed, ctx.obj), {each.words: form(each, ctx.obj) for each in ctx.obj.beside(listed)}
-            names = {option_name(n): n for each in (*others.values(), own) for n in each.arguments}
+            main_form, others = (
+                form(listed, ctx.obj),
+                {variant.words: form(variant, ctx.obj) for variant in ctx.obj.beside(listed)},
+            )
+            names = {
+                option_name(argument): argument
+                for variant_form in (*others.values(), main_form)
+                for argument in variant_form.arguments
+            }
             if self.name == "solve-for":
-                names = {option_name(target): target for target in own.outputs} | names
-            taken = {option for each in self.params for option in each.opts}
+                names = {option_name(target): target for target in main_form.outputs} | names
+            taken = {option for param in self.params for option in param.opts}
             words = _as_words(args, {option: name for option, name in names.items() if option not in taken})
             for name in (word.partition("=")[0].replace("-", "_") for word in words):
-                for called, other in others.items() if name not in own.arguments else ():
+                for variant_words, other in others.items() if name not in main_form.arguments else ():
                     if name in other.arguments:
                         chosen = _typed("--variant", args)
-                        other_set = f", not of its variant {chosen}" if called == question and chosen else ""
-                        raise MlsysimError(f"{name}: an argument of `mlsysim {self.name} {called}`{other_set}")
+                        other_set = f", not of its variant {chosen}" if variant_words == question and chosen else ""
+                        raise MlsysimError(f"{name}: an argument of `mlsysim {self.name} {variant_words}`{other_set}")
             if words != args:
                 meant = f"`mlsysim {self.name} {shlex.join(words)}`"
                 raise MlsysimError(f"options with the names of arguments: here those are NAME=VALUES, {meant}")
@@ -114,56 +121,56 @@ class Grid(TyperCommand):
 
 
 def _as_words(args: list[str], names: dict[str, str]) -> list[str]:
-    """Rewrite ``--ep-size 1,2`` among the words that were typed as ``ep_size=1,2``."""
-    found, rest = [], list(args)
+    """Rewrite ``--ep-size 1,2`` in the typed words as ``ep_size=1,2``."""
+    words, rest = [], list(args)
     while rest:
-        option, given, value = rest.pop(0).partition("=")
-        if option in names and (given or rest):
-            found.append(f"{names[option]}={value if given else rest.pop(0)}")
+        option, equals, value = rest.pop(0).partition("=")
+        if option in names and (equals or rest):
+            words.append(f"{names[option]}={value if equals else rest.pop(0)}")
         else:
-            found.append(option + given + value)
-    return found
+            words.append(option + equals + value)
+    return words
 
 
 def _typed(option: str, args: list[str]) -> str | None:
-    """Read what is typed for an option, before the command that takes it is known."""
-    found, _ = _separated(option, args)
-    return found[0] if found else None
+    """Read the value typed for an option, before its command is known."""
+    values, _ = _separated(option, args)
+    return values[0] if values else None
 
 
 def _separated(option: str, args: list[str]) -> tuple[list[str], list[str]]:
-    """Separate what is given with an option, wherever it stands, from the other words; one without a value stays."""
-    found, rest, words = [], [], list(args)
+    """Separate an option's values, wherever they stand, from the other words; an option without a value stays."""
+    values, rest, words = [], [], list(args)
     while words:
-        name, given, value = (word := words.pop(0)).partition("=")
-        if name == option and (given or words):
-            found.append(value if given else words.pop(0))
+        name, equals, value = (word := words.pop(0)).partition("=")
+        if name == option and (equals or words):
+            values.append(value if equals else words.pop(0))
         else:
             rest.append(word)
-    return found, rest
+    return values, rest
 
 
 class Commands(TyperGroup):
-    """Has a command per model, with options that are built when it is called; turns refusals into exit code 2."""
+    """Command group with one command per model, whose options are built on call; input errors exit with code 2."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Find the models first, since they say which commands there are."""
+        """Load the user's models first, since they determine the commands."""
         files, rest = _separated("--with", args)
-        fixed = {name: command for name, command in self.commands.items() if not isinstance(command, Asked)}
+        builtin_commands = {name: command for name, command in self.commands.items() if not isinstance(command, Asked)}
         with _in_one_line():
             try:
-                registry = Registry(files, taken=fixed)
+                registry = Registry(files, taken=builtin_commands)
             except MlsysimError:
                 if not extra.get("resilient_parsing"):  # completion offers what it can
                     raise
-                registry = Registry(taken=fixed)
-        asked = {name: Asked(name, help=listed[0].question) for name, listed in registry.commands.items()}
-        self.commands = {**asked, **fixed}
+                registry = Registry(taken=builtin_commands)
+        model_commands = {name: Asked(name, help=listed[0].question) for name, listed in registry.commands.items()}
+        self.commands = {**model_commands, **builtin_commands}
         with _in_one_line():
             return super().make_context(info_name, rest, parent, obj=registry, **extra)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command to run; one that asks a model gets its options now."""
+        """Find the command to run; a model's command gets its options now."""
         name, command, rest = super().resolve_command(ctx, args)
         if isinstance(command, Asked):
             from mlsysim.cli.question import question_command
@@ -178,7 +185,7 @@ class Commands(TyperGroup):
         return name, command, rest
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; bad input, or a file that cannot be written, ends in one line on stderr."""
+        """Run the command; bad input or an unwritable file ends in one line on stderr."""
         with _in_one_line(), watched("mlsysim"):
             result = super().invoke(ctx)
             sys.stdout.flush()  # a closed pipe must show up here, where it is handled quietly
@@ -187,7 +194,7 @@ class Commands(TyperGroup):
 
 @contextmanager
 def _in_one_line() -> Iterator[None]:
-    """Turn whatever ends a command early into its exit code."""
+    """Map errors that end a command early to its exit code."""
     try:
         yield
     except (BrokenPipeError, SystemExit) as stop:  # rich makes one of the other
@@ -260,7 +267,7 @@ mlsysim pareto train model=Llama3_70B fleet=SuperPOD_H100 batch_size=1024 \\
 
 
 def _storable(file: Path | None) -> Path | None:
-    """Refuse a store that no installed package writes, before anything is loaded."""
+    """Refuse a store whose package is not installed, before anything is loaded."""
     for package in STORES.get(file.suffix, ()) if file is not None else ():
         require(f"--output {file}", package)
     return file
@@ -435,17 +442,17 @@ def book(
     """Write the formula book: Markdown, LaTeX, bibliography and index."""
     from mlsysim import book as pages
 
-    own = ctx.obj.own()
+    own_models = ctx.obj.own()
     if not out:
         raise InputError("--out", out, "must name a folder", "the one that you are in is .")
     if not check:
-        written = pages.write(Path(out), own)
+        written = pages.write(Path(out), own_models)
         typer.echo(printable(f"wrote {len(written)} files to {out}"))
         return
     if not os.path.isdir(out):
         typer.echo(f"error: there is no folder {legible(out)}; run mlsysim book --out {legible(out)}", err=True)
         raise typer.Exit(Exit.STALE)
-    stale = pages.check(Path(out), own)
+    stale = pages.check(Path(out), own_models)
     for name in stale:
         typer.echo(name)
     if stale:

@@ -14,14 +14,14 @@ from mlsysim.references import bibliography
 
 
 def show(name: str | None, file: Path | None = None, *, as_json: bool = False) -> None:
-    """Print one entry of the catalog, one branch of it, or all of it.
+    """Print one entry of the catalog, one branch, or all of it.
 
     Parameters
     ----------
     name : str or None
         ``"H100"``, ``"Cloud.H100"``, ``"Hardware.Cloud.H100"`` or a branch such as ``"Hardware"``.
     file : Path, optional
-        A catalog of one's own, searched first.
+        Own catalog, searched first.
     as_json : bool
         As data.
 
@@ -57,7 +57,7 @@ def show(name: str | None, file: Path | None = None, *, as_json: bool = False) -
 
 
 def _names(paths: list[str]) -> list[str]:
-    """Everything an entry or a branch can be called, short names first."""
+    """List all names of an entry or a branch, short names first."""
     branches = [path.rsplit(".", depth)[0] for depth in (1, 2) for path in paths]
     return [*(path.rpartition(".")[2] for path in paths), *branches, *paths]
 
@@ -71,7 +71,7 @@ def _print_entry(path: str, entry: Entry) -> None:
     if isinstance(entry, Stack) and entry.engine is not None:
         output.paragraph(f"A version of {entry.engine.name}.")
     if isinstance(entry, Stack) and entry.devices:
-        output.paragraph(f"On {', '.join(each.key or each.name for each in entry.devices)}.")
+        output.paragraph(f"On {', '.join(device.key or device.name for device in entry.devices)}.")
     values = _values(entry)
     sources = list(dict.fromkeys(value.source for value, _ in values.values()))
     rows = [
@@ -86,11 +86,11 @@ def _print_entry(path: str, entry: Entry) -> None:
         output.block("\n".join(["Notes", *notes]))
     print()
     works = [bibliography()[source].text() if source in bibliography() else source for source in sources]
-    output.block("\n".join(["Sources", *(f"  [{place}] {work}" for place, work in enumerate(works, start=1))]))
+    output.block("\n".join(["Sources", *(f"  [{number}] {work}" for number, work in enumerate(works, start=1))]))
 
 
 def _note(value: Sourced) -> str:
-    """Note on a value: what it was calibrated on, how many bytes a size is, and its own note."""
+    """Compose the note on a value: its calibration data, the bytes of a size, and its own note."""
     calibrated = f"Calibrated on {value.calibrated_on}." if value.calibrated_on else ""
     in_bytes = ""
     if isinstance(value, Value) and units.dimension(value.unit) == units.dimension("B"):
@@ -99,14 +99,14 @@ def _note(value: Sourced) -> str:
 
 
 def _values(entry: Entry, prefix: str = "") -> dict[str, tuple[Sourced, str]]:
-    """Every value of an entry and of the entries it is made of, with its text; a recipe only names entries."""
-    found: dict[str, tuple[Sourced, str]] = {
+    """Collect the values of an entry and its parts, each with its text; a recipe only names its entries."""
+    values: dict[str, tuple[Sourced, str]] = {
         f"{prefix}{field}": (value, entry.text(field, digits=15)) for field, value in entry.values().items()
     }
     if isinstance(entry, Recipe):
-        return found
+        return values
     for field in type(entry).model_fields:
         part = getattr(entry, field)
         if isinstance(part, Entry) and not isinstance(part, Engine):
-            found |= _values(part, f"{prefix}{field}.")
-    return found
+            values |= _values(part, f"{prefix}{field}.")
+    return values

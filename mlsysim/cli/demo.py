@@ -13,10 +13,10 @@ from mlsysim.cli.files import replaced
 from mlsysim.files import regular
 from mlsysim.models import KernelModel, MoERoutingModel, TrainingMemoryModel
 
-#: Where the figure goes, and what stands in it, so that no other file of that name is lost.
+#: Path of the figure, and the title by which it is recognised, so that no other file is overwritten.
 FIGURE = Path("mlsysim_demo.png")
 TITLE = "The first minute of mlsysim"
-#: What the search asks: which layout trains a model on the fewest accelerators.
+#: Question of the search: the layout that trains a model on the fewest accelerators.
 GRID = {
     "model": "Llama3_70B",
     "hardware": ["A100", "H100", "H200"],
@@ -31,12 +31,12 @@ GRID = {
     "activation_checkpointing": ["none", "selective", "full"],
 }
 TOLD = ("hardware", "tp_size", "pp_size", "dp_size", "zero_stage", "activation_checkpointing")
-#: The map: which term of the roofline binds a product of matrices.
+#: Question of the map: the term of the roofline that binds a matrix product.
 MAP = {
     "hardware": "H100",
     "product_columns": 8192,
-    "product_rows": sorted({round(2 ** (place / 8)) for place in range(105)}),
-    "product_inner": sorted({round(2 ** (place / 8)) for place in range(32, 121)}),
+    "product_rows": sorted({round(2 ** (eighth / 8)) for eighth in range(105)}),
+    "product_inner": sorted({round(2 ** (eighth / 8)) for eighth in range(32, 121)}),
 }
 NEXT = (
     ("mlsysim demo --full", "the whole tutorial, every formula with its numbers"),
@@ -47,7 +47,7 @@ NEXT = (
 
 
 def run() -> None:
-    """Print it, every number computed here and now, and write the figure."""
+    """Print the demo, with every number computed now, and write the figure."""
     output.paragraph(
         "Each cost is one equation with units and a source. All that follows is computed from them: the three "
         "questions by the tutorial's first_order, the rest by measured variants."
@@ -73,7 +73,7 @@ def _heading(text: str) -> None:
 
 
 def _search() -> None:
-    """The best of a grid that nobody goes through, and why there is none better."""
+    """Search a grid too large to enumerate, and print the best design with its proof."""
     designs = TrainingMemoryModel.asked().search(minimize="dp_size * tp_size * pp_size", subject_to="feasible", **GRID)
     best, proof = designs.best, designs.certificate
     _heading(f"The fewest accelerators that train Llama 3 70B, of {proof.points:.1e} layouts")
@@ -84,7 +84,7 @@ def _search() -> None:
 
 
 def _figure() -> None:
-    """Map of which term of the roofline binds."""
+    """Draw a map of the roofline's binding terms."""
     _heading("Where memory, arithmetic or the launch bind a product of matrices on an H100")
     if find_spec("matplotlib") is None:
         output.paragraph("A figure needs matplotlib: pip install matplotlib")
@@ -92,23 +92,23 @@ def _figure() -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4.4), layout="constrained")
-    found = KernelModel("roofline").regimes("product_rows", "product_inner", **MAP)
-    import_module("mlsysim.plot").regimes(found, ax=figure.add_subplot())
-    place = _free_place()
-    with replaced(place) as beside:
-        figure.savefig(beside, dpi=150, metadata={"Title": TITLE})
-    kept = "" if place == FIGURE else f"; {FIGURE} was not written by this command and stays"
-    output.paragraph(f"Written: {place}{kept}")
+    regimes = KernelModel("roofline").regimes("product_rows", "product_inner", **MAP)
+    import_module("mlsysim.plot").regimes(regimes, ax=figure.add_subplot())
+    path = _free_place()
+    with replaced(path) as temporary:
+        figure.savefig(temporary, dpi=150, metadata={"Title": TITLE})
+    remark = "" if path == FIGURE else f"; {FIGURE} was not written by this command and stays"
+    output.paragraph(f"Written: {path}{remark}")
 
 
 def _free_place() -> Path:
-    """Path where the figure can be written: where nothing is, or an earlier figure of this command."""
+    """Return a path for the figure: a new one, or that of an earlier figure of this command."""
     names = (FIGURE.with_stem(f"{FIGURE.stem}_{number}") for number in count(2))
-    return next(place for place in chain([FIGURE], names) if not os.path.lexists(place) or _is_ours(place))
+    return next(path for path in chain([FIGURE], names) if not os.path.lexists(path) or _is_ours(path))
 
 
 def _is_ours(file: Path) -> bool:
-    """Tell whether a file is a PNG with the title of the figure among its first bytes."""
+    """Tell whether a file is a PNG whose first bytes hold the figure's title."""
     try:
         with regular(file) as opened:
             begin = opened.read(1024)

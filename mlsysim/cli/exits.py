@@ -1,4 +1,4 @@
-"""With which code a command ends."""
+"""Exit codes of the commands."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class Exit(IntEnum):
-    """Exit codes, each with its meaning."""
+    """Exit codes, each with a meaning."""
 
     ANSWERED = 0, "answered"
     STALE = 1, "the book is out of date (with --check)"
@@ -21,11 +21,11 @@ class Exit(IntEnum):
     meaning: str
 
     def __new__(cls, code: int, meaning: str) -> Exit:
-        """A code with its meaning."""
-        found = int.__new__(cls, code)
-        found._value_ = code
-        found.meaning = meaning
-        return found
+        """Create a code with its meaning."""
+        member = int.__new__(cls, code)
+        member._value_ = code
+        member.meaning = meaning
+        return member
 
 
 #: All codes in one line, for the help.

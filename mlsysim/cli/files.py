@@ -1,4 +1,4 @@
-"""Files that a command writes: whole, or not at all."""
+"""Write files whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mlsysim.study.grids.checkpoint import reason_of
 
 @contextmanager
 def replaced(file: Path) -> Iterator[Path]:
-    """A path beside a file to write to, which takes the place of the file once all is written.
+    """Yield a temporary path next to a file; it replaces the file once all is written.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def replaced(file: Path) -> Iterator[Path]:
     Raises
     ------
     StoreError
-        If it cannot be written; what it held before is kept.
+        If it cannot be written; the file's previous content is kept.
     """
     try:
         with replacing(file) as beside:
@@ -34,5 +34,5 @@ def replaced(file: Path) -> Iterator[Path]:
 
 
 def written(*files: Path) -> None:
-    """Say which files a command wrote."""
+    """Report the files that a command wrote."""
     print(printable(f"Written: {', '.join(map(str, files))}"))

@@ -1,4 +1,4 @@
-"""The end of every answer: what it rests on, as text and as JSON."""
+"""Basis of an answer, printed at its end as text or JSON."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from mlsysim.study.results.basis import Basis
 
 
 def print_basis(basis: Basis | None) -> None:
-    """Print stack, efficiencies, overlaps and expected errors, a line each."""
+    """Print stack, efficiencies, overlaps and expected errors, one per line."""
     for label, text in basis.lines() if basis else ():
         output.paragraph(text, f"{label:<9}")
 
 
-def print_answer(found: Any, basis: Basis | None, as_json: bool) -> None:
-    """Print an answer and what it rests on."""
+def print_answer(answer: Any, basis: Basis | None, as_json: bool) -> None:
+    """Print an answer and its basis."""
     if as_json:
-        print(with_basis(json.loads(found.to_json()), basis))
+        print(with_basis(json.loads(answer.to_json()), basis))
     else:
-        print(found)
+        print(answer)
         print_basis(basis)
 
 
 def with_basis(data: Mapping[str, Any], basis: Basis | None) -> str:
-    """An answer in JSON, with what it rests on under ``basis``."""
+    """Serialise an answer with its basis under ``basis``."""
     return json_text({**data, "basis": basis and basis.to_dict()}, 2)

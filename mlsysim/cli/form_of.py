@@ -1,4 +1,4 @@
-"""The form of a model; ``python -m mlsysim.cli.form_of`` prints those of ours."""
+"""Build the form of a model; ``python -m mlsysim.cli.form_of`` prints those of the built-in models."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from mlsysim.models import PerformanceModel
 from mlsysim.models.registry import Listed, Registry, ours
 from mlsysim.symbolic import Variable
 
-#: Columns of lines that help does not wrap again; it indents them by two, in a terminal of 80.
+#: Columns of a line that help does not wrap: 80 columns, less its indent of two.
 WIDTH = 74
 UNITS = "A bare number is in the unit shown; text brings its own unit, as in '80 GB'."
 
 
 def form_of(model: type[PerformanceModel], program: str = "mlsysim", beside: Sequence[Listed] = ()) -> Form:
-    """The form of a model.
+    """Build the form of a model.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def form_of(model: type[PerformanceModel], program: str = "mlsysim", beside: Seq
     program : str
         With what the command begins, for the example in its help.
     beside : sequence of Listed
-        Other models that have the same command, with variants and options of their own.
+        Other models with the same command, and variants and options of their own.
     """
     return Form(
         command=model.command,
@@ -48,20 +48,23 @@ def form_of(model: type[PerformanceModel], program: str = "mlsysim", beside: Seq
 
 
 def printed() -> str:
-    """The forms of our models by class, as JSON."""
+    """Serialise the forms of the built-in models by class, as JSON."""
     registry = Registry()
-    return json_text({each.name: asdict(form_of(each.load(), beside=registry.beside(each))) for each in ours()}) + "\n"
+    return (
+        json_text({listed.name: asdict(form_of(listed.load(), beside=registry.beside(listed))) for listed in ours()})
+        + "\n"
+    )
 
 
 def _common(model: type[PerformanceModel]) -> tuple[str, ...]:
-    """The inputs that help shows: those declared as common, of the example, and without a default."""
-    own = model.asked()
-    needed = [name for name in model.keywords if name in own.arguments and name not in own.defaults]
+    """List the inputs that help shows: those declared common, those of the example, and those without a default."""
+    model_asked = model.asked()
+    needed = [name for name in model.keywords if name in model_asked.arguments and name not in model_asked.defaults]
     return tuple(dict.fromkeys([*needed, *model.example, *model.common]))
 
 
 def _help(model: type[PerformanceModel], program: str, beside: Sequence[Listed]) -> str:
-    """The question with the sentence that follows it, the command of the example, and how numbers are read.
+    """Compose the help text: the question, its explanation, the example's command, and how numbers are read.
 
     Other models of the command follow with their questions.
     """
@@ -99,7 +102,7 @@ def _choices(model: type[PerformanceModel]) -> Iterator[Choice]:
 
 
 def _offered(model: type[PerformanceModel], name: str) -> tuple[str, ...]:
-    """Values of an argument that can be named: entries, labels, or yes and no."""
+    """List the values of an argument that have names: entries, labels, or yes and no."""
     if name in model.slots:
         return _entry_names(model.slots[name])
     variable = model.arguments.get(name)
@@ -113,7 +116,7 @@ def _entry_names(slot: Slot) -> tuple[str, ...]:
 
 
 def _default(model: type[PerformanceModel], variable: Variable) -> str:
-    """Meaning of an option that is left out; for each variant where they differ."""
+    """Describe an option's default, per variant if they differ."""
     name = variable.name
     unit = "" if variable.unit in ("", "count") else f" {variable.unit}"
     givers = [option_name(argument) for argument, slot in model.slots.items() if name in slot.gives]

@@ -1,4 +1,4 @@
-"""Arguments of a model's command as plain data: for ours they are printed beforehand, so that help needs no sympy."""
+"""Arguments of a model's command as plain data; stored for built-in models, so that help does not import sympy."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from mlsysim.models.registry import Listed, Registry, ours
 
 CATALOG, INPUTS, OVERRIDES, ANSWER = "From the catalog", "Inputs", "In place of the catalog", "Options"
 
-#: The forms of our own models; ``python -m mlsysim.cli.form_of`` prints them.
+#: Stored forms of the built-in models; ``python -m mlsysim.cli.form_of`` prints them.
 STORED = Path(__file__).with_name("forms.json")
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One option of a command, which is an argument of the model.
+    """One option of a command, standing for an argument of the model.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Choice:
     panel : str
         The heading under which help lists it.
     offered : tuple of str
-        Values that can be named: entries of the catalog, labels, or yes and no.
+        Values that have names: catalog entries, labels, or yes and no.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Form:
-    """The command of a model, without the model.
+    """A model's command as data, without the model.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Form:
     given : mapping
         Per argument that takes an entry of the catalog, the inputs that the entry gives, in words.
     variants, outputs : tuple of str
-        Names of the sets of formulas, first the one that is asked where none is named, and of its outputs.
+        Names of the variants, the default one first, and names of the outputs.
     strict : bool
         Whether an answer can be infeasible.
     """
@@ -70,17 +70,17 @@ class Form:
     strict: bool
 
     def offered(self, argument: str) -> tuple[str, ...]:
-        """Values of an argument that can be named."""
-        return next((each.offered for each in self.choices if each.name == argument), ())
+        """List the values of an argument that have names."""
+        return next((choice.offered for choice in self.choices if choice.name == argument), ())
 
     @property
     def arguments(self) -> tuple[str, ...]:
         """Names of the arguments."""
-        return tuple(each.name for each in self.choices)
+        return tuple(choice.name for choice in self.choices)
 
 
 def form(listed: Listed, registry: Registry) -> Form:
-    """The form of a model: as it was printed for ours, else made of the model."""
+    """Return a model's form: the stored one of a built-in model, else built from the model."""
     if listed in ours():
         return _stored()[listed.name]
     from mlsysim.cli.form_of import form_of
@@ -90,11 +90,11 @@ def form(listed: Listed, registry: Registry) -> Form:
 
 @cache
 def _stored() -> Mapping[str, Form]:
-    """The forms of our models, by class."""
-    return {name: _read(each) for name, each in json.loads(STORED.read_text(encoding="utf-8")).items()}
+    """Forms of the built-in models, by class."""
+    return {name: _read(fields) for name, fields in json.loads(STORED.read_text(encoding="utf-8")).items()}
 
 
 def _read(stored: dict[str, Any]) -> Form:
-    choices = tuple(Choice(**{**each, "offered": tuple(each["offered"])}) for each in stored["choices"])
+    choices = tuple(Choice(**{**fields, "offered": tuple(fields["offered"])}) for fields in stored["choices"])
     lists = {name: tuple(value) for name, value in stored.items() if isinstance(value, list)}
     return Form(**{**stored, **lists, "choices": choices})

@@ -1,4 +1,4 @@
-"""Answer of ``mlsysim formula``: pages of the formula book in a terminal."""
+"""Answer of ``mlsysim formula``: entries of the formula book in a terminal."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def show(
                 "formula",
                 variable.name,
                 "no formula defines it as a whole" if family else "is an input, no formula defines it",
-                f"ask for {', '.join(each.name for each in family.members.values())}" if family else "",
+                f"ask for {', '.join(member.name for member in family.members.values())}" if family else "",
             )
         print("\n".join(formula.latex() for _, formula in formulas))
     elif as_json:
@@ -68,7 +68,7 @@ def show(
 
 
 def forms_of(book: Book, name: str) -> Placed:
-    """Look up the forms of a variable, or the one form, of a name."""
+    """Look up all forms of a variable, or the one form with this name."""
     return _forms(book, _variable(book, name), name)
 
 
@@ -84,7 +84,7 @@ def _variable(book: Book, name: str) -> Variable:
 
 
 def _forms(book: Book, variable: Variable, name: str | None) -> Placed:
-    """The forms of a variable, or the one whose full name was asked for."""
+    """Return all forms of a variable, or the one whose full name was given."""
     forms = book.defining(variable)
     return [(topic, formula) for topic, formula in forms if formula.id == name] or forms
 
@@ -100,7 +100,7 @@ def _json(formulas: Placed, variable: Variable | None) -> str:
 
 
 def _in_order(entry: dict[str, Any]) -> Any:
-    """An entry as it stands in the index."""
+    """Return an entry of the index, in the order in which it is printed."""
     return json.loads(json_text(entry, sort_keys=True))
 
 
@@ -138,12 +138,12 @@ def _print_card(book: Book, formulas: Placed, variable: Variable) -> None:
 
 
 def _print_equation(formula: Formula) -> None:
-    """The equation; with an index also its members, each with its own value where the right side is a table."""
+    """Print an equation; an indexed one also by member, with the values of a table."""
     if formula.index is None:
         output.block(f"  {formula.text()}")
         return
     headers = [latex_to_text(formula.index.letter), formula.index.name, "Name"]
-    rows = [[each.member, formula.index.members[each.member], each.name] for each in formula.members]
+    rows = [[member.member, formula.index.members[member.member], member.name] for member in formula.members]
     if isinstance(formula.expression, ByMember):
         headers.append(symbol_text(formula.variable))
         rows = [[*row, text(formula.expression.table[row[0]])] for row in rows]
@@ -172,10 +172,10 @@ def _example(formula: Formula) -> list[tuple[str, str]]:
     example = formula.example
     if example is None:
         return [("no example", formula.no_example)]
-    given = {variable_of(symbol): value for symbol, value in example.inputs.items()}
+    inputs = {variable_of(symbol): value for symbol, value in example.inputs.items()}
     whose = f"for {example.member}: " if example.member else ""
     stands, where = ("printed", example.source.text()) if example.source else ("derived", example.derived)
     return [
-        ("example", whose + ", ".join(f"{symbol_text(v)} = {in_units(v, value)}" for v, value in given.items())),
+        ("example", whose + ", ".join(f"{symbol_text(v)} = {in_units(v, value)}" for v, value in inputs.items())),
         ("", f"{stands} {unit_text(example.result)}, computed {computed(formula)}  [{where}]"),
     ]

@@ -29,7 +29,7 @@ from mlsysim.study.results.basis import Basis, at_point, of_result
 from mlsysim.study.searches.designs import Designs
 
 FIGURES, STORES = (".png", ".pdf", ".svg"), (".nc", ".zarr")
-#: Panels of a figure, one per value of a third axis.
+#: Most panels of a figure, one per value of a third axis.
 PANELS = 6
 OPTIONS = ("minimize", "maximize", "subject_to", "top", "method", "time_limit", "checkpoint", "certificate",
            "outputs", "refused", "output", "plot")  # fmt: skip
@@ -49,7 +49,7 @@ _in_words = partial(
 
 @contextmanager
 def _resumable(file: Path | None) -> Iterator[None]:
-    """Say how to go on after an interrupt, where what is finished stays."""
+    """Say how to resume after an interrupt, if finished work is kept."""
     try:
         yield
     except KeyboardInterrupt as stop:
@@ -76,34 +76,34 @@ def sweep(
     as_json: bool,
     as_csv: bool,
 ) -> None:
-    """Evaluate a grid, print what it holds, and write it or draw it."""
+    """Evaluate a grid, print it, and write or plot it."""
     if as_json and as_csv:
         raise MlsysimError("--json and --csv: choose one")
     variants = [name.strip() for name in (variant or "").split(",")]
-    given = axes.arguments(kind, words, shelf_of(catalog))
-    if not axes.swept(given, 0) and len(variants) == 1:
+    arguments = axes.arguments(kind, words, shelf_of(catalog))
+    if not axes.swept(arguments, 0) and len(variants) == 1:
         raise _one_point(kind, words)
-    model = as_run(kind.asked(variants[0] or None), given)
+    model = as_run(kind.asked(variants[0] or None), arguments)
     named = model.named_outputs([name.strip() for name in outputs.split(",")]) if outputs else ()
-    long = (["variant"] if len(variants) > 1 else []) + axes.swept(given)
+    long = (["variant"] if len(variants) > 1 else []) + axes.swept(arguments)
     _writable("output", file, (*STORES, ".csv"))
     if plot is not None:
         drawable(plot)
-        _refuse_dimensions(given, long)
-    # A heat map outlines what is feasible, and what binds.
+        _refuse_dimensions(arguments, long)
+    # A heat map outlines the feasible region and the bottlenecks.
     outlined = [name for name in model.headline if plot and (name == "feasible" or name.endswith("bottleneck"))]
     wanted = list(dict.fromkeys([*named, *outlined])) if named else None
     stored = file is not None and file.suffix in STORES
-    with or_first(kind, variant, given), _resumable(file if stored else None):
+    with or_first(kind, variant, arguments), _resumable(file if stored else None):
         ds = model.sweep(
             outputs=wanted,
             refused=refused,
             variant=variants if len(variants) > 1 else None,
             store=file if stored else None,
-            **given,
+            **arguments,
         )
     first = named[0] if named else kind.answer if kind.answer in ds else next(iter(ds.data_vars))
-    basis = at_point(model, given, named or (first,), places=accepted(ds), variants=variants[1:])
+    basis = at_point(model, arguments, named or (first,), places=accepted(ds), variants=variants[1:])
     if as_json:
         print(with_basis(as_records(ds), basis))
     elif as_csv:
@@ -112,14 +112,14 @@ def sweep(
         print_sweep(ds, first, named)
         print_basis(basis)
     if file is not None and not stored:
-        with replaced(file) as beside:
-            write_csv(ds, beside)
+        with replaced(file) as temporary:
+            write_csv(ds, temporary)
     if plot is not None:
         with _themed():
             _draw(ds, first, long, plot)
-    made = [path for path in (file, plot) if path is not None]
-    if made and not (as_json or as_csv):
-        written(*made)
+    files = [path for path in (file, plot) if path is not None]
+    if files and not (as_json or as_csv):
+        written(*files)
 
 
 @_in_words()
@@ -136,15 +136,15 @@ def search(
     strict: bool,
     **options: Any,
 ) -> None:
-    """Print the best designs of a grid and why there is none better."""
-    model, given = _asked(kind, words, variant, catalog)
+    """Print the best designs of a grid and the proof that none is better."""
+    model, arguments = _asked(kind, words, variant, catalog)
     if plot is not None:
         drawable(plot)
-    with or_first(kind, variant, given), _resumable(checkpoint):
-        designs = model.search(checkpoint=checkpoint, certificate=certificate, **options, **given)
+    with or_first(kind, variant, arguments), _resumable(checkpoint):
+        designs = model.search(checkpoint=checkpoint, certificate=certificate, **options, **arguments)
     if plot is not None and len(designs):
         draw(plot, designs.plot)
-    basis = _basis(designs, model, given, [options["minimize"] or options["maximize"] or ""])
+    basis = _basis(designs, model, arguments, [options["minimize"] or options["maximize"] or ""])
     _answer(designs, basis, as_json, strict, files=(certificate, plot if len(designs) else None))
 
 
@@ -163,21 +163,21 @@ def pareto(
     strict: bool,
     **options: Any,
 ) -> None:
-    """Print the designs that no other one beats in all objectives."""
-    model, given = _asked(kind, words, variant, catalog)
+    """Print the designs that no other design beats in all objectives."""
+    model, arguments = _asked(kind, words, variant, catalog)
     less, more = list(minimize or ()), list(maximize or ())
     objectives = [*less, *more]
     if plot is not None:
         drawable(plot)
         if len(objectives) != 2 or not all(name in model.system for name in objectives):
             raise InputError("plot", str(plot), "a front is drawn of two objectives that are outputs by name")
-    with or_first(kind, variant, given):
-        designs = model.pareto(less, maximize=more, certificate=certificate, **options, **given)
+    with or_first(kind, variant, arguments):
+        designs = model.pareto(less, maximize=more, certificate=certificate, **options, **arguments)
     if plot is not None and len(designs):
-        told = [name for name in given if name in axes.swept(given) and name in model.arguments]
-        look = {"maximize": more, "feasible": None, "label": told or None}
+        labels = [name for name in arguments if name in axes.swept(arguments) and name in model.arguments]
+        look = {"maximize": more, "feasible": None, "label": labels or None}
         draw(plot, partial(import_module("mlsysim.plot").pareto, designs.to_dataset(), *objectives, **look))
-    basis = _basis(designs, model, given, objectives)
+    basis = _basis(designs, model, arguments, objectives)
     _answer(designs, basis, as_json, strict, ranked=False, files=(certificate, plot if len(designs) else None))
 
 
@@ -190,14 +190,14 @@ def _answer(
     ranked: bool = True,
     files: Sequence[Path | None],
 ) -> None:
-    """Print designs, or why there are none; with ``strict`` fail where the best is not feasible, or none of a front."""
+    """Print designs, or why there are none; with ``strict``, fail if the best (or the whole front) is infeasible."""
     text = with_basis(designs.to_dict(), basis) if as_json else designs.text()
     print(as_choices(text, ("variant",)))
     if not as_json:
         print_basis(basis)
-    made = [file for file in files if file is not None]
-    if made and not as_json:
-        written(*made)
+    written_files = [file for file in files if file is not None]
+    if written_files and not as_json:
+        written(*written_files)
     feasible = 0 not in designs.infeasible if ranked else len(designs.infeasible) < len(designs)
     if strict and not designs.certificate.proven:
         raise typer.Exit(Exit.UNPROVEN)
@@ -205,42 +205,46 @@ def _answer(
         raise typer.Exit(Exit.INFEASIBLE)
 
 
-def _basis(designs: Designs, model: PerformanceModel, given: dict[str, Any], objectives: Sequence[str]) -> Basis | None:
-    """Basis of the first design; where there is none, of the first point of the grid."""
-    return of_result(designs.best, objectives) if len(designs) else at_point(model, given, objectives)
+def _basis(
+    designs: Designs, model: PerformanceModel, arguments: dict[str, Any], objectives: Sequence[str]
+) -> Basis | None:
+    """Return the basis of the first design, or of the grid's first point if there is no design."""
+    return of_result(designs.best, objectives) if len(designs) else at_point(model, arguments, objectives)
 
 
 def _asked(
     kind: type[PerformanceModel], words: Sequence[str], variant: str | None, catalog: Path | None
 ) -> tuple[PerformanceModel, dict[str, Any]]:
-    given = axes.arguments(kind, words, shelf_of(catalog))
-    if not axes.swept(given, 0):
+    arguments = axes.arguments(kind, words, shelf_of(catalog))
+    if not axes.swept(arguments, 0):
         raise _one_point(kind, words)
-    return as_run(kind.asked(variant), given), given
+    return as_run(kind.asked(variant), arguments), arguments
 
 
 def _one_point(kind: type[PerformanceModel], words: Sequence[str]) -> InputError:
-    """The error for arguments that have one value each and so make no grid."""
-    whole = [v.name for v in kind.arguments.values() if v is not None and v.domain.kind == "integer"]
-    example = f"as in {whole[0]}=1:8" if whole else "with commas between them"
+    """Build the error for arguments that all have one value, which is no grid."""
+    integers = [v.name for v in kind.arguments.values() if v is not None and v.domain.kind == "integer"]
+    example = f"as in {integers[0]}=1:8" if integers else "with commas between them"
     hint = f"give one of them several values, {example}; for one point there is mlsysim {words_for(kind)}"
     return InputError("arguments", " ".join(words), "each has one value", hint)
 
 
-def _refuse_dimensions(given: dict[str, Any], long: Sequence[str]) -> None:
-    """Refuse more axes than a figure has room for, before anything is computed."""
-    sizes = sorted(len(given[name]) if name in given and isinstance(given[name], list | range) else 2 for name in long)
+def _refuse_dimensions(arguments: dict[str, Any], long: Sequence[str]) -> None:
+    """Refuse more axes than a figure can show, before anything is computed."""
+    sizes = sorted(
+        len(arguments[name]) if name in arguments and isinstance(arguments[name], list | range) else 2 for name in long
+    )
     if not long or len(long) > 3 or (len(long) == 3 and sizes[0] > PANELS):
         allowed = f"a figure shows one or two axes, and one of at most {PANELS} values as panels"
         hint = f"give one value of the others, as in {long[-1]}=..." if long else "give one argument several values"
         raise InputError("plot", ", ".join(long), allowed, hint)
 
 
-def _writable(option: str, file: Path | None, endings: Sequence[str]) -> None:
+def _writable(option: str, file: Path | None, suffixes: Sequence[str]) -> None:
     if file is None:
         return
-    if file.suffix not in endings:
-        raise InputError(option, str(file), f"must end in {', '.join(endings[:-1])} or {endings[-1]}")
+    if file.suffix not in suffixes:
+        raise InputError(option, str(file), f"must end in {', '.join(suffixes[:-1])} or {suffixes[-1]}")
     if not os.path.isdir(file.absolute().parent):
         raise InputError(option, str(file), "must be in a folder that exists")
     if os.path.isdir(file) and file.suffix != ".zarr":
@@ -251,12 +255,12 @@ def drawable(plot: Path) -> None:
     """Refuse a figure that cannot be written, before anything is computed."""
     _writable("plot", plot, FIGURES)
     require("--plot", "matplotlib")
-    with _themed():  # refuses a theme that there is not
+    with _themed():  # refuses an unknown theme
         pass
 
 
 def draw(plot: Path, drawn: Callable[..., Any], quiet: bool = True) -> None:
-    """Write a figure of one panel, and say so unless the answer is all that is printed."""
+    """Write a figure with one panel; report it unless only the answer is printed."""
     with _themed():
         figure, (panel,) = _figure(1)
         drawn(ax=panel)
@@ -275,11 +279,11 @@ def _figure(panels: int) -> tuple[Any, list[Any]]:
     columns = min(panels, 3)
     rows = -(-panels // columns)
     figure = Figure(figsize=(6.4 * columns, 4.4 * rows), layout="constrained")
-    return figure, [figure.add_subplot(rows, columns, place + 1) for place in range(panels)]
+    return figure, [figure.add_subplot(rows, columns, position + 1) for position in range(panels)]
 
 
 def _worded(ds: Any) -> Any:
-    """Linked axes with the values of their members in place of positions."""
+    """Replace positions along linked axes by the values of their members."""
     for dim in ds.dims:
         members = [name for name, array in ds.coords.items() if array.dims == (dim,) and "derived" not in array.attrs]
         members = [name for name in members if name != dim]
@@ -291,43 +295,43 @@ def _worded(ds: Any) -> Any:
 
 
 def _draw(ds: Any, name: str, long: Sequence[str], plot: Path) -> None:
-    """A heat map of two axes, curves over one, and a panel per value of a third."""
+    """Draw curves over one axis, a heat map over two, and a panel per value of a third."""
     plots = import_module("mlsysim.plot")
-    along = sorted(long, key=lambda dim: ds.sizes[dim])
-    across = along[0] if len(along) == 3 else None
-    parts = [ds.isel({across: place}) for place in range(ds.sizes[across])] if across else [ds]
-    figure, panels = _figure(len(parts))
-    parts = [_worded(part) for part in parts]
-    for part, panel in zip(parts, panels, strict=True):
+    by_size = sorted(long, key=lambda dim: ds.sizes[dim])
+    panel_axis = by_size[0] if len(by_size) == 3 else None
+    slices = [ds.isel({panel_axis: index}) for index in range(ds.sizes[panel_axis])] if panel_axis else [ds]
+    figure, panels = _figure(len(slices))
+    slices = [_worded(piece) for piece in slices]
+    for piece, panel in zip(slices, panels, strict=True):
         if len(long) == 1:
-            plots.lines(part, name, ax=panel)
+            plots.lines(piece, name, ax=panel)
         else:
-            plots.heatmap(part, name, ax=panel)
+            plots.heatmap(piece, name, ax=panel)
     if len(panels) > 1:
         _one_legend(figure, panels)
     _save(figure, plot)
 
 
 def _one_legend(figure: Any, panels: Sequence[Any]) -> None:
-    """The entries of all panels, each once, below them."""
+    """Merge the legends of all panels into one below them."""
     from mlsysim.plot.heatmap import WHOLE
 
     entries: dict[str, Any] = {}
     for panel in panels:
-        legend, own = panel.get_legend(), {}
+        legend, handles = panel.get_legend(), {}
         if legend is not None:
             words = [text.get_text() for text in legend.texts]
-            own = dict(zip(words, legend.legend_handles, strict=True))
+            handles = dict(zip(words, legend.legend_handles, strict=True))
             legend.remove()
-        # What holds of one panel alone stands above it, where the legend was.
-        alone = [word for word in WHOLE.values() if own.pop(word, None) is not None]
-        panel.set_title(", ".join([panel.get_title(loc="left"), *alone]), loc="left", fontsize="medium", pad=6)
-        entries |= own
+        # A statement about the whole panel goes into its title, above the panel.
+        statements = [word for word in WHOLE.values() if handles.pop(word, None) is not None]
+        panel.set_title(", ".join([panel.get_title(loc="left"), *statements]), loc="left", fontsize="medium", pad=6)
+        entries |= handles
     if entries:
         look = {"loc": "outside lower left", "ncols": 4, "frameon": False, "fontsize": "small"}
         figure.legend(list(entries.values()), list(entries), **look)
 
 
 def _save(figure: Any, plot: Path) -> None:
-    with replaced(plot) as beside:
-        figure.savefig(beside, dpi=150)
+    with replaced(plot) as temporary:
+        figure.savefig(temporary, dpi=150)

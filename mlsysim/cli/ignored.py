@@ -1,4 +1,4 @@
-"""Fields of a config.json that the command in hand ignores."""
+"""Fields of a ``config.json`` that the running command ignores."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ IGNORED: ContextVar[tuple[str, ...]] = ContextVar("ignored", default=())
 
 
 def keep_ignored(value: str | None) -> str | None:
-    """Keep the fields that the files of this command may have, for whoever reads one."""
+    """Store the fields that this command ignores, for the reader of a file."""
     IGNORED.set(tuple(filter(None, map(str.strip, (value or "").split(",")))))
     return value

@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def _questions(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def _words(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Arguments of the question, then the values of one, also behind a comma."""
+    """Complete the question's arguments, then an argument's values, also after a comma."""
     from mlsysim.cli.forms import form
 
     registry = ctx.find_root().obj
-    own = form(registry.listed(ctx.params["question"]), registry)
-    name, given, text = incomplete.partition("=")
-    if not given:
-        return [f"{argument}=" for argument in own.arguments if argument.startswith(incomplete)]
+    question_form = form(registry.listed(ctx.params["question"]), registry)
+    name, equals, text = incomplete.partition("=")
+    if not equals:
+        return [f"{argument}=" for argument in question_form.arguments if argument.startswith(incomplete)]
     before, comma, last = text.rpartition(",")
     start = f"{name}={before}{comma}"
-    return [f"{start}{value}" for value in own.offered(name.replace("-", "_")) if value.startswith(last)]
+    return [f"{start}{value}" for value in question_form.offered(name.replace("-", "_")) if value.startswith(last)]
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
@@ -105,13 +105,13 @@ OwnModels = Annotated[
 
 
 def answered_by(module: str, name: str = "answer") -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Run a command by a function that takes the model and all other options; its module is imported when it runs."""
+    """Decorate a command to run a function on the model and all other options; its module is imported on call."""
 
     def answering(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
         def run(ctx: typer.Context, question: str, words: list[str] | None = None, **options: Any) -> None:
-            for kept in ("ignore", "theme"):  # for whoever reads a file or draws
-                options.pop(kept, None)
+            for hidden_option in ("ignore", "theme"):  # for whoever reads a file or draws
+                options.pop(hidden_option, None)
             answer = getattr(import_module(module), name)
             answer(ctx.obj.model(question, options.get("variant")), words or (), **options)
 

@@ -1,4 +1,4 @@
-"""Text that fits the terminal: plain when piped, headings in bold when not."""
+"""Print text that fits the terminal: plain if piped, with bold headings otherwise."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from mlsysim.errors import printable
 
 
 def heading(text: str) -> None:
-    """Print a line that stands out."""
+    """Print a line in bold."""
     for line in _wrap(text, "", ""):
         typer.echo(typer.style(line, bold=True))
 
 
 def paragraph(text: str, indent: str = "") -> None:
-    """Print a text wrapped to the width; all lines but the first clear the indent, such as a label."""
+    """Print a text wrapped to the width; lines after the first are indented to clear a label."""
     print("\n".join(_wrap(text, indent, " " * len(indent))))
 
 
 def block(text: str) -> None:
-    """Print lines that keep their indent, as headings where they have none; long ones continue further in."""
+    """Print lines with their indent; unindented lines are headings, and long ones continue further in."""
     for line in text.splitlines():
         start = line[: len(line) - len(line.lstrip())]
         wrapped = "\n".join(_wrap(line.strip(), start, start + " " * 4))
@@ -45,7 +45,7 @@ def _wrap(text: str, first: str, rest: str) -> list[str]:
 def listing(
     headers: Sequence[str], rows: Sequence[Sequence[Any]], indent: int = 0, numbers: Collection[str] = ()
 ) -> None:
-    """Print text in columns; long cells of the last column wrap, or stand below where there is little room.
+    """Print text in columns; long cells of the last column wrap, or go below if space is short.
 
     Parameters
     ----------
@@ -63,11 +63,11 @@ def listing(
     widths = [max(map(len, column)) for column in first]
     room = show.width() - indent - sum(widths) - 2 * len(widths)
     below = room < min(show.LEGIBLE, max(map(len, last)))
-    for place, (*others, text) in enumerate(texts):
+    for row, (*others, text) in enumerate(texts):
         start = " " * indent
         for header, cell, width in zip(headers, others, widths, strict=False):
             start += f"{cell.rjust(width) if header in numbers else cell.ljust(width)}  "
         further = " " * (indent + 4)
         lines = [start, *_wrap(text, further, further)] if below else _wrap(text, start, " " * len(start))
         text = "\n".join(line.rstrip() for line in lines)
-        print(text) if place else heading(lines[0].rstrip() if below else text)
+        print(text) if row else heading(lines[0].rstrip() if below else text)

@@ -1,4 +1,4 @@
-"""A command that asks one model: its options come from its form."""
+"""Command that asks one model; its options come from the model's form."""
 
 from __future__ import annotations
 
@@ -20,61 +20,61 @@ from mlsysim.names import ELSEWHERE
 SHOWN = "Outputs"
 ALL = "Show this message with every option."
 
-#: Where a context says that help lists every option.
+#: Key of a context that makes the help list every option.
 EVERYTHING = "mlsysim.cli.everything"
 
 
 class Sectioned(TyperCommand):
-    """A command whose help lists the options under headings, the common ones or all of them.
+    """A command whose help groups options under headings and lists the common ones, or all.
 
     Attributes
     ----------
     form : Form
-        What it takes.
+        Options and texts of the command.
     beside : mapping of str to Form
-        Others that share its name, with options of their own, by what a shell calls them.
+        Forms of the variants with options of their own that share the command, by their command lines.
     """
 
     form: Form
     beside: Mapping[str, Form]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Take other spellings; say which variant takes an option that this model has not, or what others call so."""
-        own = {each for option in self.params for each in (*option.opts, *option.secondary_opts)}
+        """Accept other spellings; the error for an unknown option names the variant that has it, or its right name."""
+        options = {spelling for option in self.params for spelling in (*option.opts, *option.secondary_opts)}
         args = [_spelled(word, self.form.arguments) for word in args]
         if not ctx.resilient_parsing:
-            for word in (each.partition("=")[0] for each in args if each.startswith("--")):
-                for words, other in self.beside.items() if word not in own else ():
+            for word in (argument.partition("=")[0] for argument in args if argument.startswith("--")):
+                for words, other in self.beside.items() if word not in options else ():
                     if word in map(option_name, other.arguments):
                         raise MlsysimError(f"{word}: an option of `mlsysim {words}`")
-                meant = [option_name(each) for each in ELSEWHERE.get(word[2:].replace("-", "_"), ())]
-                if word not in own and (known := [each for each in meant if each in own]):
+                meant = [option_name(name) for name in ELSEWHERE.get(word[2:].replace("-", "_"), ())]
+                if word not in options and (known := [name for name in meant if name in options]):
                     raise MlsysimError(f"no such option: {word}: did you mean {', '.join(known)}?")
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write one section per heading."""
-        whole = ctx.meta.get(EVERYTHING, False)
+        """Write one section per heading of the options."""
+        everything = ctx.meta.get(EVERYTHING, False)
         sections: dict[str, list[tuple[str, str]]] = {}
-        rest = 0
+        hidden = 0
         for option in self.get_params(ctx):
             record = option.get_help_record(ctx)
             panel = getattr(option, "rich_help_panel", None) or ANSWER
             if record is None:
                 continue
-            if whole or panel not in (INPUTS, OVERRIDES) or option.name in self.form.common:
+            if everything or panel not in (INPUTS, OVERRIDES) or option.name in self.form.common:
                 sections.setdefault(panel, []).append(record)
             else:
-                rest += 1
+                hidden += 1
         for title, records in sections.items():
             with formatter.section(title):
                 formatter.write_dl(records)
-        if whole:
+        if everything:
             with formatter.section("What entries of the catalog give"):
-                formatter.write_dl([(option_name(name), given) for name, given in self.form.given.items()])
-        elif rest:
+                formatter.write_dl([(option_name(name), inputs) for name, inputs in self.form.given.items()])
+        elif hidden:
             formatter.write_paragraph()
-            formatter.write_text(f"{rest} more options: --help-all")
+            formatter.write_text(f"{hidden} more options: --help-all")
 
 
 def _print_all(ctx: typer.Context, wanted: bool) -> None:
@@ -85,29 +85,32 @@ def _print_all(ctx: typer.Context, wanted: bool) -> None:
 
 
 def _spelled(word: str, arguments: Sequence[str]) -> str:
-    """A word of the command line, with another spelling of an option replaced by its name."""
-    option, given, value = word.partition("=")
+    """Replace another spelling of an option by its name."""
+    option, equals, value = word.partition("=")
     typed = option.removeprefix("--").replace("-", "_")
     name = own_name(typed, arguments)
-    return option_name(name) + given + value if option.startswith("--") and name != typed else word
+    return option_name(name) + equals + value if option.startswith("--") and name != typed else word
 
 
 def question_command(listed: Listed, registry: Registry) -> Any:
-    """The command of a model, which is loaded when it is asked.
+    """Build the command of a model, which is loaded when the command runs.
 
     Parameters
     ----------
     listed : Listed
-        The model, whose arguments become options.
+        Model whose arguments become options.
     registry : Registry
-        Where it is listed, with others that have the same command and options of their own.
+        Registry with the variants that share the command and have options of their own.
 
     Returns
     -------
     click command
     """
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    own, beside = form(listed, registry), {each.words: form(each, registry) for each in registry.beside(listed)}
+    main_form, beside = (
+        form(listed, registry),
+        {variant.words: form(variant, registry) for variant in registry.beside(listed)},
+    )
 
     def ask(*, help_all: bool, **options: Any) -> None:
         with paused(settled=True):
@@ -116,11 +119,11 @@ def question_command(listed: Listed, registry: Registry) -> Any:
             model = listed.load()
         answer(model, **options)
 
-    parameters = [*map(_option, own.choices), *_answer(own, list(beside.values()))]
+    parameters = [*map(_option, main_form.choices), *_answer(main_form, list(beside.values()))]
     ask.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    app.command(own.command, cls=Sectioned, help=own.help)(ask)
+    app.command(main_form.command, cls=Sectioned, help=main_form.help)(ask)
     command = typer.main.get_command(app)
-    command.form, command.beside = own, beside  # type: ignore[attr-defined]
+    command.form, command.beside = main_form, beside  # type: ignore[attr-defined]
     return command
 
 
@@ -144,23 +147,25 @@ def _completing(values: Sequence[str]) -> Callable[[str], list[str]]:
     return complete
 
 
-def _answer(own: Form, beside: Sequence[Form]) -> Iterator[inspect.Parameter]:
-    sets = ", ".join(own.variants)
-    sets += "".join(f"; with other options: {', '.join(each.variants)}" for each in beside)
+def _answer(main_form: Form, beside: Sequence[Form]) -> Iterator[inspect.Parameter]:
+    sets = ", ".join(main_form.variants)
+    sets += "".join(f"; with other options: {', '.join(variant_form.variants)}" for variant_form in beside)
 
-    what = "What to print, and with --explain to explain; the headline by default."
-    shown = typer.Argument(metavar="OUTPUT", autocompletion=_completing(own.outputs), help=what, rich_help_panel=SHOWN)
-    variant = typer.Option(help=f"Set of formulas (one of {sets}).", metavar="NAME", show_default=own.variants[0])
+    text = "What to print, and with --explain to explain; the headline by default."
+    shown = typer.Argument(
+        metavar="OUTPUT", autocompletion=_completing(main_form.outputs), help=text, rich_help_panel=SHOWN
+    )
+    variant = typer.Option(help=f"Set of formulas (one of {sets}).", metavar="NAME", show_default=main_form.variants[0])
     explain = typer.Option("--explain", help="Also print the formulas with the numbers put in.")
     everything = typer.Option("--help-all", is_eager=True, callback=_print_all, help=ALL)
     flags: dict[str, tuple[Any, Any]] = {
         "shown": (Annotated[list[str] | None, shown], None),
         "variant": (Annotated[str | None, variant], None),
         "catalog": (OwnCatalog, None),
-        **({"ignore": (Ignored, None)} if "model" in own.arguments else {}),
+        **({"ignore": (Ignored, None)} if "model" in main_form.arguments else {}),
         "as_json": (Json, False),
         "explain": (Annotated[bool, explain], False),
-        **({"strict": (Strict, False)} if own.strict else {}),
+        **({"strict": (Strict, False)} if main_form.strict else {}),
         "help_all": (Annotated[bool, everything], False),
     }
     for name, (annotation, default) in flags.items():

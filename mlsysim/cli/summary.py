@@ -1,4 +1,4 @@
-"""A sweep in a few lines, and as a table on disk."""
+"""Summary of a sweep as text, and tables of its points."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from mlsysim import formatting, show, units
 from mlsysim.cli import output
 from mlsysim.plot.data import meanings
 
-#: Grids of up to so many points are printed point by point.
+#: Largest grid that is printed point by point.
 SMALL = 32
-#: Points of a grid that is summarised: the extent of each output is looked for in memory.
+#: Largest grid that is summarised; the extents of its outputs are computed in memory.
 LARGEST = 50_000_000
 
 
 def print_sweep(ds: Any, first: str, named: Sequence[str] = ()) -> None:
-    """Print a sweep: all of a small one, the extent of each output of a large one.
+    """Print every point of a small sweep, or the extents of the outputs of a large one.
 
     Parameters
     ----------
     ds : xarray.Dataset
-        Of ``model.sweep(...)``.
+        Result of ``model.sweep(...)``.
     first : str
-        The output that comes first.
+        Output to print first.
     named : sequence of str
-        Outputs that were asked for by name, which are printed whatever the width.
+        Outputs requested by name, which are printed at any width.
     """
     import xarray
 
@@ -41,7 +41,7 @@ def print_sweep(ds: Any, first: str, named: Sequence[str] = ()) -> None:
     if points > LARGEST:
         output.paragraph(f"More than {LARGEST:,} points are written and not summarised.")
         return
-    (ds,) = xarray.broadcast(ds)  # quantiles of an uncertainty have an axis that shares and labels have not
+    (ds,) = xarray.broadcast(ds)  # an uncertainty's quantiles have an axis that shares and labels lack
     names = [first, *(str(name) for name in ds.data_vars if name not in (first, "refused"))]
     good = ds["refused"].values.ravel() == 0 if "refused" in ds else np.ones(points, bool)
     if points <= SMALL:
@@ -54,26 +54,26 @@ def print_sweep(ds: Any, first: str, named: Sequence[str] = ()) -> None:
 
 
 def _print_points(ds: Any, names: list[str], good: np.ndarray, named: Sequence[str]) -> None:
-    """Print a row per point, in blocks of columns for outputs that were named, else as far as the width allows."""
-    told = _told(ds)
-    columns = [_column(ds, name) for name in told]
+    """Print a row per point: requested outputs in blocks of columns, others as far as the width allows."""
+    coordinates = _told(ds)
+    columns = [_column(ds, name) for name in coordinates]
     fitting: list[str] = []
     for name in names:
         values = [cell if accepted else "-" for cell, accepted in zip(_column(ds, name), good, strict=True)]
         rows = list(zip(*columns, values, strict=True))
-        headers = show.narrowed([*told, *fitting, name], rows, show.width())
+        headers = show.narrowed([*coordinates, *fitting, name], rows, show.width())
         if fitting and name not in named and show.extent(show.render(headers, rows)) > show.width():
             continue
         columns.append(values)
         fitting.append(name)
     rows = list(zip(*columns, strict=True))
-    print(show.fitted([*told, *fitting], rows, lead=len(told)))
+    print(show.fitted([*coordinates, *fitting], rows, lead=len(coordinates)))
     if left := [name for name in names if name not in fitting]:
         output.paragraph(f"Also computed: {', '.join(left)} (name them with --outputs, or write all with --output)")
 
 
 def _print_extents(ds: Any, names: list[str], good: np.ndarray) -> None:
-    """A row per number with least, median and most; the shares of labels; and where the first output is extreme."""
+    """Print range and median of each number, counts of labels, and extreme points of the first output."""
     rows, lines = [], []
     for name in names:
         values = ds[name].values.ravel()[good]
@@ -93,9 +93,9 @@ def _print_extents(ds: Any, names: list[str], good: np.ndarray) -> None:
         output.paragraph(line)
     values = ds[names[0]].values.ravel().astype(float)
     if good.any() and len({*values[good][:2].tolist(), *values[good][-2:].tolist()}) > 1:
-        for word, place in (("least", np.argmin), ("most", np.argmax)):
-            at = np.flatnonzero(good)[int(place(values[good]))]
-            output.paragraph(f"{names[0]} is {word} at {_where(ds, int(at))}")
+        for word, argument_of in (("least", np.argmin), ("most", np.argmax)):
+            point = np.flatnonzero(good)[int(argument_of(values[good]))]
+            output.paragraph(f"{names[0]} is {word} at {_where(ds, int(point))}")
 
 
 def _print_refused(ds: Any) -> None:
@@ -110,7 +110,7 @@ def _print_refused(ds: Any) -> None:
 
 
 def accepted(ds: Any) -> dict[str, int]:
-    """Place of the first accepted point along each axis of a sweep; empty where none is refused, or all are."""
+    """Return the position of the first accepted point along each axis; empty if all or none are accepted."""
     if "refused" not in ds or ds["refused"].size > LARGEST:
         return {}
     good = np.argwhere(ds["refused"].values == 0)
@@ -118,17 +118,17 @@ def accepted(ds: Any) -> dict[str, int]:
 
 
 def _told(ds: Any) -> list[str]:
-    """Coordinates that tell points apart: members of a linked axis instead of its position."""
+    """List the coordinates that identify a point: a linked axis by its members instead of its position."""
     along: dict[str, list[str]] = {}
     for name, array in ds.coords.items():
         for dim in array.dims:
             if "derived" not in array.attrs:
                 along.setdefault(str(dim), []).append(str(name))
-    return [name for dim in ds.dims for name in ([n for n in along[dim] if n != dim] or [dim])]
+    return [name for dim in ds.dims for name in ([member for member in along[dim] if member != dim] or [dim])]
 
 
 def _column(ds: Any, name: str) -> list[Any]:
-    """The values of a variable or coordinate at every point, to be shown."""
+    """Format a variable or coordinate at every point."""
     array = ds[name].broadcast_like(ds[next(iter(ds.data_vars))]).transpose(*ds.dims)
     return [_cell(ds[name], value) for value in array.values.ravel()]
 
@@ -145,13 +145,13 @@ def _cell(array: Any, value: Any) -> Any:
 
 
 def cell_text(array: Any, value: Any) -> str:
-    """One value of a variable or coordinate as text."""
+    """Format one value of a variable or coordinate."""
     cell = _cell(array, value)
     return cell if isinstance(cell, str) else formatting.amount(cell)
 
 
 def _amount(value: Any, unit: str) -> str:
-    """A number in the prefixed unit in which it reads best."""
+    """Format a number in the prefixed unit that reads best."""
     if not unit:
         return formatting.number(value)
     amount = units.Q_(float(value), units.unit(unit))
@@ -159,24 +159,24 @@ def _amount(value: Any, unit: str) -> str:
 
 
 def _where(ds: Any, point: int) -> str:
-    at = dict(zip(ds.dims, np.unravel_index(point, list(ds.sizes.values())), strict=True))
-    found = []
+    position = dict(zip(ds.dims, np.unravel_index(point, list(ds.sizes.values())), strict=True))
+    texts = []
     for name in _told(ds):
         array = ds[name]
-        value = array.isel({dim: int(at[dim]) for dim in array.dims}).values.item()
-        found.append(f"{name}={cell_text(array, value)}")
-    return ", ".join(found)
+        value = array.isel({dim: int(position[dim]) for dim in array.dims}).values.item()
+        texts.append(f"{name}={cell_text(array, value)}")
+    return ", ".join(texts)
 
 
 def write_csv(ds: Any, file: Path | TextIO) -> None:
-    """Write a sweep as a table: a row per point, labels as words, units in the header.
+    """Write a sweep as CSV: a row per point, labels as words, units in the header.
 
     Parameters
     ----------
     ds : xarray.Dataset
-        Of ``model.sweep(...)``.
+        Result of ``model.sweep(...)``.
     file : Path or file
-        Where to.
+        Destination.
     """
     frame = _frame(ds)
     headers = {name: f"{name} [{ds[name].attrs['units']}]" if ds[name].attrs.get("units") else name for name in frame}
@@ -184,12 +184,12 @@ def write_csv(ds: Any, file: Path | TextIO) -> None:
 
 
 def as_records(ds: Any) -> dict[str, Any]:
-    """A sweep as plain data: what was asked, units, and a mapping per point.
+    """Convert a sweep to plain data: the question, units, and a mapping per point.
 
     Parameters
     ----------
     ds : xarray.Dataset
-        Of ``model.sweep(...)``.
+        Result of ``model.sweep(...)``.
     """
     frame = _frame(ds)
     return {
@@ -203,11 +203,13 @@ def as_records(ds: Any) -> dict[str, Any]:
 
 
 def _frame(ds: Any) -> Any:
-    """A row per point: what tells points apart, then every variable, labels as words."""
-    told = _told(ds)
+    """Build a table with a row per point: its coordinates, then every variable, with labels as words."""
+    coordinates = _told(ds)
     frame = ds.to_dataframe().reset_index()
     for name in ds.data_vars:
         if "flag_meanings" in ds[name].attrs:
             words = meanings(ds[name])
             frame[name] = [words.get(code, "") for code in frame[name]]
-    return frame[[*told, *(name for name in frame.columns if name in ds.data_vars or "derived" in ds[name].attrs)]]
+    return frame[
+        [*coordinates, *(name for name in frame.columns if name in ds.data_vars or "derived" in ds[name].attrs)]
+    ]

@@ -38,7 +38,7 @@ def show(
     variant : str or None
         Set of formulas of the question.
     latex, as_json : bool
-        Print a LaTeX ``longtable``, or data, in place of text.
+        Print a LaTeX ``longtable``, or JSON, instead of text.
     """
     if name in registry.commands:
         model = registry.model(name, variant).asked(variant)
@@ -55,7 +55,7 @@ def show(
 
 
 def _of_formulas(name: str | None, others: Sequence[type[PerformanceModel]]) -> list[Any]:
-    """Variables of the forms of one quantity, or of all formulas."""
+    """List the variables in the forms of one quantity, or in all formulas."""
     book = read_book(others)
     forms = book.formulas if name is None else formula_card.forms_of(book, name.replace("-", "_"))
     return [v for _, formula in forms for v in (formula.variable, *formula.inputs)]

@@ -1,4 +1,4 @@
-"""Colours of the figures that the command in hand writes."""
+"""Theme of the figures that the running command writes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ THEME: ContextVar[str | None] = ContextVar("theme", default=None)
 
 
 def keep_theme(value: str | None) -> str | None:
-    """Keep the theme for whoever draws."""
+    """Store the theme for the code that draws."""
     THEME.set(value)
     return value

@@ -1,4 +1,4 @@
-"""Values as a shell has them: read from what was typed, and written as a command to type."""
+"""Values on a command line: parsed from typed text, and written as a command."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from mlsysim.models import PerformanceModel
 from mlsysim.models.registry import words_for
 from mlsysim.symbolic import Variable
 
-#: What says yes or no on a command line, in any case, besides 1 and 0.
+#: Words for yes and no on a command line, in any case; 1 and 0 work too.
 YES, NO = ("true", "yes", "on"), ("false", "no", "off")
 
 
 def shelf_of(catalog: Path | None) -> Catalog:
-    """The catalog in which names are looked up: a file of the user's own, or ours."""
+    """Return the catalog for names: the user's own file, or the built-in catalog."""
     return (load_catalog(catalog) if catalog else builtin()).ignoring(IGNORED.get())
 
 
 def typed_text(variable: Variable | None, text: str) -> bool | int | float | str:
-    """A value as typed: a flag, a number, or else the text."""
+    """Convert typed text to a flag or number if it is one; else return the text."""
     if variable is not None and variable.domain.is_flag and text.lower() in (*YES, *NO):
         return text.lower() in YES
     for kind in (int, float):
@@ -42,7 +42,7 @@ def typed_text(variable: Variable | None, text: str) -> bool | int | float | str
 
 
 def command_line(model: type[PerformanceModel], width: int = 96, program: str = "mlsysim", variant: str = "") -> str:
-    """The command that answers the example of a model.
+    """Write the command that answers a model's example.
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ def command_line(model: type[PerformanceModel], width: int = 96, program: str = 
     str
     """
     words = words_for(model)
-    named = " --variant" in words or "variant" in model.example or not variant
-    lines = [f"{program} {words}{'' if named else f' --variant {variant}'}"]
+    has_variant = " --variant" in words or "variant" in model.example or not variant
+    lines = [f"{program} {words}{'' if has_variant else f' --variant {variant}'}"]
     for argument, value in model.example.items():
         option = f"{option_name(argument)} {shlex.quote(str(value))}"
         if len(lines[-1]) + len(option) < width:
@@ -73,7 +73,7 @@ def command_line(model: type[PerformanceModel], width: int = 96, program: str = 
 
 @contextmanager
 def or_first(model: type[PerformanceModel], variant: str | None, arguments: Mapping[str, Any]) -> Iterator[None]:
-    """Say of arguments that the measured variant refuses, where none was named, that the first one takes them."""
+    """Add a hint to an error: if the measured variant refuses arguments, the first variant accepts them."""
     try:
         yield
     except MlsysimError as error:
@@ -94,31 +94,31 @@ def _takes(model: PerformanceModel, arguments: Mapping[str, Any]) -> bool:
 
 @contextmanager
 def in_options(
-    options: Iterable[str], choices: Sequence[str] = (), said: Mapping[str, str] = MappingProxyType({})
+    options: Iterable[str], choices: Sequence[str] = (), replacements: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[None]:
-    """Put the errors of the library in the words of a command.
+    """Rephrase the library's errors in the words of a command.
 
     Parameters
     ----------
     options : iterable of str
-        Arguments that an error begins with; the option of each has its name.
+        Arguments with which an error may begin; each has an option of its name.
     choices : sequence of str
-        Arguments beside the variant whose words are named in errors.
-    said : mapping
-        Further patterns, and what stands in the place of each.
+        Further arguments whose values are named in errors, besides the variant.
+    replacements : mapping
+        Further patterns, each with its replacement.
     """
     try:
         yield
     except MlsysimError as error:
         message = re.sub(rf"^({'|'.join(options)})=", lambda m: f"{option_name(m[1])} ", str(error))
-        for pattern, words in said.items():
+        for pattern, words in replacements.items():
             message = re.sub(pattern, words, message)
         message = re.sub(r"\bvariant=(?=[\w ]+ (?:does|has \w+)$)", "--variant ", message)
         raise MlsysimError(as_choices(message, ("variant", *choices))) from None
 
 
 def as_options(message: str, arguments: Iterable[str]) -> str:
-    """An error message in the words of a command line: ``batch_size=0`` becomes ``--batch-size 0``."""
+    """Rewrite an error in the words of a command line: ``batch_size=0`` becomes ``--batch-size 0``."""
     names = "|".join(arguments)
     message = re.sub(r"; variant=(?=[\w ]+ (?:does|has \w+)$)", "; --variant ", message)
     message = as_choices(message, ("variant",))
@@ -126,7 +126,7 @@ def as_options(message: str, arguments: Iterable[str]) -> str:
 
 
 def as_choices(message: str, names: Iterable[str]) -> str:
-    """A message in which ``variant='fsdp'`` becomes ``--variant fsdp``, for such options, flags and ``--ignore``."""
+    """Rewrite ``variant='fsdp'`` as ``--variant fsdp``, for such options, flags and ``--ignore``."""
     message = message.replace("allow_infeasible=True", "--allow-infeasible")
     message = re.sub(r"TransformerWorkload\.from_hf\(path, ignore=\((.*?),?\)\) reads it", _as_ignored, message)
     message = re.sub(r'\b\w+Model\("(\w+)"\)', r"--variant \1", message)

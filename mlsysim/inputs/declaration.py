@@ -257,10 +257,10 @@ class DeclaredModel:
             raise ModelError(f"{type(self).__name__}.variants: names no set of formulas")
         self.is_chosen = variant is not None
         variant = next(iter(self.variants)) if variant is None else variant
-        found = variant if isinstance(variant, str) and variant in self.variants else known_as(variant, self.variants)
-        if found is None:
+        known = variant if isinstance(variant, str) and variant in self.variants else known_as(variant, self.variants)
+        if known is None:
             raise UnknownNameError(f"variant of {type(self).__name__}", variant, self.variants)
-        self.variant = variant = found
+        self.variant = variant = known
         chosen = Variant.of(self.variants[variant])
         self._take_formulas()
         self.defaults = {**type(self).defaults, **chosen.defaults}
@@ -283,7 +283,9 @@ class DeclaredModel:
 
     def _take_formulas(self) -> None:
         self.system = _system(type(self), self.variant)
-        self.requirements = tuple(each.among(self.variants) for each in _requirements(type(self), self.variant))
+        self.requirements = tuple(
+            requirement.among(self.variants) for requirement in _requirements(type(self), self.variant)
+        )
 
     @classmethod
     def _takes(cls, name: str, used: frozenset[str]) -> bool:
@@ -336,9 +338,9 @@ class DeclaredModel:
         -------
         DeclaredModel
         """
-        found = cls(cls.measured() if variant is None else variant)
-        found.is_chosen, found.assumed = variant is not None, cls.engine
-        return found
+        instance = cls(cls.measured() if variant is None else variant)
+        instance.is_chosen, instance.assumed = variant is not None, cls.engine
+        return instance
 
     def in_variant(self, variant: str) -> Self:
         """An instance of another variant, which takes the same engine where a call names none.
@@ -352,9 +354,9 @@ class DeclaredModel:
         -------
         DeclaredModel
         """
-        found = type(self)(variant)
-        found.assumed = self.assumed
-        return found
+        instance = type(self)(variant)
+        instance.assumed = self.assumed
+        return instance
 
     @classmethod
     def positional(cls) -> tuple[str, ...]:
@@ -417,13 +419,43 @@ class DeclaredModel:
 
     @at_the_call
     def symbols(self, output: str | None = None) -> tuple[Variable, ...]:
-        """Variables of all formulas, or of those that one output needs, in the order of their symbols."""
+        """Variables of all formulas, or of those that one output needs, in the order of their symbols.
+
+        Parameters
+        ----------
+        output : str, optional
+            Name of the output; all formulas of the variant if left out.
+
+        Returns
+        -------
+        tuple of Variable
+
+        Raises
+        ------
+        UnknownNameError
+            If the variant has no such output.
+        """
         system = self.system if output is None else self.system.closure(self._named(output))
         return in_order(v for formula in system.printed for v in (formula.variable, *formula.inputs))
 
     @at_the_call
     def nomenclature(self, output: str | None = None) -> str:
-        """Symbols with meaning and unit as a LaTeX ``longtable``: all, or those that one output needs."""
+        """Symbols with meaning and unit as a LaTeX ``longtable``: all, or those that one output needs.
+
+        Parameters
+        ----------
+        output : str, optional
+            Name of the output; all formulas of the variant if left out.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        UnknownNameError
+            If the variant has no such output.
+        """
         return nomenclature(self.symbols(output))
 
     @at_the_call
@@ -489,7 +521,7 @@ class DeclaredModel:
         UnknownNameError
         """
         kind = type(self)
-        having = [each for each in self.variants if isinstance(name, str) and name in _system(kind, each)]
+        having = [variant for variant in self.variants if isinstance(name, str) and name in _system(kind, variant)]
         hint = f"{kind.__name__}({having[0]!r}) has it" if having else ""
         names = list(known)
         return UnknownNameError(f"output of {kind.__name__}", name, [*names, *families_among(names)], hint)
@@ -520,7 +552,7 @@ class DeclaredModel:
             names = ()
         if not names:
             raise InputError("outputs", outputs, "name at least one output")
-        return tuple(dict.fromkeys(each for name in names for each in self._named(name)))
+        return tuple(dict.fromkeys(output for name in names for output in self._named(name)))
 
     def _named(self, name: Any) -> tuple[str, ...]:
         members = members_among(name, self.system) if isinstance(name, str) and name not in self.system else {}
@@ -570,8 +602,8 @@ class DeclaredModel:
         Value or None
         """
         givers = self.givers.get(name, ())
-        found = (slot.fallback(name, precision) for argument, slot in givers if argument in self.arguments)
-        return next((value for value in found if value is not None), None)
+        fallbacks = (slot.fallback(name, precision) for argument, slot in givers if argument in self.arguments)
+        return next((value for value in fallbacks if value is not None), None)
 
     @classmethod
     def variants_using(cls, name: str) -> tuple[str, ...]:
@@ -666,16 +698,16 @@ class DeclaredModel:
         names = self.positional()
         if len(entries) > len(names):
             raise ArgumentsError(f"{type(self).__name__}: only {', '.join(names)} can be given without a name")
-        given = dict(zip(names, entries, strict=False))
-        for name in given:
+        positional = dict(zip(names, entries, strict=False))
+        for name in positional:
             if name in inputs:
                 raise ArgumentsError(f"{type(self).__name__}: {name} is given twice")
-        return {**given, **inputs}
+        return {**positional, **inputs}
 
     def _respelled(self, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
         """Arguments with other spellings replaced by the names of the arguments."""
-        found = ((typed, own_name(typed, self.arguments)) for typed in SPELLINGS if typed in inputs)
-        other = {typed: name for typed, name in found if name != typed}
+        respelled = ((typed, own_name(typed, self.arguments)) for typed in SPELLINGS if typed in inputs)
+        other = {typed: name for typed, name in respelled if name != typed}
         for spelling, name in other.items():
             if name in inputs:
                 raise InputError(name, inputs[name], "is given twice", f"once as {spelling}")
@@ -712,8 +744,8 @@ def _uses(model: type[DeclaredModel], variant: str) -> frozenset[str]:
     """Inputs a variant needs, for its formulas or its requirements."""
     system = _system(model, variant)
     check_inputs_only(model, variant, system)
-    asked = (*system.inputs, *(v for requirement in _requirements(model, variant) for v in requirement.inputs))
-    return frozenset(v.name for v in asked)
+    used = (*system.inputs, *(v for requirement in _requirements(model, variant) for v in requirement.inputs))
+    return frozenset(v.name for v in used)
 
 
 @cache

@@ -48,8 +48,8 @@ def __getattr__(name: str) -> Any:
     module = home_of(name) if name != "PerformanceModel" else "base"
     if not module:
         raise AttributeError(f"module 'mlsysim.models' has no attribute {name!r}")
-    found = globals()[name] = loaded(module, name)
-    return found
+    value = globals()[name] = loaded(module, name)
+    return value
 
 
 def every_model() -> tuple[type[PerformanceModel], ...]:

@@ -58,14 +58,14 @@ class Verb:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """The function, which takes the place of this attribute, or the method of an instance."""
-        found: Any = plain(self._name)
+        function: Any = plain(self._name)
         if self._model is not None:
-            made: Any = with_signature(self._model, found if self._name in QUICK else shown(found))
+            made: Any = with_signature(self._model, function if self._name in QUICK else shown(function))
             made.verb_of = self._model
             if vars(self._model).get(self._name) is self:
                 setattr(self._model, self._name, made)
-            found = made
-        return found if instance is None else found.__get__(instance, owner)
+            function = made
+        return function if instance is None else function.__get__(instance, owner)
 
 
 @cache

@@ -92,8 +92,8 @@ class KernelModel(PerformanceModel):
             about="The core of attention of one layer, by its products and exponentials.",
             requirements=(
                 *(
-                    Requirement(each, each > 0, "must be above 0: attention is bound by exponentials, too")
-                    for each in (f_clk, n_exp)
+                    Requirement(rate, rate > 0, "must be above 0: attention is bound by exponentials, too")
+                    for rate in (f_clk, n_exp)
                 ),
                 Requirement(
                     attention_kernel, mixers.FLASH, "must be one kernel; eager and unfused attention take several"

@@ -78,7 +78,7 @@ _PLAIN = (*PER_OPERATOR, *number_formats.EXCHANGED, *mixers.TRAINED, *mixer_time
 
 
 def _needed(formulas: Iterable[Formula], headline: tuple[str, ...]) -> tuple[Formula, ...]:
-    """Those formulas that the headline needs."""
+    """Formulas that the headline needs."""
     return System(formulas).closure(headline).formulas
 
 
@@ -168,9 +168,9 @@ _SERVING = {
     ),
 }
 #: What engines take, and what the model gives a default where a call says nothing.
-_ASKED = set().union(*(_asked(each.formulas, each.requirements) for each in _SERVING.values()))
+_ASKED = set().union(*(_asked(variant.formulas, variant.requirements) for variant in _SERVING.values()))
 #: Recomputed activations stay where they are used.
-_WITHOUT_ACTIVATIONS = tuple(each for each in memory_expansion.POLICY if each.name != "activations_offload")
+_WITHOUT_ACTIVATIONS = tuple(formula for formula in memory_expansion.POLICY if formula.name != "activations_offload")
 
 _ONE_STAGE = (
     divides(t, a),

@@ -74,7 +74,7 @@ _POWER = {*OF_STACK} - {*_OWN}
 _FOLLOWING = (b, s, g, s_doc)
 #: Those, and what a training step says beside its time and its memory.
 _LEFT_OUT = {
-    *(variable_of(each).name for each in _FOLLOWING), "training_tokens", "communication_buffer_fraction",
+    *(variable_of(symbol).name for symbol in _FOLLOWING), "training_tokens", "communication_buffer_fraction",
     "memory_spread", "memory_reading", "pool_share", "flop_convention", "active_parameters",
 }  # fmt: skip
 
@@ -108,9 +108,9 @@ def _of_pool(requirement: Requirement) -> Requirement:
 
 
 _OF_TRAINER = tuple(
-    each for each in DistributedModel.requirements if not each.condition.free_symbols.intersection(_FOLLOWING)
+    own for own in DistributedModel.requirements if not own.condition.free_symbols.intersection(_FOLLOWING)
 )
-_OF_FLEET = tuple(each for each in _OF_TRAINER if n_fleet in each.condition.free_symbols)
+_OF_FLEET = tuple(own for own in _OF_TRAINER if n_fleet in own.condition.free_symbols)
 _UNIT = exchanged(split_unit.expression, {x_pip: trainer_unit.expression})
 _WORDS = "(a replica of {rollout_tp_size}, and a copy of the trainer's layout)"
 _SPLIT = (
@@ -268,8 +268,8 @@ class PostTrainingModel(PerformanceModel):
     }
     automatic = {"rollout_accelerators": 0}
     requirements = (
-        *(each for each in _OF_TRAINER if each not in _OF_FLEET),
-        *(divides(t_R, each) for each in (d_ff, d_e, d_sh)),
+        *(own for own in _OF_TRAINER if own not in _OF_FLEET),
+        *(divides(t_R, width) for width in (d_ff, d_e, d_sh)),
         *map(_of_engine, (SHARED_KV_HEADS, *SHARED_MIXERS)),
         Requirement(e_R, Eq(Mod(t_R, e_R), 0), "must divide {rollout_tp_size}"),
         Requirement(e_R, Eq(e_R, 1) | (L_moe > 0), "must be 1 where {moe_layers}"),

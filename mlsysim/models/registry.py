@@ -110,7 +110,7 @@ class Registry:
             known = self.commands.get(listed.command, ())
             if not known or listed in ours():
                 self.commands[listed.command] = (*known, listed)
-            elif all(each.load() is not listed.load() for each in known):
+            elif all(other.load() is not listed.load() for other in known):
                 raise _second(listed, f"{known[0].name} of {known[0].origin}")
 
     def model(self, command: str, variant: str | None = None) -> type[PerformanceModel]:
@@ -139,7 +139,7 @@ class Registry:
         asked = self.commands[command]
         if len(asked) == 1 or not variant:
             return asked[0]
-        having = {name: each for each in asked for name in each.variants}
+        having = {name: model for model in asked for name in model.variants}
         names = [known_as(name, having) or name.strip() for name in variant.split(",")]
         for name in names:
             if name not in having:
@@ -151,7 +151,7 @@ class Registry:
 
     def beside(self, listed: Listed) -> tuple[Listed, ...]:
         """The other models of the command of a model."""
-        return tuple(each for each in self.commands[listed.command] if each.name != listed.name)
+        return tuple(other for other in self.commands[listed.command] if other.name != listed.name)
 
     def program(self, command: str) -> str:
         """Program that a shell runs for a command: with its file, where a file brings it."""
@@ -165,7 +165,7 @@ class Registry:
     def others(self) -> tuple[type[PerformanceModel], ...]:
         """Every model but ours: of one's own, and of installed packages."""
         known = ours()
-        return tuple(each.load() for listed in self.commands.values() for each in listed if each not in known)
+        return tuple(entry.load() for listed in self.commands.values() for entry in listed if entry not in known)
 
 
 def _second(listed: Listed, first: str) -> ModelError:
@@ -185,7 +185,7 @@ def words_for(model: type[PerformanceModel]) -> str:
 
 
 def _words(command: str, name: str, variants: tuple[str, ...]) -> str:
-    first = next((each for each in ours() if each.command == command), None)
+    first = next((listed for listed in ours() if listed.command == command), None)
     return f"{command} --variant {variants[0]}" if first is not None and first.name != name else command
 
 
@@ -236,8 +236,8 @@ def _keys(written: ast.expr | None) -> tuple[str, ...]:
 @cache
 def installed() -> tuple[Listed, ...]:
     """The models of installed packages, by their entry points; a package is imported when its model is asked."""
-    found = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
-    return tuple(Listed(each.name, _question(each), each.attr, _package(each), _loader(each)) for each in found)
+    points = sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
+    return tuple(Listed(entry.name, _question(entry), entry.attr, _package(entry), _loader(entry)) for entry in points)
 
 
 def _package(entry: EntryPoint) -> str:
@@ -268,28 +268,28 @@ def _loader(entry: EntryPoint) -> Callable[[], type[PerformanceModel]]:
     return load
 
 
-def _is_model(found: object) -> bool:
+def _is_model(value: object) -> bool:
     from mlsysim.models.base import PerformanceModel
 
-    return isinstance(found, type) and issubclass(found, PerformanceModel) and bool(found.variants)
+    return isinstance(value, type) and issubclass(value, PerformanceModel) and bool(value.variants)
 
 
 def _brought_by(where: str) -> list[Listed]:
-    """The models that a file or module defines itself, in the order in which it does."""
+    """Models that a file or module defines itself, in order of definition."""
     from mlsysim.models.own import module_of
 
     module = module_of(where)
-    found = [
-        each
-        for each in vars(module).values()
-        if _is_model(each) and f"{each.__module__}.".startswith(f"{module.__name__}.")
+    models = [
+        value
+        for value in vars(module).values()
+        if _is_model(value) and f"{value.__module__}.".startswith(f"{module.__name__}.")
     ]
-    if not found:
+    if not models:
         raise ModelError(f"{where}: brings no model; a model is a class of PerformanceModel with variants")
-    for model in found:
+    for model in models:
         if not isinstance(model.command, str) or not _COMMAND.fullmatch(model.command):
             allowed = "must be a word of small letters, such as command = 'memory'"
             raise ModelError(f"{where}: the command {model.command!r} of {model.__name__} {allowed}")
         if not model.question():
             raise ModelError(f"{where}: {model.__name__} has no docstring; its first line is the question it answers")
-    return [Listed(model.command, model.question(), model.__name__, where, lambda m=model: m) for model in found]
+    return [Listed(model.command, model.question(), model.__name__, where, lambda m=model: m) for model in models]

@@ -166,9 +166,9 @@ def _apart(requirement: Requirement) -> Requirement:
 
 #: What a layout must hold, of the engines that prefill.
 _OF_PREFILL = tuple(
-    _apart(each)
-    for each in IterationModel.requirements
-    if any(size in each.condition.free_symbols for size in _PREFILL_LAYOUT)
+    _apart(own)
+    for own in IterationModel.requirements
+    if any(size in own.condition.free_symbols for size in _PREFILL_LAYOUT)
 )
 
 

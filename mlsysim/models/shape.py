@@ -190,7 +190,7 @@ CHECKPOINT_DEFAULTS: dict[str, Any] = dict.fromkeys(WEIGHT_PARTS, 0.0)
 
 
 def divides(ranks: Any, whole: Any, words: str = "") -> Requirement:
-    """That ranks of a kind share something evenly; words follow what they must divide."""
+    """Requirement that ranks of a kind share something evenly; words follow what they must divide."""
     return Requirement(ranks, Eq(Mod(whole, ranks), 0), f"must divide {{{variable_of(whole).name}}}{words}")
 
 

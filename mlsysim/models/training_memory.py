@@ -137,7 +137,7 @@ PAIR_REQUIREMENTS = (
 #: Forms that divide every part by every kind of rank would hold fewer experts than there are.
 UNSPLIT_EXPERTS = Requirement(e, Eq(e, 1), "must be 1 in this variant", ("per_operator", "counts what ranks hold"))
 #: Forms without shapes know no rows and columns.
-_BY_SHAPE = [name for name, each in OPTIMIZERS.items() if each.factored or each.elsewhere]
+_BY_SHAPE = [name for name, optimizer in OPTIMIZERS.items() if optimizer.factored or optimizer.elsewhere]
 _PER_PARAMETER: Any = [Ne(optimizer, label(optimizer, name)) for name in _BY_SHAPE]
 COUNTED_STATES = Requirement(
     optimizer, And(*_PER_PARAMETER), "has a state by the shapes of matrices", ("per_operator", "counts it")

@@ -39,6 +39,10 @@ def themed(theme: str | None) -> Iterator[None]:
     theme : {"light", "dark"} or None
         None keeps the settings that matplotlib has.
 
+    Returns
+    -------
+    context manager
+
     Raises
     ------
     UnknownNameError

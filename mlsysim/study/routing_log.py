@@ -1,4 +1,4 @@
-"""The imbalance factor out of a routing log, or of loads that are drawn."""
+"""Imbalance of expert loads, from a routing log or drawn at random."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mlsysim.errors import InputError, UnknownNameError
 from mlsysim.inputs.convert import refuse_masked
 from mlsysim.tracebacks import at_the_call
 
-#: Distributions that loads are drawn from.
+#: Distributions of expert loads.
 DISTRIBUTIONS = ("uniform", "zipf", "log_normal")
 
 
@@ -23,28 +23,28 @@ def routing_imbalance(
     redundant_experts: int = 0,
     capacity_factor: float = 0.0,
 ) -> Any:
-    """Load of the busiest expert-parallel rank over the mean load: what ``routing_imbalance_factor`` takes.
+    """Compute the load of the busiest expert-parallel rank over the mean load, for ``routing_imbalance_factor``.
 
     Parameters
     ----------
     counts : array_like
         Tokens routed to each expert, experts along the last axis; further axes (layers, steps) are kept.
     ep_size : int
-        Ranks the experts are spread over.
+        Number of ranks that hold the experts.
     placement : array_like of int, optional
-        Rank of each expert; consecutive experts share a rank where left out.
+        Rank of each expert; by default consecutive experts share a rank.
     redundant_experts : int, optional
-        Copies of busy experts, which share their tokens: each goes to the expert whose copies have the most to do, and
-        all are spread over the ranks from the busiest on, as many on each.
+        Number of copies of busy experts, which share their tokens. Each copy goes to the expert with the highest load
+        per copy; all are spread over the ranks from the busiest on, equally many on each.
     capacity_factor : float, optional
-        Tokens an expert takes at most over the mean of all experts, as in :func:`dropped_tokens`; 0 drops none.
+        Most tokens that an expert accepts over the mean of all experts, as in :func:`dropped_tokens`; 0 drops none.
 
     Returns
     -------
     float or ndarray
-        One factor per layer or step, a float for a single row of counts. At least 1 where nothing is dropped; where
-        some are, what the busiest rank is left with over the mean of all that were routed. Models that are given
-        ``capacity_factor`` take the factor before dropping and bound it by the capacity.
+        One factor per layer or step, a float for a single row of counts. At least 1 if nothing is dropped; else the
+        tokens that the busiest rank keeps over the mean of all routed tokens. Models with ``capacity_factor`` take the
+        factor before dropping and bound it by the capacity.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def routing_imbalance(
 
     Notes
     -----
-    Copies as in DeepSeek's balancer of expert parallelism (deepseek2024, section 3.4.1), without groups of nodes.
+    Copies are placed as by DeepSeek's expert-parallel load balancer (deepseek2024, section 3.4.1), without node groups.
 
     Examples
     --------
@@ -76,17 +76,17 @@ def routing_imbalance(
 
 @at_the_call
 def dropped_tokens(counts: Any, *, capacity_factor: float, redundant_experts: int = 0) -> Any:
-    """Share of the routed tokens that is dropped where an expert takes no more than its capacity.
+    """Compute the share of routed tokens that is dropped if experts have a limited capacity.
 
     Parameters
     ----------
     counts : array_like
-        Tokens routed to each expert, experts along the last axis, or their shares; further axes (layers, steps, ranks
-        whose capacity is their own) are kept.
+        Tokens routed to each expert, experts along the last axis, or their shares; further axes (layers, steps, or
+        ranks with their own capacity) are kept.
     capacity_factor : float
-        Tokens an expert takes at most over the mean of all experts; 0 drops none.
+        Most tokens that an expert accepts over the mean of all experts; 0 drops none.
     redundant_experts : int, optional
-        Copies of busy experts, as in :func:`routing_imbalance`; each takes as much as an expert.
+        Copies of busy experts, as in :func:`routing_imbalance`; each accepts as many tokens as an expert.
 
     Returns
     -------
@@ -96,12 +96,12 @@ def dropped_tokens(counts: Any, *, capacity_factor: float, redundant_experts: in
     Raises
     ------
     InputError
-        If counts are negative, not finite or all zero, or another argument is not allowed.
+        If counts are negative, not finite or all zero, or another argument is invalid.
 
     Notes
     -----
-    Each copy of a token that goes to several experts counts. Of whole numbers the capacity is rounded up to whole
-    tokens, as Megatron-LM and DeepSpeed do; shares have no rounding.
+    A token that goes to several experts counts once for each. With whole counts the capacity is rounded up to whole
+    tokens, as in Megatron-LM and DeepSpeed; with shares it is not rounded.
 
     Examples
     --------
@@ -119,31 +119,31 @@ def dropped_tokens(counts: Any, *, capacity_factor: float, redundant_experts: in
 
 @at_the_call
 def expert_loads(distribution: str, experts: int, *, spread: float = 1.0, layers: int = 1, seed: int = 0) -> np.ndarray:
-    """Shares of the tokens that experts get, in random order, for :func:`routing_imbalance`.
+    """Draw the shares of tokens that experts receive, in random order, for :func:`routing_imbalance`.
 
     Parameters
     ----------
     distribution : {"uniform", "zipf", "log_normal"}
-        All alike, as a router with a balancing bias leaves them; the n-th busiest as n to the power of ``-spread``; or
-        the exponential of a normal number with the standard deviation ``spread``.
+        Equal loads, as left by a router with a balancing bias; loads proportional to the rank to the power of
+        ``-spread``; or log-normal loads with ``spread`` as the standard deviation of the logarithm.
     experts : int
         Routed experts of a layer.
     spread : float, optional
-        How far loads are apart; a uniform distribution has none.
+        Dispersion of the loads; without effect on a uniform distribution.
     layers : int, optional
         Layers to draw.
     seed : int, optional
-        Of the random order, and of log-normal loads.
+        Seed of the random order, and of log-normal loads.
 
     Returns
     -------
     ndarray, shape (layers, experts)
-        Shares of each layer, with the sum one.
+        Shares per layer, which sum to one.
 
     Raises
     ------
     InputError
-        If the distribution is not known or a number is not allowed.
+        If the distribution is unknown or a number is invalid.
 
     Examples
     --------
@@ -168,12 +168,12 @@ def expert_loads(distribution: str, experts: int, *, spread: float = 1.0, layers
     return loads / loads.sum(axis=1, keepdims=True)
 
 
-def _plain(found: np.ndarray) -> Any:
-    return float(found) if found.ndim == 0 else found
+def _plain(values: np.ndarray) -> Any:
+    return float(values) if values.ndim == 0 else values
 
 
 def _room(loads: np.ndarray, scale: int | None, factor: Any, redundant: int) -> np.ndarray:
-    """Most tokens that each expert of a row takes, in the scale of the loads."""
+    """Return the capacity of each expert of a row, in the scale of the loads."""
     if not isinstance(factor, int | float | np.number) or isinstance(factor, bool) or not 0 <= factor < np.inf:
         raise InputError("capacity_factor", factor, "must be a finite number >= 0")
     if not factor:
@@ -197,7 +197,7 @@ def _with_copies(loads: np.ndarray, ep_size: int, placement: Any, redundant: int
 
 
 def _copies(loads: np.ndarray, redundant: int) -> np.ndarray:
-    """Copies of each expert: one, and each further one for the expert whose copies have the most to do."""
+    """Count the copies of each expert: one, and each further one for the expert with the highest load per copy."""
     copies = np.ones(len(loads))
     for _ in range(redundant):
         copies[np.argmax(loads / copies)] += 1
@@ -205,15 +205,15 @@ def _copies(loads: np.ndarray, redundant: int) -> np.ndarray:
 
 
 def _spread_out(loads: np.ndarray, ranks: int, slots: int, redundant: int, most: float) -> np.ndarray:
-    """Load of each rank with the busiest experts copied and all copies spread from the busiest on."""
+    """Return the load of each rank with the busiest experts copied, and all copies spread from the busiest on."""
     copies = _copies(loads, redundant)
-    each = np.repeat(loads / copies, copies.astype(int))
-    total, taken, held = np.zeros(ranks), np.zeros(ranks), np.zeros(ranks, int)
-    for load in np.sort(each)[::-1]:
-        rank = np.argmin(np.where(held < slots, total, np.inf))
+    loads_of_copies = np.repeat(loads / copies, copies.astype(int))
+    total, taken, copies_held = np.zeros(ranks), np.zeros(ranks), np.zeros(ranks, int)
+    for load in np.sort(loads_of_copies)[::-1]:
+        rank = np.argmin(np.where(copies_held < slots, total, np.inf))
         total[rank] += load
         taken[rank] += min(load, most)
-        held[rank] += 1
+        copies_held[rank] += 1
     return taken
 
 
@@ -223,7 +223,7 @@ def _whole(name: str, value: Any, least: int) -> None:
 
 
 def _counts(counts: Any) -> tuple[np.ndarray, int | None]:
-    """Loads by a power of two, which changes no ratio and keeps sums finite; the power where they are whole tokens."""
+    """Scale loads by a power of two, to keep sums finite; also return the power if the counts are whole tokens."""
     refuse_masked("counts", counts)
     try:
         loads = np.asarray(counts)

@@ -1,4 +1,4 @@
-"""The language formulas are written in: variables, formulas, systems, and how they print."""
+"""Language of the formulas: variables, formulas, systems, and how they are printed."""
 
 from mlsysim.symbolic.chunked_prefill import ChunkedPrefill, chunked_prefill
 from mlsysim.symbolic.constants import Label, UnitSymbol, byte, flop, label, lower, request, token

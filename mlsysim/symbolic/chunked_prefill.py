@@ -1,4 +1,4 @@
-"""Latencies at an engine that prefills in chunks beside its decoding, as a node of the language."""
+"""Latencies of an engine with chunked prefill, as a node of the formula language."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sympy.core.symbol import Str
 from mlsysim.errors import FormulaError, UnknownNameError
 from mlsysim.symbolic.functions import Closed
 
-#: Arguments of the law beside the time of an iteration, with their units and what they are where they are left out.
+#: Arguments of the law besides the iteration time, with units and defaults.
 ARGUMENTS: dict[str, tuple[str, Any]] = {
     "request_rate": ("request/s", None),
     "isl": ("token", None),
@@ -26,7 +26,7 @@ ARGUMENTS: dict[str, tuple[str, Any]] = {
     "tpot_slo": ("s", sympy.oo),
     "e2e_slo": ("s", sympy.oo),
 }
-#: What the law gives, with units: means, shares, and quantiles of times.
+#: Outputs of the law, with units: means, shares and quantiles of times.
 OUTPUTS = {
     "batch_size": "request",
     "batch_variance": "request^2",
@@ -45,14 +45,14 @@ OUTPUTS = {
     "e2e_attainment": "count",
     "slo_attainment": "count",
 }
-#: Those of which a share says which quantile is meant.
+#: Outputs that are quantiles and take a share.
 QUANTILES = ("ttft", "tpot", "e2e")
-#: To how many digits the law is solved: what is looked for in it is not found closer.
+#: Relative accuracy to which the law is solved; searches in it cannot be more accurate.
 PRECISION = 1e-6
 
 
 class ChunkedPrefill(Closed):
-    r"""One number of what requests see under chunked prefill: :math:`\mathrm{Chunked}_{\mathrm{ttft}}(\dots)`.
+    r"""A latency or rate under chunked prefill: :math:`\mathrm{Chunked}_{\mathrm{ttft}}(\dots)`.
 
     An iteration takes a token of every request that decodes and, up to a budget, tokens of the prompts that wait,
     first come first served. Build one with :func:`chunked_prefill`. Nodes of the same arguments are one law: compiled
@@ -69,7 +69,7 @@ class ChunkedPrefill(Closed):
 
     @property
     def share(self) -> sympy.Expr:
-        """Share of the requests that stay below a quantile; zero where none is asked for."""
+        """Share of requests below a quantile; zero for other outputs."""
         return self.args[1]  # type: ignore[return-value]
 
     @property
@@ -79,28 +79,28 @@ class ChunkedPrefill(Closed):
 
     @property
     def bound_symbols(self) -> list[sympy.Symbol]:
-        """Decoding requests and prompt tokens of an iteration."""
+        """Bound symbols: decoding requests and prompt tokens of an iteration."""
         return list(self.args[2].args)  # type: ignore[arg-type]
 
     @property
     def tau(self) -> sympy.Expr:
-        """Time of an iteration, in the bound symbols."""
+        """Iteration time, in the bound symbols."""
         return self.args[3]  # type: ignore[return-value]
 
     @property
     def arguments(self) -> dict[str, sympy.Expr]:
-        """The other arguments, by name."""
+        """Further arguments, by name."""
         return dict(zip(ARGUMENTS, self.args[4].args, strict=True))  # type: ignore[arg-type]
 
     @property
     def said(self) -> dict[str, sympy.Expr]:
-        """Those arguments that are not what they are where they are left out, by name in words."""
-        given = {name: value for name, value in self.arguments.items() if value != ARGUMENTS[name][1]}
-        return {name.replace("_", " "): value for name, value in given.items()}
+        """Arguments that differ from their defaults, by name in words."""
+        changed = {name: value for name, value in self.arguments.items() if value != ARGUMENTS[name][1]}
+        return {name.replace("_", " "): value for name, value in changed.items()}
 
     @property
     def free_symbols(self) -> set[sympy.Basic]:
-        """Symbols of the time and of the arguments, without the bound ones."""
+        """Symbols of the iteration time and the arguments, without the bound ones."""
         return (self.tau.free_symbols - {*self.bound_symbols}) | self.args[4].free_symbols
 
     def _eval_subs(self, old: Any, new: Any) -> Any:
@@ -116,7 +116,7 @@ def chunked_prefill(
     share: Any = 0,
     **arguments: Any,
 ) -> ChunkedPrefill:
-    """One number of what requests see under chunked prefill.
+    """Build a latency or rate under chunked prefill.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def chunked_prefill(
     UnknownNameError
         If there is no such output or argument.
     FormulaError
-        If an argument is missing, or a share is given where none belongs or left out.
+        If an argument is missing, or a share is missing or not allowed.
 
     Examples
     --------
@@ -152,11 +152,14 @@ def chunked_prefill(
     True
     """
     decoding, prompts, tau = iteration
-    for kind, name, known in (("output", output, OUTPUTS), *(("argument", each, ARGUMENTS) for each in arguments)):
+    for kind, name, known in (
+        ("output", output, OUTPUTS),
+        *(("argument", argument, ARGUMENTS) for argument in arguments),
+    ):
         if name not in known:
             raise UnknownNameError(f"{kind} of chunked_prefill", name, known)
-    given = {name: arguments.get(name, default) for name, (_, default) in ARGUMENTS.items()}
-    missing = [name for name, value in given.items() if value is None]
+    values = {name: arguments.get(name, default) for name, (_, default) in ARGUMENTS.items()}
+    missing = [name for name, value in values.items() if value is None]
     if missing:
         raise FormulaError(f"chunked_prefill needs {', '.join(missing)}")
     if (output in QUANTILES) != (sympy.sympify(share) != 0):
@@ -166,5 +169,5 @@ def chunked_prefill(
         sympy.sympify(share),
         sympy.Tuple(decoding, prompts),
         sympy.sympify(tau, strict=True),
-        sympy.Tuple(*(sympy.sympify(value, strict=True) for value in given.values())),
+        sympy.Tuple(*(sympy.sympify(value, strict=True) for value in values.values())),
     )

@@ -1,4 +1,4 @@
-"""Named constants inside an expression: units (``34 * byte``) and labels (``precision`` is ``fp16``).
+"""Named constants in an expression: units (``34 * byte``) and labels (``precision`` is ``fp16``).
 
 Both stay symbols until an expression is compiled or printed, so that dimensions can be checked and
 names can be shown; :func:`lower` then puts the plain numbers in.
@@ -22,7 +22,7 @@ def _amount(unit: str) -> sympy.Expr:
 
 
 class UnitSymbol(sympy.Symbol):
-    """A unit written into an expression, worth its canonical amount.
+    """A unit in an expression, equal to its canonical amount.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class UnitSymbol(sympy.Symbol):
 
 
 class Label(sympy.Symbol):
-    """One label of a choice variable, worth its code."""
+    """A label of a choice variable, equal to its code."""
 
     def __new__(cls, name: str, **_: Any) -> Label:
         """Build the symbol of ``"variable.label"``."""
@@ -66,17 +66,17 @@ class Label(sympy.Symbol):
 
     @property
     def text(self) -> str:
-        """The label a user reads."""
+        """Label as users read it."""
         return self.name.partition(".")[2]
 
     @property
     def code(self) -> sympy.Integer:
-        """The number compiled code sees."""
+        """Number that compiled code uses."""
         return sympy.Integer(variable_of(self.variable_name).code(self.text))
 
 
 def label(symbol: sympy.Symbol, text: str) -> Label:
-    """The constant for a label of a choice variable.
+    """Build the constant for a label of a choice variable.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def label(symbol: sympy.Symbol, text: str) -> Label:
 
 @lru_cache(maxsize=1 << 14)
 def lower(expression: sympy.Basic) -> sympy.Basic:
-    """The expression with units and labels replaced by numbers and remainders by floors, ready to compile.
+    """Replace units and labels by numbers and remainders by floors, so that the expression can be compiled.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Dimensional analysis of an expression, once, when its formula is declared."""
+"""Dimensional analysis of an expression, done once when its formula is declared."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ Dimension = dict[str, Any]
 
 
 class _Any:
-    """Dimension of zero and infinity: they agree with every other."""
+    """Dimension of zero and infinity, compatible with every other."""
 
 
 ANY = _Any()
 
 
 def dimension_of(expression: sympy.Basic) -> Dimension | _Any:
-    """Exponent per base dimension of an expression.
+    """Compute the exponent per base dimension of an expression.
 
     Parameters
     ----------
@@ -54,13 +54,13 @@ def dimension_of(expression: sympy.Basic) -> Dimension | _Any:
     Raises
     ------
     UnitError
-        If two parts that must agree do not.
+        If two terms that must agree do not.
     """
     return _dimension(expression)
 
 
 def describe(dimension: Dimension | _Any) -> str:
-    """A dimension in words: ``information / time``."""
+    """Describe a dimension in words: ``information / time``."""
     if isinstance(dimension, _Any):
         return "any dimension"
     if not dimension:
@@ -125,16 +125,16 @@ def _agreeing(expression: sympy.Basic) -> Dimension | _Any:
     return _common(expression.args, expression)
 
 
-def _common(parts: Any, where: sympy.Basic) -> Dimension | _Any:
-    found: Dimension | _Any = ANY
+def _common(terms: Any, where: sympy.Basic) -> Dimension | _Any:
+    common: Dimension | _Any = ANY
     first: Any = None
-    for part in parts:
-        dimension = _dimension(part)
-        if not same(found, dimension):
-            raise UnitError(f"{first} is {describe(found)} but {part} is {describe(dimension)} in {where}")
-        if isinstance(found, _Any):
-            found, first = dimension, part
-    return found
+    for term in terms:
+        dimension = _dimension(term)
+        if not same(common, dimension):
+            raise UnitError(f"{first} is {describe(common)} but {term} is {describe(dimension)} in {where}")
+        if isinstance(common, _Any):
+            common, first = dimension, term
+    return common
 
 
 @_dimension.register(sympy.Mul)
@@ -187,7 +187,7 @@ def _cases(expression: sympy.Piecewise) -> Dimension | _Any:
     for part in expression.args:
         if isinstance(part, ExprCondPair):
             _dimension(part.cond)
-    return _common([part.expr for part in expression.args], expression)  # type: ignore[union-attr]
+    return _common([case.expr for case in expression.args], expression)  # type: ignore[union-attr]
 
 
 @_dimension.register(Relational)

@@ -1,4 +1,4 @@
-"""Publication of a formula, and a worked example of it."""
+"""Publication of a formula, and a worked example."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _RESULT = re.compile(r"\s*(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*(\S.*)?")
 @at_the_call
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Place where a formula, a table or an example is printed.
+    """Citation of a formula, table or example.
 
     Parameters
     ----------
     key : str
-        Citation key in the bibliography, a URL, or ``"own"`` for what its author worked out or measured.
+        Citation key in the bibliography, a URL, or ``"own"`` for the author's own derivation or measurement.
     place : str
-        Section, equation or table; of one's own work, how it was found.
+        Section, equation or table; for own work, the method.
 
     Raises
     ------
@@ -51,7 +51,7 @@ class Source:
 
     @property
     def work(self) -> Reference:
-        """The cited work."""
+        """Work that is cited."""
         return reference(self.key)
 
     def text(self) -> str:
@@ -101,7 +101,7 @@ class Example:
             raise FormulaError(f"example {self.result!r}: give the source that prints it, or how it is derived")
 
     def value(self) -> tuple[float, float]:
-        """The printed number in canonical units, and half a unit of its last printed digit.
+        """Published number in canonical units, and half a unit of its last printed digit.
 
         Raises
         ------
@@ -113,7 +113,7 @@ class Example:
         return float(number) * units.factor(self.unit()), float(half) * units.factor(self.unit())
 
     def unit(self) -> str:
-        """The unit of the printed number."""
+        """Unit of the published number."""
         return self._parts()[1]
 
     def _parts(self) -> tuple[str, str]:
@@ -123,7 +123,7 @@ class Example:
         return match[1], (match[2] or "").strip()
 
     def check(self, variable: Variable, needed: Iterable[Variable]) -> None:
-        """Refuse an example that cannot be one of a formula.
+        """Refuse an example that does not fit its formula.
 
         Parameters
         ----------
@@ -135,14 +135,14 @@ class Example:
         Raises
         ------
         FormulaError
-            If other inputs are given, a value lies outside the domain of its input, or the result is in another unit.
+            If it has other inputs, a value outside its input's domain, or a result in another unit.
         """
         inputs = {v.name: v for v in needed}
-        given = {symbol.name: value for symbol, value in self.inputs.items()}
-        if given.keys() != inputs.keys():
-            has, needs = (", ".join(sorted(names)) or "nothing" for names in (given, inputs))
+        values = {symbol.name: value for symbol, value in self.inputs.items()}
+        if values.keys() != inputs.keys():
+            has, needs = (", ".join(sorted(names)) or "nothing" for names in (values, inputs))
             raise FormulaError(f"its example gives {has}, but {variable.name} needs {needs}")
-        for name, value in given.items():
+        for name, value in values.items():
             if not inputs[name].domain.spans(value):
                 allowed = inputs[name].domain.describe()
                 raise FormulaError(f"its example has {name}={quoted(value)}, which must be {allowed}")

@@ -1,4 +1,4 @@
-"""Putting other symbols or numbers into an expression, with its maxima and minima taken over as they stand.
+"""Substitution in expressions that leaves maxima, minima and cases unevaluated.
 
 sympy compares the arguments of every maximum with each other whenever it builds one, and ``xreplace``
 builds it anew: that took most of the time of printing and compiling.
@@ -15,24 +15,24 @@ from sympy.core.relational import Relational
 
 from mlsysim.symbolic.extremes import as_written
 
-#: The order in which sympy keeps terms and factors: numbers, then what else there is.
+#: Sympy's order of terms and factors: numbers first.
 IN_ORDER = cmp_to_key(sympy.Basic.compare)
 
 
-#: Parts of expressions of which something is kept: many formulas have the same parts.
+#: Size of caches for subexpressions; many formulas share them.
 SHARED = 2**15
 
 
 @lru_cache(maxsize=SHARED)
 def free_symbols(expression: Any) -> frozenset[Any]:
-    """The free symbols of an expression, which sympy looks for anew in every part."""
+    """Collect the free symbols of an expression; cached, because sympy computes them anew for every part."""
     if type(expression).free_symbols is not sympy.Basic.free_symbols:
         return frozenset(expression.free_symbols)
     return frozenset().union(*map(free_symbols, expression.args))
 
 
 def rebuilt(node: Any, args: Sequence[Any]) -> Any:
-    """A node with other arguments."""
+    """Rebuild a node with other arguments."""
     if tuple(args) == node.args:
         return node
     if isinstance(node, sympy.Max | sympy.Min):
@@ -41,7 +41,7 @@ def rebuilt(node: Any, args: Sequence[Any]) -> Any:
 
 
 def numbered(node: Any, args: Sequence[Any]) -> Any:
-    """A node with numbers for units and labels, its cases and what they compare taken over as they stand.
+    """Rebuild a node with numbers for units and labels; cases and comparisons stay unevaluated.
 
     A remainder that may not be of whole numbers becomes what the floor of the quotient leaves, so that both agree on
     which quotients are whole but for rounding.
@@ -66,14 +66,14 @@ def numbered(node: Any, args: Sequence[Any]) -> Any:
 
 
 def _remainder(whole: Any, by: Any) -> Any:
-    """The remainder of a division whose quotient, within rounding, may be whole: then none."""
+    """Compute a remainder; zero if the quotient is an integer within rounding."""
     quotient = whole / by
     is_whole = sympy.Eq(sympy.ceiling(quotient), sympy.floor(quotient))
     return sympy.Piecewise((sympy.S.Zero, is_whole), (whole - by * sympy.floor(quotient), True))
 
 
 def renamed(node: Any, args: Sequence[Any]) -> Any:
-    """A node with other symbols, of which no more is known: nothing can be simplified that was not."""
+    """Rebuild a node with symbols of the same assumptions, so that nothing further can be simplified."""
     if all(new is old for new, old in zip(args, node.args, strict=True)):
         return node
     if isinstance(node, sympy.Add | sympy.Mul):
@@ -84,7 +84,7 @@ def renamed(node: Any, args: Sequence[Any]) -> Any:
 
 
 def exchanged(expression: Any, swaps: Mapping[sympy.Basic, sympy.Basic], build: Callable[..., Any] = rebuilt) -> Any:
-    """The expression with every key of ``swaps`` exchanged for its value."""
+    """Exchange every key of ``swaps`` in the expression for its value."""
     known = dict(swaps)  # a part that stands often is exchanged once
 
     def exchange(node: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The largest and the smallest of several expressions, and remainders, as they are written.
+"""Maxima, minima and remainders that are kept as written.
 
 ``sympy.Max`` asks of every pair of arguments whether one is always at least the other, and ``sympy.Mod`` whether the
 dividend lies within the divisor. That took half of the time of declaring all formulas and decided nothing: no formula
@@ -14,7 +14,7 @@ import sympy
 
 
 def Max(*args: Any) -> Any:  # noqa: N802
-    """The largest of several expressions.
+    """Build the maximum of several expressions.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def Max(*args: Any) -> Any:  # noqa: N802
     Returns
     -------
     sympy.Max
-        With nested maxima taken in; expressions are not compared with each other.
+        Maximum with nested maxima flattened; expressions are not compared with each other.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def Max(*args: Any) -> Any:  # noqa: N802
 
 
 def Min(*args: Any) -> Any:  # noqa: N802
-    """The smallest of several expressions; see :func:`Max`.
+    """Build the minimum of several expressions; see :func:`Max`.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def Min(*args: Any) -> Any:  # noqa: N802
 
 
 def Mod(whole: Any, by: Any) -> Any:  # noqa: N802
-    """The remainder of a division, as ``sympy.Mod`` writes it; of two numbers it is one.
+    """Build the remainder of a division, as ``sympy.Mod`` does; of two numbers it is a number.
 
     Parameters
     ----------
@@ -83,9 +83,9 @@ def Mod(whole: Any, by: Any) -> Any:  # noqa: N802
 
 
 def as_written(kind: Any, args: Iterable[Any]) -> Any:
-    """An extreme of a kind of sympy, ``Max`` or ``Min``; several numbers among the arguments become one."""
-    given = [sympy.sympify(arg, strict=True) for arg in args]
-    flat = [part for arg in given for part in (arg.args if arg.func is kind else (arg,))]
+    """Build sympy's ``Max`` or ``Min`` as written; numbers among the arguments are merged into one."""
+    arguments = [sympy.sympify(arg, strict=True) for arg in args]
+    flat = [item for arg in arguments for item in (arg.args if arg.func is kind else (arg,))]
     numbers = [part for part in flat if part.is_number]
     plain = len(numbers) < 2 and sympy.oo not in numbers and -sympy.oo not in numbers
     return kind(*flat, evaluate=not plain or not all(isinstance(part, sympy.Expr) for part in flat))

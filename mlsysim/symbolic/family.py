@@ -1,4 +1,4 @@
-"""Families: quantities with an index over a finite set, such as the time of a pass in each group of ranks.
+"""Families: quantities indexed by a finite set, such as the time of a pass in each group of ranks.
 
 A family is declared once. Its generic variable carries the letter of the index and stands in the formula
 that is printed; its members are plain variables, which everything but printing works with.
@@ -18,7 +18,7 @@ from mlsysim.tracebacks import at_the_call
 
 
 class Index(sympy.Atom):
-    r"""A finite set that quantities are given over.
+    r"""A finite set that indexes quantities.
 
     Parameters
     ----------
@@ -44,22 +44,22 @@ class Index(sympy.Atom):
     @at_the_call
     def __new__(cls, name: str, letter: str, members: Mapping[str, str]) -> Index:
         """Build an index; equal arguments give equal indices."""
-        for each in (name, *members):
-            if not isinstance(each, str) or not each.isidentifier():
-                raise FormulaError(f"index {name!r}: {each!r} is not a Python identifier")
+        for identifier in (name, *members):
+            if not isinstance(identifier, str) or not identifier.isidentifier():
+                raise FormulaError(f"index {name!r}: {identifier!r} is not a Python identifier")
         if not members:
             raise FormulaError(f"index {name!r} has no members")
         _refuse_latex(f"index {name!r}", letter, ())
-        made = super().__new__(cls)
-        made.name, made.letter, made.members = name, letter, dict(members)
-        return made
+        index = super().__new__(cls)
+        index.name, index.letter, index.members = name, letter, dict(members)
+        return index
 
     name: str
     letter: str
     members: dict[str, str]
 
     def chosen(self, members: Iterable[str] | None, what: str) -> tuple[str, ...]:
-        """Some of the members, in the order of the index; all of them for None.
+        """Select members, in the order of the index; None selects all.
 
         Parameters
         ----------
@@ -82,12 +82,12 @@ class Index(sympy.Atom):
         if members is None:
             return tuple(self.members)
         wanted = (members,) if isinstance(members, str) else tuple(members)
-        for each in wanted:
-            if each not in self.members:
-                raise UnknownNameError(f"member of {self.name}", each, self.members)
+        for member in wanted:
+            if member not in self.members:
+                raise UnknownNameError(f"member of {self.name}", member, self.members)
         if not wanted:
             raise FormulaError(f"{what}: over=() chooses no member of {self.name}; known: {', '.join(self.members)}")
-        return tuple(each for each in self.members if each in wanted)
+        return tuple(member for member in self.members if member in wanted)
 
     def _hashable_content(self) -> tuple[Any, ...]:
         return (self.name, self.letter, tuple(self.members.items()))
@@ -101,14 +101,14 @@ class Index(sympy.Atom):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Family:
-    """A quantity with an index; :func:`family` declares one.
+    """An indexed quantity, declared by :func:`family`.
 
     ``F[index]`` is its generic symbol, ``F["tp"]`` the symbol of a member.
 
     Attributes
     ----------
     index : Index
-        What it is given over.
+        Index of the quantity.
     symbol : sympy.Symbol
         The generic symbol, which prints with the letter of the index.
     members : mapping
@@ -126,11 +126,11 @@ class Family:
 
     @property
     def variable(self) -> Variable:
-        """The generic variable."""
+        """Generic variable."""
         return variable_of(self.symbol)
 
     def __getitem__(self, key: Index | str) -> sympy.Symbol:
-        """The generic symbol for the index, or the symbol of a member.
+        """Return the generic symbol for the index, or the symbol of a member.
 
         Raises
         ------
@@ -172,7 +172,7 @@ def family(
     existing: Mapping[str, sympy.Symbol] | None = None,
     not_above: Family | None = None,
 ) -> Family:
-    r"""Declare a quantity with an index: a generic variable for print, and a variable per member.
+    r"""Declare an indexed quantity: a generic variable for print, and a variable per member.
 
     Parameters
     ----------
@@ -182,9 +182,9 @@ def family(
     unit, domain, named_unit
         As for a variable, of the generic variable and of every member.
     label : str
-        As for a variable, with ``{}`` for the words of the member; made of the names where left out.
+        Title as for a variable, with ``{}`` for the words of the member; derived from the names if left out.
     index : Index
-        What the quantity is given over.
+        Index of the quantity.
     over : iterable of str, optional
         The members that have the quantity; all by default.
     existing : mapping, optional
@@ -244,7 +244,7 @@ def family(
 
 
 def family_of(symbol: sympy.Basic | str) -> Family | None:
-    """The family whose generic symbol (or name) this is; None for a plain variable.
+    """Look up the family of a generic symbol or name; None for a plain variable.
 
     Parameters
     ----------
@@ -262,12 +262,12 @@ def family_of(symbol: sympy.Basic | str) -> Family | None:
     >>> print(family_of("batch_size"))
     None
     """
-    found = _FAMILIES.get(symbol if isinstance(symbol, str) else getattr(symbol, "name", ""))
-    return found if found is not None and (isinstance(symbol, str) or found.symbol == symbol) else None
+    known = _FAMILIES.get(symbol if isinstance(symbol, str) else getattr(symbol, "name", ""))
+    return known if known is not None and (isinstance(symbol, str) or known.symbol == symbol) else None
 
 
 def members_among(family: str, names: Container[str]) -> dict[str, str]:
-    """The members of a family that are among some variables, with the name of each; none of a name that is no family.
+    """Find the members of a family among some variables, with the name of each; empty if there is no such family.
 
     Parameters
     ----------
@@ -276,22 +276,22 @@ def members_among(family: str, names: Container[str]) -> dict[str, str]:
     names : container of str
         Names of variables.
     """
-    found = _FAMILIES.get(family) if isinstance(family, str) else None
-    return {key: each.name for key, each in found.members.items() if each.name in names} if found else {}
+    known = _FAMILIES.get(family) if isinstance(family, str) else None
+    return {key: variable.name for key, variable in known.members.items() if variable.name in names} if known else {}
 
 
 def families_among(names: Container[str]) -> tuple[str, ...]:
-    """Names of the families that have a member among some variables."""
+    """List the families with a member among some variables."""
     return tuple(name for name in _FAMILIES if members_among(name, names))
 
 
 def several(family: str) -> str:
-    """Error text for a family where one quantity is asked for."""
+    """Compose the error for a family given where one quantity is expected."""
     return f"{family} has a value for each {_FAMILIES[family].index.name}"
 
 
 def member_latex(key: str) -> str:
-    """Short name of a member as LaTeX."""
+    """Format the short name of a member as LaTeX."""
     return rf"\mathrm{{{key.replace('_', chr(92) + '_')}}}"
 
 
@@ -300,29 +300,29 @@ def _subscripted(latex: str, key: str) -> str:
 
 
 def _placed(latex: str, text: str) -> str:
-    """The template with a letter or a member's name; one alone below or above a symbol stands in braces."""
+    """Fill in the template with a letter or member name; a lone sub- or superscript gets braces."""
     braced = text if len(text) == 1 else f"{{{text}}}"
     return latex.replace("_{}", f"_{braced}").replace("^{}", f"^{braced}").replace("{}", text)
 
 
 def _said(description: str, index: Index, key: str | None) -> str:
-    """The description of a member; the generic one does not say the name of the index twice."""
+    """Compose the description of a member, or of the generic variable without repeating the index name."""
     if key is not None:
-        said = description.replace("{}", index.members[key])
+        text = description.replace("{}", index.members[key])
     else:
-        said = description.replace(f"{{}} {index.name}", index.name).replace("{}", index.name)
-    return said[:1].upper() + said[1:]
+        text = description.replace(f"{{}} {index.name}", index.name).replace("{}", index.name)
+    return text[:1].upper() + text[1:]
 
 
 def _refuse_latex(what: str, latex: str, but: tuple[str, ...]) -> None:
-    """Refuse to print as something declared does."""
+    """Refuse LaTeX that another declared variable has."""
     taken = [name for name in named_by(latex) if name not in but]
     if taken:
         raise FormulaError(f"{what} would print as {latex}, as {', '.join(taken)} does")
 
 
 def _refuse_existing(generic: Variable, key: str, member: Variable) -> None:
-    """Refuse a member that the generic variable does not describe, as sympy simplifies by what it says."""
+    """Refuse a declared member that contradicts the generic variable, by whose assumptions sympy simplifies."""
     if (member.unit, member.named_unit) != (generic.unit, generic.named_unit):
         raise FormulaError(
             f"family {generic.name}: its member {key}, {member.name}, is in {member.unit or 'pure numbers'}, "

@@ -1,4 +1,4 @@
-"""Formulas: one variable, one expression, with everything a reader asks of it."""
+"""Formulas: a variable, its expression, and their documentation."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from mlsysim.symbolic.variable import Domain, Variable, caller, variable_of
 from mlsysim.tracebacks import at_the_call
 
 
-def _expression(given: Any, name: str) -> sympy.Basic:
-    """The right side as sympy; text is not read, as reading it would run it."""
+def _expression(value: Any, name: str) -> sympy.Basic:
+    """Convert a right side to sympy; text is refused, because parsing it would execute it."""
     try:
-        expression = sympy.sympify(given, strict=True)
+        expression = sympy.sympify(value, strict=True)
     except (sympy.SympifyError, TypeError, ValueError):
-        raise FormulaError(f"formula for {name}: {quoted(given)} is not an expression of declared symbols") from None
+        raise FormulaError(f"formula for {name}: {quoted(value)} is not an expression of declared symbols") from None
     if expression is sympy.nan:
         raise FormulaError(f"formula for {name}: the right side is not a number")
     return expression
@@ -37,55 +37,55 @@ def _expression(given: Any, name: str) -> sympy.Basic:
 @at_the_call
 @dataclass(frozen=True, eq=False)
 class Formula:
-    """One equation ``variable = expression``, its dimensions checked as it is declared.
+    """An equation ``variable = expression``; its dimensions are checked on declaration.
 
     Parameters
     ----------
     symbol : sympy.Symbol
-        Left side: symbol of the variable it defines, or the generic symbol of a family.
+        Left side: symbol of the defined variable, or the generic symbol of a family.
     expression : sympy.Basic
-        Right side, in declared symbols, unit constants and labels. With a family on the left it may have
-        generic symbols of the same index, and tables over its members.
+        Right side, in declared symbols, unit constants and labels. If the left side is a family, it may contain generic
+        symbols of the same index, and tables over its members.
     title : str
-        What it is, in a few words.
+        Short name for readers.
     source : Source
-        Where it is published.
+        Publication it is from.
     assumes : str
         Assumptions and validity.
     convention : str
-        What is counted and how: GB or GiB, which rank, what is in and out.
+        What is counted and how: GB or GiB, which rank, what is included.
     accuracy : str
-        How near it comes to what was measured, and to what.
+        Deviation from measurements, and from which.
     variant : str
-        Name among several published forms of one variable; empty when there is one form.
+        Name of this form if the variable has several published forms; else empty.
     example : Example, optional
         Worked example.
     no_example : str
-        Why there is none; required when ``example`` is missing.
+        Reason why there is no example; required if ``example`` is missing.
     given : sympy Boolean
-        What a model must require of its inputs for the variable to lie in its domain, such as that a quotient is whole.
+        Condition on the inputs under which the variable lies in its domain, for example that a quotient is whole.
+        Models must require it.
 
     Attributes
     ----------
     variable : Variable
-        What it defines.
+        Defined variable.
     inputs : tuple of Variable
-        What the right side needs, by name; generic variables where it is written with an index.
+        Variables on the right side, sorted by name; generic ones if the formula has an index.
     covers : tuple of str
-        Of a formula with an index, the members it stands for; empty without.
+        Members that an indexed formula stands for; empty without an index.
     member : str
-        Of a formula that one with an index stands for, the name of its member.
+        Name of the member, if an indexed formula stands for this one.
     printed : Formula
-        The formula that is printed for this one: itself, or the one with an index or a sum it came from.
+        Formula to print in place of this one: itself, or the indexed formula or sum from which it was expanded.
 
     Raises
     ------
     UnitError
-        If the dimension of the right side is not that of the variable.
+        If the right side does not have the variable's dimension.
     FormulaError
-        If the variable stands on both sides, neither example nor reason is given, something written with
-        an index has no member for one of the left side, or the right side cannot be shown to stay in the domain of
-        the variable.
+        If the variable is on both sides, example and reason are both missing, an indexed term lacks a member of the
+        left side, or the right side cannot be proven to stay in the variable's domain.
 
     Examples
     --------
@@ -118,17 +118,17 @@ class Formula:
         object.__setattr__(self, "expression", _expression(self.expression, self.variable.name))
         name = self.variable.name
         try:
-            found = dimension_of(self.expression)
+            dimension = dimension_of(self.expression)
         except UnitError as error:
             raise UnitError(f"formula for {name}: {error}") from None
-        if not same(found, self.variable.dimension):
+        if not same(dimension, self.variable.dimension):
             raise UnitError(
-                f"formula for {name}: the right side is {describe(found)}, "
+                f"formula for {name}: the right side is {describe(dimension)}, "
                 f"but {name} is declared in {self.variable.unit or 'pure numbers'} "
                 f"({describe(self.variable.dimension)})"
             )
         symbols = self._symbols()
-        for symbol in (self.symbol, *sorted(symbols, key=lambda each: each.name)):
+        for symbol in (self.symbol, *sorted(symbols, key=lambda symbol: symbol.name)):
             if variable_of(symbol.name).symbol != symbol:  # sympy tells symbols of other assumptions apart
                 raise FormulaError(f"formula for {name}: {symbol} is not the symbol that variable() gave for that name")
         self._take_inputs(symbols)
@@ -144,12 +144,12 @@ class Formula:
             self._check_index()
         elif self.example is not None and not holds(self.expression, Total):
             self._check_example(self)
-        # Those of the package are checked by its tests: it takes a tenth of the time of a first answer.
+        # The package's own formulas are checked by its tests: checking takes a tenth of the time of a first answer.
         if not caller(__name__).startswith("mlsysim.formulas."):
             self.check_domain()
 
     def _symbols(self) -> set[Any]:
-        """The symbols of variables on the right side."""
+        """Collect the symbols of variables on the right side."""
         return {s for s in free_symbols(self.expression) if not isinstance(s, UnitSymbol | Label)}
 
     def _take_inputs(self, symbols: set[Any]) -> None:
@@ -158,7 +158,7 @@ class Formula:
         object.__setattr__(self, "inputs", tuple(sorted(map(variable_of, symbols), key=lambda v: v.name)))
 
     def _check_index(self) -> None:
-        """Refuse what has no member for one of the left side, and an index that reads as something else."""
+        """Refuse an indexed term that lacks a member of the left side, and an index that prints like a variable."""
         index, what = self.index, f"formula for {self.name}"
         check_index(what, self.expression, index, self.covers)
         for bound in {index, *(node.index for node in self.expression.atoms(Total))} - {None}:
@@ -172,7 +172,7 @@ class Formula:
                 self._check_example(formula)
 
     def _check_example(self, worked: Formula) -> None:
-        """Refuse an example that cannot be one of the member it is given for."""
+        """Refuse an example that does not suit its member."""
         assert worked.example is not None
         try:
             worked.example.check(worked.variable, worked.inputs)
@@ -180,12 +180,12 @@ class Formula:
             raise FormulaError(f"formula for {self.name}: {error}") from None
 
     def check_domain(self) -> None:
-        """Refuse a right side that may leave the domain of the variable, by the domains of its symbols.
+        """Refuse a right side that may leave the variable's domain, given the domains of its symbols.
 
         Raises
         ------
         FormulaError
-            If one of its members may.
+            If a member may leave it.
         """
         for formula in self.members:
             formula._check_domain()
@@ -195,12 +195,13 @@ class Formula:
         if self.given == sympy.false:  # no model accepts a point
             return
         if variable.domain.kind != "boolean" and variable.domain != Domain():
-            found = range_of(self.expression, self.given)
-            if not_shown := unshown(variable, found):
+            interval = range_of(self.expression, self.given)
+            if not_shown := unshown(variable, interval):
                 raise FormulaError(
                     f"formula for {self.name}: the right side could not be shown to be {not_shown}, as "
                     f"{self.name} is declared ({variable.domain.describe()}); from the domains of its inputs follows "
-                    f"{found.describe(variable)}{', whole' if found.whole else ''}. Declare {self.name} without a "
+                    f"{interval.describe(variable)}"
+                    f"{', whole' if interval.whole else ''}. Declare {self.name} without a "
                     "domain (any real number) or with one that contains this, narrow the domains of its inputs, or "
                     "give the formula the maximum or the case that keeps it inside"
                 )
@@ -213,23 +214,23 @@ class Formula:
 
     @property
     def family(self) -> Family | None:
-        """The family it defines; None for a plain variable."""
+        """Family that the formula defines; None for a plain variable."""
         return family_of(self.symbol)
 
     @property
     def calls(self) -> tuple[Variable, ...]:
-        """Variables whose values at other values of others stand in the equation, by name."""
-        found = {node.target for node in stated(self.expression) if isinstance(node, EvaluatedAt)}
-        return tuple(map(variable_of, sorted(found)))
+        """Variables that the equation evaluates at other inputs, by name."""
+        targets = {node.target for node in stated(self.expression) if isinstance(node, EvaluatedAt)}
+        return tuple(map(variable_of, sorted(targets)))
 
     @property
     def index(self) -> Index | None:
-        """The index of its left side; None for a plain variable."""
+        """Index of the left side; None for a plain variable."""
         return self.family.index if self.family else None
 
     @property
     def members(self) -> tuple[Formula, ...]:
-        """The plain formulas it stands for: one per member, with sums written out; itself if it has no index."""
+        """Plain formulas that it stands for: one per member, with sums expanded; itself if it has no index."""
         return self._members
 
     @cached_property
@@ -243,7 +244,7 @@ class Formula:
 
     @property
     def worked(self) -> Formula:
-        """The plain formula that its example is of; it has an example."""
+        """Plain formula to which the example belongs; the formula must have an example."""
         return next(formula for formula in self.members if formula.example)
 
     def _of_member(self, member: str) -> Formula:
@@ -258,9 +259,9 @@ class Formula:
         return self._put_down(self.family[member], expanded(self.expression, at, member), member, example)
 
     def _put_down(self, symbol: sympy.Symbol, expression: sympy.Basic, member: str, example: Example | None) -> Formula:
-        """A plain formula that this one stands for."""
+        """Derive one of the plain formulas that this one stands for."""
         words = f", {self.index.members[member]}" if self.index else ""
-        made = copy(self)
+        derived = copy(self)
         changed = {
             "symbol": symbol,
             "variable": variable_of(symbol),
@@ -273,11 +274,11 @@ class Formula:
             "printed": self,
         }
         for name, value in changed.items():
-            object.__setattr__(made, name, value)
-        made._take_inputs(made._symbols())
+            object.__setattr__(derived, name, value)
+        derived._take_inputs(derived._symbols())
         if not self.index and example:
-            self._check_example(made)
-        return made
+            self._check_example(derived)
+        return derived
 
     def relaxed(self, expression: sympy.Basic) -> Formula:
         """The formula with an expression that has no steps, which may leave the domain of the variable between them.
@@ -291,69 +292,71 @@ class Formula:
         -------
         Formula
         """
-        made = self._put_down(self.symbol, expression, self.member, None)
-        vars(made).pop("_members", None)
+        derived = self._put_down(self.symbol, expression, self.member, None)
+        vars(derived).pop("_members", None)
         changed = {
             "title": f"{self.title} (relaxed)",
             "variant": "relaxed",
             "no_example": "a continuous relaxation has no published number",
-            "printed": made,
+            "printed": derived,
         }
         for name, value in changed.items():
-            object.__setattr__(made, name, value)
-        return made
+            object.__setattr__(derived, name, value)
+        return derived
 
     def only(self, members: Iterable[str]) -> Formula:
-        """The formula for some of its members, to be printed where a system has no others.
+        """Restrict the formula to some of its members, to print it in a system that lacks the others.
 
         Parameters
         ----------
         members : iterable of str
-            Of those it covers.
+            Some of the members that it covers.
         """
         wanted = set(members)
-        kept = tuple(each for each in self.covers if each in wanted)
-        if kept == self.covers:
+        covered = tuple(member for member in self.covers if member in wanted)
+        if covered == self.covers:
             return self
-        made = copy(self)
-        object.__setattr__(made, "covers", kept)
-        object.__setattr__(made, "expression", limited(self.expression, kept))
-        object.__setattr__(made, "_members", tuple(each for each in self.members if each.member in kept))
-        return made
+        restricted = copy(self)
+        object.__setattr__(restricted, "covers", covered)
+        object.__setattr__(restricted, "expression", limited(self.expression, covered))
+        object.__setattr__(
+            restricted, "_members", tuple(formula for formula in self.members if formula.member in covered)
+        )
+        return restricted
 
     @property
     def name(self) -> str:
-        """Name of the variable it defines."""
+        """Name of the defined variable."""
         return self.variable.name
 
     @property
     def id(self) -> str:
-        """Name, with the variant in brackets where there is one."""
+        """Name, with the variant in brackets if there is one."""
         return f"{self.name}[{self.variant}]" if self.variant else self.name
 
     def latex(self, *, units: bool = False, aligned: bool = False) -> str:
-        """The equation as LaTeX, on several lines where one is too wide for a page.
+        """Format the equation as LaTeX, on several lines if it is too wide for a page.
 
         Parameters
         ----------
         units : bool
-            Also print the unit of every constant; by default the equation is read in coherent
-            units (byte, second, FLOP, token, request).
+            Also print the unit of every constant. By default the equation is read in coherent units (byte, second,
+            FLOP, token, request).
         aligned : bool
-            Give rows for an ``align`` environment, with ``&`` before the equals sign, instead of a whole equation.
+            Return rows for an ``align`` environment, with ``&`` before the equals sign, instead of a whole equation.
         """
         return _latex(self, units, aligned)
 
     def text(self) -> str:
-        """The equation as one line of Unicode text."""
+        """Format the equation as one line of Unicode text."""
         return _text(self)
 
     def _range(self, printed: Callable[[Index, tuple[str, ...]], str]) -> str:
-        """The members the index runs over, where the right side is no table, which names them itself."""
+        """Format the range of the index; empty for a table, which names its members itself."""
         return "" if self.index is None or isinstance(self.expression, ByMember) else printed(self.index, self.covers)
 
     def constants(self) -> tuple[str, ...]:
-        """The constants that carry a unit, as ``"34 byte/token"``."""
+        """List the constants that carry a unit, as ``"34 byte/token"``."""
         from mlsysim.symbolic.printing import constants
 
         return constants(self.expression)

@@ -1,4 +1,4 @@
-"""Functions the field writes that sympy does not have: least integers, roots, Erlang C, the normal distribution."""
+"""Functions that sympy lacks: least integers, roots, Erlang C and the normal distribution."""
 
 from __future__ import annotations
 
@@ -22,24 +22,23 @@ from mlsysim.tracebacks import at_the_call
 
 
 class Closed(sympy.Expr):
-    """Expression with variables or a law of its own, which no walk along the terms of a formula enters."""
+    """An expression with bound variables or its own law, which term-by-term walks do not enter."""
 
 
 class LeastInteger(Closed):
-    r"""The smallest whole number that meets a condition: :math:`\min\{n = 1, 2, \dots : n\le N,\ C(n)\}`.
+    r"""The smallest integer that meets a condition: :math:`\min\{n = 1, 2, \dots : n\le N,\ C(n)\}`.
 
-    The condition must be monotone: once met it stays met as ``n`` grows, so compiled code may
-    gallop and bisect. Where no ``n`` up to the upper end meets it the value is infinite
-    (:math:`\min\emptyset=\infty`).
+    The condition must be monotone: once met, it stays met as ``n`` grows, so that compiled code may gallop and bisect.
+    The value is infinite if no ``n`` up to the upper end meets it (:math:`\min\emptyset=\infty`).
 
     Parameters
     ----------
     n : sympy.Symbol
-        Bound variable; a plain symbol is made a dummy, so that nothing put in later is captured.
+        Bound variable; a plain symbol is replaced by a dummy, so that later substitutions do not capture it.
     condition : sympy Boolean
-        In ``n`` and any other symbols.
+        Condition in ``n`` and any other symbols.
     upper : sympy.Expr
-        Largest ``n`` considered.
+        Largest ``n`` that is tried.
 
     Examples
     --------
@@ -66,27 +65,27 @@ class LeastInteger(Closed):
 
     @property
     def n(self) -> sympy.Symbol:
-        """The bound variable."""
+        """Bound variable."""
         return self.args[0]  # type: ignore[return-value]
 
     @property
     def condition(self) -> Boolean:
-        """Condition that the number must meet."""
+        """Condition that the integer must meet."""
         return self.args[1]  # type: ignore[return-value]
 
     @property
     def upper(self) -> sympy.Expr:
-        """Largest number considered."""
+        """Largest integer that is tried."""
         return self.args[2]  # type: ignore[return-value]
 
     @property
     def free_symbols(self) -> set[sympy.Basic]:
-        """Symbols of condition and upper end, without the bound variable."""
+        """Symbols of the condition and the upper end, without the bound variable."""
         return {*free_symbols(self.condition) - {self.n}, *free_symbols(self.upper)}
 
     @property
     def bound_symbols(self) -> list[sympy.Symbol]:
-        """The bound variable."""
+        """Bound variable, as a list."""
         return [self.n]
 
     def _eval_subs(self, old: Any, new: Any) -> Any:
@@ -97,35 +96,35 @@ class LeastInteger(Closed):
 
 
 class Unknown(sympy.Dummy):
-    """A bound variable with the unit and the printed symbol of a declared one."""
+    """A bound variable with the unit and printed symbol of a declared variable."""
 
     @property
     def variable(self) -> Variable:
-        """The variable that it is a value of."""
+        """Declared variable whose unit and symbol it has."""
         return variable_of(self.name)
 
 
 class Root(Closed):
     r"""The number at which two sides are equal: :math:`\{x\in[a,b] : l(x)=r(x)\}`.
 
-    The left side less the right side must rise with the number. Where it is not negative at the lower end, the
-    lower end is the root, and where it is still negative at the upper end, the upper end is.
+    The left side minus the right side must increase with the number. The root is the lower end if the difference is
+    already nonnegative there, and the upper end if it is still negative there.
 
     Parameters
     ----------
     x : sympy.Symbol
-        Bound variable. The symbol of a declared variable gives its unit; any other is a pure number. It is made
-        a dummy, so that nothing put in later is captured.
+        Bound variable. The symbol of a declared variable sets its unit; any other symbol is a pure number. It is
+        replaced by a dummy, so that later substitutions do not capture it.
     left, right : sympy.Expr
-        The two sides, in ``x`` and any other symbols. They may be infinite and may jump: then the root is where
-        the one crosses the other.
+        Both sides, in ``x`` and any other symbols. They may be infinite and may jump: the root is then where they
+        cross.
     lower, upper : sympy.Expr
-        Ends of the interval; the upper one may be infinite.
+        Ends of the interval; the upper end may be infinite.
 
     Raises
     ------
     FormulaError
-        If ``x`` is no symbol, is said to be whole or to be larger than the lower end, or the lower end is infinite.
+        If ``x`` is no symbol, is declared an integer or above the lower end, or the lower end is infinite.
 
     Examples
     --------
@@ -155,17 +154,17 @@ class Root(Closed):
 
     @property
     def x(self) -> sympy.Symbol:
-        """The bound variable."""
+        """Bound variable."""
         return self.args[0]  # type: ignore[return-value]
 
     @property
     def left(self) -> sympy.Expr:
-        """The side that rises against the other."""
+        """Side that increases relative to the other."""
         return self.args[1]  # type: ignore[return-value]
 
     @property
     def right(self) -> sympy.Expr:
-        """The other side."""
+        """Other side."""
         return self.args[2]  # type: ignore[return-value]
 
     @property
@@ -186,7 +185,7 @@ class Root(Closed):
 
     @property
     def bound_symbols(self) -> list[sympy.Symbol]:
-        """The bound variable."""
+        """Bound variable, as a list."""
         return [self.x]
 
     def _eval_is_nonnegative(self) -> Any:
@@ -203,7 +202,7 @@ class Root(Closed):
 
 
 def _unknown(symbol: sympy.Symbol) -> sympy.Dummy:
-    """A bound variable in place of a symbol; between whole numbers it takes any value."""
+    """Create the bound variable for a symbol; it also takes values between integers."""
     try:
         declared = variable_of(symbol.name).symbol == symbol
     except UnknownNameError:
@@ -227,20 +226,20 @@ class Definition(Protocol):
 
     @property
     def members(self) -> Iterable[Definition]:
-        """The plain formulas it stands for."""
+        """Plain formulas that it stands for."""
         ...
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """Value of an input of a system that stands within another one.
+    """Value of an input of one system, in terms of another system.
 
     Parameters
     ----------
     symbol : sympy.Symbol
-        The input.
+        Symbol of the input.
     value : sympy.Expr
-        In symbols of the system around.
+        Value, in symbols of the outer system.
     """
 
     symbol: sympy.Symbol
@@ -248,49 +247,49 @@ class Assignment:
 
     @property
     def expression(self) -> sympy.Basic:
-        """The value."""
+        """Value as an expression."""
         return sympy.sympify(self.value, strict=True)
 
     @property
     def members(self) -> tuple[Assignment, ...]:
-        """Itself."""
+        """The assignment itself, as a tuple."""
         return (self,)
 
 
 class EvaluatedAt(Closed):
     """Value of a variable if others had different values: :math:`T_{99}(c = n)`.
 
-    Build one with :func:`evaluated_at`. It carries the expressions that lead from the ones to the other,
-    so that a condition on the variable can be tried at many values.
+    Build it with :func:`evaluated_at`. It holds the expressions that lead from the changed variables to the target, so
+    that a condition on the target can be tested at many values.
     """
 
     is_real = True
 
     @property
     def target(self) -> str:
-        """Name of the variable."""
+        """Name of the evaluated variable."""
         return str(self.args[0])
 
     @property
     def changed(self) -> dict[str, sympy.Expr]:
-        """The variables that have another value, by name, with that value."""
+        """Changed variables by name, with their values."""
         names = map(str, self.args[1].args)
         return {name: value for name, (_, value) in zip(names, self.definitions, strict=False)}  # type: ignore[misc]
 
     @property
     def definitions(self) -> tuple[tuple[sympy.Symbol, sympy.Basic], ...]:
-        """Bound symbol and expression of every step, the changed variables first and the target last."""
+        """Bound symbol and expression of every step, from the changed variables to the target."""
         return tuple(pair.args for pair in self.args[2].args)  # type: ignore[misc]
 
     @property
     def free_symbols(self) -> set[sympy.Basic]:
-        """Symbols of all steps that no step defines."""
+        """Free symbols of all steps, without those that steps define."""
         used = set[Any]().union(*(free_symbols(expression) for _, expression in self.definitions))
         return used.difference(self.bound_symbols)
 
     @property
     def bound_symbols(self) -> list[sympy.Symbol]:
-        """Symbols that the steps define."""
+        """Symbols defined by the steps."""
         return [symbol for symbol, _ in self.definitions]
 
     def _latex(self, printer: Any) -> str:
@@ -308,12 +307,12 @@ class EvaluatedAt(Closed):
 
 
 def stated(expression: Any) -> Iterator[Any]:
-    """Yield the symbols and values elsewhere that stand in a printed expression, without the steps to the latter.
+    """Yield the symbols and calls in a printed expression, without the steps behind the calls.
 
     Parameters
     ----------
     expression : sympy.Basic
-        In declared symbols.
+        Expression in declared symbols.
     """
     if isinstance(expression, sympy.Symbol | EvaluatedAt):
         yield expression
@@ -322,7 +321,7 @@ def stated(expression: Any) -> Iterator[Any]:
 
 
 def printed_parts(node: Any) -> tuple[Any, ...]:
-    """Parts of a node that print: of a call only the other values, not the steps from them to the target."""
+    """Return the printed parts of a node; of a call only the changed values, not the steps to the target."""
     return tuple(node.changed.values()) if isinstance(node, EvaluatedAt) else node.args
 
 
@@ -335,22 +334,23 @@ def evaluated_at(
     swaps: bool = False,
     whole: bool = False,
 ) -> EvaluatedAt:
-    """The value of ``target`` if the variables in ``changed`` had other values, by these formulas.
+    """Evaluate ``target`` with other values of the variables in ``changed``, by the given formulas.
 
     Parameters
     ----------
     target : sympy.Symbol
         Symbol of a declared variable.
     changed : mapping
-        Other value per symbol of a declared variable. No formula of these variables is used.
+        New value per symbol of a declared variable. Formulas that define these variables are not used.
     formulas : iterable of Formula
-        In any order. Only those are taken that the target needs and that depend on what is changed: what
-        does not keeps its present value.
+        Formulas in any order. Only those are used that the target needs and that depend on the changed variables;
+        everything else keeps its value.
     swaps : bool
-        Whether a formula that takes the place of one of these in a system takes it here too.
+        True if formulas that replace one of these in a system also replace it here.
     whole : bool
-        Whether the formulas are a system of their own, with an :class:`Assignment` for each input that is not of the
-        system around: what does not depend on what is changed follows from them too, whatever has its name around.
+        True if the formulas are a system of their own, with an :class:`Assignment` for each input that the outer system
+        lacks. Variables that do not depend on the changed ones are then also taken from them, even if the outer system
+        has their names.
 
     Returns
     -------
@@ -359,7 +359,7 @@ def evaluated_at(
     Raises
     ------
     FormulaError
-        If no formulas lead from what is changed to the target.
+        If no formulas lead from the changed variables to the target.
     CycleError
         If formulas need each other.
 
@@ -374,35 +374,37 @@ def evaluated_at(
     >>> sorted(symbol.name for symbol in faster.free_symbols)
     ['ceiling_efficiency', 'memory_efficiency', 'peak_flops']
     """
-    led_by = frozenset(formulas)
-    bound, moved = _steps(target, tuple(changed), led_by, whole)
+    definitions = frozenset(formulas)
+    bound, moved = _steps(target, tuple(changed), definitions, whole)
     steps = [sympy.Tuple(bound[symbol], sympy.sympify(value, strict=True)) for symbol, value in changed.items()]
     names = sympy.Tuple(*(Str(symbol.name) for symbol in changed))
-    made = EvaluatedAt(Str(target.name), names, sympy.Tuple(*steps, *moved))
+    call = EvaluatedAt(Str(target.name), names, sympy.Tuple(*steps, *moved))
     if swaps:
-        _MADE_OF[made] = target, dict(changed), led_by
-    return made
+        _MADE_OF[call] = target, dict(changed), definitions
+    return call
 
 
 def evaluated_by(expression: sympy.Basic, replaced: Mapping[Definition, Definition]) -> sympy.Basic:
-    """An expression whose values elsewhere go by the formulas that take the place of those that led to them.
+    """Rebuild an expression whose calls use replaced formulas.
 
     Parameters
     ----------
     expression : sympy.Basic
-        Of a formula of a system.
+        Expression of a formula of the system.
     replaced : mapping
         New formulas of the system, by the old ones.
     """
-    made = {}
+    rebuilt_calls = {}
     for node in expression.atoms(EvaluatedAt) & _MADE_OF.keys():
         target, changed, led_by = _MADE_OF[node]
         if led_by & replaced.keys():
-            made[node] = evaluated_at(target, changed, (led_by - replaced.keys()) | {*replaced.values()}, swaps=True)
-    return expression.xreplace(made)
+            rebuilt_calls[node] = evaluated_at(
+                target, changed, (led_by - replaced.keys()) | {*replaced.values()}, swaps=True
+            )
+    return expression.xreplace(rebuilt_calls)
 
 
-#: Target, other values and formulas of the values elsewhere that go by the formulas of their system.
+#: Target, changed values and formulas of the calls that follow replacements in their system.
 _MADE_OF: dict[EvaluatedAt, tuple[sympy.Symbol, dict[sympy.Symbol, Any], frozenset[Definition]]] = {}
 
 
@@ -410,7 +412,7 @@ _MADE_OF: dict[EvaluatedAt, tuple[sympy.Symbol, dict[sympy.Symbol, Any], frozens
 def _bound_symbols(
     changed: tuple[sympy.Symbol, ...], formulas: frozenset[Definition], whole: bool
 ) -> dict[Any, sympy.Dummy]:
-    """Bound symbols of all values by the same formulas with the same changes, to which each value adds its own."""
+    """Bound symbols shared by all calls with the same formulas and changes; each call adds its own."""
     return {}
 
 
@@ -418,9 +420,9 @@ def _bound_symbols(
 def _steps(
     target: sympy.Symbol, changed: tuple[sympy.Symbol, ...], formulas: frozenset[Definition], whole: bool
 ) -> tuple[Mapping[Any, sympy.Dummy], list[sympy.Tuple]]:
-    """Bound symbols, and formulas that move with what is changed and lead to the target, each after what it needs.
+    """Order the formulas that lead from the changed variables to the target, and give them bound symbols.
 
-    They are the same whatever the values, and made once for many of them.
+    The result does not depend on the values and is cached.
     """
     moved: dict[Any, sympy.Basic] = {}
     known = {member.symbol: member.expression for formula in formulas for member in formula.members}
@@ -428,15 +430,15 @@ def _steps(
     open_: list[str] = []
 
     def follow(symbol: Any) -> None:
-        """Add what leads to a symbol, if it moves at all."""
+        """Add the formulas that lead to a symbol, if it depends on a change."""
         if symbol.name in open_:
             raise CycleError(f"formulas need each other: {' -> '.join([*open_, symbol.name])}")
         if symbol in followed or symbol not in known:
             return
         open_.append(symbol.name)
         needed = free_symbols(known[symbol])
-        for each in sorted(needed, key=lambda each: each.name):
-            follow(each)
+        for dependency in sorted(needed, key=lambda dependency: dependency.name):
+            follow(dependency)
         open_.pop()
         followed.add(symbol)
         if whole or needed & {*changed, *moved}:
@@ -447,17 +449,19 @@ def _steps(
         names = " or ".join(symbol.name for symbol in changed)
         raise FormulaError(f"no formulas lead from {names or 'nothing'} to {target.name}")
     bound = _bound_symbols(changed, formulas, whole)
-    for each in (*changed, *moved):
-        bound.setdefault(each, sympy.Dummy(each.name, real=True))
-    return bound, [sympy.Tuple(bound[symbol], exchanged(each, bound, renamed)) for symbol, each in moved.items()]
+    for defined in (*changed, *moved):
+        bound.setdefault(defined, sympy.Dummy(defined.name, real=True))
+    return bound, [
+        sympy.Tuple(bound[symbol], exchanged(expression, bound, renamed)) for symbol, expression in moved.items()
+    ]
 
 
-#: Expressions that jump, and whose derivative is zero in between.
+#: Functions that jump, with a derivative of zero in between.
 STEPS = (sympy.ceiling, sympy.floor, LeastInteger)
 
 
 class Queue(sympy.Function):
-    """Probability in a queue, whose first argument counts servers and is whole: there is no derivative by it."""
+    """A probability in a queue; its first argument, the number of servers, is an integer, so it has no derivative."""
 
     is_real = True
     is_nonnegative = True
@@ -489,7 +493,7 @@ class ErlangC(Queue):
     nargs = 2
 
     def fdiff(self, argindex: int = 1) -> Any:
-        """Derivative with respect to the offered load."""
+        """Differentiate with respect to the offered load."""
         if argindex != 2:
             raise ArgumentIndexError(self, argindex)
         return ErlangCSlope(*self.args)
@@ -498,7 +502,7 @@ class ErlangC(Queue):
 class ErlangCSlope(sympy.Function):
     r"""Derivative of Erlang C with respect to the offered load, :math:`\partial C/\partial A`.
 
-    Its closed form in terms of ``C`` is :func:`erlang_c_slope`, of which its graph is made.
+    Its closed form in terms of ``C``, from which its graph is built, is :func:`erlang_c_slope`.
     """
 
     nargs = 2
@@ -507,18 +511,18 @@ class ErlangCSlope(sympy.Function):
 
 
 class SlotsBusy(Queue):
-    """Probability that all slots are taken, in a queue whose servers slow down as they fill.
+    """Probability that all slots are occupied, in a queue whose servers slow down as they fill.
 
     Parameters
     ----------
     m : sympy.Expr
         Number of slots.
     a, b : sympy.Expr
-        Arrivals over departures with i slots taken are (a + b i) / i.
+        Coefficients of the ratio of arrivals to departures with i slots occupied, (a + b i) / i.
     e : sympy.Expr
-        Exponent that widens the distribution for arrivals that come in bunches.
+        Exponent that widens the distribution for bursty arrivals.
     t : sympy.Expr
-        Weight of the queue beyond the slots, over that of all slots taken.
+        Probability that at least all slots are occupied, relative to exactly all.
 
     Notes
     -----
@@ -530,7 +534,7 @@ class SlotsBusy(Queue):
     nargs = 5
 
     def fdiff(self, argindex: int = 1) -> Any:
-        """Derivative with respect to all but the number of slots, which is whole."""
+        """Differentiate with respect to any argument but the number of slots, which is an integer."""
         if argindex not in (2, 3, 4, 5):
             raise ArgumentIndexError(self, argindex)
         return SlotsBusySlope(sympy.Integer(argindex), *self.args)
@@ -545,7 +549,7 @@ class SlotsBusySlope(sympy.Function):
 
 
 class NormalCDF(sympy.Function):
-    r"""The normal distribution :math:`\Phi(x)`: the share of a standard normal variable below ``x``.
+    r"""The normal distribution :math:`\Phi(x)`: probability that a standard normal variable is below ``x``.
 
     Parameters
     ----------
@@ -559,19 +563,19 @@ class NormalCDF(sympy.Function):
     is_nonnegative = True
 
     def fdiff(self, argindex: int = 1) -> Any:
-        """The density."""
+        """Differentiate: the result is the normal density."""
         if argindex != 1:
             raise ArgumentIndexError(self, argindex)
         return sympy.exp(-(self.args[0] ** 2) / 2) / sympy.sqrt(2 * sympy.pi)  # type: ignore[operator]
 
 
 class NormalQuantile(sympy.Function):
-    r"""The quantile of the normal distribution :math:`\Phi^{-1}(p)`, the inverse of :class:`NormalCDF`.
+    r"""The quantile of the normal distribution :math:`\Phi^{-1}(p)`, inverse of :class:`NormalCDF`.
 
     Parameters
     ----------
     p : sympy.Expr
-        A probability; at 0 and 1 the quantile is infinite.
+        Probability; at 0 and 1 the quantile is infinite.
     """
 
     operation = "normal_quantile"
@@ -579,14 +583,14 @@ class NormalQuantile(sympy.Function):
     is_extended_real = True
 
     def fdiff(self, argindex: int = 1) -> Any:
-        """One over the density at the quantile."""
+        """Differentiate: the result is one over the density at the quantile."""
         if argindex != 1:
             raise ArgumentIndexError(self, argindex)
         return sympy.sqrt(2 * sympy.pi) * sympy.exp(self**2 / 2)
 
 
 def erlang_c_slope(c: Any, load: Any, wait: Any) -> Any:
-    """dC/dA in terms of C itself; works on sympy expressions, on operands of a graph and on arrays.
+    """Compute dC/dA from C itself; works on sympy expressions, graph operands and arrays.
 
     Follows from ``B' = B (c/A - 1 + B)`` and ``B = C (c - A) / (c - A C)``.
     """
@@ -598,14 +602,14 @@ def erlang_c_slope(c: Any, load: Any, wait: Any) -> Any:
 
 @at_the_call
 def when(condition: Any, then: Any, otherwise: Any = 0) -> sympy.Expr:
-    """``then`` where the condition holds, else ``otherwise``.
+    """Choose ``then`` if the condition holds, else ``otherwise``.
 
     Parameters
     ----------
     condition : sympy Boolean or Symbol
-        A symbol holds where it is above zero.
+        Condition; a symbol holds if it is above zero.
     then, otherwise : sympy.Expr or number
-        Values where the condition holds, and where it does not.
+        Values if the condition holds, and if it does not.
 
     Returns
     -------
@@ -629,14 +633,14 @@ def when(condition: Any, then: Any, otherwise: Any = 0) -> sympy.Expr:
 
 @at_the_call
 def sharded(condition: Any, ways: Any) -> sympy.Expr:
-    """The divisor of a tensor split ``ways`` ways where the condition holds, else one.
+    """Divide by ``ways`` if the condition holds: returns ``ways``, else one.
 
     Parameters
     ----------
     condition : sympy Boolean or Symbol
-        Where the tensor is split.
+        Condition under which the tensor is split.
     ways : sympy.Expr or number
-        Ranks that share it.
+        Number of ranks that share the tensor.
 
     Returns
     -------
@@ -655,7 +659,7 @@ def sharded(condition: Any, ways: Any) -> sympy.Expr:
 
 @at_the_call
 def by_label(symbol: sympy.Symbol, values: dict[str, Any]) -> sympy.Expr:
-    """A table over the labels of a choice variable, in declared order.
+    """Build a table over the labels of a choice variable, in declared order.
 
     Parameters
     ----------
@@ -683,17 +687,17 @@ def by_label(symbol: sympy.Symbol, values: dict[str, Any]) -> sympy.Expr:
     labels = variable_of(symbol).domain.labels
     if set(labels) != set(values):
         raise FormulaError(f"table over {symbol.name} must give exactly {', '.join(labels)}; got {', '.join(values)}")
-    given = {text: sympy.sympify(values[text], strict=True) for text in labels}
-    if any(value.has(sympy.Piecewise) and symbol in free_symbols(value) for value in given.values()):
-        # A table within a table over the same labels: sympy leaves out what cannot be.
-        return sympy.Piecewise(*((value, _chosen(symbol, text)) for text, value in given.items()))
-    joined = [(value, _chosen(symbol, *texts)) for value, texts in groupby(labels, key=given.__getitem__)]
-    return sympy.Piecewise(*joined, evaluate=False)
+    expressions = {text: sympy.sympify(values[text], strict=True) for text in labels}
+    if any(value.has(sympy.Piecewise) and symbol in free_symbols(value) for value in expressions.values()):
+        # A table within a table over the same labels: sympy drops the impossible cases.
+        return sympy.Piecewise(*((value, _chosen(symbol, text)) for text, value in expressions.items()))
+    cases = [(value, _chosen(symbol, *texts)) for value, texts in groupby(labels, key=expressions.__getitem__)]
+    return sympy.Piecewise(*cases, evaluate=False)
 
 
 @lru_cache(maxsize=1024)
 def _as_case(condition: Boolean) -> Any:
-    """A condition as sympy writes it in a Piecewise, which takes it longer than the rest."""
+    """Return a condition as sympy writes it in a Piecewise; cached, because sympy takes long for it."""
     if isinstance(condition, Relational) and condition.lhs.is_Symbol and condition.rhs.is_Number:
         return condition
     cases = sympy.Piecewise((1, condition), (0, True))
@@ -702,11 +706,11 @@ def _as_case(condition: Boolean) -> Any:
 
 @cache
 def _chosen(symbol: sympy.Symbol, *texts: str) -> Any:
-    """The condition that a choice variable has one of some labels, as sympy writes it; none is left behind the last."""
+    """Return the condition that a choice variable has one of some labels; true for the last labels."""
     if texts[-1] == variable_of(symbol).domain.labels[-1]:
         return sympy.true
-    each: Any = (sympy.Eq(*sympy.ordered((symbol, label(symbol, text))), evaluate=False) for text in texts)
-    return sympy.Or(*each)
+    conditions: Any = (sympy.Eq(*sympy.ordered((symbol, label(symbol, text))), evaluate=False) for text in texts)
+    return sympy.Or(*conditions)
 
 
 WHEN_REDECLARED.append(_chosen.cache_clear)

@@ -1,4 +1,4 @@
-"""Sums and tables over an index, which stand in what is printed, and what they come to for a member."""
+"""Sums and tables over an index as they are printed, and their expansion for a member."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ class Total(sympy.Expr):
 
     @property
     def index(self) -> Index:
-        """Index that it runs over."""
+        """Index of the sum."""
         return self.args[0]  # type: ignore[return-value]
 
     @property
     def over(self) -> tuple[str, ...]:
-        """The members it adds."""
+        """Members that are summed."""
         return tuple(map(str, self.args[1].args))
 
     @property
     def term(self) -> sympy.Expr:
-        """Term that is added, with generic symbols."""
+        """Summand, with generic symbols."""
         return self.args[2]  # type: ignore[return-value]
 
     def _eval_is_positive(self) -> Any:
@@ -53,7 +53,7 @@ class Total(sympy.Expr):
 
 
 class ByMember(sympy.Expr):
-    """A table over the members of an index: one expression for each.
+    """A table over the members of an index, with one expression for each.
 
     Build one with :func:`by_member`.
     """
@@ -66,11 +66,11 @@ class ByMember(sympy.Expr):
 
     @property
     def table(self) -> dict[str, sympy.Expr]:
-        """Expression per name of a member."""
+        """Expression by member name."""
         return {str(row.args[0]): row.args[1] for row in self.args}  # type: ignore[misc]
 
     def only(self, members: Iterable[str]) -> ByMember:
-        """The table of some of its members.
+        """Restrict the table to some of its members.
 
         Parameters
         ----------
@@ -81,8 +81,8 @@ class ByMember(sympy.Expr):
         -------
         ByMember
         """
-        kept = set(members)
-        return ByMember(*(row for row in self.args if str(row.args[0]) in kept))
+        wanted = set(members)
+        return ByMember(*(row for row in self.args if str(row.args[0]) in wanted))
 
     def _eval_is_positive(self) -> Any:
         return fuzzy_and(value.is_positive for value in self.table.values())
@@ -93,7 +93,7 @@ class ByMember(sympy.Expr):
 
 @at_the_call
 def total(index: Index, term: Any, over: Iterable[str] | None = None) -> Total:
-    r"""A sum over the members of an index.
+    r"""Sum a term over the members of an index.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def total(index: Index, term: Any, over: Iterable[str] | None = None) -> Total:
 
 @at_the_call
 def by_member(**values: Any) -> ByMember:
-    """A table: the expression of each member of the index that the formula, or the sum around it, has.
+    """Build a table with an expression per member of the formula's index, or of the enclosing sum's.
 
     Parameters
     ----------
@@ -163,31 +163,31 @@ def by_member(**values: Any) -> ByMember:
     return ByMember(*rows)
 
 
-#: What has an index of its own.
+#: Nodes with an index of their own.
 EITHER = (Total, ByMember)
 
 
 @lru_cache(maxsize=SHARED)
 def holds(expression: sympy.Basic, kind: Any = EITHER) -> bool:
-    """Tell whether a sum, or a table, or by default either stands anywhere in an expression."""
+    """Tell whether an expression contains a sum or a table, or one of the given kind."""
     if kind is not EITHER and not holds(expression):
         return False
     return isinstance(expression, kind) or any(holds(part, kind) for part in expression.args)
 
 
 def unbound(expression: sympy.Basic) -> dict[Index, set[Family]]:
-    """The families whose generic symbols stand outside every sum over their index, by index."""
+    """Collect the families whose generic symbols are outside every sum over their index, by index."""
     merged: dict[Index, set[Family]] = {}
     for symbol, around in _standing(expression):
-        found = family_of(symbol)
-        if found is not None and found.index not in around:
-            merged.setdefault(found.index, set()).add(found)
+        known = family_of(symbol)
+        if known is not None and known.index not in around:
+            merged.setdefault(known.index, set()).add(known)
     return merged
 
 
 @lru_cache(maxsize=SHARED)
 def _standing(expression: sympy.Basic) -> frozenset[tuple[sympy.Symbol, frozenset[Index]]]:
-    """The symbols of an expression, each with the indices of the sums around it; families may be declared anew."""
+    """Collect the symbols of an expression, each with the indices of the enclosing sums; families may be redeclared."""
     if isinstance(expression, Total):
         return frozenset((symbol, around | {expression.index}) for symbol, around in _standing(expression.term))
     if isinstance(expression, sympy.Symbol):
@@ -196,7 +196,7 @@ def _standing(expression: sympy.Basic) -> frozenset[tuple[sympy.Symbol, frozense
 
 
 def tables(expression: sympy.Basic) -> Iterator[ByMember]:
-    """The tables outside every sum."""
+    """Yield the tables outside every sum."""
     if isinstance(expression, ByMember):
         yield expression
     elif not isinstance(expression, Total) and holds(expression, ByMember):
@@ -205,7 +205,7 @@ def tables(expression: sympy.Basic) -> Iterator[ByMember]:
 
 
 def check_index(what: str, expression: sympy.Basic, index: Index | None, members: tuple[str, ...] = ()) -> None:
-    """Refuse an expression that cannot be put down for each of these members of an index.
+    """Refuse an expression that cannot be expanded for each of these members of an index.
 
     Parameters
     ----------
@@ -219,21 +219,21 @@ def check_index(what: str, expression: sympy.Basic, index: Index | None, members
     Raises
     ------
     FormulaError
-        If something is given over another index, a family lacks one of the members, or a table has others.
+        If a term has another index, a family lacks one of the members, or a table has others.
     """
     for other, families in unbound(expression).items():
-        names = ", ".join(sorted(each.name for each in families))
+        names = ", ".join(sorted(family.name for family in families))
         if other != index:
             raise FormulaError(f"{what}: {names} is given over {other.name}: take one member, or their total()")
     check_members(what, expression, index, members)
 
 
 def check_members(what: str, expression: sympy.Basic, index: Index | None, members: tuple[str, ...]) -> None:
-    """The part of :func:`check_index` that also holds for the term of a sum, where other indices may stand."""
-    for found in sorted(unbound(expression).get(index, ()), key=lambda each: each.name):  # type: ignore[arg-type]
-        lacking = [member for member in members if member not in found.members]
+    """Check the part of :func:`check_index` that also applies to the term of a sum, which may have other indices."""
+    for family in sorted(unbound(expression).get(index, ()), key=lambda family: family.name):  # type: ignore[arg-type]
+        lacking = [member for member in members if member not in family.members]
         if lacking:
-            raise FormulaError(f"{what}: {found.name} has no member {', '.join(lacking)}; it has {', '.join(found)}")
+            raise FormulaError(f"{what}: {family.name} has no member {', '.join(lacking)}; it has {', '.join(family)}")
     for table in tables(expression):
         if index is None:
             raise FormulaError(f"{what}: a table by_member() needs a family on the left or a total() around it")
@@ -242,7 +242,7 @@ def check_members(what: str, expression: sympy.Basic, index: Index | None, membe
 
 
 def expanded(expression: sympy.Basic, at: Mapping[Index, str], member: str = "") -> sympy.Basic:
-    """An expression with its sums written out and the members of each index put in.
+    """Expand the sums of an expression and substitute the members of each index.
 
     Parameters
     ----------
@@ -261,25 +261,25 @@ def expanded(expression: sympy.Basic, at: Mapping[Index, str], member: str = "")
     if not holds(expression):
         return _put_in(expression, at)
     if isinstance(expression, Total):
-        terms: Any = [expanded(expression.term, {**at, expression.index: each}, each) for each in expression.over]
+        terms: Any = [expanded(expression.term, {**at, expression.index: name}, name) for name in expression.over]
         return sympy.Add(*terms)
     if isinstance(expression, ByMember):
         return expanded(expression.table[member], at, member)
-    parts = [expanded(part, at, member) for part in expression.args]
-    return rebuilt(expression, parts)
+    args = [expanded(arg, at, member) for arg in expression.args]
+    return rebuilt(expression, args)
 
 
 def _put_in(expression: sympy.Basic, at: Mapping[Index, str]) -> sympy.Basic:
-    """An expression without sums and tables, with members in place of generic symbols."""
+    """Substitute members for generic symbols in an expression without sums and tables."""
     symbols = {symbol for symbol, _ in _standing(expression)}
-    swaps: dict[Any, Any] = {s: found[at[found.index]] for s in symbols if (found := family_of(s)) is not None}
+    swaps: dict[Any, Any] = {s: known[at[known.index]] for s in symbols if (known := family_of(s)) is not None}
     others = symbols - swaps.keys()
     alike = all(old.assumptions0 == new.assumptions0 and new not in others for old, new in swaps.items())
     return exchanged(expression, swaps, renamed if alike and len({*swaps.values()}) == len(swaps) else rebuilt)
 
 
 def written_out(what: str, expression: sympy.Basic) -> sympy.Basic:
-    """An expression without an index of its own, its sums written out.
+    """Expand the sums of an expression without an index of its own.
 
     Parameters
     ----------
@@ -296,6 +296,6 @@ def written_out(what: str, expression: sympy.Basic) -> sympy.Basic:
 
 
 def limited(expression: sympy.Basic, members: Iterable[str]) -> sympy.Basic:
-    """An expression whose tables, outside sums, have only these members."""
-    kept = tuple(members)
-    return expression.xreplace({table: table.only(kept) for table in tables(expression)})
+    """Restrict the tables outside sums to these members."""
+    wanted = tuple(members)
+    return expression.xreplace({table: table.only(wanted) for table in tables(expression)})

@@ -1,8 +1,8 @@
-"""Short labels for people, out of names: ``dp_size`` is "Data-parallel size"."""
+"""Short titles derived from names: ``dp_size`` becomes "Data-parallel size"."""
 
 from __future__ import annotations
 
-#: What the parts of names stand for, where they are no words. A name whose label reads badly all the same gets its own.
+#: Meaning of abbreviations in names. A name whose derived label reads badly sets its own.
 ABBREVIATIONS = {
     "cp": "context-parallel",
     "cv": "coefficient of variation",
@@ -49,12 +49,12 @@ ABBREVIATIONS = {
 }
 
 
-#: Parts of names that are written as one word.
+#: Parts of names that form one word.
 COMPOUNDS = ("all gather", "all reduce", "all to all", "micro batch", "point to point", "reduce scatter")
 
 
 def from_name(name: str) -> str:
-    """The label of a name: its parts as words, the first with a capital."""
+    """Derive a title from a name: its parts as words, the first capitalised."""
     words = " ".join(ABBREVIATIONS.get(part, part) for part in name.split("_") if part)
     for compound in COMPOUNDS:
         words = words.replace(compound, compound.replace(" ", "-"))

@@ -30,14 +30,14 @@ from mlsysim.symbolic.functions import (
 )
 from mlsysim.symbolic.variable import WHEN_REDECLARED, Domain, Variable, never_above, variable_of
 
-#: Nodes whose ranges are kept: many formulas have the same parts.
+#: Size of the caches of ranges; many formulas share subexpressions.
 KEPT = 2**15
-#: Relative difference at which two ends are one, as a unit may be no binary fraction.
+#: Relative difference below which two ends are equal, because unit factors may be no binary fractions.
 ROUNDING = 1e-9
 
 
 class Range(NamedTuple):
-    """An interval of real numbers, in canonical units; an infinite end may be taken."""
+    """An interval of real numbers, in canonical units; an infinite end may be attained."""
 
     lower: float = -math.inf
     upper: float = math.inf
@@ -52,7 +52,7 @@ class Range(NamedTuple):
         return Range(low[0], high[0], low[1], not high[1], self.whole and other.whole)
 
     def intersection(self, other: Range) -> Range:
-        """Intersection of two ranges; the other one where it is empty, as no value is lost then."""
+        """Intersect two ranges; return the other one if they are disjoint, which loses no value."""
         low = max((self.lower, self.open_lower), (other.lower, other.open_lower))
         high = min((self.upper, not self.open_upper), (other.upper, not other.open_upper))
         if low[0] > high[0]:
@@ -65,7 +65,7 @@ class Range(NamedTuple):
         return self.lower >= 0
 
     def describe(self, variable: Variable) -> str:
-        """The range in words, in the unit of a variable."""
+        """Describe the range in words, in the unit of a variable."""
         one = units.factor(variable.unit)
         ends = [f"{'>' if self.open_lower else '>='} {self.lower / one + 0.0:g}"] if self.lower > -math.inf else []
         ends += [f"{'<' if self.open_upper else '<='} {self.upper / one + 0.0:g}"] if self.upper < math.inf else []
@@ -74,7 +74,7 @@ class Range(NamedTuple):
 
 REAL = Range()
 _NONNEGATIVE, _SHARE = Range(0.0), Range(0.0, 1.0)
-#: Ranges of functions that hold whatever their arguments are.
+#: Ranges of functions, whatever their arguments.
 RANGES: dict[type, Range] = {
     ErlangC: _SHARE,
     ErlangCSlope: _NONNEGATIVE,
@@ -85,7 +85,7 @@ _SHARES = {name for name in OUTPUTS if name.endswith(("attainment", "probability
 
 
 class Facts(dict[sympy.Basic, Range]):
-    """Ranges of expressions that hold where a formula is looked at, such as under a condition of a case."""
+    """Known ranges of expressions at one place of a formula, such as under the condition of a case."""
 
     def __init__(self, known: Mapping[sympy.Basic, Range] = MappingProxyType({})) -> None:
         super().__init__(known)
@@ -93,25 +93,25 @@ class Facts(dict[sympy.Basic, Range]):
 
 
 def range_of(expression: sympy.Basic, given: sympy.Basic = sympy.true) -> Range:
-    """The range of an expression whose symbols take every value of their domains.
+    """Bound an expression whose symbols take every value of their domains.
 
     Parameters
     ----------
     expression : sympy.Basic
-        In declared variables, unit constants and numbers.
+        Expression in declared variables, unit constants and numbers.
     given : sympy Boolean
-        What holds.
+        Condition that holds.
 
     Returns
     -------
     Range
-        Contains every value in exact arithmetic; any real number where nothing is known.
+        Contains every value in exact arithmetic; the real line if nothing is known.
     """
     return _known(expression) if given == sympy.true else _under(expression, _with(_NOTHING, given))
 
 
 def domain_range(variable: Variable) -> Range:
-    """The domain of a variable as a range, in canonical units."""
+    """Convert the domain of a variable to a range, in canonical units."""
     return _of_domain(variable.domain, units.factor(variable.unit))
 
 
@@ -123,7 +123,7 @@ def _of_domain(domain: Domain, one: float) -> Range:
 
 
 def _closed(of: Range) -> Range:
-    """A range of whole numbers from its first to its last."""
+    """Close a range of integers: from its first to its last."""
     if not of.whole:
         return of
     low = of.lower + 1 if of.open_lower and math.isfinite(of.lower) else of.lower
@@ -131,18 +131,18 @@ def _closed(of: Range) -> Range:
     return Range(low, high, False, False, True)
 
 
-def unshown(variable: Variable, found: Range) -> str:
-    """The demands of a domain, in words, that a range in canonical units does not show to hold; empty where none."""
-    own, domain = domain_range(variable), variable.domain
-    above = found.lower > own.lower or math.isclose(found.lower, own.lower, rel_tol=ROUNDING)
-    if found.lower == own.lower and own.open_lower and not found.open_lower:
+def unshown(variable: Variable, proven: Range) -> str:
+    """List, in words, the demands of a variable's domain that a range does not prove; empty if it proves all."""
+    demanded, domain = domain_range(variable), variable.domain
+    above = proven.lower > demanded.lower or math.isclose(proven.lower, demanded.lower, rel_tol=ROUNDING)
+    if proven.lower == demanded.lower and demanded.open_lower and not proven.open_lower:
         above = False
-    below = found.upper < own.upper or math.isclose(found.upper, own.upper, rel_tol=ROUNDING)
-    whole = found.whole or domain.kind not in ("integer", "choice")
-    said = [] if whole else ["whole"]
-    said += [] if above else [own._replace(upper=math.inf).describe(variable)]
-    said += [] if below else [own._replace(lower=-math.inf).describe(variable)]
-    return " and ".join(said)
+    below = proven.upper < demanded.upper or math.isclose(proven.upper, demanded.upper, rel_tol=ROUNDING)
+    whole = proven.whole or domain.kind not in ("integer", "choice")
+    demands = [] if whole else ["whole"]
+    demands += [] if above else [demanded._replace(upper=math.inf).describe(variable)]
+    demands += [] if below else [demanded._replace(lower=-math.inf).describe(variable)]
+    return " and ".join(demands)
 
 
 _NOTHING = Facts()
@@ -154,11 +154,11 @@ def _known(expression: Any) -> Range:
 
 
 def _under(expression: Any, facts: Facts) -> Range:
-    """The range of an expression where some facts hold."""
+    """Bound an expression where the facts hold."""
     if facts.symbols.isdisjoint(free_symbols(expression)):
         return _known(expression)
-    found = _range(expression, facts)
-    return _closed(found.intersection(facts[expression]) if expression in facts else found)
+    bounds = _range(expression, facts)
+    return _closed(bounds.intersection(facts[expression]) if expression in facts else bounds)
 
 
 def _range(expression: Any, facts: Facts) -> Range:
@@ -175,7 +175,7 @@ def _number(expression: Any, _facts: Facts) -> Range:
     value = float(expression)
     if math.isnan(value):
         return REAL
-    # A count is infinite where no number is enough.
+    # A count is infinite if no number suffices.
     return Range(value, value, whole=math.isinf(value) or value == round(value))
 
 
@@ -218,47 +218,47 @@ def _negative(of: Range) -> Range:
 
 
 def _sum(expression: sympy.Add, facts: Facts) -> Range:
-    found = _bounded(expression, facts)
+    bounds = _bounded(expression, facts)
     for rule in (_never_above, _by_arguments, _rounded_apart, _by_factor, _mixture, _by_case, _expanded):
-        if found.is_nonnegative or found.upper <= 0:
+        if bounds.is_nonnegative or bounds.upper <= 0:
             break
-        found = found.intersection(rule(expression, facts))
-    return found
+        bounds = bounds.intersection(rule(expression, facts))
+    return bounds
 
 
 def _bounded(expression: sympy.Add, facts: Facts) -> Range:
-    """The sum of the ranges of its terms."""
+    """Add the ranges of the terms."""
     return reduce(_plus, (_under(part, facts) for part in expression.args))
 
 
 def _never_above(expression: sympy.Add, facts: Facts) -> Range:
-    """The range of a sum that has a variable less another one which never exceeds it."""
+    """Bound a sum that contains the difference of two variables, of which one never exceeds the other."""
     terms: dict[Any, Any] = dict(term.as_coeff_Mul()[::-1] for term in expression.args)  # type: ignore[arg-type]
     for low, number in terms.items():
         for high in terms if number < 0 else ():
             if terms[high] >= -number and never_above(low, high):
                 whole = _known(low).whole and _known(high).whole
-                room = _times(Range(0.0, whole=whole), _number(-number, facts))
-                return _plus(room, _under(expression - number * (low - high), facts))
+                difference = _times(Range(0.0, whole=whole), _number(-number, facts))
+                return _plus(difference, _under(expression - number * (low - high), facts))
     return REAL
 
 
 def _by_arguments(expression: sympy.Add, facts: Facts) -> Range:
-    """The range of a sum by those of its sums with each argument of an extreme, so that what stands twice cancels."""
+    """Bound a sum by moving it into the arguments of a maximum or minimum, so that repeated terms cancel."""
     for term in expression.args:
         extreme = next((part for part in sympy.Mul.make_args(term) if isinstance(part, sympy.Max | sympy.Min)), None)
         if extreme is not None:
             rest, factor = expression - term, term / extreme
             sign = _under(factor, facts)
             if sign.is_nonnegative or sign.upper <= 0:
-                parts = [_under(rest + factor * arg, facts) for arg in extreme.args]
+                bounds = [_under(rest + factor * arg, facts) for arg in extreme.args]
                 largest = isinstance(extreme, sympy.Max) == sign.is_nonnegative
-                return reduce(_larger if largest else _smaller, parts)
+                return reduce(_larger if largest else _smaller, bounds)
     return REAL
 
 
 def _rounded_apart(expression: sympy.Add, facts: Facts) -> Range:
-    """The range of a sum with a rounded term: that of the sum without rounding, and what rounding adds."""
+    """Bound a sum with a rounded term: the range of the sum without rounding, plus the rounding error."""
     for term in expression.args:
         number, rounded = term.as_coeff_Mul()
         if isinstance(rounded, sympy.ceiling | sympy.floor):
@@ -273,9 +273,9 @@ def _rounded_apart(expression: sympy.Add, facts: Facts) -> Range:
 
 
 def _by_factor(expression: sympy.Add, facts: Facts) -> Range:
-    """The range of a sum by the factors that all of its terms share."""
+    """Bound a sum by factoring out what all of its terms share."""
     shared = reduce(set.intersection, (set(sympy.Mul.make_args(term)) for term in expression.args))
-    shared = {each for each in shared if not each.is_number}
+    shared = {factor_shared for factor_shared in shared if not factor_shared.is_number}
     if not shared:
         return REAL
     factor = sympy.Mul(*shared)
@@ -283,7 +283,7 @@ def _by_factor(expression: sympy.Add, facts: Facts) -> Range:
 
 
 def _by_case(expression: sympy.Add, facts: Facts) -> Range:
-    """The range of a sum by those of its sums with each value of a table of cases."""
+    """Bound a sum by moving it into the cases of a case distinction."""
     for term in expression.args:
         number, cases = term.as_coeff_Mul()
         if isinstance(cases, sympy.Piecewise):
@@ -296,28 +296,28 @@ def _beside(rest: Any, number: Any, value: Any, facts: Facts) -> Range:
 
 
 def _mixture(expression: sympy.Add, facts: Facts) -> Range:
-    """The range of a sum that goes from one expression to another as a share does: x (a - b) + b."""
+    """Bound a linear interpolation between two expressions: x (a - b) + b with a share x."""
     for term in expression.args:
         for step in (part for part in sympy.Mul.make_args(term) if part.is_Add):
             share = term / step
             for end in (part for part in expression.args if -part in step.args):
                 if _known(share) == _known(share).intersection(_SHARE):
-                    between = _under(step + end, facts).union(_under(end, facts))
-                    return _plus(between, _under(expression - term - end, facts))
+                    interpolated = _under(step + end, facts).union(_under(end, facts))
+                    return _plus(interpolated, _under(expression - term - end, facts))
     return REAL
 
 
 def _expanded(expression: sympy.Add, facts: Facts) -> Range:
-    """The range of a sum with its products multiplied out, so that what stands twice cancels."""
-    parts = ((part, _under(part, facts).is_nonnegative) for part in expression.args)
-    written: Any = sympy.Add(*(part if fine else sympy.expand_mul(part, deep=False) for part, fine in parts))
+    """Bound a sum with its products expanded, so that repeated terms cancel."""
+    factors = ((term, _under(term, facts).is_nonnegative) for term in expression.args)
+    written: Any = sympy.Add(*(term if fine else sympy.expand_mul(term, deep=False) for term, fine in factors))
     if written == expression or not written.is_Add:
         return REAL if written == expression else _under(written, facts)
     return _bounded(written, facts).intersection(_never_above(written, facts))
 
 
 def _corner(a: float, a_open: bool, b: float, b_open: bool) -> tuple[float, bool]:
-    """A product of two ends, and whether it is not taken; nothing times infinity is nothing."""
+    """Multiply two ends; tell whether the product is excluded. Zero times infinity is zero."""
     if a == 0 or b == 0:
         taken = (a == 0 and not a_open) or (b == 0 and not b_open)
         return 0.0, not taken
@@ -335,32 +335,32 @@ def _times(left: Range, right: Range) -> Range:
 
 
 def _product(expression: sympy.Mul, facts: Facts) -> Range:
-    found = reduce(_times, (_under(part, facts) for part in expression.args))
+    bounds = reduce(_times, (_under(part, facts) for part in expression.args))
     for part in expression.args:
         if not isinstance(part, sympy.Pow) or part.exp != -1:
             continue
         whole, above = part.base, expression * part.base
         if _is_part(above, whole, facts):
-            return found.intersection(_SHARE)
+            return bounds.intersection(_SHARE)
         for factor in expression.args:
             if _is_part(factor, whole, facts):
-                return found.intersection(_times(_SHARE, _under(above / factor, facts)))
+                return bounds.intersection(_times(_SHARE, _under(above / factor, facts)))
             if never_above(whole, factor):
-                return found.intersection(_times(Range(1.0), _under(above / factor, facts)))
-    return found
+                return bounds.intersection(_times(Range(1.0), _under(above / factor, facts)))
+    return bounds
 
 
 def _is_part(part: Any, whole: Any, facts: Facts) -> bool:
-    """Tell by form whether one of two expressions, neither of them negative, never exceeds the other."""
+    """Tell from their form whether one of two nonnegative expressions never exceeds the other."""
     if never_above(part, whole):
         return _under(part, facts).is_nonnegative
     if isinstance(part, sympy.Min) and whole in part.args:
-        return all(_under(each, facts).is_nonnegative for each in (part, whole))
+        return all(_under(expression, facts).is_nonnegative for expression in (part, whole))
     if not isinstance(whole, sympy.Add | sympy.Max):
         return False
     some = set(part.args) if isinstance(part, type(whole)) else {part}
-    there = some <= set(whole.args) or any(never_above(part, each) for each in whole.args)
-    return there and all(_under(each, facts).is_nonnegative for each in (part, *whole.args))
+    there = some <= set(whole.args) or any(never_above(part, arg) for arg in whole.args)
+    return there and all(_under(expression, facts).is_nonnegative for expression in (part, *whole.args))
 
 
 def _inverse(of: Range) -> Range:
@@ -369,7 +369,7 @@ def _inverse(of: Range) -> Range:
     if of.upper <= 0:
         return _negative(_inverse(_negative(of)))
     upper = 1 / of.lower if of.lower > 0 else math.inf
-    # A finite number has no inverse of zero; of what may be infinite the variable says so by its declared domain.
+    # A finite number has no inverse of zero; variables that may be infinite declare so in their domains.
     low = 1 / of.upper
     return Range(low, upper, of.open_upper or math.isinf(of.upper), of.open_lower, low == upper == round(low))
 
@@ -385,7 +385,7 @@ def _power(expression: sympy.Pow, facts: Facts) -> Range:
 
 
 def _to_power(base: Range, number: float) -> Range:
-    """A positive power."""
+    """Raise a range to a positive power."""
     if number == 1:
         return base
     if number == round(number) and number % 2 == 0 and base.lower < 0:
@@ -489,20 +489,20 @@ def _cases(expression: sympy.Piecewise, facts: Facts) -> Range:
 
 
 def _union(expression: sympy.Piecewise, facts: Facts, ranged: Callable[[Any, Facts], Range]) -> Range:
-    """The union of the ranges of its values, each where its own condition holds and none before it does."""
-    found: Range | None = None
-    held = facts
+    """Unite the ranges of all values, each under its own condition and the negation of those before."""
+    union: Range | None = None
+    reached = facts
     for pair in expression.args:
         assert isinstance(pair, ExprCondPair)
-        value = ranged(pair.expr, _with(held, pair.cond))
-        found = value if found is None else found.union(value)
-        held = _with(held, sympy.Not(pair.cond))
-    assert found is not None
-    return found
+        value = ranged(pair.expr, _with(reached, pair.cond))
+        union = value if union is None else union.union(value)
+        reached = _with(reached, sympy.Not(pair.cond))
+    assert union is not None
+    return union
 
 
 def _with(facts: Facts, condition: Any) -> Facts:
-    """Facts, and what a condition says of the sides of its comparisons."""
+    """Add to the facts the bounds that a condition puts on the sides of its comparisons."""
     more: dict[sympy.Basic, Range] = {}
     for part in sympy.And.make_args(condition):
         if isinstance(part, Relational) and not isinstance(part, sympy.Ne):
@@ -522,14 +522,14 @@ def _say(more: dict[sympy.Basic, Range], part: Relational, facts: Facts) -> None
     if isinstance(part, sympy.Gt | sympy.Ge):
         left, right = right, left
     low, high = _under(left, facts), _under(right, facts)
-    for side, told in (
+    for side, bound in (
         (left, Range(-math.inf, high.upper, False, strict or high.open_upper)),
         (right, Range(low.lower, math.inf, strict or low.open_lower)),
     ):
         if isinstance(part, sympy.Eq):
-            told = high if side is left else low
+            bound = high if side is left else low
         if side.free_symbols:
-            more[side] = told.intersection(more.get(side, REAL))
+            more[side] = bound.intersection(more.get(side, REAL))
     difference: Any = right - left  # type: ignore[operator]
     if difference.is_Add and not isinstance(part, sympy.Eq):
         more[difference] = Range(0.0, open_lower=strict)
@@ -555,17 +555,17 @@ def _score(expression: Any, facts: Facts) -> Range:
 
 
 def _elsewhere(expression: EvaluatedAt, facts: Facts) -> Range:
-    """Range of a formula, which lies in the domain of its variable where the values put in lie in those of theirs."""
+    """Bound a call: by its variable's domain if the new values lie in the domains of theirs."""
     values = ((variable_of(name), _under(value, facts)) for name, value in expression.changed.items())
-    return _given_elsewhere(expression, tuple(_kind(variable, found) for variable, found in values))
+    return _given_elsewhere(expression, tuple(_kind(variable, value) for variable, value in values))
 
 
-def _kind(variable: Variable, found: Range) -> Range:
-    """The domain of a variable that a range lies in, else the sign of the range: few, so that they are known again."""
-    if not unshown(variable, found):
+def _kind(variable: Variable, bounds: Range) -> Range:
+    """Widen a range to its variable's domain, or else to its sign: few results, so that caching pays."""
+    if not unshown(variable, bounds):
         return domain_range(variable)
-    positive = found.lower > 0 or (found.lower == 0 and found.open_lower)
-    return Range(0.0, open_lower=positive) if found.is_nonnegative else REAL
+    positive = bounds.lower > 0 or (bounds.lower == 0 and bounds.open_lower)
+    return Range(0.0, open_lower=positive) if bounds.is_nonnegative else REAL
 
 
 @lru_cache(maxsize=KEPT)
@@ -573,12 +573,12 @@ def _given_elsewhere(expression: EvaluatedAt, put_in: tuple[Range, ...]) -> Rang
     variables = [variable_of(name) for name in expression.changed]
     if not any(map(unshown, variables, put_in)):
         return domain_range(variable_of(expression.target))
-    if not all(each.is_nonnegative for each in put_in):
+    if not all(value.is_nonnegative for value in put_in):
         return REAL
-    held, symbol = Facts(), expression.definitions[-1][0]
-    for place, (bound, step) in enumerate(expression.definitions):
-        held = Facts(held | {bound: put_in[place] if place < len(put_in) else _under(step, held)})
-    return held[symbol]
+    facts, symbol = Facts(), expression.definitions[-1][0]
+    for index, (bound, step) in enumerate(expression.definitions):
+        facts = Facts(facts | {bound: put_in[index] if index < len(put_in) else _under(step, facts)})
+    return facts[symbol]
 
 
 def _law(expression: ChunkedPrefill, _facts: Facts) -> Range:

@@ -1,4 +1,4 @@
-"""Conditions the inputs of a system must meet, beyond the domain of each alone."""
+"""Conditions on the inputs of a system, beyond each input's own domain."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mlsysim.tracebacks import at_the_call
 @at_the_call
 @dataclass(frozen=True, eq=False)
 class Requirement:
-    """A condition on one argument, given the others.
+    """A condition on one argument that involves others.
 
     Parameters
     ----------
@@ -73,35 +73,35 @@ class Requirement:
 
     @property
     def variable(self) -> Variable:
-        """The variable to blame."""
+        """Argument that an error names."""
         return variable_of(self.argument)
 
     @property
     def template(self) -> str:
-        """The condition in words, with the variant that does without it; ``{name}`` stands for an input."""
+        """Condition in words, with the variant that does not need it; ``{name}`` stands for an input."""
         return self.allowed + (f"; variant={self.unless[0]!r} {self.unless[1]}" if self.unless else "")
 
-    def text(self, given: Mapping[str, str]) -> str:
-        """The condition in words, with the inputs that it names as text.
+    def text(self, texts: Mapping[str, str]) -> str:
+        """Phrase the condition, with the inputs that it names as text.
 
         Parameters
         ----------
-        given : mapping
+        texts : mapping
             Text of inputs by name.
 
         Returns
         -------
         str
         """
-        return self.template.format(**given)
+        return self.template.format(**texts)
 
     @property
     def reason(self) -> str:
-        """Why a point is refused, without its values."""
+        """Reason for refusing a point, without its values."""
         return f"{self.variable.name} {self.text({v.name: v.name for v in self.inputs})}"
 
     def among(self, variants: Collection[str]) -> Requirement:
-        """The requirement as a model with these variants has it.
+        """Adapt the requirement to a model with these variants.
 
         Parameters
         ----------
@@ -116,14 +116,14 @@ class Requirement:
 
     @cached_property
     def inputs(self) -> tuple[Variable, ...]:
-        """Variables the condition needs, by name."""
+        """Variables in the condition, by name."""
         plain = [s for s in self.condition.free_symbols if not isinstance(s, UnitSymbol | Label)]
         symbols = sorted(plain, key=lambda s: s.name)  # type: ignore[attr-defined]
         return tuple(variable_of(symbol) for symbol in symbols)  # type: ignore[arg-type]
 
 
 def reason_code(conditions: Iterable[tuple[int, sympy.Basic]]) -> sympy.Basic:
-    """Reason code of a point as a formula: 0 where it is allowed, or that of the first condition not met.
+    """Build the reason code of a point as a formula: 0 if allowed, else that of the first condition not met.
 
     Parameters
     ----------
@@ -144,11 +144,11 @@ def reason_code(conditions: Iterable[tuple[int, sympy.Basic]]) -> sympy.Basic:
     """
     refused = [(sympy.Integer(code), sympy.Not(condition)) for code, condition in conditions]
     cases = (*refused, (sympy.S.Zero, sympy.true))
-    # As they stand: sympy would fold the cases that stand within each condition.
+    # Kept as written: sympy would merge the cases inside each condition.
     return sympy.Basic.__new__(sympy.Piecewise, *(sympy.Tuple.__new__(ExprCondPair, *case) for case in cases))
 
 
 @cache
 def _alone(requirement: Requirement) -> Requirement:
-    """The requirement without the variant that has it not."""
+    """Drop the mention of a variant that does not need the requirement."""
     return replace(requirement, unless=())

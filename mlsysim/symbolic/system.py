@@ -1,4 +1,4 @@
-"""Systems: formulas with distinct left sides, an acyclic graph from inputs to outputs."""
+"""Systems: formulas with distinct left sides, and the acyclic graph from inputs to outputs."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 class System:
-    """A set of formulas, each defining one variable, in an order that can be evaluated.
+    """A set of formulas that each define one variable, in an order in which they can be evaluated.
 
     Parameters
     ----------
     formulas : iterable of Formula
-        Any order. One with an index is taken for its members.
+        Formulas in any order; an indexed formula stands for its members.
 
     Raises
     ------
     DuplicateError
-        If two formulas define one variable.
+        If two formulas define the same variable.
     CycleError
-        If formulas need each other.
+        If formulas depend on each other in a cycle.
 
     Examples
     --------
@@ -56,26 +56,31 @@ class System:
 
     @property
     def formulas(self) -> tuple[Formula, ...]:
-        """Formulas, each after the ones it needs."""
+        """Formulas in order of evaluation."""
         return tuple(self._by_name[name] for name in self._order)
 
     @cached_property
     def printed(self) -> tuple[Formula, ...]:
-        """The formulas as they are printed: with an index once, for the members that are here."""
-        found: dict[Formula, list[Formula]] = {}
+        """Formulas as they are printed: an indexed one once, for the members in this system."""
+        grouped: dict[Formula, list[Formula]] = {}
         for formula in reversed(self.formulas):
-            found.setdefault(formula.printed, []).append(formula)
-        last = dict(reversed(found.items()))
-        of = {each.name: formula for formula, members in last.items() for each in members}
+            grouped.setdefault(formula.printed, []).append(formula)
+        last = dict(reversed(grouped.items()))
+        printed_of = {member.name: formula for formula, members in last.items() for member in members}
         needs = {
-            formula: [of[v.name] for each in members for v in each.inputs if of.get(v.name, formula) is not formula]
+            formula: [
+                printed_of[v.name]
+                for member in members
+                for v in member.inputs
+                if printed_of.get(v.name, formula) is not formula
+            ]
             for formula, members in last.items()
         }
         try:
             order = _topological(needs)
         except CycleError:  # members of two families may need each other by turns: then by the last member
             order = list(last)
-        return tuple(formula.only(each.member for each in last[formula]) for formula in order)
+        return tuple(formula.only(member.member for member in last[formula]) for formula in order)
 
     def __iter__(self) -> Iterator[Formula]:
         return iter(self.formulas)
@@ -87,7 +92,7 @@ class System:
         return name in self._by_name
 
     def __getitem__(self, name: str) -> Formula:
-        """The formula of a variable.
+        """Return the formula of a variable.
 
         Raises
         ------
@@ -100,23 +105,23 @@ class System:
 
     @cached_property
     def inputs(self) -> tuple[Variable, ...]:
-        """Variables no formula defines, by name."""
-        found = {v.name: v for formula in self for v in formula.inputs if v.name not in self._by_name}
-        return tuple(found[name] for name in sorted(found))
+        """Variables that no formula defines, by name."""
+        by_name = {v.name: v for formula in self for v in formula.inputs if v.name not in self._by_name}
+        return tuple(by_name[name] for name in sorted(by_name))
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
-        """Variables the formulas define, in order of evaluation."""
+        """Variables that the formulas define, in order of evaluation."""
         return tuple(formula.variable for formula in self)
 
     @cached_property
     def outputs(self) -> tuple[Variable, ...]:
-        """Defined variables no other formula uses."""
+        """Defined variables that no other formula uses."""
         used = {v.name for formula in self for v in formula.inputs}
         return tuple(v for v in self.variables if v.name not in used)
 
     def closure(self, outputs: Iterable[str]) -> System:
-        """Only the formulas that the given outputs need.
+        """Restrict the system to the formulas that the given outputs need.
 
         Parameters
         ----------
@@ -130,7 +135,7 @@ class System:
         Raises
         ------
         UnknownNameError
-            If an output is not defined here.
+            If an output is not defined in this system.
         """
         wanted: set[str] = set()
         stack = [self[name].name for name in outputs]
@@ -142,7 +147,7 @@ class System:
         return System(formula for formula in self if formula.name in wanted)
 
     def replace(self, *formulas: Formula) -> System:
-        """The same system with other formulas for variables it already defines; values elsewhere may follow them.
+        """Replace the formulas of variables that the system defines; calls that follow replacements change too.
 
         Parameters
         ----------
@@ -156,19 +161,19 @@ class System:
         Raises
         ------
         UnknownNameError
-            If a formula defines a variable that is new here; use :meth:`extend` for that.
+            If a formula defines a new variable; use :meth:`extend` for that.
         """
         new = {self[formula.name].name: formula for formula in _plain(formulas)}
-        instead: dict[Definition, Definition] = {self._by_name[name]: formula for name, formula in new.items()}
+        replacements: dict[Definition, Definition] = {self._by_name[name]: formula for name, formula in new.items()}
         changed = self._by_name | new
         for name in self._by_name.keys() - new.keys():
-            found = evaluated_by(self._by_name[name].expression, instead)
-            if found != self._by_name[name].expression:
-                changed[name] = replace(self._by_name[name], expression=found)
+            expression = evaluated_by(self._by_name[name].expression, replacements)
+            if expression != self._by_name[name].expression:
+                changed[name] = replace(self._by_name[name], expression=expression)
         return System(changed.values())
 
     def extend(self, *formulas: Formula) -> System:
-        """The same system with formulas for further variables.
+        """Add formulas for further variables.
 
         Parameters
         ----------
@@ -182,12 +187,12 @@ class System:
         Raises
         ------
         DuplicateError
-            If one is defined already; use :meth:`replace` for that.
+            If a variable is already defined; use :meth:`replace` for that.
         """
         return System([*self.formulas, *formulas])
 
     def expand(self, output: str) -> sympy.Basic:
-        """The output as one expression of the inputs alone.
+        """Express an output in terms of the inputs alone.
 
         Parameters
         ----------
@@ -201,7 +206,7 @@ class System:
         Raises
         ------
         FormulaError
-            If a formula tries a variable at other values, which no substitution reaches.
+            If a formula evaluates a variable at other inputs, where no substitution applies.
         """
         expression = self[output].expression
         for formula in self.closure([output]):
@@ -212,30 +217,30 @@ class System:
         return expression
 
     def relax(self) -> System:
-        """The system with every ceiling and floor dropped, so that derivatives see through them.
+        """Drop every ceiling and floor, so that derivatives see through them.
 
-        A least integer has no continuous form and stays; :meth:`steps` names what is left.
+        A least integer has no continuous form and stays; :meth:`steps` lists what is left.
         """
         changed = ((formula, relaxed(formula.expression)) for formula in self)
         return System(formula if same == formula.expression else formula.relaxed(same) for formula, same in changed)
 
     def steps(self, output: str | None = None) -> tuple[str, ...]:
-        """Names of variables whose formula jumps: ceiling, floor or least integer.
+        """List the variables whose formula jumps: ceiling, floor or least integer.
 
         Parameters
         ----------
         output : str, optional
-            Only those this output depends on.
+            List only those on which this output depends.
         """
-        within = self.closure([output]) if output is not None else self
-        return tuple(f.name for f in within if f.expression.has(*STEPS))
+        system = self.closure([output]) if output is not None else self
+        return tuple(f.name for f in system if f.expression.has(*STEPS))
 
     def __repr__(self) -> str:
         return f"<System of {len(self)} formulas: {', '.join(v.name for v in self.outputs)}>"
 
 
 def relaxed(expression: sympy.Basic) -> sympy.Basic:
-    """An expression with ceilings and floors dropped, and least integers left whole."""
+    """Drop ceilings and floors from an expression; least integers stay."""
     if isinstance(expression, LeastInteger) or not expression.args:
         return expression
     args = [relaxed(arg) for arg in expression.args]
@@ -248,16 +253,16 @@ def relaxed(expression: sympy.Basic) -> sympy.Basic:
 def swapped(
     system: Iterable[Formula], formulas: Iterable[Formula], dropped: tuple[str, ...] = ()
 ) -> tuple[Formula, ...]:
-    """The formulas of a system with some swapped for others of the same variable, and some added.
+    """Swap some formulas of a system for others of the same variable, and add some.
 
     Parameters
     ----------
     system : System, or iterable of Formula
-        What to start from.
+        Formulas to start from.
     formulas : iterable of Formula
-        New formulas. One of a variable that is defined takes the place of its formula.
+        New formulas; one that defines a variable of the system replaces its formula.
     dropped : tuple of str
-        Names of variables that are no longer needed.
+        Names of variables to drop.
 
     Returns
     -------
@@ -266,7 +271,7 @@ def swapped(
     Raises
     ------
     FormulaError
-        If something given is no formula.
+        If an item is not a formula.
 
     Examples
     --------
@@ -275,15 +280,15 @@ def swapped(
     >>> len(swapped(formulas, [], dropped=("ridge_point",))) - len(formulas)
     -1
     """
-    kept = System(formula for formula in _plain(system) if formula.name not in dropped)
+    remaining = System(formula for formula in _plain(system) if formula.name not in dropped)
     known, new = [], []
     for formula in _plain(formulas):
-        (known if formula.name in kept else new).append(formula)
-    return kept.replace(*known).extend(*new).formulas
+        (known if formula.name in remaining else new).append(formula)
+    return remaining.replace(*known).extend(*new).formulas
 
 
 def _plain(formulas: Iterable[Formula]) -> Iterator[Formula]:
-    """The formulas with those that have an index put down for each member."""
+    """Yield the formulas, with indexed ones expanded to their members."""
     for formula in formulas:
         if not isinstance(formula, Formula):
             raise FormulaError(f"a system is made of formulas, not of {quoted(formula)}")
@@ -291,7 +296,7 @@ def _plain(formulas: Iterable[Formula]) -> Iterator[Formula]:
 
 
 def _topological(needs: Mapping[Node, Iterable[Node]]) -> list[Node]:
-    """The nodes, each after those of them it needs."""
+    """Sort nodes topologically, each after those it needs."""
     order: list[Node] = []
     state: dict[Node, str] = {}
 

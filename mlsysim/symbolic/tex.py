@@ -1,11 +1,11 @@
-"""Prose as LaTeX, and slips in the LaTeX of a symbol that no renderer gets over, found by its braces and scripts."""
+"""Prose as LaTeX, and a check of a symbol's LaTeX for errors that no renderer accepts."""
 
 from __future__ import annotations
 
 import re
 
 _TOKEN = re.compile(r"\\[A-Za-z]+|\\.|\S", re.DOTALL)
-#: Commands that take braces after them, and how many.
+#: Commands that take arguments in braces, and their number.
 _TAKES = {r"\frac": 2, r"\sqrt": 1, r"\text": 1, r"\mathrm": 1, r"\bar": 1, r"\hat": 1, r"\tilde": 1, r"\overline": 1}
 
 _SPECIAL = {
@@ -21,12 +21,12 @@ def prose_latex(text: str) -> str:
 
 
 def slip_in(latex: str) -> str:
-    """Describe what is wrong with the LaTeX of a symbol; empty where nothing is.
+    """Describe the error in a symbol's LaTeX; empty if there is none.
 
     Parameters
     ----------
     latex : str
-        Without dollar signs.
+        LaTeX without dollar signs.
     """
     tokens = _TOKEN.findall(latex)
     depth = 0
@@ -44,44 +44,44 @@ def slip_in(latex: str) -> str:
 
 
 def _scripts(tokens: list[str]) -> str:
-    """Describe what is wrong with subscripts and superscripts, and with what commands take."""
-    place, on_base = 0, set[str]()
-    while place < len(tokens):
-        token = tokens[place]
+    """Describe the error in subscripts, superscripts and arguments of commands; empty if there is none."""
+    start, on_base = 0, set[str]()
+    while start < len(tokens):
+        token = tokens[start]
         if token not in ("_", "^"):
             on_base = set()
-            end = _after(tokens, place)
+            end = _after(tokens, start)
             if end > len(tokens):
                 return f"{token} lacks what it takes"
-            inside = tokens[place + 1 : end - 1] if token == "{" else tokens[place + 1 : end]
-            if (token == "{" or token in _TAKES) and (found := _scripts(inside)):
-                return found
-            place = end
+            inside = tokens[start + 1 : end - 1] if token == "{" else tokens[start + 1 : end]
+            if (token == "{" or token in _TAKES) and (error := _scripts(inside)):
+                return error
+            start = end
             continue
         if token in on_base:
             return f"a second {token} follows the first; put both in one pair of braces"
         on_base.add(token)
-        end = _after(tokens, place + 1)
+        end = _after(tokens, start + 1)
         if end > len(tokens):
             return f"nothing follows the {token}"
-        if tokens[place + 1] == "{" and (found := _scripts(tokens[place + 2 : end - 1])):
-            return found
-        place = end
+        if tokens[start + 1] == "{" and (error := _scripts(tokens[start + 2 : end - 1])):
+            return error
+        start = end
     return ""
 
 
-def _after(tokens: list[str], place: int) -> int:
-    """Position where the part that begins here ends; beyond the end if something lacks."""
-    if place >= len(tokens):
+def _after(tokens: list[str], start: int) -> int:
+    """Return the end of the group that begins at a token; a position beyond the last token if it is incomplete."""
+    if start >= len(tokens):
         return len(tokens) + 1
-    if tokens[place] == "{":
+    if tokens[start] == "{":
         depth = 0
-        for end in range(place, len(tokens)):
+        for end in range(start, len(tokens)):
             depth += {"{": 1, "}": -1}.get(tokens[end], 0)
             if not depth:
                 return end + 1
         return len(tokens) + 1
-    end = place + 1
-    for _ in range(_TAKES.get(tokens[place], 0)):
+    end = start + 1
+    for _ in range(_TAKES.get(tokens[start], 0)):
         end = _after(tokens, end)
     return end

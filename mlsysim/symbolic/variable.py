@@ -1,4 +1,4 @@
-"""Variables: the nomenclature. Each is one name, one symbol, one unit, one sentence, one domain."""
+"""Variables: entries of the nomenclature, each with name, symbol, unit, description and domain."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Kind = Literal["real", "integer", "choice", "boolean"]
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """Values a variable may take, in the unit it is entered in.
+    """Allowed values of a variable, in its unit.
 
     Build one with :func:`positive`, :func:`nonnegative`, :func:`between`, :func:`integer`,
     :func:`flag`, :func:`choice` or :func:`boolean`.
@@ -47,11 +47,11 @@ class Domain:
 
     @property
     def is_flag(self) -> bool:
-        """True if it is yes or no."""
+        """True for yes-or-no domains."""
         return self.kind == "boolean" or (self.kind == "integer" and self.lower == 0 and self.upper == 1)
 
     def describe(self) -> str:
-        """The allowed values in words, as an error message gives them."""
+        """Describe the allowed values in words, as in an error message."""
         if self.is_flag:
             return "True or False"
         if self.kind == "choice":
@@ -65,7 +65,7 @@ class Domain:
         return " ".join([noun, " and ".join(bounds)]).strip()
 
     def contains(self, other: Domain) -> bool:
-        """Tell whether every value of the other domain lies in this one.
+        """Tell whether this domain contains every value of the other.
 
         Parameters
         ----------
@@ -84,12 +84,12 @@ class Domain:
         return above and other.upper <= self.upper
 
     def spans(self, value: object) -> bool:
-        """Tell whether a label, or a number in the unit of the variable, lies within the bounds, ends included.
+        """Tell whether a label, or a number in the variable's unit, lies within the bounds, ends included.
 
         Parameters
         ----------
         value : str or float
-            A label, or a number in the unit of the variable.
+            Label, or number in the variable's unit.
 
         Returns
         -------
@@ -102,7 +102,7 @@ class Domain:
         return math.isfinite(value) and (self.kind == "real" or value == int(value))
 
     def latex(self) -> str:
-        """The allowed values as a textbook writes them."""
+        """Format the allowed values as a textbook does."""
         if self.kind == "boolean":
             return r"\{\text{false}, \text{true}\}"
         if self.kind == "choice":
@@ -121,7 +121,7 @@ class Domain:
 
 
 def words_latex(words: str) -> str:
-    r"""Words as LaTeX: signs with a meaning to TeX stand outside ``\text``, where every renderer reads them alike.
+    r"""Format words as LaTeX; characters special to TeX go outside ``\text``, where all renderers read them alike.
 
     Parameters
     ----------
@@ -138,8 +138,8 @@ def words_latex(words: str) -> str:
     >>> print(words_latex("80 GB"))
     \text{80 GB}
     """
-    parts = re.split(r"([\\_&%#${}^~])", words)
-    return "".join(_SIGNS.get(part, f"\\text{{{part}}}") for part in parts if part)
+    tokens = re.split(r"([\\_&%#${}^~])", words)
+    return "".join(_SIGNS.get(token, f"\\text{{{token}}}") for token in tokens if token)
 
 
 _SIGNS = {sign: "\\" + sign for sign in "_&%#${}"} | {"\\": r"\backslash ", "^": r"\wedge ", "~": r"\sim "}
@@ -151,7 +151,7 @@ def _bound(value: float) -> str:
 
 @at_the_call
 def positive() -> Domain:
-    """Finite and above zero.
+    """Finite numbers above zero.
 
     Returns
     -------
@@ -168,7 +168,7 @@ def positive() -> Domain:
 
 @at_the_call
 def nonnegative() -> Domain:
-    """Finite, zero allowed.
+    """Finite numbers from zero.
 
     Returns
     -------
@@ -185,12 +185,12 @@ def nonnegative() -> Domain:
 
 @at_the_call
 def at_least(lower: float) -> Domain:
-    """Finite, from ``lower`` up.
+    """Finite numbers from ``lower``.
 
     Parameters
     ----------
     lower : float
-        Least value, in the unit of the variable.
+        Smallest value, in the variable's unit.
 
     Returns
     -------
@@ -207,14 +207,14 @@ def at_least(lower: float) -> Domain:
 
 @at_the_call
 def between(lower: float, upper: float, *, open_lower: bool = False) -> Domain:
-    """Real, from ``lower`` (excluded if ``open_lower``) to ``upper``.
+    """Real numbers from ``lower`` (excluded if ``open_lower``) to ``upper``.
 
     Parameters
     ----------
     lower, upper : float
-        Ends, in the unit of the variable.
+        Ends of the interval, in the variable's unit.
     open_lower : bool
-        Whether ``lower`` itself is excluded.
+        True to exclude ``lower`` itself.
 
     Returns
     -------
@@ -231,12 +231,12 @@ def between(lower: float, upper: float, *, open_lower: bool = False) -> Domain:
 
 @at_the_call
 def integer(lower: float = 1, upper: float = math.inf) -> Domain:
-    """Whole, from ``lower`` to ``upper``.
+    """Integers from ``lower`` to ``upper``.
 
     Parameters
     ----------
     lower, upper : float
-        Least and largest value.
+        Smallest and largest value.
 
     Returns
     -------
@@ -253,7 +253,7 @@ def integer(lower: float = 1, upper: float = math.inf) -> Domain:
 
 @at_the_call
 def flag() -> Domain:
-    """Zero or one, entered as ``False`` or ``True``; a factor in formulas.
+    """Zero or one, entered as ``False`` or ``True``; usable as a factor in formulas.
 
     Returns
     -------
@@ -270,7 +270,7 @@ def flag() -> Domain:
 
 @at_the_call
 def choice(*labels: str) -> Domain:
-    """One of several names; compiled code sees their position.
+    """One of several names; compiled code uses their positions.
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ def choice(*labels: str) -> Domain:
 
 @at_the_call
 def boolean() -> Domain:
-    """A truth value.
+    """Truth values.
 
     Returns
     -------
@@ -309,34 +309,33 @@ def boolean() -> Domain:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Variable:
-    """One entry of the nomenclature.
+    """An entry of the nomenclature.
 
     Parameters
     ----------
     name : str
-        Python name; also the name of the symbol and of the keyword a user types.
+        Python name; also the name of the symbol and of the keyword argument.
     latex : str
-        The field's symbol.
+        Symbol used in the field, as LaTeX.
     unit : str
-        Unit of a bare number typed by a user, and of the value shown. Compiled code sees the
-        canonical amount (byte, second, ...).
+        Unit of a bare number, and of the value shown. Compiled code uses canonical units (byte, second, ...).
     description : str
         One sentence.
     domain : Domain
         Allowed values, in ``unit``.
     named_unit : bool
-        The name itself says the unit (``qps``, ``target_p99_latency_ms``), so results give a plain
-        number in that unit instead of a quantity.
+        True if the name states the unit (``qps``, ``target_p99_latency_ms``); results then give a plain number in that
+        unit instead of a quantity.
     label : str
-        A few words for axes and tables, such as "Data-parallel size"; made of the name where left out.
+        Short title for axes and tables, such as "Data-parallel size"; derived from the name if left out.
     not_above, not_below : sympy.Symbol, optional
-        Another variable that it never exceeds, or never falls below. Formulas for it are checked to keep to that, and
-        a model that takes it as an input must require it.
+        Another variable that it never exceeds, or never falls below. Its formulas are checked for that, and a model
+        that takes it as an input must require it.
 
     Attributes
     ----------
     symbol : sympy.Symbol
-        What formulas are written with.
+        Symbol to use in formulas.
 
     Examples
     --------
@@ -387,17 +386,17 @@ class Variable:
 
     @property
     def orders(self) -> tuple[tuple[sympy.Symbol, sympy.Symbol], ...]:
-        """Symbols of two variables, itself one of them, of which the first never exceeds the second."""
+        """Pairs of symbols, this variable's among them, of which the first never exceeds the second."""
         above = ((self.symbol, self.not_above),) if self.not_above is not None else ()
         return above + (((self.not_below, self.symbol),) if self.not_below is not None else ())
 
     def code(self, label: str) -> int:
-        """The number compiled code uses for a label of a choice variable, whatever its case.
+        """Return the number that compiled code uses for a label, in any case.
 
         Parameters
         ----------
         label : str
-            One of its labels.
+            Label of the choice variable.
 
         Returns
         -------
@@ -409,19 +408,19 @@ class Variable:
             If the variable has no such label.
         """
         labels = self.domain.labels
-        found = label if label in labels else known_as(label, labels)
-        if found is None:
+        known = label if label in labels else known_as(label, labels)
+        if known is None:
             raise UnknownNameError(self.name, label, labels)
-        return labels.index(found)
+        return labels.index(known)
 
     def __repr__(self) -> str:
         unit = f" [{self.unit}]" if self.unit not in ("", "count") else ""
         return f"<Variable {self.name}{unit}: {self.domain.describe()}>"
 
     def signature(self) -> tuple[object, ...]:
-        """Properties that two declarations of one name must agree on."""
-        beside = (self.not_above, self.not_below)
-        return (self.latex, self.unit, self.description, self.domain, self.named_unit, self.label, *beside)
+        """Properties on which two declarations of one name must agree."""
+        limits = (self.not_above, self.not_below)
+        return (self.latex, self.unit, self.description, self.domain, self.named_unit, self.label, *limits)
 
     def __reduce__(self) -> tuple[object, ...]:
         declared, module = _DECLARED.get(self.name, (None, ""))
@@ -430,9 +429,9 @@ class Variable:
 
 
 _DECLARED: dict[str, tuple[Variable, str]] = {}
-#: What is called where a name is declared anew, as what is known of it may no longer hold.
+#: Functions to call when a name is declared again, because cached results may no longer hold.
 WHEN_REDECLARED: list[Callable[[], None]] = []
-#: Symbols of two variables of which the first never exceeds the second.
+#: Pairs of symbols of which the first never exceeds the second.
 _LIMITS: set[tuple[sympy.Basic, sympy.Basic]] = set()
 
 
@@ -449,12 +448,12 @@ def variable(
     not_above: sympy.Symbol | None = None,
     not_below: sympy.Symbol | None = None,
 ) -> sympy.Symbol:
-    """Declare a :class:`Variable` and return the symbol formulas are written with.
+    """Declare a :class:`Variable` and return its symbol, for use in formulas.
 
     Parameters
     ----------
     name, latex, unit, description, domain, named_unit, label, not_above, not_below
-        As for :class:`Variable`; without a domain it is any real number.
+        Fields of :class:`Variable`; without a domain it is any real number.
 
     Returns
     -------
@@ -463,7 +462,7 @@ def variable(
     Raises
     ------
     DuplicateError
-        If another module declared the name with another meaning.
+        If another module declared the name differently.
 
     Examples
     --------
@@ -477,12 +476,12 @@ def variable(
 
 
 def declared(entry: Variable, module: str) -> sympy.Symbol:
-    """Put a variable into the vocabulary under the module that declares it, and give its symbol.
+    """Register a variable under its declaring module, and return its symbol.
 
     Raises
     ------
     DuplicateError
-        If another module declared the name with another meaning.
+        If another module declared the name differently.
     """
     known = _DECLARED.get(entry.name)
     if known is not None and known[0].signature() != entry.signature() and known[1] != module:
@@ -500,12 +499,12 @@ def declared(entry: Variable, module: str) -> sympy.Symbol:
 
 
 def never_above(low: sympy.Basic, high: sympy.Basic) -> bool:
-    """Tell whether one of two variables is declared never to exceed the other, given as symbols."""
+    """Tell whether the first of two symbols is declared never to exceed the second."""
     return (low, high) in _LIMITS
 
 
 def caller(*inside: str) -> str:
-    """Name of the module that called the function which asks; not one of those inside."""
+    """Return the name of the module that called the asking function, skipping modules in ``inside``."""
     frame = sys._getframe(2)
     while frame.f_globals.get("__name__") in (at_the_call.__module__, *inside) and frame.f_back is not None:
         frame = frame.f_back
@@ -513,17 +512,17 @@ def caller(*inside: str) -> str:
 
 
 def named_by(latex: str) -> tuple[str, ...]:
-    """Names of the declared variables that print as this LaTeX."""
+    """List the declared variables that print as this LaTeX."""
     return tuple(entry.name for entry, _ in _DECLARED.values() if entry.latex == latex)
 
 
 def declared_by(package: str) -> tuple[Variable, ...]:
-    """The variables that modules of a package declare."""
+    """List the variables declared by modules of a package."""
     return tuple(entry for entry, module in _DECLARED.values() if f"{module}.".startswith(f"{package}."))
 
 
 def _restored(module: str, fields: tuple[Any, ...]) -> Variable:
-    """A variable out of a pickle, declared in this process too; its module first, for the order of names."""
+    """Restore a variable from a pickle, declaring it in this process; imports its module first, to keep the order."""
     if module and module != "__main__" and fields[0] not in _DECLARED:
         with contextlib.suppress(ImportError):
             importlib.import_module(module)
@@ -537,7 +536,7 @@ def _restored(module: str, fields: tuple[Any, ...]) -> Variable:
 
 
 def variable_of(symbol: sympy.Symbol | str) -> Variable:
-    """The variable a symbol (or a name) stands for.
+    """Look up the variable of a symbol or name.
 
     Parameters
     ----------
@@ -551,7 +550,7 @@ def variable_of(symbol: sympy.Symbol | str) -> Variable:
     Raises
     ------
     UnknownNameError
-        If nothing of that name was declared.
+        If no variable of that name is declared.
 
     Examples
     --------
@@ -567,7 +566,7 @@ def variable_of(symbol: sympy.Symbol | str) -> Variable:
 
 
 def is_declared(name: str) -> bool:
-    """Tell whether a variable of that name was declared.
+    """Tell whether a variable of that name is declared.
 
     Parameters
     ----------
@@ -589,5 +588,5 @@ def is_declared(name: str) -> bool:
 
 
 def declaration_order() -> dict[str, int]:
-    """Position of every declared name; printing follows it."""
-    return {name: place for place, name in enumerate(_DECLARED)}
+    """Position of every declared name, which determines the printing order."""
+    return {name: position for position, name in enumerate(_DECLARED)}

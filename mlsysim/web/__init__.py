@@ -1,4 +1,4 @@
-"""Calculators in the browser, printed from the same Systems: one self-contained page per model."""
+"""Browser calculators, one self-contained page per model, generated from the model's formulas."""
 
 from mlsysim.web.pages import calculator
 

@@ -1,4 +1,4 @@
-"""Data of a page on a model: variables, units, entries, defaults, requirements and formulas.
+"""Data of a model's page: variables, units, entries, defaults, requirements and formulas.
 
 All of it is read from the model. No script names a variable, a unit, a limit or a model.
 """
@@ -27,7 +27,7 @@ from mlsysim.inputs.recipe import as_run, given_by, recipe_argument
 from mlsysim.inputs.slot import Slot
 from mlsysim.inputs.variant import Variant
 from mlsysim.study.results.basis import assumed, is_share, numbers, used_in
-from mlsysim.study.results.expected_error import areas_of, asked, error_of, standing
+from mlsysim.study.results.expected_error import areas_of, error_of, specificity, standing
 from mlsysim.study.results.notes import MUCH, lengths_of, longest
 from mlsysim.symbolic import Requirement, Variable, variable_of
 from mlsysim.version import __version__
@@ -35,22 +35,22 @@ from mlsysim.web.formulas import PrintedModel
 
 
 def model_data(model: type[DeclaredModel], printed: PrintedModel, variant: str | None = None) -> dict[str, Any]:
-    """Data of a page on a model.
+    """Build the data of a model's page.
 
     Parameters
     ----------
     model : type
-        The model.
+        Model of the page.
     printed : PrintedModel
-        Its formulas, among which those of requirements and cases are put.
+        Its printed formulas, to which those of requirements and cases are added.
     variant : str, optional
-        The variant with which the page opens; where left out that of the example, else the measured one.
+        Variant with which the page opens; by default that of the example, else the measured one.
     """
     own = as_run(model.asked(), model.example).variant if "variant" not in model.example else model.example["variant"]
     first = variant if variant in printed.variants else own if own in printed.variants else next(iter(printed.variants))
     requirements: dict[Any, int] = {}
     variants = {name: _variant(model(name), printed, requirements) for name in printed.variants}
-    arguments = {name for each in variants.values() for name in each["arguments"]}
+    arguments = {name for content in variants.values() for name in content["arguments"]}
     shown = {variable_of(name) for name in arguments.difference(model.slots)}
     shown |= {variable for name in printed.variants for variable in model(name).system.variables}
     ordered = sorted(shown, key=lambda v: v.name)
@@ -86,41 +86,45 @@ def model_data(model: type[DeclaredModel], printed: PrintedModel, variant: str |
 
 
 def _by_place(values: dict[int, Any]) -> list[Any]:
-    """Values by place as a list; null where there is none."""
-    return [values.get(place) for place in range(max(values) + 1)]
+    """Convert values by index to a list, with null in gaps."""
+    return [values.get(index) for index in range(max(values) + 1)]
 
 
 def _example(model: DeclaredModel) -> dict[str, str]:
-    """The example of a model as it is typed; a recipe is typed as what it gives."""
+    """Return the model's example as typed text; a recipe is replaced by its arguments."""
     point = {name: value for name, value in model.example.items() if name != "variant"}
     recipe = point.pop(recipe_argument(type(model)), None)
-    found = _given(builtin().find(Recipe.what, recipe), model, point) if recipe else {}
-    return found | {name: str(value) for name, value in point.items()}
+    arguments = _given(builtin().find(Recipe.what, recipe), model, point) if recipe else {}
+    return arguments | {name: str(value) for name, value in point.items()}
 
 
 def _recipes(model: type[DeclaredModel], variants: list[str]) -> dict[str, Any]:
-    """For each recipe its name, the variant that describes the run, and what it gives as it is typed."""
-    argument, found = recipe_argument(model), {}
+    """Describe each recipe: its name, the variant that fits it, and its arguments as typed text."""
+    argument, described = recipe_argument(model), {}
     for recipe in _fitting(model.slots[argument]) if argument else ():
         assert isinstance(recipe, Recipe)
         variant = recipe.variants.get(model.command, "")
         if variant not in variants:
-            takes = [each for each in variants if argument in model(each).arguments]
+            takes = [variant for variant in variants if argument in model(variant).arguments]
             variant = takes[0] if takes else ""
         if variant:
-            found[recipe.key] = {"name": recipe.name, "variant": variant, "typed": _given(recipe, model(variant), {})}
-    return found
+            described[recipe.key] = {
+                "name": recipe.name,
+                "variant": variant,
+                "typed": _given(recipe, model(variant), {}),
+            }
+    return described
 
 
 def _given(recipe: Entry, model: DeclaredModel, typed: dict[str, Any]) -> dict[str, str]:
-    """Arguments that a recipe gives to a model, as they are typed; without what follows from other arguments."""
+    """Return the arguments that a recipe sets, as typed text, without derived ones."""
     assert isinstance(recipe, Recipe)
-    given = given_by(recipe, model, typed).typed
-    return {name: _written(value) for name, value in given.items() if not isinstance(value, Derived)}
+    arguments = given_by(recipe, model, typed).typed
+    return {name: _written(value) for name, value in arguments.items() if not isinstance(value, Derived)}
 
 
 def _written(value: Any) -> str:
-    """A value of a recipe as it is typed."""
+    """Format a value of a recipe as typed text."""
     if isinstance(value, Entry):
         return value.key
     if isinstance(value, Value):
@@ -129,9 +133,9 @@ def _written(value: Any) -> str:
 
 
 def _variable(variable: Variable, typed: bool) -> dict[str, Any]:
-    """A variable; its limits where it is an argument."""
+    """Describe a variable; with limits if it is an argument."""
     domain = variable.domain
-    found: dict[str, Any] = {
+    description: dict[str, Any] = {
         "latex": variable.latex,
         "label": "" if variable.label == variable.name.replace("_", " ").capitalize() else variable.label,
         "about": variable.description,
@@ -141,18 +145,18 @@ def _variable(variable: Variable, typed: bool) -> dict[str, Any]:
         "labels": list(domain.labels),
     }
     if typed:
-        found |= {
+        description |= {
             "allowed": domain.describe(),
             "lower": domain.lower if math.isfinite(domain.lower) else None,
             "upper": domain.upper if math.isfinite(domain.upper) else None,
             "open": domain.open_lower,
             "counts": units.counts(units.dimension(variable.unit), variable.unit),
         }
-    return {name: value for name, value in found.items() if value not in (None, "", []) and value is not False}
+    return {name: value for name, value in description.items() if value not in (None, "", []) and value is not False}
 
 
 def _unit(text: str) -> dict[str, Any]:
-    """A unit of a variable: factor, dimension, and how it is written behind a number."""
+    """Describe a unit: factor, dimension, and printed form."""
     powers = _powers(units.dimension(text))
     return {"factor": units.factor(text), "dimension": powers, "shown": f"{units.unit(text):~P}"}
 
@@ -178,24 +182,24 @@ def _slot(model: type[DeclaredModel], slot: Slot, arguments: set[str]) -> dict[s
 
 
 def _gives_way(slot: Slot, names: list[str]) -> dict[str, list[str]]:
-    """Values of entries that others replace where they are typed; those of models may stand beside formats."""
+    """List the values of entries that arguments replace; those of models may apply beside formats."""
     others = {} if issubclass(slot.entry, TransformerWorkload) else slot.entry.gives_way
     return {name: list(others[name]) for name in names if name in others}
 
 
 def _beside(model: type[DeclaredModel], entry: Entry, arguments: set[str]) -> dict[str, dict[str, float]]:
-    """Node and fabric that a device gives where nothing else does."""
+    """Describe the node and fabric that a device supplies by default."""
     if not isinstance(entry, Accelerator) or entry.link_domain is None:
         return {}
-    found = {"accelerators_per_node": entry.link_domain.value} if "accelerators_per_node" in arguments else {}
+    supplied = {"accelerators_per_node": entry.link_domain.value} if "accelerators_per_node" in arguments else {}
     if entry.fabric is not None and "fabric" in arguments:
-        given = {name: entry.fabric.value_of(name, "") for name in model.slots["fabric"].gives}
-        found |= {name: value.canonical for name, value in given.items() if value is not None}
-    return {"beside": found}
+        from_fabric = {name: entry.fabric.value_of(name, "") for name in model.slots["fabric"].gives}
+        supplied |= {name: value.canonical for name, value in from_fabric.items() if value is not None}
+    return {"beside": supplied}
 
 
 def _fitting(slot: Slot) -> list[Entry]:
-    """The entries of the catalog that an argument takes."""
+    """List the catalog entries that an argument accepts."""
     catalog = builtin()
     return [entry for path in catalog.paths() if isinstance(entry := catalog.entry(path), slot.entry)]
 
@@ -206,7 +210,7 @@ def _picked(slot: Slot) -> bool:
 
 
 def _entry(slot: Slot, entry: Entry, names: Iterable[str]) -> dict[str, Any]:
-    """The values of an entry; those that a number format chooses by format, or why it has none; any other is empty."""
+    """Describe the values of an entry; those that depend on a number format by format, or with the reason for a gap."""
     values: dict[str, Any] = {}
     rates: dict[str, Any] = {}
     for name in names:
@@ -223,10 +227,10 @@ def _entry(slot: Slot, entry: Entry, names: Iterable[str]) -> dict[str, Any]:
             else:
                 rates[name][number_format] = None if value is None else value.canonical
     of_device = {"of" if entry.of_one_device else "device": entry.device.key} if entry.device is not None else {}
-    known = {"devices": [each.key for each in entry.devices]} if isinstance(entry, Stack) and entry.devices else {}
+    known = {"devices": [device.key for device in entry.devices]} if isinstance(entry, Stack) and entry.devices else {}
     limit = longest(entry)
-    found = {"name": entry.name, "values": values, **({"rates": rates} if rates else {}), **of_device, **known}
-    return found | ({"longest": limit} if math.isfinite(limit) else {})
+    described = {"name": entry.name, "values": values, **({"rates": rates} if rates else {}), **of_device, **known}
+    return described | ({"longest": limit} if math.isfinite(limit) else {})
 
 
 @cache
@@ -249,31 +253,34 @@ def _variant(model: DeclaredModel, printed: PrintedModel, requirements: dict[Any
         "texts": _runs([printed.text_of(formula) for formula in model.formulas]),
         "basis": _basis(model),
         "requirements": [
-            requirements.setdefault(_requirement(each, printed), len(requirements)) for each in model.requirements
+            requirements.setdefault(_requirement(requirement, printed), len(requirements))
+            for requirement in model.requirements
         ],
-        "caveats": [_caveat(each, printed) for each in of.caveats if model.variant in (each.variants or of.variants)],
+        "caveats": [
+            _caveat(caveat, printed) for caveat in of.caveats if model.variant in (caveat.variants or of.variants)
+        ],
         "lengths": lengths_of(arguments),
     }
 
 
-def _runs(places: list[int]) -> list[tuple[int, int]]:
-    """Places as runs of consecutive ones: the first of each, and their number."""
-    found: list[tuple[int, int]] = []
-    for place in places:
-        first, count = found[-1] if found else (0, 0)
-        if place == first + count:
-            found[-1:] = [(first, count + 1)]
+def _runs(positions: list[int]) -> list[tuple[int, int]]:
+    """Group positions into runs of consecutive ones, each with its first position and length."""
+    runs: list[tuple[int, int]] = []
+    for position in positions:
+        first, count = runs[-1] if runs else (0, 0)
+        if position == first + count:
+            runs[-1:] = [(first, count + 1)]
         else:
-            found.append((place, 1))
-    return found
+            runs.append((position, 1))
+    return runs
 
 
 def _basis(model: DeclaredModel) -> dict[str, Any]:
-    """Assumptions that the answer rests on, and the errors that were measured, by how near they are."""
+    """Describe the assumptions behind an answer, and the measured errors by proximity."""
     (output,) = numbers(model)
     names = assumed(model, (output,))
     tiers = [
-        [_area(area, output, follows) for area in sorted(areas_of(kind, variant, below), key=asked, reverse=True)]
+        [_area(area, output, follows) for area in sorted(areas_of(kind, variant, below), key=specificity, reverse=True)]
         for follows, below, kind, variant in standing(type(model), model.variant, output)
     ]
     return {
@@ -286,48 +293,48 @@ def _basis(model: DeclaredModel) -> dict[str, Any]:
 
 
 def _area(area: dict[str, Any], output: str, follows: str) -> dict[str, Any]:
-    """An error in words, and the answers that it speaks of; labels by their codes, numbers in canonical units."""
+    """Describe a measured error and the answers that it covers; labels by code, numbers in canonical units."""
     where = {}
     for name, allowed in area["where"].items():
         labels, unit = variable_of(name).domain.labels, variable_of(name).unit
         factor = units.factor(unit) if unit != "count" else 1.0
-        where[name] = [labels.index(each) for each in allowed] if labels else [each * factor for each in allowed]
-    said = f"{error_of(area, output, follows).shares} ({area['about']}; {area['page']})"
-    return {"devices": area["devices"], "stacks": area["stacks"], "where": where, "said": said}
+        where[name] = [labels.index(limit) for limit in allowed] if labels else [limit * factor for limit in allowed]
+    sentence = f"{error_of(area, output, follows).shares} ({area['about']}; {area['page']})"
+    return {"devices": area["devices"], "stacks": area["stacks"], "where": where, "said": sentence}
 
 
 def parts_shown(model: DeclaredModel) -> dict[str, tuple[str, ...]]:
-    """For each total of the headline the outputs of it that it is made of: those declared, or terms of its formula."""
-    found = {name: model.parts_of(name) or _terms(model, name) for name in model.headline}
-    return {name: parts for name, parts in found.items() if len(parts) > 1}
+    """List the components of each headline total: those declared, or the terms of its formula."""
+    components = {name: model.parts_of(name) or _terms(model, name) for name in model.headline}
+    return {name: outputs for name, outputs in components.items() if len(outputs) > 1}
 
 
 def _terms(model: DeclaredModel, name: str) -> tuple[str, ...]:
-    """The outputs of the headline that a formula adds up, alone or as the sum in a maximum."""
+    """List the headline outputs that a formula adds, alone or inside a maximum."""
     expression = model.system[name].expression
     sums = expression.args if isinstance(expression, sympy.Max) else (expression,)
-    terms = {term for each in sums if isinstance(each, sympy.Add) for term in each.args}
-    return tuple(each for each in model.headline if variable_of(each).symbol in terms)
+    terms = {term for sum_ in sums if isinstance(sum_, sympy.Add) for term in sum_.args}
+    return tuple(name for name in model.headline if variable_of(name).symbol in terms)
 
 
 def _caveat(caveat: Caveat, printed: PrintedModel) -> tuple[Any, ...]:
-    """The place of a condition, and what is to be known where it holds: words, each with a value behind it."""
-    (place,) = printed.places_of([("caveat", caveat.where)])
-    return place, tuple((text, name or "") for text, name, *_ in Formatter().parse(caveat.said))
+    """Describe a caveat: the position of its condition, and its text as words with inputs between."""
+    (position,) = printed.places_of([("caveat", caveat.where)])
+    return position, tuple((text, name or "") for text, name, *_ in Formatter().parse(caveat.said))
 
 
 def _requirement(requirement: Requirement, printed: PrintedModel) -> tuple[Any, ...]:
-    """The argument to blame, the place of its condition, and what is allowed: words, each with an input behind it."""
-    (place,) = printed.places_of([(requirement.variable.name, requirement.condition)])
+    """Describe a requirement: its argument, its condition's position, and its text as words with inputs between."""
+    (position,) = printed.places_of([(requirement.variable.name, requirement.condition)])
     words = tuple((text, name or "") for text, name, *_ in Formatter().parse(requirement.template))
-    return requirement.variable.name, place, words
+    return requirement.variable.name, position, words
 
 
 @cache
 def unit_table() -> dict[str, Any]:
-    """Names of units and prefixes as pint reads them: factor and dimension of each unit, factor of each prefix."""
+    """Tabulate unit and prefix names as pint reads them: factor and dimension of units, factors of prefixes."""
     registry = pint.UnitRegistry(str(units.DEFINITIONS))
     names = [name for name in registry._units if name != "kilogram"]
     table = {name: [units.factor(name), _powers(units.dimension(name))] for name in names}
-    prefixes = {name: float(found.converter.scale) for name, found in registry._prefixes.items()}
+    prefixes = {name: float(prefix.converter.scale) for name, prefix in registry._prefixes.items()}
     return {"names": table, "prefixes": prefixes}

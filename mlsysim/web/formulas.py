@@ -1,4 +1,4 @@
-"""The formulas of a model as JavaScript: every variant, each distinct function printed once."""
+"""Formulas of a model as JavaScript, all variants, with each distinct function printed once."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from mlsysim.symbolic.printing.template import template
 
 
 class PrintedModel:
-    """Model as a page computes it: functions, and for each variant the formulas that call them.
+    """A model as its page computes it: functions, and the formulas of each variant that call them.
 
     Parameters
     ----------
     model : type
-        The model.
+        Model of the page.
     functions : Functions, optional
-        Where functions are put that several models may share.
+        Collection of functions, which several models may share.
 
     Attributes
     ----------
     variants : dict
-        For each variant that has a calculator, the places of its formulas in ``formulas``, in order of evaluation.
+        Positions in ``formulas`` of each calculable variant's formulas, in order of evaluation.
     without : dict
-        Why the other variants have none.
+        Reasons why other variants have no calculator.
     texts : list of tuple
         For each formula as LaTeX its template, the places of the functions that choose among its cases, and whether
         numbers are put into it.
@@ -60,12 +60,12 @@ class PrintedModel:
         return self._entries.setdefault(formula, len(self._entries))
 
     def places_of(self, expressions: Iterable[tuple[str, sympy.Basic]]) -> list[int]:
-        """Places of further expressions of inputs, by name."""
-        _, named = printed_formulas(System(()), self._functions, expressions)
-        return [self._entry(formula) for formula in named]
+        """Return the positions of further expressions of the inputs, by name."""
+        _, further = printed_formulas(System(()), self._functions, expressions)
+        return [self._entry(formula) for formula in further]
 
     def text_of(self, formula: Formula) -> int:
-        """Place of the text of a formula in ``texts``."""
+        """Return the position of a formula's text in ``texts``."""
         if formula not in self._places:
             marked, cases = template(formula.expression)
             places = self.places_of((formula.name, case) for case in cases)
@@ -75,11 +75,11 @@ class PrintedModel:
         return self._places[formula]
 
     def name_of(self, name: str) -> int:
-        """Place of a name in ``NAMES``."""
+        """Return the position of a name in ``NAMES``."""
         return self._names.setdefault(name, len(self._names))
 
     def script(self) -> str:
-        """The functions; ``NAMES`` of variables, and ``FORMULAS``: place of its name, function, places of its needs."""
+        """Write the functions, ``NAMES`` of variables, and ``FORMULAS``: index of name, function, indices of inputs."""
         rows = ",\n".join(
             f"[{self.name_of(each.name)},{each.function},[{','.join(str(self.name_of(name)) for name in each.needs)}]]"
             for each in self._entries

@@ -1,4 +1,4 @@
-"""A calculator as one self-contained page: data, formulas, scripts, style and the fonts of its equations."""
+"""Calculator as one self-contained page: data, formulas, scripts, style and the fonts of its equations."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from mlsysim.inputs.declaration import DeclaredModel
 from mlsysim.web.data import model_data
 from mlsysim.web.formulas import PrintedModel
 
-#: Scripts of a page in the order in which they stand in it; the last two need a document.
+#: Scripts of a page in order; the last two need a document.
 COMPUTING = ("runtime.js", "text.js", "calculator.js")
 SHOWING = ("plot.js", "page.js")
-#: Faces that our equations use; those of the site, which have domains as well, need AMS-Regular too.
+#: Fonts used by equations of calculators; the site's equations also show domains and need AMS-Regular.
 FONTS = ("Main-Regular", "Math-Italic", *(f"Size{size}-Regular" for size in (1, 2, 3, 4)))
 _FACE = re.compile(r"@font-face\{[^}]*?src:url\(fonts/KaTeX_([\w-]+)\.woff2\)[^}]*\}")
 
 
 def calculator(model: type[DeclaredModel], variant: str | None = None) -> str:
-    """The calculator of a model as an HTML page, which needs nothing beside itself.
+    """Build the calculator of a model as a self-contained HTML page.
 
     Parameters
     ----------
     model : type
-        Such as ``TrainingMemoryModel``.
+        Model class, such as ``TrainingMemoryModel``.
     variant : str, optional
-        The variant with which it opens; where left out that of the model's example, else the measured one.
+        Variant with which it opens; by default that of the model's example, else the measured one.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def calculator(model: type[DeclaredModel], variant: str | None = None) -> str:
     UnknownNameError
         If the model has no such variant.
     FormulaError
-        If no variant of the model has formulas that JavaScript can evaluate.
+        If JavaScript can evaluate no variant of the model.
 
     Examples
     --------
@@ -53,18 +53,18 @@ def calculator(model: type[DeclaredModel], variant: str | None = None) -> str:
     >>> calculator(CollectiveModel)[:15]
     '<!doctype html>'
     """
-    parts = {
+    contents = {
         "title": html.escape(f"{model.question()} {model.__name__} of mlsysim"),
         "style": style(),
         "notice": f"Equations by KaTeX: {' '.join(_text('katex/LICENSE').split())}",
         "digits": DIGITS,
         "scripts": _packed(f"{_styling()}\n{_text('katex/katex.min.js')}\n{embedded(model, variant)}"),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _text("page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: contents[match[1]], _text("page.html"))
 
 
 def embedded(model: type[DeclaredModel], variant: str | None = None) -> str:
-    """The calculator of a model as a script, for a page that has KaTeX, :func:`style` and an element ``calculator``.
+    """Build the calculator as a script, for a page with KaTeX, :func:`style` and an element ``calculator``.
 
     Parameters and errors are those of :func:`calculator`.
     """
@@ -79,18 +79,18 @@ def embedded(model: type[DeclaredModel], variant: str | None = None) -> str:
 
 
 def style() -> str:
-    """The style of a calculator, without that of its equations."""
+    """Return the style sheet of a calculator, without that of its equations."""
     return _text("page.css")
 
 
 def script(printed: PrintedModel, names: Iterable[str] = COMPUTING) -> str:
-    """Scripts joined with the formulas of a model; all share one scope."""
+    """Join scripts with the formulas of a model; all share one scope."""
     first, *rest = map(_bare, names)
     return "".join([first, printed.script(), *rest])
 
 
 def data_script(data: Any) -> str:
-    """Data of a page, as the constant that its scripts read."""
+    """Serialise the data of a page as the constant that its scripts read."""
     return f"const DATA = {json.dumps(data, ensure_ascii=False, separators=(',', ':'))};\n"
 
 
@@ -100,29 +100,29 @@ def _text(name: str) -> str:
 
 
 def _bare(name: str) -> str:
-    """A script of ours without its comments and indents, each of which has lines of its own."""
+    """Load a script without comments and indents, each of which is on lines of its own."""
     return re.sub(r"^(?:\s*(?://|/\*\*).*\n|[ \n]+)", "", _text(name), flags=re.MULTILINE)
 
 
-#: Digits of numbers to the base 85 that HTML leaves alone, in the order of those of Python.
+#: Base-85 digits that need no escape in HTML, in the order of Python's digits.
 DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%:()*+-;.=,?@^_[{|}~"
 _SAFE = str.maketrans("&<>`", ":.,[")
 
 
 def _packed(text: str) -> str:
-    """Text compressed as a page unpacks it, five characters for four bytes: a third of its size."""
+    """Compress text in the form that a page unpacks, five characters for four bytes: a third of the size."""
     return base64.b85encode(gzip.compress(text.encode(), mtime=0)).decode().translate(_SAFE)
 
 
 def _styling() -> str:
-    """The style of equations as a script, so that it is compressed as well."""
-    made = f"Object.assign(document.createElement('style'), {{ textContent: {json.dumps(_equation_style())} }})"
-    return f"document.head.prepend({made});"
+    """Return the style sheet of equations as a script, so that it is compressed too."""
+    element = f"Object.assign(document.createElement('style'), {{ textContent: {json.dumps(_equation_style())} }})"
+    return f"document.head.prepend({element});"
 
 
 @cache
 def _equation_style() -> str:
-    """The style of KaTeX with the faces it needs inside, and without the others."""
+    """Return KaTeX's style sheet with the needed fonts embedded, and without the others."""
 
     def face(match: re.Match[str]) -> str:
         name: Any = match[1]

@@ -27,6 +27,8 @@ REFUSED = {
     "plan": (*POINT, "request_rate=1", "tpot_slow=3"),
     "calibrate": ("train", "no_such_table.csv", "--free", "efficiency"),
     "formula": ("weigths",),
+    "symbols": ("memory", "weigths"),
+    "derivative": ("memory", "weights", "dp_sise"),
     "catalog": ("H999",),
     "book": ("--out", ""),
     "calculator": ("memory", "--variant", "no_such"),

@@ -551,7 +551,11 @@ def test_a_device_of_ones_own_has_a_power_and_exponentials():
 def test_a_law_on_boards_that_it_was_not_fitted_on_says_so():
     def noted(**given):
         point = {"model": "Llama3_8B", "fleet_size": 8, "batch_size": 8, "seq_len": 4096, "precision": "bf16", **LINKS}
-        return [note for note in STEP.solve(**point, **given).notes if note.startswith("products are held down by")]
+        return [
+            note
+            for note in STEP.solve(**point, **given).notes
+            if note.startswith("matrix products are limited by power")
+        ]
 
     assert len(noted(hardware="MI300X")) == 1
     assert "a stack of this device or efficiency=" in noted(hardware="MI300X")[0]

@@ -199,8 +199,7 @@ def test_stages_and_attention_ranks():
         law = ServingModel("colocated").solve(**{**ONE, **layout}, request_rate=2)
         assert found.step_error < 1e-9
         assert seconds(found, "tpot_mean") == pytest.approx(law.canonical("tpot_mean"), rel=0.12)
-        assert found.notes == ("a prompt stops all stages and attention ranks here: the law lets each of them go on by "
-                               "itself",)  # fmt: skip
+        assert found.notes == ("a prompt stops all stages and attention ranks here; in the law only its own",)
 
 
 def test_drafted_tokens_are_the_mean_of_the_law():

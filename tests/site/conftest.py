@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from website.walk import pages
 
 ROOT = Path(__file__).parents[2]
@@ -27,12 +28,17 @@ runpy.run_module("website", run_name="__main__")
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
-    """The folder of the pages, with the outputs of the tutorial as stored, which the notebook tests execute."""
-    into = tmp_path_factory.mktemp("site")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "docs"), str(ROOT)])}
-    command = [sys.executable, "-c", OFFLINE, "--stored", "--into", str(into)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=into, check=False)
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    """The folder of the pages, built once for all workers, with the stored outputs of the tutorial."""
+    base = tmp_path_factory.getbasetemp()
+    into = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "site"
+    with FileLock(f"{into}.lock"):
+        if not (into / "built").exists():
+            into.mkdir(exist_ok=True)
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "docs"), str(ROOT)])}
+            command = [sys.executable, "-c", OFFLINE, "--stored", "--into", str(into)]
+            done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=into, check=False)
+            assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+            (into / "built").touch()
     return into / "html"
 
 

@@ -14,6 +14,7 @@ from printed import ROOT, differences
 from web.chromium import installed, seen_by
 from website import entry_tables, model_reference
 from website.knowledge import Knowledge
+from website.markup import with_html
 from website.public_names import DATA, TASKS, VERB_NAMES, by_page, every_public, is_model, lookup, members
 
 import mlsysim
@@ -71,7 +72,7 @@ def test_a_public_function_says_what_it_takes_and_gives_and_shows_it(name):
     told = {each.strip(" *") for part in NumpyDocString(doc)["Parameters"] for each in part.name.split(",")}
     taken = [name for name in inspect.signature(lookup(name)).parameters if name not in ("self", "cls", "model")]
     if name.startswith("PerformanceModel.") or name not in VERB_NAMES.values():
-        assert {*taken} - told - {"entries", "inputs", "axes", "held"} == set()
+        assert {*taken} - told - {"entries", "inputs", "axes", "constants"} == set()
 
 
 def test_methods_of_public_classes_say_what_they_take():
@@ -128,7 +129,7 @@ def known():
 
 @pytest.mark.parametrize("model", every_model(), ids=lambda model: model.__name__)
 def test_the_page_of_a_model_has_all_that_a_call_takes_and_gives(known, model):
-    page = model_reference.page(known, model, by_page()).replace("<wbr>", "")
+    page = with_html(model_reference.page(known, model, by_page())).replace("<wbr>", "")
     for name in model.arguments:
         assert f'notranslate">{name}</code>' in page
     instance = model()
@@ -140,7 +141,7 @@ def test_the_page_of_a_model_has_all_that_a_call_takes_and_gives(known, model):
 def test_defaults_units_and_variants_are_those_of_the_declaration(known):
     from mlsysim import TrainingMemoryModel as Memory
 
-    page = model_reference.page(known, Memory, by_page()).replace("<wbr>", "")
+    page = with_html(model_reference.page(known, Memory, by_page())).replace("<wbr>", "")
     row = _row(page, "zero_stage")
     assert [_plain(cell) for cell in row[1:4]] == ["–", "0", "a whole number >= 0 and <= 3"]
     assert _plain(row[5]) == "all"
@@ -151,7 +152,7 @@ def test_defaults_units_and_variants_are_those_of_the_declaration(known):
 
 
 def _row(page, name):
-    found = re.search(rf"<tr>\n<td><code[^>]*>{name}</code></td>\n(.*?)</tr>", page, re.S)
+    found = re.search(rf"<tr>\s*<td><code[^>]*>{name}</code></td>\s*(.*?)</tr>", page, re.S)
     assert found
     return ["", *re.findall(r"<td>(.*?)</td>", found[1], re.S)]
 

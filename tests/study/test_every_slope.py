@@ -122,7 +122,7 @@ def test_second_derivatives_of_headline_outputs_equal_differences_of_first(name,
 def chained(closed, at):
     """The closed form in numbers, formula by formula, in which zero times infinity is zero."""
     slopes = {closed.by.name: 1.0}
-    for name, partials in _chain_rule(closed._system, closed.by, closed.output)[0]:
+    for name, partials in _chain_rule(closed._system, closed.by, closed.output, None)[0]:
         found = [(v, float(compiled_expression(partial)(at)["value"])) for v, partial in partials]
         slopes[name] = sum(partial * slopes[v] for v, partial in found if partial and slopes[v])
     return slopes.get(closed.output.name, 0.0)

@@ -23,7 +23,7 @@ function shown({ path, title, kind, terms, sections: [best, ...others] }) {
   return item;
 }
 
-function look() {
+function answerQuery() {
   const query = field.value.trim(), results = query ? find(query) : [];
   list.replaceChildren(...results.slice(0, SHOWN).map(shown));
   const count = results.length > SHOWN ? `the first ${SHOWN} of ${results.length} pages` : `${results.length} ${results.length === 1 ? "page" : "pages"}`;
@@ -34,8 +34,8 @@ function look() {
 field.value = new URLSearchParams(location.search).get("q") ?? "";
 field.addEventListener("input", () => {
   history.replaceState(null, "", field.value ? `?q=${encodeURIComponent(field.value)}` : location.pathname);
-  look();
+  answerQuery();
 });
 field.form.addEventListener("submit", (event) => event.preventDefault());
-look();
+answerQuery();
 if (!field.value) field.focus();

@@ -1,1 +1,1 @@
-"""Commands that ask a model other things than its outputs, one module each; what they need is imported when run."""
+"""Commands of further verbs, one module each; what a verb needs is imported when it runs."""

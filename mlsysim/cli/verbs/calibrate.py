@@ -1,4 +1,4 @@
-"""``mlsysim calibrate``: inputs from a table of measurements."""
+"""``mlsysim calibrate``: estimate inputs from a table of measurements."""
 
 from __future__ import annotations
 
@@ -59,4 +59,4 @@ def calibrate(
     catalog: OwnCatalog = None,
     as_json: Json = False,
 ) -> None:
-    """Find inputs from measurements."""
+    """Estimate inputs from measurements."""

@@ -18,7 +18,7 @@ from mlsysim.study.calibration.calibration import Calibration
 from mlsysim.study.calibration.residuals import Residuals
 from mlsysim.study.calibration.table import Table, read_table
 
-#: Options of the command, which are arguments of the method.
+#: Options of the command that are arguments of the method.
 OPTIONS = ("free", "outputs", "ignore", "space", "save", "name", "source")
 
 
@@ -44,48 +44,48 @@ def answer(
     catalog: Path | None,
     as_json: bool,
 ) -> None:
-    """Print what the measurements say, predict other rows, and save the values."""
+    """Print the estimates, predict other rows, and save the values."""
     if (save is None) != (not name):
         raise InputError("save", str(save or ""), "a stack is saved under a name", "--save own.toml --name Ours_H100")
     shelf = shelf_of(catalog)
-    held = axes.arguments(kind, words, shelf)
-    model = as_run(kind.asked(variant), held)
+    arguments = axes.arguments(kind, words, shelf)
+    model = as_run(kind.asked(variant), arguments)
     carried = _names(",".join(IGNORED.get()))
-    found = model.calibrate(
+    calibration = model.calibrate(
         _names(free),
         _read(kind, table, shelf),
         outputs=_names(outputs) or None,
-        ignore=[each for each in carried if each in _columns(table)],
+        ignore=[name for name in carried if name in _columns(table)],
         space=space,
-        **held,
+        **arguments,
     )
-    _ = found.leave_one_out
+    _ = calibration.leave_one_out
     others = None
     if predict is not None:
-        ignored = [each for each in carried if each in _columns(predict)]
-        others = found.predict(_read(kind, predict, shelf), ignore=ignored)
+        ignored = [name for name in carried if name in _columns(predict)]
+        others = calibration.predict(_read(kind, predict, shelf), ignore=ignored)
     if save is not None:
-        found.save(save, name, source=source)
-    _show(found, others, rows, as_json)
+        calibration.save(save, name, source=source)
+    _show(calibration, others, rows, as_json)
     if save is not None and not as_json:
         print(printable(f"Written: {save}. Use it: --catalog {save} --stack {name}"))
 
 
-def _show(found: Calibration, others: Residuals | None, rows: bool, as_json: bool) -> None:
+def _show(calibration: Calibration, others: Residuals | None, rows: bool, as_json: bool) -> None:
     if as_json:
         more = {"predicted": others.to_dict()} if others is not None else {}
-        print(with_basis({**found.to_dict(), **more}, found.basis))
+        print(with_basis({**calibration.to_dict(), **more}, calibration.basis))
         return
-    print(found)
+    print(calibration)
     if rows:
-        print(f"\n{found.residuals}")
+        print(f"\n{calibration.residuals}")
     if others is not None:
         print(f"\nOther rows. {others}")
-    print_basis(found.basis)
+    print_basis(calibration.basis)
 
 
 def _names(text: str | None) -> list[str]:
-    return [each.strip().replace("-", "_") for each in text.split(",")] if text else []
+    return [name.strip().replace("-", "_") for name in text.split(",")] if text else []
 
 
 def _columns(table: Path) -> set[str]:
@@ -93,7 +93,7 @@ def _columns(table: Path) -> set[str]:
 
 
 def _read(kind: type[PerformanceModel], file: Path, shelf: Catalog) -> Table:
-    """A table in which names of entries are entries of a catalog of one's own, where it has them."""
+    """Replace names in a table by entries of the user's own catalog, where it has them."""
     table = read_table(file)
     columns = []
     for column in table.columns:

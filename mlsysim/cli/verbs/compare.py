@@ -1,4 +1,4 @@
-"""``mlsysim compare``: two answers side by side, and what makes the difference."""
+"""``mlsysim compare``: two answers side by side, and the inputs behind the difference."""
 
 from __future__ import annotations
 

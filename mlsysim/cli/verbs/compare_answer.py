@@ -31,31 +31,31 @@ def answer(
     """Print two answers side by side."""
     if plot is not None:
         grids.drawable(plot)
-    given = axes.arguments(kind, words, shelf_of(catalog))
+    arguments = axes.arguments(kind, words, shelf_of(catalog))
     variants = [name.strip() for name in variant.split(",")] if variant else [None]
-    points = _two(given, variants)
+    points = _two(arguments, variants)
     first, second = (as_run(kind.asked(name), point).solve(**point) for name, point in points)
-    found = compare(first, second, output)
-    bases = [of_result(each, [found.output]) for each in (first, second)]
+    comparison = compare(first, second, output)
+    bases = [of_result(result, [comparison.output]) for result in (first, second)]
     if as_json:
         both = {name: basis.to_dict() for name, basis in zip(("first", "second"), bases, strict=True)}
-        print(json_text({**found.to_dict(), "basis": both}))
+        print(json_text({**comparison.to_dict(), "basis": both}))
     else:
-        print(found)
+        print(comparison)
         for basis in bases if bases[0].lines() != bases[1].lines() else bases[:1]:
             print_basis(basis)
     if plot is not None:
-        grids.draw(plot, found.plot, as_json)
+        grids.draw(plot, comparison.plot, as_json)
 
 
-def _two(given: dict[str, Any], variants: Sequence[str | None]) -> list[tuple[str | None, dict[str, Any]]]:
-    """The two points, each with its variant."""
-    several = axes.swept(given, 0)
-    said = [f"{name} has {len(given[name])}" for name in several]
-    said += [f"--variant has {len(variants)}"] * (len(variants) > 1)
-    if len(said) != 1 or not said[0].endswith(" 2"):
-        raise InputError("arguments", ", ".join(said) or "no lists", "one argument, or --variant, has two values",
+def _two(arguments: dict[str, Any], variants: Sequence[str | None]) -> list[tuple[str | None, dict[str, Any]]]:
+    """Return the two points, each with its variant."""
+    several = axes.swept(arguments, 0)
+    pairs = [f"{name} has {len(arguments[name])}" for name in several]
+    pairs += [f"--variant has {len(variants)}"] * (len(variants) > 1)
+    if len(pairs) != 1 or not pairs[0].endswith(" 2"):
+        raise InputError("arguments", ", ".join(pairs) or "no lists", "one argument, or --variant, has two values",
                          "as in tp_size=4,8")  # fmt: skip
     if not several:
-        return [(name, given) for name in variants]
-    return [(variants[0], arguments_at(given, dict.fromkeys(several, place))) for place in (0, 1)]
+        return [(name, arguments) for name in variants]
+    return [(variants[0], arguments_at(arguments, dict.fromkeys(several, index))) for index in (0, 1)]

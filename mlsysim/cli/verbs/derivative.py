@@ -1,4 +1,4 @@
-"""``mlsysim derivative``: how one output changes with one input, as an equation."""
+"""``mlsysim derivative``: derivative of one output by one input, as an equation."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from mlsysim.jsontext import json_text
 from mlsysim.models import RunModel, ServingModel
 from mlsysim.study.results.basis import of_result
 
-#: Options of one question, by the question.
+#: Options that only one question has, by question.
 OWN = {"serve": ("engine", "modes"), "train": ("framework", "confidence")}
 
 
@@ -36,39 +36,39 @@ def answer(
     strict: bool,
     catalog: Path | None,
 ) -> None:
-    """Print the best layouts, and the commands of one."""
+    """Print the best layouts, and the launch commands of one."""
     question, words = (words[0], words[1:]) if "=" not in words[0] else ("serve", words)
     if question not in QUESTIONS:
         raise UnknownNameError("question of plan", question, QUESTIONS)
     chosen = {name: value for name, value in options.items() if value is not None}
     for name in chosen:
         if name not in OWN[question]:
-            other = next(each for each in QUESTIONS if each != question)
+            other = next(name for name in QUESTIONS if name != question)
             raise MlsysimError(f"--{name}: an option of `mlsysim plan {other}`")
-    given = axes.arguments(ServingModel if question == "serve" else RunModel, words, shelf_of(catalog))
-    places = {name: given.pop(name) for name in ("hardware", "fleet", "node") if name in given}
-    for name, place in (("model", given.pop("model", None)), ("hardware", next(iter(places.values()), None))):
-        if place is None:
+    arguments = axes.arguments(ServingModel if question == "serve" else RunModel, words, shelf_of(catalog))
+    machines = {name: arguments.pop(name) for name in ("hardware", "fleet", "node") if name in arguments}
+    for name, entry in (("model", arguments.pop("model", None)), ("hardware", next(iter(machines.values()), None))):
+        if entry is None:
             raise MissingInputError("plan", name, f"give {name}=...")
-        chosen[name] = place
+        chosen[name] = entry
     if accelerators is not None:
         chosen["accelerators"] = accelerators
     elif question == "train":
         raise MissingInputError("plan", "--accelerators", "give how many there are")
     if "modes" in chosen:
-        chosen["modes"] = [each.strip() for each in chosen["modes"].split(",")]
-    found = (plan if question == "serve" else plan_training)(**chosen, top=top, **given)
-    if found.layouts and not 1 <= show <= len(found):
-        raise InputError("show", show, f"must be a layout of the table, from 1 to {len(found)}")
-    basis = of_result(found[0].result, ["ttft_mean", "tpot_mean", "step_time"]) if found.layouts else None
+        chosen["modes"] = [mode.strip() for mode in chosen["modes"].split(",")]
+    layouts = (plan if question == "serve" else plan_training)(**chosen, top=top, **arguments)
+    if layouts.layouts and not 1 <= show <= len(layouts):
+        raise InputError("show", show, f"must be a layout of the table, from 1 to {len(layouts)}")
+    basis = of_result(layouts[0].result, ["ttft_mean", "tpot_mean", "step_time"]) if layouts.layouts else None
     if as_json:
-        print(json_text({**found.to_dict(), "basis": basis and basis.to_dict()}, 2))
+        print(json_text({**layouts.to_dict(), "basis": basis and basis.to_dict()}, 2))
     else:
-        print(found.text())
-        if found.layouts:
+        print(layouts.text())
+        if layouts.layouts:
             print()
-            print(printable(found.show(show)))
+            print(printable(layouts.show(show)))
             print()
             print_basis(basis)
-    if strict and not found.layouts:
+    if strict and not layouts.layouts:
         raise typer.Exit(Exit.INFEASIBLE)

@@ -1,4 +1,4 @@
-"""``mlsysim sensitivity``: how an output responds to every input, and which term binds where."""
+"""``mlsysim sensitivity``: response of an output to every input, and the regions in which each term binds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 from mlsysim.cli.options import Ignored, Json, OwnCatalog, Plot, Question, Theme, Variants, answered_by
 
 WORDS = "Arguments of the question."
-HELP = """How one output responds to every input: elasticities, next steps, other labels.
+HELP = """Response of one output to every input: elasticities, next steps, other labels.
 
 \b
 mlsysim sensitivity train step_time model=Llama3_70B fleet=SuperPOD_H100 \\
@@ -52,4 +52,4 @@ def sensitivity(
     ignore: Ignored = None,
     as_json: Json = False,
 ) -> None:
-    """Say how an output responds to its inputs."""
+    """Compute the response of an output to its inputs."""

@@ -20,7 +20,7 @@ from mlsysim.models import PerformanceModel
 from mlsysim.study.results.basis import Basis, at_point
 from mlsysim.study.sensitivities.table import ROWS, Sensitivity
 
-#: Inputs that a table has room for.
+#: Most inputs in a table.
 COLUMNS = 8
 
 
@@ -39,7 +39,7 @@ def answer(
     as_json: bool,
     **options: bool,
 ) -> None:
-    """Print a table of sensitivities, or which term binds where."""
+    """Print a table of sensitivities, or the regions in which each term binds."""
     words = [*filter(None, [output]), *words]
     output = words[0].replace("-", "_") if words and "=" not in words[0] else ""
     arguments = axes.arguments(kind, words[1:] if output else words, shelf_of(catalog))
@@ -62,7 +62,7 @@ def _regimes(model: PerformanceModel, output: str, long: Sequence[str], argument
 
 
 def _table(grid: xarray.Dataset) -> None:
-    """Print elasticities along one axis, of the inputs in which they are largest."""
+    """Print elasticities along one axis, for the inputs with the largest ones."""
     axes_of = [str(dim) for dim in grid.elasticity.dims if dim != "input"]
     if len(axes_of) > 1:
         hint = "give one of them one value, or ask with --regimes"

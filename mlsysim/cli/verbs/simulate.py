@@ -1,4 +1,4 @@
-"""``mlsysim simulate``: a deployment served request by request."""
+"""``mlsysim simulate``: simulation of a deployment, request by request."""
 
 from __future__ import annotations
 
@@ -68,4 +68,4 @@ def simulate(
     ignore: Ignored = None,
     as_json: Json = False,
 ) -> None:
-    """Serve requests one by one."""
+    """Simulate a deployment."""

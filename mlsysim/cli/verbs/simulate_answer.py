@@ -15,12 +15,12 @@ from mlsysim.models import PerformanceModel
 from mlsysim.models.base import OWN_VERBS
 from mlsysim.study.results.basis import at_point
 
-#: Options that a message names as arguments.
+#: Options that errors name as arguments.
 _OPTIONS = ("requests", "seed", "num_rounds", "turns", "think_time", "warm_up", "trace", "arrival_unit", "session",
             "priority")  # fmt: skip
 
 
-@in_options(_OPTIONS, said={r"^(--[\w-]+) '(.*?)':": r"\1 \2:"})
+@in_options(_OPTIONS, replacements={r"^(--[\w-]+) '(.*?)':": r"\1 \2:"})
 def answer(
     kind: type[PerformanceModel],
     words: Sequence[str],
@@ -31,20 +31,20 @@ def answer(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Print what requests have seen, and write them down one by one."""
+    """Print statistics of the simulated requests, and write the requests to a file."""
     (verb,) = OWN_VERBS
     if not hasattr(kind, verb):
         raise MlsysimError(f"{kind.command}: has no requests that come one by one; ask serve")
     known = {name: value for name, value in options.items() if value is not None}
-    given = axes.arguments(kind, words, shelf_of(catalog))
-    if several := axes.swept(given):
-        raise InputError(several[0], given[several[0]], "a simulation takes one value of each argument")
-    found = getattr(kind.asked(variant), verb)(**{**known, **given})
-    basis = at_point(found.model, found.arguments, ("tpot_mean",))
-    text = with_basis(found.to_dict(), basis) if as_json else found.text()
+    arguments = axes.arguments(kind, words, shelf_of(catalog))
+    if several := axes.swept(arguments):
+        raise InputError(several[0], arguments[several[0]], "a simulation takes one value of each argument")
+    simulation = getattr(kind.asked(variant), verb)(**{**known, **arguments})
+    basis = at_point(simulation.model, simulation.arguments, ("tpot_mean",))
+    text = with_basis(simulation.to_dict(), basis) if as_json else simulation.text()
     if csv is not None:
-        with replaced(csv) as beside:
-            found.to_csv(beside)
+        with replaced(csv) as temporary:
+            simulation.to_csv(temporary)
     if as_json:
         print(text)
     else:

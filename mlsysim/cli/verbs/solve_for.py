@@ -1,4 +1,4 @@
-"""``mlsysim solve-for``: what it would take."""
+"""``mlsysim solve-for``: the value of one argument that meets targets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mlsysim.cli.options import (
     answered_by,
 )
 
-HELP = """What it would take: the value of one argument at which outputs are what they must be.
+HELP = """Find the value of one argument at which outputs meet their targets.
 
 \b
 mlsysim solve-for memory batch_size model=Llama3_8B hardware=H100 \\

@@ -38,39 +38,39 @@ def answer(
     strict: bool,
     **options: Any,
 ) -> None:
-    """Print the value of one argument at which targets hold; on a grid a table of values."""
+    """Print the value of one argument that meets the targets; for a grid, a table of values."""
     name = unknown.replace("-", "_")
-    said = {r"^unknown=": "the argument asked for, "}
-    with in_options(["which", "subject_to"], ("which",), said):
+    replacements = {r"^unknown=": "the argument asked for, "}
+    with in_options(["which", "subject_to"], ("which",), replacements):
         arguments, targets, conditions = _sorted(kind.asked(variant), words)
-        # A condition that was a word is a target.
-        said |= {rf"--subject-to (?={re.escape(quoted(word))}: )": "target " for word in conditions}
-        given = axes.arguments(kind, arguments, shelf_of(catalog))
-        model = as_run(kind.asked(variant), given)
-        found = model.solve_for(name, subject_to=[*conditions, *(subject_to or ())], **options, **given, **targets)
-    about = [*targets, *(name for each in conditions for name in re.findall(r"\w+", each))]
-    if isinstance(found, Solution):
-        basis = of_result(found.result, about) if found.result else at_point(model, given, about, free=[name])
+        # A condition typed as a word is called a target in errors.
+        replacements |= {rf"--subject-to (?={re.escape(quoted(word))}: )": "target " for word in conditions}
+        inputs = axes.arguments(kind, arguments, shelf_of(catalog))
+        model = as_run(kind.asked(variant), inputs)
+        solution = model.solve_for(name, subject_to=[*conditions, *(subject_to or ())], **options, **inputs, **targets)
+    about = [*targets, *(name for condition in conditions for name in re.findall(r"\w+", condition))]
+    if isinstance(solution, Solution):
+        basis = of_result(solution.result, about) if solution.result else at_point(model, inputs, about, free=[name])
         if as_json:
-            print(with_basis(found.to_dict(), basis))
+            print(with_basis(solution.to_dict(), basis))
         else:
-            output.block(as_choices(found.text(), ("variant",)))
+            output.block(as_choices(solution.text(), ("variant",)))
             print_basis(basis)
-        missing = found.value is None
+        missing = solution.value is None
     else:
-        basis = at_point(model, given, about, free=[name])
+        basis = at_point(model, inputs, about, free=[name])
         if as_json:
-            print(with_basis(found.to_dict(), basis))
+            print(with_basis(solution.to_dict(), basis))
         else:
-            print_sweep(found, name)
+            print_sweep(solution, name)
             print_basis(basis)
-        missing = bool(found[name].isnull().any())
+        missing = bool(solution[name].isnull().any())
     if strict and missing:
         raise typer.Exit(Exit.INFEASIBLE)
 
 
 def _sorted(model: PerformanceModel, words: Sequence[str]) -> tuple[list[str], dict[str, Any], list[str]]:
-    """Words that give arguments, values that outputs must have, and conditions."""
+    """Separate words into arguments, target values of outputs, and conditions."""
     arguments: list[str] = []
     targets: dict[str, Any] = {}
     conditions: list[str] = []
@@ -94,9 +94,9 @@ def _sorted(model: PerformanceModel, words: Sequence[str]) -> tuple[list[str], d
 
 
 def _values(text: str) -> Any:
-    """Values that an output must have; several with commas between."""
-    parts = [_number(part.strip()) for part in text.split(",")]
-    return parts if len(parts) > 1 else parts[0]
+    """Parse target values of an output, separated by commas."""
+    values = [_number(number.strip()) for number in text.split(",")]
+    return values if len(values) > 1 else values[0]
 
 
 def _number(text: str) -> Any:

@@ -1,4 +1,4 @@
-"""``mlsysim uncertainty``: how sure an answer is."""
+"""``mlsysim uncertainty``: uncertainty of an answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import typer
 
 from mlsysim.cli.options import Ignored, Json, OwnCatalog, Plot, Question, Theme, Variants, Words, answered_by
 
-HELP = """How sure an answer is when arguments are known by distributions.
+HELP = """Uncertainty of an answer whose arguments are known by distributions.
 
 \b
 mlsysim uncertainty kernel hardware=H100 stack=cuBLAS_H100 product_rows=4096 \\
@@ -53,4 +53,4 @@ def uncertainty(
     ignore: Ignored = None,
     as_json: Json = False,
 ) -> None:
-    """Draw the arguments, and say what becomes of the outputs."""
+    """Sample the arguments and compute the distribution of the outputs."""

@@ -22,7 +22,7 @@ from mlsysim.study.uncertainties.distributions import ARGUMENT, BY_NAME, Choice,
 
 @in_options(
     ("samples", "seed", "quantiles", "sobol", "plot"),
-    said={
+    replacements={
         r"^outputs=": "--output ",
         r"^conditions=": "--probability ",
         rf"^{ARGUMENT}\['(\w+)'\]=": r"\1=",
@@ -44,34 +44,34 @@ def answer(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Print what the draws make of the outputs."""
+    """Print the distribution of the outputs."""
     shelf = shelf_of(catalog)
     typed, drawn = _sorted(kind, words, shelf)
-    given = axes.arguments(kind, typed, shelf)
+    arguments = axes.arguments(kind, typed, shelf)
     if ranges and drawn:
         raise InputError("ranges", True, "takes every range of the catalog; for one of them, NAME=catalog")
     if plot is not None:
         grids.drawable(plot)
-    model = as_run(kind.asked(variant), given)
+    model = as_run(kind.asked(variant), arguments)
     levels: Any = quantiles.split(",")
     outputs = [name.strip() for name in output.split(",")] if output else [model.answer]
-    found = model.uncertainty(
+    answer = model.uncertainty(
         outputs,
         distributions="catalog" if ranges else drawn,
         conditions=list(probability or ()),
         quantiles=levels,
         **options,
-        **given,
+        **arguments,
     )
-    fixed = {name: each.values[0] for name, each in drawn.items() if isinstance(each, Choice)}
-    basis = at_point(model, {**given, **fixed}, outputs, free=[name for name in drawn if name not in fixed])
-    _show(found, basis, as_json, plot)
+    fixed = {name: choice.values[0] for name, choice in drawn.items() if isinstance(choice, Choice)}
+    basis = at_point(model, {**arguments, **fixed}, outputs, free=[name for name in drawn if name not in fixed])
+    _show(answer, basis, as_json, plot)
 
 
 def _sorted(
     kind: type[PerformanceModel], words: Sequence[str], shelf: Catalog
 ) -> tuple[list[str], dict[str, Distribution]]:
-    """Words that give values, and distributions by argument."""
+    """Separate words into values and distributions by argument."""
     typed, drawn = [], {}
     for word in words:
         name, _, text = word.partition("=")
@@ -87,22 +87,24 @@ def _sorted(
         if name in drawn:
             raise InputError(name, text, "has two distributions")
         drawn[name] = read(name, text)
-        slot, each = kind.slots.get(name), drawn[name]
-        if slot is not None and isinstance(each, Choice):
-            drawn[name] = Choice([shelf.find(slot.entry.what, str(value)) for value in each.values], each.weights)
+        slot, distribution = kind.slots.get(name), drawn[name]
+        if slot is not None and isinstance(distribution, Choice):
+            drawn[name] = Choice(
+                [shelf.find(slot.entry.what, str(value)) for value in distribution.values], distribution.weights
+            )
     return typed, drawn
 
 
-def _show(found: Any, basis: Basis | None, as_json: bool, plot: Path | None) -> None:
-    grid = isinstance(found, xarray.Dataset)
+def _show(answer: Any, basis: Basis | None, as_json: bool, plot: Path | None) -> None:
+    grid = isinstance(answer, xarray.Dataset)
     if grid and (as_json or plot is not None):
         raise InputError("--json" if as_json else "plot", str(plot or True), "is of one point; give one value each")
     if grid:
         from mlsysim.cli.summary import print_sweep
 
-        print_sweep(found, str(next(iter(found.data_vars))))
+        print_sweep(answer, str(next(iter(answer.data_vars))))
         print_basis(basis)
         return
-    print_answer(found, basis, as_json)
+    print_answer(answer, basis, as_json)
     if plot is not None:
-        grids.draw(plot, found.plot, as_json)
+        grids.draw(plot, answer.plot, as_json)

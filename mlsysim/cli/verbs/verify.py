@@ -1,4 +1,4 @@
-"""``mlsysim verify``: whether a saved certificate holds."""
+"""``mlsysim verify``: check of a saved certificate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mlsysim.cli.options import Json, OwnCatalog
 from mlsysim.errors import CertificateError
 from mlsysim.jsontext import json_text
 
-HELP = """Whether the certificate of a search or of a front holds, shown without the search.
+HELP = """Check the certificate of a search or of a front without the search.
 
 \b
 mlsysim search train model=Llama3_70B fleet=SuperPOD_H100 batch_size=1024 \\
@@ -42,14 +42,14 @@ def verify(
     from mlsysim.models.verify import verify as verified
 
     try:
-        found = verified(file, catalog=shelf_of(catalog), registry=ctx.obj)
+        report = verified(file, catalog=shelf_of(catalog), registry=ctx.obj)
     except CertificateError as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(Exit.REFUTED) from None
     if as_json:
-        print(json_text(found.to_dict(), 2))
+        print(json_text(report.to_dict(), 2))
     else:
-        output.block(str(found))
-        print_basis(found.basis)
-    if not found.complete:
+        output.block(str(report))
+        print_basis(report.basis)
+    if not report.complete:
         raise typer.Exit(Exit.UNPROVEN)

@@ -1,4 +1,4 @@
-"""``mlsysim what-fits``: which models fit a device, or which devices hold a model."""
+"""``mlsysim what-fits``: models that fit a device, or devices that hold a model."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def what_fits(
     as_csv: Annotated[bool, typer.Option("--csv", help="Print a table with a row per cell instead of text.")] = False,
     catalog: OwnCatalog = None,
 ) -> None:
-    """Print the table."""
+    """Print a table of what fits."""
     from mlsysim.cli.verbs.what_fits_answer import answer
 
     answer(

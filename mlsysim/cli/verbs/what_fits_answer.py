@@ -41,7 +41,7 @@ def answer(
     if not entries and options["memory"] is None:
         raise MlsysimError("name a device or a model, or give free memory, as in --memory 21GB")
     with in_options(OPTIONS, ("formats", "finetuning")):
-        found = what_fits(
+        table = what_fits(
             **entries,
             **options,
             context=typed_text(None, context) if context else None,
@@ -53,25 +53,25 @@ def answer(
             **settings,
         )
     if as_json:
-        print(found.to_json())
+        print(table.to_json())
     elif as_csv:
-        rows = found.records()
+        rows = table.records()
         writer = csv.DictWriter(sys.stdout, rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
     else:
-        title, _, text = found.text(sort, None if everything else ROWS).partition("\n")
+        title, _, text = table.text(sort, None if everything else ROWS).partition("\n")
         output.heading(title)
         print(text)
 
 
 def _read(words: Sequence[str], shelf: Catalog) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """Entries among words, by argument, and further arguments."""
+    """Separate words into catalog entries, by argument, and further arguments."""
     entries: dict[str, list[Any]] = {}
     settings: dict[str, Any] = {}
     for word in words:
-        name, given, text = word.partition("=")
-        if not given:
+        name, equals, text = word.partition("=")
+        if not equals:
             for part in filter(None, word.split(",")):
                 argument, entry = _entry(part, shelf)
                 entries.setdefault(argument, []).append(entry)
@@ -85,7 +85,7 @@ def _read(words: Sequence[str], shelf: Catalog) -> tuple[dict[str, list[Any]], d
 
 
 def _entry(word: str, shelf: Catalog) -> tuple[str, Any]:
-    """A device, or else a model, by name."""
+    """Look up a device, or else a model, by name."""
     close: list[str] = []
     for argument in ("model",) if "/" in word else ("hardware", "model"):
         try:

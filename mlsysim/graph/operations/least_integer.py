@@ -25,8 +25,8 @@ def least_integer(on: Arithmetic, condition: Callable[..., Any], limit: Any, cap
     start = on.floor(on.minimum(beyond * (1.0 - 4.0 * on.eps(limit)), limit - 1.0))
     start = on.where(start > 0, start, zero)
 
-    def attempt(_going: Any, below: Any, above: Any, tried: Any, start: Any, limit: Any, *given: Any) -> State:
-        missed = on.broadcast_mask(condition(tried, *given), tried) == False  # noqa: E712
+    def attempt(_going: Any, below: Any, above: Any, tried: Any, start: Any, limit: Any, *captured: Any) -> State:
+        missed = on.broadcast_mask(condition(tried, *captured), tried) == False  # noqa: E712
         below, above = on.where(missed, tried, below), on.where(missed, above, tried)
         middle, farther = on.floor((below + above) / 2), 2.0 * below - start
         # Between two floats there may be no whole number: above 2**24 not every one is a float32.

@@ -44,8 +44,8 @@ def bracket(
     lower, upper, *rest = on.together(lower, upper, *captured)
     largest, zero, infinite = on.largest(lower), on.constant(0.0, lower), on.constant(math.inf, lower)
 
-    def at(x: Any, *given: Any) -> Any:
-        return on.together(residual(x, *given), x)[0]
+    def at(x: Any, *captured: Any) -> Any:
+        return on.together(residual(x, *captured), x)[0]
 
     def outward(
         _going: Any,
@@ -57,9 +57,9 @@ def bracket(
         factor: Any,
         lower: Any,
         upper: Any,
-        *given: Any,
+        *captured: Any,
     ) -> State:
-        value = at(tried, *given)
+        value = at(tried, *captured)
         unknown = (value != value) & (tried == lower)
         short = ((value < 0) | unknown) & (tried < upper) & (tried < largest)
         below, at_below = on.where(short, tried, below), on.where(short & (value < 0), value, at_below)
@@ -76,8 +76,8 @@ def bracket(
     at_above = on.where(at_above == at_above, at_above, infinite)
     at_below = on.where(ended, at_above, at_below)
 
-    def inward(_going: Any, x: Any, at_x: Any, other: Any, at_other: Any, tried: Any, *given: Any) -> State:
-        value = at(tried, *given)
+    def inward(_going: Any, x: Any, at_x: Any, other: Any, at_other: Any, tried: Any, *captured: Any) -> State:
+        value = at(tried, *captured)
         same = (value < 0) == (at_x < 0)
         last, at_last = on.where(same, x, other), on.where(same, at_x, at_other)
         other, at_other = on.where(same, other, x), on.where(same, at_other, at_x)
@@ -128,8 +128,8 @@ def of_floats(
 ) -> float:
     """Find a root of a function of Python floats; NumPy's floats divide by zero without raising."""
 
-    def number(x: Any, *given: Any) -> np.float64:
-        return np.float64(residual(float(x), *given))
+    def number(x: Any, *captured: Any) -> np.float64:
+        return np.float64(residual(float(x), *captured))
 
     return float(root(FLOATS, number, np.float64(lower), np.float64(upper), captured, within))
 

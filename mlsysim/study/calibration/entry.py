@@ -1,4 +1,4 @@
-"""Calibrated values as a stack in a user's own catalog file, and their rows as a file beside it."""
+"""Saving of calibrated values as a stack in a user's own catalog file, with their rows beside it."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from mlsysim.study.calibration.calibration import Calibration
     from mlsysim.study.calibration.problem import Problem
 
-#: Fields of an entry that are no constants of a stack.
+#: Fields of an entry that are not constants of a stack.
 _TEXT = ("name", "description", "variants", "devices")
 
 
-def save(found: Calibration, path: Any, name: str, *, base: Any, source: str) -> None:
+def save(calibration: Calibration, path: Any, name: str, *, base: Any, source: str) -> None:
     """Add a calibration to a catalog file, and its rows beside it; see :meth:`Calibration.save`."""
     if not isinstance(path, str | os.PathLike):
         raise InputError("path", path, "must be the path of a TOML file")
@@ -44,39 +44,41 @@ def save(found: Calibration, path: Any, name: str, *, base: Any, source: str) ->
     file = Path(path)
     try:
         with locked(file):
-            _save(found, file, name, base, source)
+            _save(calibration, file, name, base, source)
     except MlsysimError:
         raise
     except (OSError, ValueError) as error:
         raise InputError("path", str(file), f"cannot be written: {reason_of(error)}") from None
 
 
-def _save(found: Calibration, file: Path, name: str, base: Any, source: str) -> None:
-    text = _rows_text(found.problem, found.held)
-    _refuse(found, file, name, text)
-    parent = _base(found, base)
+def _save(calibration: Calibration, file: Path, name: str, base: Any, source: str) -> None:
+    text = _rows_text(calibration.problem, calibration.held)
+    _refuse(calibration, file, name, text)
+    parent = _base(calibration, base)
     fields: dict[str, Any] = {}
     if parent is not None:
         fields |= {
             field: _copied(value) for field in _constants() if isinstance(value := getattr(parent, field), Value)
         }
-    fields |= _held(found)
+    fields |= _held(calibration)
     rows = _rows_path(file, name)
-    on = f"{found.observations}, in {rows.name}"
-    fields |= {each: {**_calibrated(found, each), "calibrated_on": on} for each in found.free}
+    on = f"{calibration.observations}, in {rows.name}"
+    fields |= {
+        input_name: {**_calibrated(calibration, input_name), "calibrated_on": on} for input_name in calibration.free
+    }
     today = datetime.date.today().isoformat()
     head = {
         "name": name.replace("_", " "),
-        "description": _description(found, parent),
+        "description": _description(calibration, parent),
         "source": source,
         "date": today,
         "kind": "calibrated",
-        **_devices(found),
+        **_devices(calibration),
     }
     lines = [f"[Stacks.{name}]", *(f"{key} = {_toml(value)}" for key, value in {**head, **fields}.items())]
     begun = rows.exists()
-    with replacing(rows) as beside:
-        beside.write_text(text, encoding="utf-8", newline="")
+    with replacing(rows) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="")
     try:
         _append(file, "\n".join(lines) + "\n")
     except BaseException:
@@ -89,80 +91,83 @@ def _constants() -> tuple[str, ...]:
     return tuple(field for field in Stack.model_fields if field not in _TEXT)
 
 
-def _refuse(found: Calibration, file: Path, name: str, text: str) -> None:
-    """Refuse inputs that no stack has, that are not determined, a name that the file has, and other rows beside it."""
-    given = {field for slot in found.model.slots.values() if issubclass(slot.entry, Stack) for field in slot.gives}
-    can = [field for field in _constants() if field in given]
-    strange = [each for each in found.free if each not in can]
-    if strange:
-        allowed = f"is nothing that {type(found.model).__name__} takes from a stack"
-        raise InputError("save", ", ".join(strange), allowed, f"it takes {', '.join(can) or 'none'}")
-    unknown = [each for each in found.free if found.standing(each) == "not determined"]
+def _refuse(calibration: Calibration, file: Path, name: str, text: str) -> None:
+    """Refuse inputs that a stack lacks or that are not determined, and a name or rows already there."""
+    set_by_stack = {
+        field for slot in calibration.model.slots.values() if issubclass(slot.entry, Stack) for field in slot.gives
+    }
+    allowed_fields = [field for field in _constants() if field in set_by_stack]
+    without_field = [input_name for input_name in calibration.free if input_name not in allowed_fields]
+    if without_field:
+        allowed = f"is nothing that {type(calibration.model).__name__} takes from a stack"
+        raise InputError("save", ", ".join(without_field), allowed, f"it takes {', '.join(allowed_fields) or 'none'}")
+    unknown = [input_name for input_name in calibration.free if calibration.standing(input_name) == "not determined"]
     if unknown:
         raise InputError("save", ", ".join(unknown), "is not determined by the measurements",
                          "calibrate again with a value for all but one of them, or with rows that tell")  # fmt: skip
     if file.exists() and f"Stacks.{name}" in load_catalog(file).paths():
         raise InputError("name", name, f"stands in {file.name} already", "choose another name")
     rows = _rows_path(file, name)
-    # The same rows are those of a save that was broken off before its stack was written.
+    # Equal rows are those of an interrupted save whose stack was not yet written.
     if os.path.lexists(rows) and (not rows.is_file() or read_bytes(rows, LARGEST) != text.encode()):
         raise InputError("name", name, f"its rows would overwrite {rows.name}", "choose another name, or move the file")
 
 
-def _base(found: Calibration, base: Any) -> Stack | None:
-    """The stack whose values stand where nothing was calibrated."""
-    given = found.held.get("stack") if base is None else base
-    if given is None:
+def _base(calibration: Calibration, base: Any) -> Stack | None:
+    """Return the stack whose values are kept for what was not calibrated."""
+    typed = calibration.held.get("stack") if base is None else base
+    if typed is None:
         return None
-    entry = builtin().find("stack", given) if isinstance(given, str) else given
+    entry = builtin().find("stack", typed) if isinstance(typed, str) else typed
     if not isinstance(entry, Stack):
         raise InputError("base", base, "must be an entry of the catalog (stack), or its name")
     return entry
 
 
 def _copied(value: Value) -> dict[str, Any]:
-    """A value of the base with its own provenance."""
+    """Copy a value of the base stack with its own provenance."""
     return {key: content for key, content in value.model_dump().items() if content not in ("", None)}
 
 
-def _devices(found: Calibration) -> dict[str, list[str]]:
-    """The device of the catalog that all rows were measured on; none where there were several, or one's own."""
+def _devices(calibration: Calibration) -> dict[str, list[str]]:
+    """Return the catalog device of all rows; empty if there were several, or one that the catalog lacks."""
     for argument in ("hardware", "node", "fleet"):
-        given = found.held.get(argument)
-        entry = builtin().find(argument, given) if isinstance(given, str) else given
+        typed = calibration.held.get(argument)
+        entry = builtin().find(argument, typed) if isinstance(typed, str) else typed
         if isinstance(entry, Entry) and entry.device is not None:
             paths = [path for path in builtin().paths() if path.endswith(f".{entry.device.key}")]
             return {"devices": [path for path in paths if builtin().entry(path) == entry.device]}
     return {}
 
 
-def _held(found: Calibration) -> dict[str, Any]:
-    """Constants of a stack that were held at a value of the caller's while the others were calibrated."""
+def _held(calibration: Calibration) -> dict[str, Any]:
+    """Return constants of a stack that were fixed to a user's value during the calibration."""
     fields = {}
     for field in _constants():
-        value = found.held.get(field)
+        value = calibration.held.get(field)
         if value is not None and not isinstance(value, Derived):
-            canonical = float(found.problem.measured.varied.binding.values[field])
+            canonical = float(calibration.problem.measured.varied.binding.values[field])
             fields[field] = {**_amount(field, canonical), "kind": "user", "date": "",
                              "note": "Held while the others were calibrated."}  # fmt: skip
     return fields
 
 
-def _calibrated(found: Calibration, name: str) -> dict[str, Any]:
-    error, standing = found.errors[name], found.standing(name)
+def _calibrated(calibration: Calibration, name: str) -> dict[str, Any]:
+    error, standing = calibration.errors[name], calibration.standing(name)
     shown = f"{error:.2g~P}" if units.is_quantity(error) else f"{error or 0:.2g}"
     note = f"{standing[:1].upper()}{standing[1:]}." if standing else f"Standard error {shown}."
-    return {**_amount(name, found.canonical[name]), "note": note}
+    return {**_amount(name, calibration.canonical[name]), "note": note}
 
 
 def _amount(name: str, canonical: float) -> dict[str, Any]:
     return {key: each for key, each in plain(variable_of(name), canonical).items() if each != ""}
 
 
-def _description(found: Calibration, parent: Stack | None) -> str:
+def _description(calibration: Calibration, parent: Stack | None) -> str:
     others = f"What was not calibrated is that of {parent.key or parent.name}." if parent is not None else ""
-    errors = f"Error of the rows {found.residuals.errors}; without each row in turn {found.leave_one_out.errors}."
-    return f"{', '.join(found.free)} from {found.observations}. {errors} {others}".strip()
+    left_out = calibration.leave_one_out.errors
+    errors = f"Error of the rows {calibration.residuals.errors}; without each row in turn {left_out}."
+    return f"{', '.join(calibration.free)} from {calibration.observations}. {errors} {others}".strip()
 
 
 def _toml(value: Any) -> str:
@@ -172,61 +177,61 @@ def _toml(value: Any) -> str:
 
 
 def _append(file: Path, text: str) -> None:
-    """Add to a file, whole or not at all, in its line ends; what does not read as a catalog is not written."""
+    """Append to a file atomically, keeping its line ends; content that is no valid catalog is not written."""
     before = read_bytes(file, LARGEST) if file.exists() else b""
     added = ("\n" if before.strip() else "") + text
     ends = "\r\n" if b"\r\n" in before else "\n"
-    with replacing(file) as beside:
-        beside.write_bytes(before + added.replace("\n", ends).encode())
-        _readable(beside, file)
+    with replacing(file) as temporary:
+        temporary.write_bytes(before + added.replace("\n", ends).encode())
+        _readable(temporary, file)
 
 
-def _readable(beside: Path, file: Path) -> None:
-    """Refuse what does not read as a catalog, under the name of the file that it is for."""
+def _readable(temporary: Path, file: Path) -> None:
+    """Refuse a file that is no valid catalog, naming the file it is meant for."""
     try:
-        load_catalog(beside)
+        load_catalog(temporary)
     except MlsysimError as error:
-        raise InputError("path", str(file), str(error).replace(beside.name, file.name)) from None
+        raise InputError("path", str(file), str(error).replace(temporary.name, file.name)) from None
 
 
-def _rows_text(problem: Problem, held: Mapping[str, Any]) -> str:
-    """The rows as CSV that ``calibrate`` reads: units in the headers, and in notes what was held.
+def _rows_text(problem: Problem, constants: Mapping[str, Any]) -> str:
+    """Write the rows as CSV that ``calibrate`` reads, with units in the headers and constants in notes.
 
-    Weights that were given apart from them are a column.
+    Weights given separately become a column.
     """
     columns = [_with_unit(problem, column) for column in _used(problem)]
     text = io.StringIO()
-    for note in _notes(problem, held):
+    for note in _notes(problem, constants):
         text.write(f"{NOTE} {printable(' '.join(note.split()))}\n")
-    headers = tuple(f"{each.name} [{each.unit}]" if each.unit else each.name for each in columns)
-    for row in (headers, *zip(*([_row_cell(cell) for cell in each.cells] for each in columns), strict=True)):
-        # In quotes a line is no note.
+    headers = tuple(f"{column.name} [{column.unit}]" if column.unit else column.name for column in columns)
+    for row in (headers, *zip(*([_row_cell(cell) for cell in column.cells] for column in columns), strict=True)):
+        # A quoted line is not a note.
         quoting = csv.QUOTE_ALL if row[0].startswith(NOTE) else csv.QUOTE_MINIMAL
         csv.writer(text, lineterminator="\n", quoting=quoting).writerow(row)
     return text.getvalue()
 
 
 def _rows_path(file: Path, name: str) -> Path:
-    """Path of the rows of a stack: beside the catalog file."""
+    """Return the path of the rows of a stack, beside the catalog file."""
     return file.with_name(f"{file.stem}.{name}.csv")
 
 
 def _used(problem: Problem) -> list[Column]:
-    """The columns that the calibration used, and those that were carried along."""
+    """Return the columns that the calibration used, and the labels."""
     labels, outputs, inputs = problem.measured.labels, problem.measured.outputs, problem.measured.inputs
     columns = [
-        each
-        for each in problem.measured.table.columns
-        if each.name in labels or each.name in outputs or each.name in inputs
+        column
+        for column in problem.measured.table.columns
+        if column.name in labels or column.name in outputs or column.name in inputs
     ]
     weights = list(problem.weights.values())
-    if all((each == weights[0]).all() for each in weights):
+    if all((weight == weights[0]).all() for weight in weights):
         return columns if (weights[0] == 1).all() else [*columns, Column(WEIGHT, "", tuple(weights[0].tolist()))]
     return columns
 
 
 def _with_unit(problem: Problem, column: Column) -> Column:
-    """A column of numbers with a unit in its header, in which all of them are."""
+    """Give a column of quantities a unit in its header, and convert its cells to that unit."""
     labels = problem.measured.labels
     variable = None if column.name in labels else problem.measured.varied.model.arguments.get(column.name)
     if column.name in problem.measured.outputs:
@@ -234,24 +239,28 @@ def _with_unit(problem: Problem, column: Column) -> Column:
     if variable is None or variable.named_unit or not variable.dimension:
         return column
     unit = column.unit or variable.unit
-    cells = [units.own(c).to(units.unit(unit)).magnitude if units.is_quantity(c) else c for c in column.cells]
+    cells = [
+        units.own(cell).to(units.unit(unit)).magnitude if units.is_quantity(cell) else cell for cell in column.cells
+    ]
     return replace(column, unit=unit, cells=tuple(cells))
 
 
-def _notes(problem: Problem, given: Mapping[str, Any]) -> list[str]:
+def _notes(problem: Problem, constants: Mapping[str, Any]) -> list[str]:
     model = problem.measured.varied.model
-    held = [f"{name}={named(value)}" for name, value in given.items()]
-    free = ", ".join(each.name for each in problem.parameters)
+    constant_texts = [f"{name}={named(value)}" for name, value in constants.items()]
+    free = ", ".join(parameter.name for parameter in problem.parameters)
     notes = [
         f"{type(model).__name__}({model.variant!r}).calibrate: found {free} from {problem.measured.table.described}",
-        f"Held: {', '.join(held) or 'nothing'}",
+        f"Held: {', '.join(constant_texts) or 'nothing'}",
     ]
     labels = ", ".join(problem.measured.labels)
     notes += [f"Carried along (ignore=): {labels}"] if labels else []
     notes += ["Compared by difference (space='linear')"] if problem.space == "linear" else []
-    each: Mapping[str, np.ndarray] = problem.weights
-    if any((weights != next(iter(each.values()))).any() for weights in each.values()):
-        notes += [f"Weights of {name}: {', '.join(f'{w:g}' for w in weights)}" for name, weights in each.items()]
+    weights_by_output: Mapping[str, np.ndarray] = problem.weights
+    if any((weights != next(iter(weights_by_output.values()))).any() for weights in weights_by_output.values()):
+        notes += [
+            f"Weights of {name}: {', '.join(f'{w:g}' for w in weights)}" for name, weights in weights_by_output.items()
+        ]
     return notes
 
 

@@ -20,7 +20,7 @@ from mlsysim.errors import CatalogError, InputError, MlsysimError, printable, qu
 
 #: A header such as ``step_time [ms]``.
 _HEADER = re.compile(r"\s*([^\[\]]*?)\s*(?:\[([^\[\]]*)\])?\s*")
-#: What a note begins with.
+#: Beginning of a note.
 NOTE = "#"
 HOW = "is the path of a CSV file, a DataFrame, a dict of columns or a list of dicts"
 
@@ -32,23 +32,23 @@ class Column:
     Attributes
     ----------
     name : str
-        Without its unit.
+        Name without its unit.
     unit : str
-        As the header has it; empty where it has none.
+        Unit in the header; empty without one.
     cells : tuple
-        As typed; None where a cell is empty.
+        Cells as typed; None for an empty cell.
     """
 
     name: str
     unit: str
     cells: tuple[Any, ...]
 
-    def values(self, places: Sequence[int]) -> list[Any]:
-        """Cells with the unit of the header, at some places, none of which may be empty."""
-        empty = next((place for place in places if self.cells[place] is None), None)
+    def values(self, rows: Sequence[int]) -> list[Any]:
+        """Return the cells of some rows with the unit of the header; none may be empty."""
+        empty = next((row for row in rows if self.cells[row] is None), None)
         if empty is not None:
             raise InputError(self.name, None, "an input has a value in every row", f"row {empty + 1} has none")
-        return [self._with_unit(self.cells[place]) for place in places]
+        return [self._with_unit(self.cells[row]) for row in rows]
 
     def _with_unit(self, cell: Any) -> Any:
         if not self.unit or units.is_quantity(cell) or isinstance(cell, bool | np.bool_):
@@ -59,16 +59,16 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of one length, and where they come from.
+    """Columns of equal length, and their origin.
 
     Attributes
     ----------
     columns : tuple of Column
-        In order.
+        Columns in order.
     rows : int
-        How many there are.
+        Number of rows.
     origin : str
-        Name of the file; empty where there is none.
+        Name of the file; empty without one.
     fingerprint : str
         SHA-256 of the names, units and cells.
     """
@@ -79,19 +79,19 @@ class Table:
 
     @property
     def fingerprint(self) -> str:
-        """Fingerprint of the table."""
-        content = repr([(each.name, each.unit, [named(cell) for cell in each.cells]) for each in self.columns])
+        """SHA-256 of the names, units and cells."""
+        content = repr([(column.name, column.unit, [named(cell) for cell in column.cells]) for column in self.columns])
         return hashlib.sha256(content.encode()).hexdigest()
 
     @property
     def described(self) -> str:
-        """Number and source of the rows, with the first letters of the fingerprint."""
+        """Number and source of the rows, with the beginning of the fingerprint."""
         plural = "row" if self.rows == 1 else "rows"
         return f"{self.rows} {plural}{f' of {self.origin}' if self.origin else ''} (sha256 {self.fingerprint[:12]})"
 
 
 def read_table(observations: Any) -> Table:
-    """A table out of whatever holds it.
+    """Read a table from any supported container.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def read_table(observations: Any) -> Table:
     Raises
     ------
     InputError
-        If it is none of these, has no rows, names a column twice, or its columns differ in length.
+        If it is none of these, has no rows, repeats a column, or its columns differ in length.
     """
     if isinstance(observations, Table):
         return observations
@@ -115,7 +115,7 @@ def read_table(observations: Any) -> Table:
         headers, cells = _from_csv(Path(observations))
     elif hasattr(observations, "columns") and hasattr(observations, "iloc"):
         headers, cells = list(observations.columns), [
-            observations.iloc[:, place].tolist() for place in range(len(observations.columns))
+            observations.iloc[:, index].tolist() for index in range(len(observations.columns))
         ]  # fmt: skip
         extra = _attached_units(observations)
     elif isinstance(observations, Mapping):
@@ -149,16 +149,16 @@ def _checked(headers: Sequence[Any], cells: Sequence[Sequence[Any]], origin: str
 
 
 def in_row(error: MlsysimError, row: int, column: str = "") -> MlsysimError:
-    """The same error, which also says in which row, counted from zero, and column a table has what is refused."""
-    said = str(error)
-    told = copy.copy(error)
-    column = f" of {column}" if column and column not in said else ""
-    told.args = (f"{said}; row {row + 1}{column}",)
-    return told
+    """Add to an error the row, counted from zero, and the column of a table in which it occurred."""
+    message = str(error)
+    located = copy.copy(error)
+    column = f" of {column}" if column and column not in message else ""
+    located.args = (f"{message}; row {row + 1}{column}",)
+    return located
 
 
 def _from_csv(file: Path) -> tuple[list[str], list[list[str]]]:
-    """Headers and columns of a file with commas, semicolons or tabs, which may have notes."""
+    """Read headers and columns of a file with commas, semicolons or tabs, and notes."""
     try:
         text = content_of(file, "text", str)
         headers, *rows = _split(file, [line for line in text.splitlines() if line.strip()])
@@ -166,15 +166,15 @@ def _from_csv(file: Path) -> tuple[list[str], list[list[str]]]:
         raise InputError("observations", str(file), HOW, str(error)) from None
     except csv.Error as error:
         raise InputError("observations", str(file), HOW, f"it cannot be read as CSV: {error}") from None
-    for place, row in enumerate(rows, start=1):
+    for number, row in enumerate(rows, start=1):
         if len(row) != len(headers):
             allowed = f"a row has as many cells as there are headers, {len(headers)}"
-            raise InputError("observations", str(file), allowed, f"row {place} has {len(row)}")
-    return headers, [[_read(row[place].strip()) for row in rows] for place in range(len(headers))]
+            raise InputError("observations", str(file), allowed, f"row {number} has {len(row)}")
+    return headers, [[_read(row[index].strip()) for row in rows] for index in range(len(headers))]
 
 
 def _split(file: Path, lines: list[str]) -> list[list[str]]:
-    """Cells of the headers and rows; a note begins with # and a blank, or has another number of cells than a row."""
+    """Split lines into cells; a note begins with # and a blank, or has another number of cells than a row."""
     plain = [line for line in lines if not line.lstrip().startswith(NOTE)] or [""]
     reading: Any = {"delimiter": max(",;\t", key=plain[0].count), "skipinitialspace": True}
     width = len(next(csv.reader(plain, **reading)))
@@ -196,7 +196,7 @@ def _split(file: Path, lines: list[str]) -> list[list[str]]:
 
 
 def _read(text: str) -> Any:
-    """A cell of a file: nothing, a flag, a number, or its text."""
+    """Parse a cell of a file as nothing, a flag, a number or text."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     number = _number(text)
@@ -213,7 +213,7 @@ def _number(text: Any) -> int | float | None:
 
 
 def _is_empty(cell: Any) -> bool:
-    """Tell whether a cell holds nothing: None, blank text, or no number."""
+    """Tell whether a cell is empty: None, blank text, or nan."""
     if cell is None or (isinstance(cell, str) and not cell.strip()):
         return True
     magnitude = getattr(cell, "magnitude", cell)
@@ -224,15 +224,15 @@ def _is_empty(cell: Any) -> bool:
 
 
 def named(cell: Any) -> str:
-    """A cell as text; an entry of the catalog by its name there."""
+    """Format a cell; a catalog entry by its key."""
     return getattr(cell, "key", "") or str(cell)
 
 
 def _listed(name: Any, column: Any) -> list[Any]:
-    """The cells of a column that is a list, an array or a quantity of several values."""
+    """Return the cells of a column that is a list, an array or a quantity with several values."""
     if units.is_quantity(column):
         quantity = units.own(column)
-        return [units.Q_(each, quantity.units) for each in np.atleast_1d(quantity.magnitude).tolist()]
+        return [units.Q_(magnitude, quantity.units) for magnitude in np.atleast_1d(quantity.magnitude).tolist()]
     if isinstance(column, str) or not (hasattr(column, "__len__") or isinstance(column, range)):
         raise InputError("observations", column, f"the column {quoted(name)} must be a list of cells")
     cells: Any = column
@@ -240,11 +240,11 @@ def _listed(name: Any, column: Any) -> list[Any]:
 
 
 def _attached_units(frame: Any) -> dict[str, str]:
-    """Units in the attributes of a DataFrame: ``frame.attrs["units"][column]``, or of each column."""
-    whole = getattr(frame, "attrs", {}).get("units")
-    found = {name: str(unit) for name, unit in whole.items()} if isinstance(whole, Mapping) else {}
-    for place, name in enumerate(frame.columns):
-        own = getattr(frame.iloc[:, place], "attrs", {}).get("units")
+    """Read units from the attributes of a DataFrame: ``frame.attrs["units"][column]``, or those of each column."""
+    of_frame = getattr(frame, "attrs", {}).get("units")
+    units_by_column = {name: str(unit) for name, unit in of_frame.items()} if isinstance(of_frame, Mapping) else {}
+    for index, name in enumerate(frame.columns):
+        own = getattr(frame.iloc[:, index], "attrs", {}).get("units")
         if isinstance(own, str):
-            found[name] = own
-    return found
+            units_by_column[name] = own
+    return units_by_column

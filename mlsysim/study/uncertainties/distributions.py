@@ -168,7 +168,7 @@ class FromScipy(Distribution):
     distribution: Any
 
     def frozen(self, variable: Variable, current: float) -> Any:
-        """Return the distribution as given; see :meth:`Distribution.frozen`."""
+        """See :meth:`Distribution.frozen`."""
         return self.distribution
 
     def __str__(self) -> str:

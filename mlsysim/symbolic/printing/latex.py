@@ -48,7 +48,7 @@ from mlsysim.symbolic.variable import variable_of, words_latex
 
 
 def latex(expression: sympy.Basic, *, units: bool = False, values: Mapping[str, str] | None = None) -> str:
-    """An expression as LaTeX, in the symbols of its variables, its sums broken where a line is too wide for a page.
+    """Format an expression as LaTeX with the symbols of its variables; sums break into lines if too wide for a page.
 
     Parameters
     ----------
@@ -66,17 +66,17 @@ def latex(expression: sympy.Basic, *, units: bool = False, values: Mapping[str, 
 
 
 def amount_latex(amount: str) -> str:
-    r"""The text of a value as LaTeX: ``8.03e9`` is ``8.03 \cdot 10^{9}``, and words are upright."""
-    found = re.fullmatch(r"(-?[\d.]+)(?:e\+?(-?\d+))?( .+)?", amount)
-    if found is None:
+    r"""Format a value as LaTeX: ``8.03e9`` becomes ``8.03 \cdot 10^{9}``, and words are upright."""
+    matched = re.fullmatch(r"(-?[\d.]+)(?:e\+?(-?\d+))?( .+)?", amount)
+    if matched is None:
         return words_latex(amount)
-    number, power, unit = found.groups()
+    number, power, unit = matched.groups()
     number += rf" \cdot 10^{{{power}}}" if power else ""
     return number + (rf"\,{words_latex(unit.strip())}" if unit else "")
 
 
 def equation(left: str, expression: sympy.Basic, *, over: str = "", units: bool = False, aligned: bool = False) -> str:
-    r"""An equation as LaTeX, on several lines where one is too wide for a page.
+    r"""Format an equation as LaTeX, on several lines if it is too wide for a page.
 
     Parameters
     ----------
@@ -103,19 +103,19 @@ def equation(left: str, expression: sympy.Basic, *, over: str = "", units: bool 
 
 
 def range_latex(index: Index, members: Iterable[str]) -> str:
-    """Range of an index in LaTeX."""
+    """Format the range of an index as LaTeX."""
     return rf"{index.letter} \in \{{{', '.join(map(member_latex, members))}\}}"
 
 
 class Latex(LatexPrinter):
-    """Expressions of declared symbols as LaTeX, with marks where a line may break."""
+    """Printer of expressions in declared symbols as LaTeX, with marks at possible line breaks."""
 
     def __init__(self, values: Mapping[str, str], mul_symbol: str | None = None) -> None:
         super().__init__({"ln_notation": True, "mul_symbol": mul_symbol or ("dot" if values else None)})
         self.values = values
 
     def parenthesize(self, item: Any, level: int, *args: Any, **kwargs: Any) -> str:
-        """Brackets also around a number that is put in under a power."""
+        """Add brackets, also around a substituted number under a power."""
         printed = super().parenthesize(item, level, *args, **kwargs)
         is_base = isinstance(item, Placed) and item.variable.name in self.values and level >= PRECEDENCE["Pow"]
         return rf"\left({printed}\right)" if is_base else printed
@@ -172,7 +172,7 @@ class Latex(LatexPrinter):
 
     def _print_And(self, e: Any) -> str:
         first, *rest = map(self._operand, in_order_of_size(e.args))
-        return breakable([first, *(rf"\wedge {each}" for each in rest)], last=True)
+        return breakable([first, *(rf"\wedge {operand}" for operand in rest)], last=True)
 
     def _operand(self, e: Any) -> str:
         bracketed = isinstance(e, sympy.Or) and alternatives(e) is None
@@ -180,15 +180,15 @@ class Latex(LatexPrinter):
 
     def _print_Or(self, e: Any) -> str:
         if (choice := alternatives(e)) is None:
-            each = sorted(e.args, key=sympy.default_sort_key)
-            first, *rest = (rf"\left({self._print(arg)}\right)" if arg.is_Boolean else self._print(arg) for arg in each)
+            args = sorted(e.args, key=sympy.default_sort_key)
+            first, *rest = (rf"\left({self._print(arg)}\right)" if arg.is_Boolean else self._print(arg) for arg in args)
             return breakable([first, *(rf"\vee {arg}" for arg in rest)], last=True)
         return rf"{self._print(choice[0])} \in \{{{', '.join(map(self._print, choice[1]))}\}}"
 
     def _print_LeastInteger(self, expr: LeastInteger) -> str:
         n = self._print(expr.n)
-        parts = map(self._print, in_order_of_size(sympy.And.make_args(expr.condition)))
-        rows = r" \\ ".join([rf"{n} \le {self._print(expr.upper)}", *map(full_size, parts)])
+        conditions = map(self._print, in_order_of_size(sympy.And.make_args(expr.condition)))
+        rows = r" \\ ".join([rf"{n} \le {self._print(expr.upper)}", *map(full_size, conditions)])
         return rf"\min\left\{{{n} = 1, 2, \dots :\enspace \begin{{array}}{{l}} {rows} \end{{array}}\right\}}"
 
     def _print_Root(self, expr: Root) -> str:
@@ -250,7 +250,7 @@ class Latex(LatexPrinter):
 
     def _print_EvaluatedAt(self, expr: EvaluatedAt) -> str:
         *first, last = (called(variable_of(name).latex, self._print(value)) for name, value in expr.changed.items())
-        changed = breakable([*(f"{each}," for each in first), last])
+        changed = breakable([*(f"{argument}," for argument in first), last])
         return rf"{variable_of(expr.target).latex}\left({changed}\right)"
 
     def _print_Relational(self, expr: Any) -> str:
@@ -270,5 +270,5 @@ class Latex(LatexPrinter):
 
 
 def full_size(row: str) -> str:
-    """A row of an array with its fractions as large as on a line of their own."""
+    """Print the fractions in a row of an array at full size."""
     return rf"\displaystyle {row}" if r"\frac" in row else row

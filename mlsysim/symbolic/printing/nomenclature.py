@@ -1,4 +1,4 @@
-"""Tables of symbols with meaning and unit, as papers have them."""
+"""Nomenclature: tables of symbols with meaning and unit."""
 
 from __future__ import annotations
 

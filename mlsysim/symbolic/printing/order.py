@@ -1,4 +1,4 @@
-"""Rules that both printers share: the order of symbols and terms, divisors, conditions, units."""
+"""Rules shared by both printers: order of symbols and terms, divisors, conditions, units."""
 
 from __future__ import annotations
 
@@ -19,47 +19,47 @@ from mlsysim.units import COUNTABLE
 
 
 class Placed(sympy.Symbol):
-    """A symbol under a name that sorts where its variable was declared, so authors set the order."""
+    """A symbol renamed to sort in the order of declaration, so that authors control the order."""
 
     @property
     def variable(self) -> Variable:
-        """The variable it stands for."""
+        """Variable that it stands for."""
         return variable_of(self.name.partition(" ")[2])
 
 
 def in_declared_order(expression: sympy.Basic) -> sympy.Basic:
-    """The expression with its symbols renamed so that sympy sorts them as declared."""
+    """Rename symbols so that sympy sorts them in order of declaration."""
     plain = [s for s in expression.free_symbols if not isinstance(s, UnitSymbol | Label | sympy.Dummy)]
-    place = declaration_order()
+    position = declaration_order()
     return exchanged(
         expression,
-        {s: Placed(f"{place[s.name]:06d} {s.name}", **s.assumptions0) for s in plain},  # type: ignore[attr-defined]
+        {s: Placed(f"{position[s.name]:06d} {s.name}", **s.assumptions0) for s in plain},  # type: ignore[attr-defined]
         _placed,
     )
 
 
 def _placed(node: Any, args: Sequence[Any]) -> Any:
-    """A node with placed symbols; what cases compare is turned so that the side declared first stands first."""
-    found = renamed(node, args)
-    if not isinstance(found, sympy.Piecewise):
-        return found
-    turned = {asked: asked.canonical for asked in found.atoms(Relational)}
-    return _cases((value, exchanged(when, turned)) for value, when in found.args)  # type: ignore[misc]
+    """Rebuild a node with renamed symbols; comparisons in cases start with the side that was declared first."""
+    node_renamed = renamed(node, args)
+    if not isinstance(node_renamed, sympy.Piecewise):
+        return node_renamed
+    turned = {comparison: comparison.canonical for comparison in node_renamed.atoms(Relational)}
+    return _cases((value, exchanged(when, turned)) for value, when in node_renamed.args)  # type: ignore[misc]
 
 
 def _cases(pairs: Iterable[Any]) -> Any:
-    """Cases as they stand: evaluated, sympy turns over some of what they compare for ever."""
+    """Build cases unevaluated; evaluated, sympy may swap the sides of some comparisons endlessly."""
     return sympy.Piecewise(*pairs, evaluate=False)
 
 
 @lru_cache(maxsize=2048)
 def prepared(expression: sympy.Basic) -> sympy.Basic:
-    """The expression as both printers take it."""
+    """Prepare an expression for either printer."""
     return divisors_below(in_declared_order(expression))
 
 
 def reading_order(terms: Any) -> list[Any]:
-    """Terms of a sum: those added before those subtracted, case distinctions last, then as declared."""
+    """Order the terms of a sum: added before subtracted, case distinctions last, then as declared."""
 
     def place(term: Any) -> tuple[bool, bool, str]:
         names = sorted(s.name for s in term.free_symbols if isinstance(s, Placed))
@@ -69,35 +69,35 @@ def reading_order(terms: Any) -> list[Any]:
 
 
 class Cases(sympy.Function):
-    """A case distinction that stands in a denominator; opaque, so that sympy leaves it there."""
+    """A case distinction in a denominator; opaque, so that sympy leaves it there."""
 
     nargs = 1
     is_commutative = True
 
 
 class LargestOf(sympy.Function):
-    """A maximum whose arguments stay in the order they have."""
+    """A maximum whose arguments keep their order."""
 
 
 class SmallestOf(sympy.Function):
-    """A minimum whose arguments stay in the order they have."""
+    """A minimum whose arguments keep their order."""
 
 
 def arguments(extreme: Any) -> list[Any]:
-    """The arguments of a maximum or minimum, in the order in which they are printed."""
-    kept = isinstance(extreme, LargestOf | SmallestOf)
-    return list(extreme.args) if kept else sorted(extreme.args, key=default_sort_key)
+    """Return the arguments of a maximum or minimum, in printing order."""
+    is_ordered = isinstance(extreme, LargestOf | SmallestOf)
+    return list(extreme.args) if is_ordered else sorted(extreme.args, key=default_sort_key)
 
 
 def listed(extreme: Any, args: Iterable[Any]) -> Any:
-    """A maximum or minimum with an argument in place of each of its own, in the order in which those are printed."""
+    """Rebuild a maximum or minimum from replacements of its arguments, in printing order."""
     pairs = zip(extreme.args, args, strict=True)
     in_order = sorted(pairs, key=lambda pair: default_sort_key(prepared(bare(pair[0]))))
     return (LargestOf if isinstance(extreme, sympy.Max) else SmallestOf)(*(arg for _, arg in in_order))
 
 
 def divisors_below(expression: sympy.Basic) -> sympy.Basic:
-    """Cases whose every value is a reciprocal (how a tensor is sharded), written as a divisor."""
+    """Write cases whose values are all reciprocals (a sharded tensor) as a divisor."""
     if not expression.has(sympy.Piecewise):
         return expression
     args: Any = [divisors_below(arg) for arg in expression.args]
@@ -116,7 +116,7 @@ def _is_share(pair: Any) -> bool:
 
 
 def in_order_of_size(conditions: Any) -> list[Any]:
-    """Conditions that all hold, those of fewest symbols first, then as declared."""
+    """Order conditions that all hold: fewest symbols first, then as declared."""
 
     def place(condition: Any) -> tuple[int, list[str]]:
         names = sorted(s.name for s in condition.free_symbols if isinstance(s, Placed))
@@ -126,7 +126,7 @@ def in_order_of_size(conditions: Any) -> list[Any]:
 
 
 def alternatives(expr: Any) -> tuple[Any, list[Any]] | None:
-    """The symbol and its labels where a condition says that it is one of several."""
+    """Return the symbol and its labels, if a condition lists labels of one symbol; else None."""
     equal = [sides(arg) for arg in expr.args if isinstance(arg, sympy.Eq)]
     symbols = {left for left, _, _ in equal}
     if len(equal) != len(expr.args) or len(symbols) != 1 or not all(isinstance(r, Label) for _, _, r in equal):
@@ -135,7 +135,7 @@ def alternatives(expr: Any) -> tuple[Any, list[Any]] | None:
 
 
 def rows_of(table: ByMember) -> list[tuple[Any, list[str]]]:
-    """The values of a table, each once with the members that have it."""
+    """Group the members of a table by value."""
     rows: dict[Any, list[str]] = {}
     for member, value in table.table.items():
         rows.setdefault(value, []).append(member)
@@ -143,34 +143,34 @@ def rows_of(table: ByMember) -> list[tuple[Any, list[str]]]:
 
 
 def is_positive_half(expr: Root) -> bool:
-    """Tell whether a root is sought among all numbers from zero, which need not be said."""
+    """Tell whether a root is sought among all nonnegative numbers, which goes without saying."""
     return bool(expr.lower == 0 and expr.upper == sympy.oo)
 
 
 def called(symbol: str, value: str) -> str:
-    """Print how a symbol gets another value; one that is called the same says all."""
+    """Print the assignment of a value to a symbol; a value that prints like its symbol stands alone."""
     return symbol if symbol == value else f"{symbol} = {value}"
 
 
 def sides(expr: Any) -> tuple[Any, str, Any]:
-    """Left side, sign and right side, constants to the right."""
+    """Return left side, sign and right side, with constants on the right."""
     if isinstance(expr.lhs, Label | UnitSymbol | sympy.Number) and not isinstance(expr.rhs, sympy.Number):
         expr = expr.reversed
     return expr.lhs, expr.rel_op, expr.rhs
 
 
 def bare(expression: sympy.Basic, keep: Callable[[UnitSymbol], bool] | None = None) -> sympy.Basic:
-    """The expression without its coherent units, but for those to keep."""
+    """Drop the coherent units from an expression, except those to keep."""
     drop = [u for u in expression.atoms(UnitSymbol) if u.amount == 1 and not (keep and keep(u))]
     return exchanged(expression, dict.fromkeys(drop, sympy.S.One)) if drop else expression
 
 
 def is_no_count(unit: UnitSymbol) -> bool:
-    """Tell whether a unit is printed beside numbers: one that counts something is not."""
+    """Tell whether a unit is printed beside numbers; units of counts are not."""
     return not set(unit.dimension) <= COUNTABLE
 
 
 def either(choice: sympy.ITE) -> Any:
-    """A choice between two conditions, as what holds in either case."""
+    """Rewrite a choice between two conditions as a disjunction."""
     case, one, other = choice.args
     return sympy.Or(sympy.And(case, one), sympy.And(sympy.Not(case), other))  # type: ignore[arg-type]

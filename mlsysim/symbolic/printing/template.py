@@ -1,4 +1,4 @@
-"""Expressions as LaTeX with marks, for pages that put numbers in: where a symbol stands, and where cases do.
+"""LaTeX with marks for pages that substitute numbers: marks show symbols and cases.
 
 ``«name»`` is a symbol. ``§place¶row¶row¤`` is a case distinction, of which the page shows every row, or the one that
 holds; a row is a value, ``¬`` and its condition. ``¦`` stands between factors.
@@ -18,7 +18,7 @@ from mlsysim.symbolic.printing.order import Placed, bare, prepared
 
 
 def template(expression: sympy.Basic) -> tuple[str, list[sympy.Basic]]:
-    """An expression as LaTeX with marks, and for each case distinction in it the number of the row that holds.
+    """Format an expression as marked LaTeX; also return, per case distinction, the number of the row that holds.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def template(expression: sympy.Basic) -> tuple[str, list[sympy.Basic]]:
         In declared symbols.
     """
     printer = _Marked()
-    short = exchanged(expression, {each: _said(each) for each in expression.atoms(EvaluatedAt)}, numbered)
+    short = exchanged(expression, {call: _said(call) for call in expression.atoms(EvaluatedAt)}, numbered)
     return unbroken(printer.doprint(prepared(bare(short)))), printer.cases
 
 
@@ -39,22 +39,22 @@ class _Marked(Latex):
         return f"«{expr.variable.name}»"
 
     def _print_Piecewise(self, expr: sympy.Piecewise) -> str:
-        place = len(self.cases)
+        case = len(self.cases)
         numbers = ((sympy.Integer(row), condition) for row, (_, condition) in enumerate(expr.args))  # type: ignore[misc]
         self.cases.append(_declared(sympy.Piecewise(*numbers, evaluate=False)))
         rows = []
         for value, condition in expr.args:  # type: ignore[misc]
             when = r"\text{otherwise}" if condition == True else rf"\text{{if}}\ {self._print(condition)}"  # noqa: E712
             rows.append(f"¶{full_size(self._print(value))}¬{when}")
-        return f"§{place}{''.join(rows)}¤"
+        return f"§{case}{''.join(rows)}¤"
 
 
 def _said(node: EvaluatedAt) -> Any:
-    """Value elsewhere, without the steps that lead there, which nobody prints: far less to go through."""
+    """Replace a call by one without its steps, which are not printed: far less to walk through."""
     target, names, steps = node.args
     return node.func(target, names, sympy.Tuple(*steps.args[: len(names.args)]))
 
 
 def _declared(expression: Any) -> Any:
-    """An expression in the symbols of its variables again."""
-    return exchanged(expression, {each: each.variable.symbol for each in expression.atoms(Placed)})
+    """Restore the variables' own symbols in an expression."""
+    return exchanged(expression, {symbol: symbol.variable.symbol for symbol in expression.atoms(Placed)})

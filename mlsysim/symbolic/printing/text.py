@@ -47,7 +47,7 @@ from mlsysim.symbolic.variable import Variable, variable_of
 
 
 def text(expression: sympy.Basic, values: Mapping[str, str] | None = None) -> str:
-    """An expression as one line of Unicode text.
+    """Format an expression as one line of Unicode text.
 
     Parameters
     ----------
@@ -62,12 +62,12 @@ def text(expression: sympy.Basic, values: Mapping[str, str] | None = None) -> st
 
 
 def symbol_text(variable: Variable) -> str:
-    r"""The symbol of a variable as Unicode text: ``\eta`` is ``η``, ``P_{\mathrm{r}}`` is ``P_r``."""
+    r"""Format a variable's symbol as Unicode text: ``\eta`` is ``η``, ``P_{\mathrm{r}}`` is ``P_r``."""
     return latex_to_text(variable.latex)
 
 
 def range_text(index: Index, members: Iterable[str]) -> str:
-    """Range of an index, as it follows an equation."""
+    """Format the range of an index, as it follows an equation."""
     return f", {_runs(index, members)}"
 
 
@@ -76,14 +76,14 @@ def _runs(index: Index, members: Iterable[str]) -> str:
 
 
 def latex_to_text(source: str) -> str:
-    """A simple LaTeX symbol as Unicode text."""
+    """Convert a simple LaTeX symbol to Unicode text."""
     out = re.sub(r"\\(?:mathrm|text|mathit|operatorname)\{([^{}]*)\}", r"\1", source)
     out = re.sub(r"\\hat\{?(\w)\}?", "\\1\u0302", out)
     out = re.sub(r"\\([A-Za-z]+)", lambda m: _character(m[1]), out)
     return out.replace("^{*}", "*").replace("{", "").replace("}", "").replace("\\", "")
 
 
-#: Characters of commands that are no names of Greek letters.
+#: Characters of commands other than names of Greek letters.
 _CHARACTERS = {"ast": "*", "ell": "\u2113", "varepsilon": "\u03b5"}
 
 
@@ -160,7 +160,7 @@ class _Text(StrPrinter):
         return isinstance(expr, Placed) and expr.variable.name in self.values
 
     def parenthesize(self, item: Any, level: int, strict: bool = False) -> str:
-        """A part in brackets where it needs them; a quantity put in for a symbol does under a power."""
+        """Add brackets if needed; a quantity substituted for a symbol needs them under a power."""
         printed = super().parenthesize(item, level, strict)
         return f"({printed})" if level >= PRECEDENCE["Pow"] and self._is_value(item) and " " in printed else printed
 

@@ -1,4 +1,4 @@
-"""The constants of an expression that carry a unit."""
+"""Constants of an expression that carry a unit."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from mlsysim.units import COUNTABLE, dimension
 
 
 def constants(expression: sympy.Basic) -> tuple[str, ...]:
-    """The constants of an expression that carry a unit, each once: ``("34 byte/token",)``.
+    """List the constants of an expression that carry a unit, each once: ``("34 byte/token",)``.
 
     Bare counting units (one token, one request) convert a count and are left out.
     """
-    found: list[str] = []
+    amounts: list[str] = []
 
     def visit(node: sympy.Basic) -> None:
         if isinstance(node, sympy.Mul | sympy.Pow | UnitSymbol):
@@ -25,7 +25,7 @@ def constants(expression: sympy.Basic) -> tuple[str, ...]:
             if any(not set(dimension(name)) <= COUNTABLE for name, _ in powers):
                 if all(exponent < 0 for _, exponent in powers):
                     number, powers = 1 / number, [(name, -exponent) for name, exponent in powers]
-                found.append(f"{number} {_unit_text(powers)}")
+                amounts.append(f"{number} {_unit_text(powers)}")
             for part in _factors(rest):
                 if not _is_unit(part):
                     for child in printed_parts(part):
@@ -35,7 +35,7 @@ def constants(expression: sympy.Basic) -> tuple[str, ...]:
             visit(child)
 
     visit(expression)
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(amounts))
 
 
 def _factors(node: sympy.Basic) -> tuple[Any, ...]:
