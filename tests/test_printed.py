@@ -94,6 +94,20 @@ def test_a_page_is_written_anew_where_it_is_old():
     assert rewritten(anew) == (anew, [])
 
 
+def test_a_picture_is_old_where_its_figure_changed(tmp_path):
+    page = (
+        "```python\nfrom matplotlib import pyplot\n\n_, ax = pyplot.subplots()\nax.set_ylim(0, 3)\n"
+        "ax.plot([1, {}])\n```\n\n![A line](a.png)\n"
+    )
+    name = str(tmp_path / "a.md")
+    drawn = rewritten(page.format(2), name)[1]
+    assert [picture.path.name for picture in drawn] == ["a.png", "a_dark.png"]
+    for picture in drawn:
+        picture.write()
+    assert rewritten(page.format(2), name) == (page.format(2), [])
+    assert [picture.path for picture in rewritten(page.format(2.1), name)[1]] == [picture.path for picture in drawn]
+
+
 def cell(*outputs):
     return nbformat.v4.new_code_cell(outputs=[*outputs])
 
