@@ -30,8 +30,8 @@ PINS: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_te
 LOCK = "pyodide-lock.json"
 #: Version of Python by which PyPI is asked for wheels: the newest that the carrier runs on.
 ASKED = "3.12"
-#: Dependencies that `solve` and `sweep` never import, and parts of mlsysim that a browser has no use for.
-UNUSED, LEFT_OUT = {"jax", "rich", "scipy", "typer"}, {"__pycache__", "cli", "web"}
+#: Dependencies that `solve` and `sweep` do without, those that few cells import, and parts of mlsysim for a terminal.
+UNUSED, ON_DEMAND, LEFT_OUT = {"jax", "rich", "typer"}, {"scipy"}, {"__pycache__", "cli", "web"}
 #: Date of the files in the wheel: the same files make the same bytes.
 DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -141,7 +141,7 @@ def files() -> dict[str, bytes]:
     wheel = built()
     needed = _needed(_packages(FETCHED))
     lock = json.loads((FETCHED / LOCK).read_text(encoding="utf-8"))
-    lock["packages"] = {**needed, "mlsysim": _entry(own, wheel, _dependencies())}
+    lock["packages"] = {**needed, "mlsysim": _entry(own, wheel, sorted({*_dependencies()} - ON_DEMAND))}
     names = [name for name in PINS["runtime"] if name != LOCK] + [entry["file_name"] for entry in needed.values()]
     return {
         **{name: (FETCHED / name).read_bytes() for name in names},

@@ -78,6 +78,24 @@ memory_needed = grid.total_memory
 print(memory_needed.attrs["units"])
 print(memory_needed.to_pandas())
 """,
+    "How many replicas does a request rate need?": """\
+from mlsysim import ServingModel
+
+grid = ServingModel().sweep(
+    model="Llama3_3_70B",
+    hardware="H100",
+    precision="w8a8",
+    stack="TensorRT_LLM_H100",
+    request_rate=[5, 10, 20, 40],
+    tp_size=[2, 4],
+    isl=1024,
+    osl=256,
+    ttft_slo=1000,
+    tpot_slo=50,
+    outputs=["deployed_replicas"],
+)
+print(grid.deployed_replicas.to_pandas())
+""",
 }
 
 
@@ -87,11 +105,13 @@ def pages() -> dict[str, str | bytes]:
     if not files:
         print("no page runs Python: python -m website.browser_python fetches what it needs")
         return {}
-    weight = sum(map(len, files.values())) / 1e6
-    return {"try_it/index.md": _page(weight), **{f"static/python/{name}": data for name, data in files.items()}}
+    weights = [0.0, 0.0]
+    for name, data in files.items():
+        weights[name.partition("-")[0] in browser_python.ON_DEMAND] += len(data) / 1e6
+    return {"try_it/index.md": _page(*weights), **{f"static/python/{name}": data for name, data in files.items()}}
 
 
-def _page(weight: float) -> str:
+def _page(weight: float, on_demand: float) -> str:
     options = "".join(f"<option>{escape(question)}</option>" for question in EXAMPLES)
     examples = json.dumps(EXAMPLES).replace("<", "\\u003c")
     return joined([
@@ -111,7 +131,7 @@ def _page(weight: float) -> str:
         f'<script type="application/json" id="try-examples">{examples}</script>',
         '<script defer src="../_static/try-it.js"></script>',
         "```", "",
-        "`solve`, `solve_for`, `sweep` and explanations work here. Derivatives need JAX, some queues SciPy, figures "
-        "matplotlib: [install mlsysim](../index.md#install) for those. "
+        f"Verbs that need SciPy, as do some queues of requests, load {on_demand:.0f} MB more. Functions and grids of "
+        "millions of points need JAX, and figures matplotlib: [install mlsysim](../index.md#install) for those. "
         f"Python is that of Pyodide {browser_python.PINS['pyodide']}.",
     ])  # fmt: skip

@@ -14,7 +14,7 @@ const FAILING = "from mlsysim import ServingModel\n\nServingModel().solve(modle=
   let weight = 0;
   page.setDefaultTimeout(PATIENCE);
   page.on("pageerror", (error) => wrong.push(error.stack));
-  page.on("console", (message) => { if (message.type() === "error") wrong.push(message.text()); });
+  page.on("console", (message) => { if (message.type() === "error") wrong.push(`${message.text()} ${message.location().url}`); });
   context.on("request", (request) => asked.push(request.url()));
   context.on("response", async (response) => { weight += +(response.headers()["content-length"] ?? 0); });
   await page.goto(`${site}/try_it/index.html`, { waitUntil: "load" });

@@ -34,6 +34,7 @@
     clock = setInterval(tell, 1000);
     worker ??= made();
     worker.onmessage = ({ data }) => {
+      if ("cleared" in data) output.textContent = "";
       if ("output" in data) write(data.output);
       if ("state" in data) { doing = data.state; tell(); }
       if ("done" in data) idle(`${data.done ? "Done" : "Failed"} after ${seconds().toFixed(1)} s`);
@@ -41,7 +42,7 @@
     worker.postMessage(cell.value);
   };
 
-  const fit = () => { cell.rows = cell.value.split("\n").length + 1; };
+  const fit = () => { cell.rows = cell.value.split("\n").length; };
   const show = () => { cell.value = CODE[example.value]; fit(); };
   run.addEventListener("click", start);
   stop.addEventListener("click", () => {
