@@ -47,8 +47,14 @@ class Sectioned(TyperCommand):
                 for words, other in self.beside.items() if word not in own else ():
                     if word in map(option_name, other.arguments):
                         raise MlsysimError(f"{word}: an option of `mlsysim {words}`")
-                meant = [option_name(each) for each in ELSEWHERE.get(word[2:].replace("-", "_"), ())]
-                if word not in own and (known := [each for each in meant if each in own]):
+                name = word[2:].replace("-", "_")
+                meant = ELSEWHERE.get(name, ())
+                if word not in own and name in self.form.outputs:
+                    solved = f"mlsysim solve-for {self.form.command} {next(iter(meant), 'ARGUMENT')} {name}=VALUE ..."
+                    raise MlsysimError(
+                        f"no such option: {word}: {name} is an output; `{solved}` finds the argument that gives it"
+                    )
+                if word not in own and (known := [each for each in map(option_name, meant) if each in own]):
                     raise MlsysimError(f"no such option: {word}: did you mean {', '.join(known)}?")
         return super().parse_args(ctx, args)
 
