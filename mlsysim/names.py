@@ -35,6 +35,8 @@ ELSEWHERE = {
     "sequence_length": ("seq_len", "context_tokens", "isl"),
     "global_batch_size": ("batch_size",),
     "mfu": ("efficiency",),
+    "mtbf": ("node_failure_rate",),
+    "mttf": ("node_failure_rate",),
     "grad_accum": ("gradient_accumulation_steps",),
     "gradient_checkpointing": ("activation_checkpointing",),
     "recompute": ("activation_checkpointing",),

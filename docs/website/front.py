@@ -14,7 +14,13 @@ FRONT = Template((Path(__file__).parent / "front.md").read_text(encoding="utf-8"
 #: Captions of the tree, and the pages below each; a pattern stands for those that were made.
 TREE = {
     "Learn": (
-        "notebooks/tutorial", "try_it/*", "docs/tour", "docs/how_to", "docs/gallery", "docs/further", "notebooks/index",
+        "notebooks/tutorial",
+        "try_it/*",
+        "docs/tour",
+        "docs/how_to",
+        "docs/gallery",
+        "docs/further",
+        "notebooks/index",
     ),
     "Answers": ("calculators/index", "models/index"),
     "Equations": ("formulas/README", "docs/accuracy"),

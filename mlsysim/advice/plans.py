@@ -139,7 +139,7 @@ class Plans(JsonAnswer):
             raise InputError("number", number, f"must be a layout of the table, from 1 to {len(self)}")
         lines = [f"Layout {number}"]
         for name, commands in self.layouts[number - 1].commands.items():
-            lines += ["", f"# {launchers()[name].name}"]
+            lines += ["", f"# {launchers()[name].name} {launchers()[name].version}"]
             if isinstance(commands, str):
                 lines.append(
                     textwrap.fill(f"none: {commands}", show.width(), initial_indent="# ", subsequent_indent="# ")

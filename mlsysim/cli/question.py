@@ -47,8 +47,16 @@ class Sectioned(TyperCommand):
                 for words, other in self.beside.items() if word not in options else ():
                     if word in map(option_name, other.arguments):
                         raise MlsysimError(f"{word}: an option of `mlsysim {words}`")
-                meant = [option_name(name) for name in ELSEWHERE.get(word[2:].replace("-", "_"), ())]
-                if word not in options and (known := [name for name in meant if name in options]):
+                name = word[2:].replace("-", "_")
+                meant = ELSEWHERE.get(name, ())
+                if word not in options and name in self.form.outputs:
+                    inverse = f"mlsysim solve-for {self.form.command} {next(iter(meant), 'ARGUMENT')} {name}=VALUE ..."
+                    raise MlsysimError(
+                        f"no such option: {word}: {name} is an output; `{inverse}` finds the argument that gives it"
+                    )
+                if word not in options and (
+                    known := [option for option in map(option_name, meant) if option in options]
+                ):
                     raise MlsysimError(f"no such option: {word}: did you mean {', '.join(known)}?")
         return super().parse_args(ctx, args)
 

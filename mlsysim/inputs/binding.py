@@ -286,7 +286,9 @@ def _not_an_argument(model: DeclaredModel, name: str, value: Any) -> InputError 
         nearest = next(iter(names_for(name, whole.arguments)), "")
         others = "" if nearest in known else " or ".join(whole.variants_using(nearest))
         if not others:
-            return unknown_argument(whole.__name__, name, known)
+            output = any(name == variable.name for variable in model.outputs)
+            hint = f"{name} is an output; solve_for(ARGUMENT, {name}=...) finds the argument that gives it"
+            return unknown_argument(whole.__name__, name, known, hint if output else "")
         return unknown_argument(whole.__name__, name, whole.arguments, f"variant={others} has {nearest}")
     if name in model.system:
         return InputError(name, value, f"the variant {model.variant} computes it")
