@@ -162,9 +162,10 @@ class TestEveryDevice:
     def test_a_driver_shows_nearly_the_number_of_the_data_sheet_in_binary_units(self, device):
         """ECC in GDDR6 takes a sixteenth of it, the system of a TPU up to a twenty-fifth, a driver less than that."""
         sold, shown = device.datasheet_memory, device.memory_capacity
+        assert sold is not None, "give datasheet_memory too, as the maker prints it, in GB or GiB"
         assert sold.unit in ("GB", "GiB")
         assert 0.93 < shown.canonical / (sold.value * 2**30) < 1.01
-        assert shown.unit in ("MiB", "GiB")
+        assert shown.unit in ("MiB", "GiB"), "memory_capacity is what a driver shows, in MiB or GiB"
 
     def test_what_a_driver_shows_has_a_source_of_its_own_or_is_assumed(self, device):
         shown = device.memory_capacity

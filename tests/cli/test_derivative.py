@@ -23,6 +23,14 @@ def test_at_a_point(run):
     assert (data["text"], data["unit"], data["conditions"]) == (slope.text(), slope.unit, [])
 
 
+def test_a_whole_point_gives_the_number(run):
+    words = ("derivative", "memory", "total_memory", "batch_size", "--relax", *at(POINT | {"batch_size": 2}))
+    slope = TrainingMemoryModel("per_operator").derivative("total_memory", "batch_size", relax=True)
+    value = slope.at(**POINT, batch_size=2)
+    assert run(*words).stdout.splitlines()[-1] == f"  = {value.magnitude:.4g} {slope.unit} at the point"
+    assert json.loads(run(*words, "--json").stdout)["value"] == pytest.approx(value.magnitude)
+
+
 def test_without_a_point_every_case_is_there(run):
     done = run(*WORDS)
     assert done.exit_code == 0

@@ -15,7 +15,8 @@ mlsysim derivative memory loss_buffer batch_size --relax \\
     --at "model=Llama3_8B hardware=H100 precision=bf16"
 
 At a point, cases that it decides are replaced by the branch that holds there, and labels, flags and zeros
-are put in; all else stays symbolic. Without --at the equation has every case.
+are put in; all else stays symbolic. A point with every argument that is needed also gives the number.
+Without --at the equation has every case.
 """
 
 

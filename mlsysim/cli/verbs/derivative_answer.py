@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from mlsysim.cli import axes
 from mlsysim.cli import output as printed
 from mlsysim.cli.words import in_options, shelf_of
-from mlsysim.errors import InputError, MlsysimError
+from mlsysim.errors import InputError, MissingInputError, MlsysimError
 from mlsysim.inputs.recipe import as_run
 from mlsysim.jsontext import json_text
 from mlsysim.models import PerformanceModel
+from mlsysim.study.derivative import Derivative
 from mlsysim.symbolic.printing import text
 
 
@@ -38,6 +40,7 @@ def answer(
         raise InputError("at", ", ".join(several), "a point has one value each")
     model = as_run(kind.asked(variant), point)
     slope = model.derivative(output.replace("-", "_"), by.replace("-", "_"), relax=relax, at=point if at else None)
+    value = _value(slope, point) if at and not latex else None
     if latex:
         print(slope.latex())
     elif as_json:
@@ -48,6 +51,7 @@ def answer(
                     "output": slope.output.name,
                     "by": slope.by.name,
                     "unit": slope.unit,
+                    "value": None if value is None else value.magnitude,
                     "text": slope.text(),
                     "latex": slope.latex(),
                     "conditions": conditions,
@@ -60,3 +64,13 @@ def answer(
         for line in str(slope).splitlines():
             said = line.replace("relax=True", "--relax").replace("are in .conditions", "by --json")
             printed.paragraph(said.strip(), "  " if line.startswith("  ") else "")
+        if value is not None:
+            print(f"  = {value.magnitude:.4g} {slope.unit}".rstrip() + " at the point")
+
+
+def _value(slope: Derivative, point: Mapping[str, Any]) -> Any:
+    """Evaluate a derivative, or return None where the point leaves out arguments that it needs."""
+    try:
+        return slope.at(**point)
+    except MissingInputError:
+        return None
