@@ -90,7 +90,7 @@ _imbalance = gamma_r / gamma_m
 
 
 def _growth(places: Any) -> Any:
-    """By how much more places a token goes to, for one more choice in a hundred."""
+    """Relative growth of the destinations of a token per relative growth of its choices."""
     missed = 1 - 1 / places
     return when(places > 1, -k * log(missed) * missed**k / (1 - missed**k))
 
@@ -278,7 +278,7 @@ growing_traffic = Formula(
 
 
 def _exposed(traffic: Any, computing: Any) -> Any:
-    """Traffic of experts and of all else that is left beside such computing; of one layer all is."""
+    """Traffic left exposed beside the given computing; all traffic of one layer is exposed."""
     return ALWAYS_EXPOSED * traffic + Max(0, BESIDE_OTHERS * (traffic + t_else) - phi_h * computing)
 
 
@@ -306,12 +306,12 @@ gain = Formula(
 
 
 def _where_exchanged(value: Any, more: Any = t_swap) -> Any:
-    """A break-even, which is infinite where nothing is exchanged, or no more than without it."""
+    """Break-even of an exchange; infinite if nothing is exchanged, or no more than without it."""
     return Piecewise((oo, Or(t_swap <= 0, more <= 0)), (value, True))
 
 
 def _crossing(growing: Any, fixed: Any, growing_1: Any, fixed_1: Any, swapped: Any, kept: Any = 0) -> Any:
-    """Times what grows until nothing is saved: computing with and without, each as what grows and what does not.
+    """Solve for the factor at which the saving vanishes, from fixed and growing parts with and without.
 
     Of the traffic of tokens some grows, the rest is kept. Of that of weights all is exposed, or that of all experts
     alone, or none.

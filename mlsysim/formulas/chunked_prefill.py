@@ -253,7 +253,7 @@ last_piece_time = Formula(
 
 
 def _coming(time: Any) -> Any:
-    """Requests that come meanwhile."""
+    """Requests that arrive meanwhile."""
     return lam_1 / request * time
 
 
@@ -969,7 +969,7 @@ FORMULAS = (late_varied, *_LOADED, replica_goodput)
 
 
 def replica() -> tuple[Formula, ...]:
-    """The formulas of a replica of mixed iterations, in closed form."""
+    """Formulas of a replica with mixed iterations, in closed form."""
     saturated = (
         chunked_chain.iteration_budget,
         chunked_chain.prefilled_tokens,

@@ -62,18 +62,18 @@ _sooner = B_z - r_z
 
 
 def _in_step(counted: Any, else_: Any) -> Any:
-    """Count per round, before the cases that stand elsewhere."""
+    """Number per round, before the cases handled elsewhere."""
     cases = else_.args if isinstance(else_, Piecewise) else ((else_, True),)
     return Piecewise((counted, IN_STEP), *cases)
 
 
 def _prefills(requests: Any) -> Any:
-    """The time in which so many requests are prefilled, one after the other."""
+    """Time to prefill this many requests, one after the other."""
     return requests / request * D_each
 
 
 def _begun_by(time: Any) -> Any:
-    """Number of requests that are prefilled by a time."""
+    """Number of requests prefilled by a time."""
     return request * floor(time / D_each)
 
 
@@ -313,5 +313,5 @@ FORMULAS = (
 
 
 def replica() -> tuple[Formula, ...]:
-    """The formulas of a replica that prefills and decodes by turns, with its latencies."""
+    """Formulas of a replica that alternates between prefill and decode, with its latencies."""
     return swapped((*deployment.replica(), *answer_times.SHARED), FORMULAS)

@@ -204,7 +204,7 @@ least_bandwidth = Formula(
 
 
 def _reading(part: Any) -> Any:
-    """A part of a decode step of so many requests where arithmetic takes no time."""
+    """Part of a decode step that is not arithmetic, at this batch size."""
     return evaluated_at(part, {n_dec: _n * request, F: oo, F_16: oo}, PASS)
 
 

@@ -38,12 +38,12 @@ from mlsysim.symbols.workload import h, k
 
 
 def distinct(places: Any, choices: Any) -> Any:
-    """Places that at least one of some choices falls on, all alike."""
+    """Expected number of distinct destinations of several equally likely choices."""
     return places * (1 - (1 - 1 / places) ** choices)
 
 
 def limited_nodes(nodes: Any) -> Any:
-    """Nodes that one token's experts may stand in."""
+    """Nodes among which the experts of one token may lie."""
     return Max(1, when(node_limit > 0, Min(node_limit, nodes), nodes))
 
 

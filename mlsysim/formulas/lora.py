@@ -62,7 +62,7 @@ _OF_EXPERTS = EVERYWHERE & (L_moe > 0)
 
 
 def _resident(adapters: Any) -> Any:
-    """So many adapters, but no more than the memory for them holds at a time."""
+    """Limit a number of adapters to those that fit their memory."""
     return when(G_lo > 0, Min(adapters, G_lo), adapters)
 
 

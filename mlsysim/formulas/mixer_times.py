@@ -41,7 +41,7 @@ DECODED = (
 
 
 def _chunks(numbers: Any) -> Any:
-    """Bytes per token and head of a state that passes over memory once a chunk, of so many bytes a number."""
+    """Bytes per token and head of a state that is moved once per chunk, at these bytes per number."""
     return when(Q_st > 0, numbers * N_st * D_st * token / Max(token, Q_st))
 
 
@@ -70,7 +70,7 @@ scan_traffic = Formula(
 
 
 def _timed(ranks: Any) -> Any:
-    """Time of scans per token where heads are split over so many ranks."""
+    """Scan time per token if heads are split over this many ranks."""
     return Max(x_scan / (ranks * eta_scan * B_mem), when(Q_st > 0, L_st * tau_scan / Max(token, Q_st)))
 
 

@@ -127,7 +127,7 @@ ROUTED = Min(gamma, e, E / k)
 
 
 def with_capacity(load: Any) -> Any:
-    """Load of a rank over the mean load: at most its capacity, and all of it where padded."""
+    """Load of a rank over the mean, limited to its capacity; equal to the capacity if padded."""
     return Piecewise((c_f, PADDED), (Min(load, c_f), c_f > 0), (load, True))
 
 

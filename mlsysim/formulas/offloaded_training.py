@@ -217,7 +217,7 @@ _ON_RANK = frozenset(step_moments.leading())
 
 
 def _most(symbol: Any, own: Formula, title: str) -> Formula:
-    """The most of three ranks, by the formula of one."""
+    """Maximum over three ranks of a formula for one rank."""
     return Formula(
         symbol,
         most(own.symbol, _ON_RANK | {own}),
@@ -254,7 +254,7 @@ update_traffic = _most(V_upd, rank_update, "Remote traffic of an update of an of
 
 
 def _transfer(volume: Any) -> Any:
-    """Time of so many bytes to or from the remote tier."""
+    """Time to transfer these bytes to or from the remote tier."""
     return n_share * volume / B_far
 
 

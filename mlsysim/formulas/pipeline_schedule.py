@@ -31,7 +31,7 @@ SIMULATED = "Equal to a schedule executed operation by operation, where sending 
 
 
 def handed_on(message: Any, accelerators: Any) -> Any:
-    """Time to send a message to the next stage, where stages are the outermost of so many ranks."""
+    """Time to send a message to the next stage, if stages are the outermost of this many ranks."""
     return when(
         accelerators <= n_node,
         message / meshed(2, beta_l, 2) + alpha_node,

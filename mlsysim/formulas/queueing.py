@@ -37,7 +37,7 @@ TAIL = Rational(1, 100)
 
 
 def wait_quantile(servers: Any) -> Any:
-    """Time that 99% of the arrivals wait less than, on a stable queue of so many servers."""
+    """99th percentile of the wait in a stable queue with this many servers."""
     excess = Max(0, log(ErlangC(servers, load) / TAIL))
     return excess * (cv**2 + 1) / 2 * request / (servers * mu - qps)
 

@@ -171,7 +171,7 @@ chunk_start = Formula(
 
 
 def routed_copies(load: Any) -> Any:
-    """Bytes of the routed tokens that the ranks of an expert bring together, at such a load."""
+    """Bytes of routed tokens that the ranks of an expert gather, at this load."""
     return load * k * n_g["etp"] * n_rank * (q_x["dispatch"] + q_x["combine"]) / 2 * h_e / token
 
 
@@ -179,7 +179,7 @@ _COUNTS = frozenset((*rank_parameters.FORMULAS, *trained_parameters.FORMULAS, *o
 
 
 def _largest(symbol: Any, own: Any, title: str) -> Formula:
-    """The most that a rank of a pipeline exchanges or updates: each exchange waits for that one."""
+    """Largest amount that a rank of a pipeline exchanges or updates, for which all others wait."""
     return Formula(
         symbol,
         most(own, _COUNTS),
@@ -420,7 +420,7 @@ COPIES = gamma_r * n_rank * q_x[exchange] * h_e / token
 
 
 def _sent(places: Any) -> Any:
-    """Copies of a token: one for each place it goes to, or for each expert where all send their whole capacity."""
+    """Copies of a token: one per destination, or one per expert if all send their full capacity."""
     return when(PADDED, k, places)
 
 

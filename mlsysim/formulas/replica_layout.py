@@ -72,7 +72,7 @@ LAYERS = t_den + t_exp + t_act + t_kv + t_pat + t_red + t_lo + L * tau_layer + t
 
 
 def tokens(decoding: Any, prompts: Any) -> Any:
-    """Tokens of so many decoding requests and prompts: drafted ones count, cached ones do not."""
+    """Tokens of decoding requests and prompts, with drafted tokens and without cached ones."""
     return decoding * (1 + gamma_s) * token / request + prompts * s * (1 - h_c) / request
 
 
@@ -263,7 +263,7 @@ slowest_stage = Formula(
 
 
 def _size(own: Any, given: Any, shared: Any, title: str) -> Formula:
-    """A size of the engines that prefill, which may be that of the others."""
+    """Size of a prefill engine, by default that of the decode engines."""
     return Formula(
         own,
         when(given > 0, given, shared),

@@ -38,7 +38,7 @@ NAME = "static"
 
 
 def _prefilled(prompts: Any) -> Any:
-    """Time of an iteration of so many prompts and nothing else."""
+    """Time of an iteration with this many prompts only."""
     return evaluated_at(t_it, {n_dec: 0 * request, n_pro: prompts}, PASS)
 
 

@@ -306,7 +306,7 @@ PLACES = {"first": M_1st, "between": M_2nd, "last": M_last}
 
 
 def of_ranks(formulas: Iterable[Formula], own: Any, variant: str) -> tuple[Formula, ...]:
-    """The memory of the first rank, of the second and of the last, each by the formulas of one rank.
+    """Memory of the first, second and last rank, each by the formulas of one rank.
 
     Parameters
     ----------
@@ -357,7 +357,7 @@ _asked = {place: Eq(peak_rank, label(peak_rank, place)) for place in ("first", "
 
 
 def asked(of: Any, fullest: Any) -> Any:
-    """A quantity of the rank whose memory is asked, by the place that it has; the most of all where none is."""
+    """Quantity of the requested rank, by position; the maximum if none is requested."""
     return Piecewise((of("first"), p <= 1), *((of(place), chosen) for place, chosen in _asked.items()), (fullest, True))
 
 

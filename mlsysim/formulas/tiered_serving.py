@@ -64,7 +64,7 @@ NAME, NAME_OF_POOLS = "two_tiers", "pools_of_two_tiers"
 
 
 def _stretch(share: Any, reached: Any) -> Any:
-    """Time of reading with this share remote, over that of reading all of it locally."""
+    """Read time with this share remote, relative to reading everything locally."""
     return 1 - share + share * n_share * reached * B_mem / B_far
 
 
@@ -206,7 +206,7 @@ prompt_slots = Formula(
 
 
 def _larger(tier: Formula) -> Any:
-    """Larger need of an accelerator in either pool; one that prefills has a prompt in each group."""
+    """Larger memory need of an accelerator in either pool; a prefill engine has a prompt per group."""
     prefilling = {**APART, B_e: g_P * request, s_end: s}
     return Max(tier.expression, evaluated_at(tier.symbol, prefilling, _ROOM | {slots_cache, tier}))
 

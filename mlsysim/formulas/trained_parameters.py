@@ -105,7 +105,7 @@ WIDENED = And(Not(FULL), q_w < q_c)
 
 
 def block_edges(ways: Any, width: Any, outer: Any = h) -> Any:
-    """Rows and columns of a feed-forward block on one of so many ranks."""
+    """Rows and columns of a feed-forward block on one rank."""
     return summed(block_matrices(ways, width, outer), edges)
 
 

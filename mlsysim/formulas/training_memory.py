@@ -85,7 +85,7 @@ from mlsysim.symbols.workload import L, P, h, q, s
 
 
 def _read(each: str) -> Any:
-    """Condition that users of the stack read that number."""
+    """Condition that users of the stack read this memory figure."""
     return Eq(memory_reading, label(memory_reading, each))
 
 

@@ -80,7 +80,7 @@ _bytes = each_step(2 * f_w * q_red, f_w * q_red, when(Z >= 3, q_u, q_t)) / n_mb
 
 
 def moves(share: Any) -> Any:
-    """Time in which routed tokens pass through memory, beside so large a share of the multiprocessors."""
+    """Time in which routed tokens pass through memory, on this share of the multiprocessors."""
     return n_tok * x_rt / (share * B_mem * eta_el)
 
 
@@ -209,7 +209,7 @@ unsplit_bandwidth = Formula(
 
 
 def weight_traffic(ranks: Any, parameters: Any, bandwidth: Any) -> Any:
-    """Gathering and reducing so many parameters over so many ranks, one micro-batch."""
+    """Time to gather and reduce these parameters over this many ranks, for one micro-batch."""
     return when(ranks > 1, (1 - 1 / (2 * ranks)) * _bytes * parameters / bandwidth)
 
 
