@@ -1,9 +1,9 @@
 """Activations
 
-What a layer keeps for its backward pass. The published per-layer sums of Korthikanti et al., and a sum
-over the operators of the layer: every operator keeps its inputs, fused or eager, and tensor-parallel
-ranks split what they compute apart. Beside the layers stand what a pipeline has in flight, the
-backward pass of the layer at work, and the logits with their loss.
+Memory that a layer keeps for its backward pass: the published per-layer sums of Korthikanti et al., and a sum over the
+operators of the layer. Every operator keeps its inputs, fused or eager, and tensor-parallel ranks split what they
+compute separately. Further terms are the micro-batches in flight in a pipeline, the backward pass of the current layer,
+and the logits with their loss.
 """
 
 from __future__ import annotations

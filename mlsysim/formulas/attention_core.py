@@ -1,8 +1,8 @@
 """Core attention
 
-A score costs its products and an exponential, and exponentials have a peak of their own: sixteen a clock and
-multiprocessor. Kernels differ in the share of the peak that their products reach beside them, and in what they do for
-a score besides; both are known from published figures of the kernel alone. A step reaches a share of that rate.
+A score costs its products and an exponential, and exponentials have a peak rate of their own: sixteen per clock cycle
+and multiprocessor. Kernels differ in the share of peak that their products reach and in their other work per score;
+both come from published measurements of the kernel alone. A training step reaches a share of that rate.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Runs of a benchmark
+"""Benchmark runs
 
-A client keeps as many requests in flight as it is told and counts all of them, those that start the run at once among
-them. A request passes what is in front of the engine, misses the iteration that starts as it is sent, and waits for
-the engine to look. Answers of lengths that differ a little end together at first, and spread with every round.
+A benchmark client keeps a fixed number of requests in flight and counts all of them, those of the start included. A
+request passes the front end, misses the iteration that is running, and waits until the engine polls. If output lengths
+differ a little, answers end together at first and spread out with every round.
 """
 
 from __future__ import annotations

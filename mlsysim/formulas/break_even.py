@@ -1,11 +1,10 @@
-"""Where expert parallelism pays
+"""Break-even of expert parallelism
 
-With experts on ranks of their own, a layer gathers and reduces fewer weights, gives each expert more rows and
-launches fewer of them; it exchanges tokens instead, and the hot rank sets the pace. What is gathered hides behind
-computing, which grows with the tokens; what is exchanged grows with them, too. So a larger group pays for few
-tokens, few experts a token, slow links and balanced loads. Each break-even is that of one layer with experts and one
-micro-batch, against no expert parallelism, all else as asked. It is infinite where more never stops paying, or
-nothing is exchanged, and zero where it pays nowhere.
+With expert parallelism a layer gathers and reduces fewer weights, gives each expert more rows and launches fewer
+experts; but it exchanges tokens, and the most loaded rank sets the pace. Gathered weights hide behind computing, which
+grows with the tokens; exchanges grow with the tokens, too. So a larger group pays off with few tokens, few experts per
+token, slow links and balanced loads. Each break-even is for one MoE layer and one micro-batch, compared with no expert
+parallelism, all else equal. It is infinite if more always pays or nothing is exchanged, and zero if it never pays.
 """
 
 from __future__ import annotations

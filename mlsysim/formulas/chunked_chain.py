@@ -1,9 +1,9 @@
 """Chunked prefill
 
-A replica prefills prompts in chunks beside its decoding: an iteration takes a token of every request that decodes
-and, up to its budget of tokens, those of the prompts that wait, first come first served. What requests see is read
-off a Markov chain of the prompt tokens that wait when an iteration begins; how many requests decode is the root of
-Little's law. In a closed loop, where requests start as others end, they share the iterations evenly.
+A replica prefills prompts in chunks beside its decoding: an iteration takes one token of every decoding request and, up
+to its token budget, tokens of the waiting prompts, first come first served. Latencies follow from a Markov chain of the
+prompt tokens that wait when an iteration begins; the number of decoding requests is the root of Little's law. In a
+closed loop, in which requests start as others end, requests share the iterations evenly.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Chunked prefill, an estimate
 
-An iteration takes a token of every request that decodes and fills its token budget with prompts, cut where it ends.
-Iterations are then of three kinds: without prompts, with all prompts that wait, and full. Their shares follow from
-what is conserved, the waits from Little's law, and the batch from a request that decodes just behind its own prompt.
+An iteration takes one token of every decoding request and fills its token budget with prompts, the last of which it
+cuts. There are three kinds of iterations: without prompts, with all waiting prompts, and full. Their shares follow from
+conservation laws, the waits from Little's law, and the batch from a request that decodes right behind its own prompt.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Closed loops in step
 
-Where as many requests as ever are in flight and all answers are of one length, an engine that prefills and decodes
-by turns ends up in rounds: requests that were answered together are followed by others that are prefilled one after
-the other, decode together, and end together. Each round takes the same time, so every latency of it is counted.
-Where answers differ a little, requests fall out of step, and the laws of Little stand.
+If the number of requests in flight is constant and all outputs have the same length, an engine that alternates between
+prefill and decode settles into rounds: requests that ended together are replaced by others that are prefilled one after
+the other, decode together, and end together. Every round takes the same time, so all of its latencies can be computed
+exactly. If output lengths vary a little, requests no longer stay in step, and Little's law applies.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Collectives
 
-Time of an exchange between ranks: a start, a step per rank, the bytes at the bandwidth that links and ports reach,
-and the filling of a pipeline of chunks. A group that fits a node uses its links; a larger one is bound by the slower of
-those links and the ports its ranks have to the fabric, and an oversubscribed level slows what crosses it. Latencies
-belong to the software as much as to the device, so they come with the stack.
+Time of an exchange between ranks: start-up, a latency per step, the bytes at the bandwidth that links and ports reach,
+and the fill of a pipeline of chunks. A group within a node uses the node's links. A larger group is bound by the slower
+of these links and its ranks' ports to the fabric, and an oversubscribed level slows traffic that crosses it. Latencies
+depend on the software as much as on the device, so they come with the stack.
 """
 
 from __future__ import annotations

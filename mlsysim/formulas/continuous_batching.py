@@ -1,11 +1,10 @@
 """Continuous batching
 
-A replica works serially: it prefills a request whole, or makes one decode step for every request in its
-batch. Prefill takes time from decoding, steps grow with the batch, and the batch grows with the load,
-so a request stays longer the busier the replica is. Requests join the replica with the fewest, and wait
-for a slot when all are taken. Sizes of requests (prompt and answer together) vary with a coefficient of
-variation; the latency that 99% stay below follows from three cumulants of waiting, staying and size.
-No constant here is fitted.
+A replica works serially: it prefills one whole request, or makes one decode step for every request in its batch.
+Prefill takes time from decoding, steps grow with the batch, and the batch grows with the load, so requests stay longer
+on a busier replica. Requests join the replica with the fewest requests, and wait for a slot if all are taken. Request
+sizes (prompt and output together) vary with a coefficient of variation; the p99 latency follows from three cumulants of
+waiting, residence and size. No constant here is fitted.
 """
 
 from __future__ import annotations

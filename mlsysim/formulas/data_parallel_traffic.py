@@ -1,9 +1,10 @@
 """Data-parallel traffic
 
-What data-parallel ranks exchange in a step, by ZeRO stage, and what of it is left exposed beside computing.
-Traffic of a layer runs beside the others, while they compute or wait for their host, never beside other traffic: that
-of one layer cannot hide, nor more than there is time beside it. Gradients travel in the backward pass, weights in the
-forward pass of the next step, in stage 3 in both; once a step, that is beside one micro-batch only.
+Traffic of data-parallel ranks in a step by ZeRO stage, and the part that stays exposed. Traffic of a layer overlaps
+with other layers that compute or wait for their host, but never with other traffic. Traffic of the first or last layer
+cannot hide, and the total cannot hide behind more time than there is. Gradients are exchanged in the backward pass,
+weights in the forward pass of the next step, and in stage 3 in both; traffic once per step overlaps with one
+micro-batch only.
 """
 
 from __future__ import annotations

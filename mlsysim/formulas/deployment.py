@@ -1,7 +1,7 @@
 """Deployments of replicas
 
-Latency targets are met by a share of the requests. The goodput is the load at which that share is the required
-one; the number of replicas follows from it.
+A deployment meets its latency targets if they hold for the required share of the requests. The goodput is the load at
+which exactly that share meets them; the number of replicas follows from it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Energy
 
-Power of an accelerator from two shares of time, that in which it runs kernels and that of its arithmetic: a roofline of
-energy whose limit is reached smoothly. Hosts, building, grid, manufacture and water follow by products. Totals over a
-whole period go into the two shares, waiting included, and once; a mean of powers over phases would be lower.
+Power of an accelerator from two shares of time, one in which kernels run and one of their arithmetic: a roofline of
+energy with a smooth limit. Hosts, building, grid, manufacture and water enter as factors. The two shares are totals
+over a whole period, waiting included; a mean of powers over phases would be lower.
 """
 
 from __future__ import annotations

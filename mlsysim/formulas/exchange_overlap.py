@@ -1,9 +1,9 @@
-"""Hidden exchanges
+"""Overlapped exchanges
 
-How exchanges of experts hide behind computing. Alone, a micro-batch has only what its own layer computes in
-the same pass, of which a share may run beside. With two at a time, one forward and one backward, each
-exchange runs beside one part of a layer of the other micro-batch, attention or experts, and what that
-part is too short for is exposed. The first forward and the last backward pass have nothing beside them.
+Expert exchanges hide behind computing. A single micro-batch has only the computing of its own layer in the same pass, a
+share of which can overlap. With two micro-batches, one forward and one backward, each exchange overlaps with one part
+of a layer of the other micro-batch, attention or experts; what exceeds that part is exposed. The first forward and the
+last backward pass have no partner.
 """
 
 from __future__ import annotations

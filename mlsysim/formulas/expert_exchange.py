@@ -1,8 +1,8 @@
 """Expert exchange
 
-Dispatch of tokens to the experts they chose, and combination of what comes back. A token is sent once to each node that
-holds one of its experts and on over the links there, or at low latency once for each expert. Routing may limit the
-nodes that the experts of one token stand in.
+Dispatch of tokens to their experts, and combination of the results. A token is sent once to each node with one of its
+experts and forwarded over the node's links; the low-latency mode sends it once per expert. Routing may limit the number
+of nodes per token.
 """
 
 from __future__ import annotations

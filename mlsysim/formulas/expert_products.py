@@ -1,7 +1,7 @@
 """Products of routed experts
 
-A rank with fewer experts gives each of them more rows: the tokens of its whole group meet there. Products of few
-rows, or with narrow experts, read and write as long as they compute, and near the ridge both take their time.
+A rank with fewer experts gives each of them more rows, namely the tokens of its whole group. Products with few rows, or
+with narrow experts, take as long to move their operands as to compute, and near the ridge the two times add in part.
 """
 
 from __future__ import annotations

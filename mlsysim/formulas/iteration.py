@@ -1,9 +1,9 @@
 """Iteration of an inference engine
 
-One forward pass over prompts and decoding requests together: a prefill has no decoding requests, a decode step
-no prompts. Products are read and computed side by side, activations travel between kernels, caches are read,
-tensor-parallel ranks reduce twice a layer. The host launches layers beside it: the slower of the two clocks
-counts. Where requests never run out, the memory sets the batch and the batch the throughput.
+One forward pass over prompts and decoding requests together; a prefill has no decoding requests, a decode step no
+prompts. Products overlap reading and computing, activations pass between kernels, caches are read, and tensor-parallel
+ranks reduce twice per layer. Meanwhile the host launches layers, and the slower of the two clocks counts. If requests
+never run out, memory sets the batch size, and the batch size sets the throughput.
 """
 
 from __future__ import annotations

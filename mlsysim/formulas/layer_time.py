@@ -1,8 +1,8 @@
 """Time of the layers of a stage
 
-What the layers of the slowest pipeline stage cost one micro-batch: whole layers, the head on the last
-stage; the rate of products in each format; what casting to 8 bit moves; and the second clock, the host
-that launches every operation while the device works.
+Time per micro-batch of the layers on the slowest pipeline stage: whole layers, and the head on the last stage; the rate
+of products in each format; the traffic of 8-bit casts; and the second clock, the host that launches every operation
+while the device computes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Memory expansion
 
-A micro-batch passes the layers three times (forward, recomputation, backward), and in each pass a layer is
-pulled, computed and written back. Part of the training state is kept in a remote tier: a policy says which
-share of which tensor. What is not hidden behind arithmetic is exposed: local memory beyond the roofline of
-a layer, remote memory beyond what is prefetched, communication beyond what runs beside computing.
+A micro-batch passes the layers three times (forward, recomputation, backward), and each pass fetches, computes and
+writes back every layer. Part of the training state is in a remote tier, by a policy that sets the share of each tensor.
+Exposed are local memory time beyond a layer's roofline, remote memory time beyond prefetch, and communication beyond
+overlap.
 """
 
 from __future__ import annotations

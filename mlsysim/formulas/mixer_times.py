@@ -1,9 +1,9 @@
 """Times of recurrent mixers
 
-A scan of a whole sequence takes longer than its arithmetic at the rate of attention, about ten times: its kernels move
-bytes at under a third of the memory bandwidth. These are counted pass by pass over the memory, at 16 bit with fp32
-matrices and states; the share of the bandwidth and the least time of a chunk belong to a software stack. A decode step
-reads and writes the state of each request, as fast as a cache is read.
+A scan over a whole sequence takes about ten times longer than its arithmetic at the rate of attention, because its
+kernels reach less than a third of the memory bandwidth. Its bytes are counted per pass over memory, at 16 bits with
+fp32 matrices and states; the share of the bandwidth and the minimum time per chunk come with the stack. A decode step
+reads and writes each request's state as fast as a cache.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""The mixers of a layer
+"""Mixers of a layer
 
-A mixer is the part of a layer in which tokens see each other: grouped-query attention, which may have another shape in
-layers with a window; multi-head latent attention where the cache has a rank, and its indexer; or a recurrent mixer,
-which keeps a state of fixed size. Their matrices and vectors, whole and on one rank, with the adapters they may have;
-their work per token and pair of tokens; what they keep in the cache and for the backward pass. Costs of layers add, so
-a model is described by how often a token passes each kind; "of one layer" is the mean over all layers. Other pages read
-these.
+A mixer is the part of a layer in which tokens interact: grouped-query attention, which may have another shape in
+sliding-window layers; multi-head latent attention with its indexer, if the cache has a rank; or a recurrent mixer with
+a state of fixed size. This page has their matrices and vectors, in total and per rank, with adapters; their work per
+token and pair of tokens; and what they keep in the cache and for the backward pass. Costs of layers add, so a model is
+described by how often a token passes each kind; "of one layer" is the mean over all layers. Other pages build on these.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """MoE routing
 
-What hot experts cost. A token is sent to its top-k experts; when some experts draw more than their
-share, the group waits for them as if every token had picked more experts.
+Cost of unbalanced experts. A token is sent to its top-k experts; if some experts are chosen more often than others, the
+group waits for them as if every token had chosen more experts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Number formats
 
-Bytes of one number, by what it is. A precision is a preset: it says in which format products run, weights, activations
-and gradients are kept, tokens are sent and keys and values cached, and each of these can be given instead. Formats with
-scales count them: a block of g numbers with a scale of b bytes takes b / g more a number.
+Bytes per number, by its use. A precision is a preset of formats for products, weights, activations, gradients, tokens
+on the wire, and keys and values; each format can also be set directly. Formats with scales include them: a block of g
+numbers with scales of b bytes takes b / g more per number.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Offloaded training
 
-ZeRO-Offload and ZeRO-Infinity: a plain training step whose state is kept, in part, in a remote tier. Weights
-are pulled for each pass over a layer, gradients stored as they come, and the update is made beside the remote
-memory or by the accelerator. With nothing offloaded it is the plain step, formula by formula.
+ZeRO-Offload and ZeRO-Infinity: a plain training step with part of its state in a remote tier. Weights are fetched for
+each pass over a layer, gradients are stored as they are computed, and the update runs beside the remote memory or on
+the accelerator. With nothing offloaded it equals the plain step, formula by formula.
 """
 
 from __future__ import annotations

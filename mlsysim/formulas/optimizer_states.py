@@ -1,8 +1,8 @@
 """Optimizer states
 
-What an optimizer keeps on one rank. Adam keeps two numbers for each trained one, in the format of the weights
-it updates unless its name says another; Muon one for the matrices of layers and two for the rest; Adafactor one
-for each row and column of a matrix. Beside them stands a 32-bit copy of weights that are narrower.
+Optimizer state per rank. Adam keeps two numbers per trained parameter, in the format of the updated weights unless its
+name says otherwise; Muon keeps one for the layers' matrices and two for the rest; Adafactor keeps one per row and
+column of a matrix. Narrower weights also have a 32-bit copy.
 """
 
 from __future__ import annotations

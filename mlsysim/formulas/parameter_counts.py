@@ -1,8 +1,8 @@
 """Parameter counts
 
-Every tensor a transformer stores, added up from its shape: embeddings, attention (grouped-query or
-multi-head latent), feed-forward blocks plain or gated, experts, shared experts, routers, norms,
-biases. Rotary tables are not parameters. A flag (``gated``, ``qkv_bias``) is 0 or 1.
+Parameters of a transformer, summed over its tensors: embeddings, attention (grouped-query or multi-head latent),
+feed-forward blocks plain or gated, experts, shared experts, routers, norms, biases. Rotary tables are not parameters. A
+flag (``gated``, ``qkv_bias``) is 0 or 1.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Post-training step
 
 A step of reinforcement learning (GRPO, PPO, DAPO) samples responses with an inference engine, computes their
-log-probabilities, trains on them and gives the engine the new weights. A rollout ends with its longest response: an
-engine that drains runs ever fewer requests, and each of its steps costs at least that of an empty one. A step of the
-engine is an iteration, and an update is a training step on packed samples.
+log-probabilities, trains on them and transfers the new weights to the engine. A rollout ends with its longest response:
+a draining engine runs fewer and fewer requests, and each of its steps costs at least that of an empty one. An engine
+step is an iteration, and an update is a training step on packed samples.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A cache of prompt prefixes
+"""Prefix cache
 
-Prompts begin with prefixes that others have as well, some of them more often than others (Zipf). Their keys and
-values are kept, up to a memory, and the least recently used goes. By Che's approximation every prefix stays for the
-same number of requests after it was asked for: the one at which those that stay fill the memory.
+Prompts begin with shared prefixes of Zipf-distributed popularity. Their keys and values are cached up to a memory size,
+with least-recently-used eviction. By Che's approximation every prefix stays for the same number of requests after its
+last use: the number at which the cached prefixes fill the memory.
 """
 
 from __future__ import annotations

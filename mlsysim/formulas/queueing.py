@@ -1,8 +1,8 @@
 """Queueing
 
-How many replicas hold a tail-latency target: an M/M/c queue in front of identical replicas. The
-wait grows without bound as the arrivals approach the capacity, which is why a deployment that
-could carry its load on average may still need another replica.
+Number of replicas that meet a tail-latency target, for an M/M/c queue in front of identical replicas. The wait grows
+without bound as arrivals approach capacity, so a deployment that can carry its average load may still need another
+replica.
 """
 
 from __future__ import annotations

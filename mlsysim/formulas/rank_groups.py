@@ -1,9 +1,9 @@
 """Groups of ranks
 
-The ranks of a training step form groups by what they share: a layer, a sequence, weights, experts. For
-each kind of group: where its ranks stand, what a ring among them reaches, what travels, how long one
-exchange takes. Ranks are counted tensor-parallel first, then context- and data-parallel, stages last; for
-experts those of a stage once more, expert-tensor-parallel, expert-parallel, expert-data-parallel.
+Ranks of a training step form groups by what they share: a layer, a sequence, weights, experts. Each kind of group has
+the placement of its ranks, the bandwidth of a ring among them, the bytes exchanged, and the time per exchange. Ranks
+are numbered tensor-parallel first, then context- and data-parallel, stages last; for experts the ranks of a stage are
+renumbered expert-tensor-parallel, expert-parallel, expert-data-parallel.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """Parameters and states per rank
 
-What one rank holds, tensor by tensor, of a model split by tensor, pipeline and expert parallelism.
-Each kind of tensor has its own group: projections are split over the tensor-parallel ranks, norms and
-routers are held by all of them, experts are split over the expert-parallel ranks, and ZeRO shards the
-dense parameters over all data-parallel ranks but an expert only over those that hold it. The ranks of a
-stage are laid out twice: tensor-, context- and data-parallel for everything that is not an expert,
-expert-tensor-, expert- and expert-data-parallel for experts (parallel folding).
+Tensors of one rank of a model split by tensor, pipeline and expert parallelism. Each kind of tensor has its own group:
+tensor-parallel ranks split projections, and all of them hold norms and routers; expert-parallel ranks split experts;
+ZeRO shards dense parameters over all data-parallel ranks, but an expert only over the ranks that hold it. The ranks of
+a stage have two layouts: tensor-, context- and data-parallel for everything but experts, and expert-tensor-, expert-
+and expert-data-parallel for experts (parallel folding).
 """
 
 from __future__ import annotations

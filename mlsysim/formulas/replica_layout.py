@@ -1,9 +1,9 @@
 """Layout of a replica
 
-An engine may stand on many accelerators. Attention ranks hold requests and caches of their own, each on
-tensor-parallel ranks; experts are spread over ranks of several of them, and tokens travel there and back. Pipeline
-stages work on different groups of requests at a time. With two micro-batches one is computed while the other
-exchanges. With one of each nothing here adds anything.
+A replica may span many accelerators. Attention ranks hold their own requests and caches, each on several
+tensor-parallel ranks; experts are spread over ranks of several attention ranks, to which tokens travel and return.
+Pipeline stages work on different groups of requests at a time. With two micro-batches, one computes while the other
+exchanges. With one of each, nothing on this page adds anything.
 """
 
 from __future__ import annotations

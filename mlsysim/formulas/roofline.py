@@ -1,8 +1,8 @@
 """Roofline
 
-A kernel is bound by arithmetic or by memory. A product computes whole tiles in whole waves of multiprocessors; its
-ceiling follows from the power of the device, since an operation costs energy; and near the ridge both take their
-time. A launch takes a fixed time.
+A kernel is bound by arithmetic or by memory. A product computes whole tiles in whole waves of multiprocessors; its rate
+is capped by the device's power, since an operation costs energy; and near the ridge the two times add in part. A launch
+takes a fixed time.
 """
 
 from __future__ import annotations

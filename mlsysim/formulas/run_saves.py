@@ -1,9 +1,9 @@
-"""Saves of a run
+"""Checkpoints of a run
 
-State that a job must save, each part once however many replicas hold it; how long training waits for a save and when
-it can be restored from; how often to save, and what share of the running time is kept. A save that blocks is done when
-training goes on; one that overlaps is written from host memory meanwhile. With two levels failures that leave host
-memory usable are restored from there.
+Size of a checkpoint, in which replicated state counts once; pause of training for a checkpoint, and its latency until
+it can be restored; the optimal interval, and the share of running time preserved. A blocking checkpoint is complete
+when training continues; an overlapped one is written from host memory meanwhile. With two levels, failures that leave
+host memory intact are restored from there.
 """
 
 from __future__ import annotations

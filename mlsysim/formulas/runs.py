@@ -1,7 +1,7 @@
 """Days and dollars of a run
 
-From the time that a run takes without failures to wall time: what it is on average, how far it spreads, and what it
-costs. Its deviation is that of when failures come, of a rate that was counted from few of them, and of the step.
+Wall time of a run from its time without failures: its mean, its spread, and its cost. The spread comes from the timing
+of failures, from a failure rate estimated from few of them, and from the step time.
 """
 
 from __future__ import annotations

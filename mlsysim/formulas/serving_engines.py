@@ -1,8 +1,8 @@
 """Engines of a deployment
 
-A replica is one engine that prefills and decodes by turns, or pools of engines that do either. Each step of an
-engine is an iteration by the law of iterations. What its memory has room for and how long prompts and answers take
-say how many requests it can complete.
+A replica is one engine that alternates between prefill and decode, or separate pools of prefill and decode engines.
+Each step of an engine is an iteration. Memory capacity, and the durations of prefill and decode, set the requests that
+it can complete.
 """
 
 from __future__ import annotations

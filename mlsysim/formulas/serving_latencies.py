@@ -1,7 +1,7 @@
-"""First and further tokens
+"""TTFT and TPOT
 
-The time to the first token is a wait and the prefill. The time per further token is that of the decode steps, with
-the prompts that stop them and what is once in an answer.
+Time to first token (TTFT) is a wait plus the prefill. Time per output token (TPOT) is that of the decode steps, plus
+interruptions by prompts and overheads once per answer.
 """
 
 from __future__ import annotations

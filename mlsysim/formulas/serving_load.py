@@ -1,7 +1,7 @@
 """Load of an engine
 
-The requests that decode together follow from the load by Little's law. A request that arrives by itself meets the
-mean and those that were prefilled with it.
+The number of requests that decode together follows from the load by Little's law. A request that arrives independently
+meets the mean number, and those prefilled with it.
 """
 
 from __future__ import annotations

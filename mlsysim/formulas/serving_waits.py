@@ -1,7 +1,7 @@
 """Waits of prompts
 
-A prompt waits for the decode step under way, for the prompts ahead of it and for a slot. Waits are zero with some
-probability, else they have exponential tails.
+A prompt waits for the current decode step, for the prompts ahead of it, and for a slot. Waits are zero with some
+probability, and otherwise have exponential tails.
 """
 
 from __future__ import annotations

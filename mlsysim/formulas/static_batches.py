@@ -1,8 +1,8 @@
 """Static batches
 
-Requests that come together, all of one length, are prefilled together as far as the token budget of an iteration goes,
-decode together and end together: what tables of engines with fixed lengths measure. One request alone is the smallest
-of them.
+Requests of equal length that arrive together are prefilled together, as far as the token budget of an iteration allows,
+then decode together and end together. Throughput tables of engines with fixed lengths measure this case. A single
+request is the smallest batch.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Moments of a training step
 
-The memory of a rank is what it holds all the time, and what lives beside it at one of four moments: at the loss, in the
-backward pass of the head, in that of a layer, or in the update. Moments differ by rank: the first stage of a pipeline
-holds the most micro-batches, the last one has the loss. What a rank needs is the most of its moments, what a run needs
-the most of its ranks; no moment of one rank is added to that of another.
+Memory of a rank is its resident state plus what is live at one of four moments: at the loss, in the backward pass of
+the head, in that of a layer, or in the update. Moments differ by rank: the first pipeline stage holds the most
+micro-batches, and the last one has the loss. A rank needs the maximum over its moments, and a run the maximum over its
+ranks; moments of different ranks do not add.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Step time
 
-One training step on the slowest rank: products as fast as the power of the board allows, attention by its products
-and exponentials, element-wise work at a share of the memory bandwidth, a host that launches them, the traffic of each
-kind of parallelism, pipeline, update. Traffic hides behind the computing it runs beside at most, and slows it down.
-Times of one exchange stand under groups of ranks.
+A training step on the slowest rank: products as fast as the board's power allows, attention by its products and
+exponentials, element-wise work at a share of the memory bandwidth, host launches, the traffic of each kind of
+parallelism, the pipeline, and the update. Traffic hides at most behind the computing it overlaps with, and slows it
+down. Times of single exchanges are under groups of ranks.
 """
 
 from __future__ import annotations

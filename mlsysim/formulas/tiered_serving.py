@@ -1,10 +1,9 @@
 """Serving from two tiers
 
-The engines of a deployment with part of their weights, or of their KV caches, in a remote tier, which they read in
-every iteration. Local and remote reading take turns, computing runs beside both, so that with all weights remote a
-step of many requests is the weights over the remote bandwidth: ZeRO-Inference. Every iteration takes its stretch from
-here, be it a decode step, a prefill, or a mixed one of chunked prefill. With nothing remote it is the plain deployment,
-formula by formula.
+A deployment with part of its weights or KV caches in a remote tier that every iteration reads. Local and remote reads
+alternate, and computing overlaps with both, so with all weights remote a step of many requests takes the weights over
+the remote bandwidth: ZeRO-Inference. This page stretches every iteration: a decode step, a prefill, or a mixed one of
+chunked prefill. With nothing remote it equals the plain deployment, formula by formula.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Training memory
 
-Bytes that stay resident on one accelerator while training: weights, gradients, optimizer state,
-activations kept for the backward pass, and the buffers of the collectives. ZeRO shards the first
-three over the data-parallel ranks, one more per stage; it never touches activations, because each
-data-parallel rank works on its own sequences.
+Bytes resident on one accelerator in training: weights, gradients, optimizer state, activations kept for the backward
+pass, and buffers of the collectives. ZeRO shards the first three over the data-parallel ranks, one more with each
+stage; it never shards activations, because each data-parallel rank has its own sequences.
 """
 
 from __future__ import annotations

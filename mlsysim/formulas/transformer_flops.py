@@ -1,8 +1,8 @@
 """Transformer FLOPs
 
-The arithmetic of a training step, product by product: two FLOPs per weight and token forward, twice as
-many backward; attention over the scores its mask leaves; logits, but no embedding look-ups; recomputation
-beside it. Which of these a published utilization counts is a convention, and conventions are named.
+Arithmetic of a training step, product by product: two FLOPs per weight and token forward, twice as many backward;
+attention over the scores that its mask leaves; logits, but no embedding look-ups; and recomputation. Publications
+differ in which of these a utilization counts; each convention has a name here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Without expert parallelism
 
-What a layer with experts costs where every rank has all of them, or its slice of all of them: what expert
-parallelism is compared with. All else is as asked: fleet, batch, how many ranks an expert is cut over.
-Loads are equal, nothing is exchanged, and each expert gets the rows of its rank alone.
+Cost of a layer with experts if every rank has all of them, or its slice of all of them: the baseline for expert
+parallelism. All else is equal: fleet, batch, and tensor parallelism of the experts. Loads are balanced, nothing is
+exchanged, and each expert gets only the rows of its rank.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Lengths that vary
+"""Varying lengths
 
-Prompts and answers have log-normal lengths. A prefill takes what is fixed, what grows with the length of its prompt
-and what grows with the square of it; its moments are those of these three. Waits, bunches, times per token and contexts
-follow from the moments. Latencies get the log-normal law that has their first three cumulants.
+Prompts and answers have log-normal lengths. Prefill time is fixed, linear and quadratic in the prompt length, and its
+moments follow from these three terms. Waits, bursts, TPOT and contexts follow from the moments. Latencies get the
+log-normal distribution with their first three cumulants.
 """
 
 from __future__ import annotations
