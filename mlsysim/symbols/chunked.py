@@ -14,7 +14,7 @@ uncut = variable(
     "whole_prompts",
     r"b_{\mathrm{whole}}",
     "",
-    "Whether an iteration takes prompts whole, as many as the budget leaves room for, and cuts none.",
+    "True if an iteration takes only whole prompts, as many as its token budget has room for.",
     boolean(),
 )
 cv_in = variable(

@@ -103,7 +103,7 @@ tau_miss = variable(
     "missed_iteration",
     r"\tau_{\mathrm{miss}}",
     "ms",
-    "What is left of the iteration that a request misses.",
+    "Remaining time of the iteration that a request misses.",
     nonnegative(),
 )
 g_z = variable(
@@ -138,7 +138,7 @@ T_add = variable(
     "added_prefill",
     r"T_{\mathrm{add}}",
     "ms",
-    "What a prompt of another adds to the iterations of a closed loop.",
+    "Time that another request's prompt adds to the iterations of a closed loop.",
     nonnegative(),
 )
 W_z = variable(
@@ -152,7 +152,7 @@ T_st = variable(
     "closed_stalls",
     r"T_{\circ,\mathrm{st}}",
     "ms",
-    "What prompts of the others add to the decode steps of an answer in a closed loop.",
+    "Time that the others' prompts add to the decode steps of an answer in a closed loop.",
     nonnegative(),
 )
 B_Z = variable(

@@ -213,7 +213,7 @@ N_e = variable(
     "decode_batch", r"\bar{N}_{\mathrm{e}}", "request", "Requests that decode in one engine, mean.", nonnegative()
 )
 tau_N = variable("step_time_at_load", r"\tau_N", "ms", "Decode step that a request meets at this load.")
-b_N = variable("step_growth_at_load", "b_N", "ms", "What one more request adds to that decode step.")
+b_N = variable("step_growth_at_load", "b_N", "ms", "Time that one more request adds to that decode step.")
 rho_D = variable(
     "prompt_load", r"\rho_D", "count", "Share of the time that prompts keep their engine busy.", nonnegative()
 )
@@ -312,7 +312,7 @@ k_s = variable(
     "slot_growth",
     r"k_{\mathrm{sl}}",
     "count",
-    "What one more slot that is taken adds to the time that each is held, times the arrivals in it.",
+    "Arrivals during the extra time for which each slot is held if one more slot is taken.",
 )
 scv_s = variable(
     "slot_time_scv",
@@ -354,7 +354,9 @@ P_late = variable(
     "Share of the requests that are later than so.",
     label="Requests that come later",
 )
-tpot_x = variable("tpot_excess", r"T_{\mathrm{tok},+}", "ms", "What other requests add to the time per output token.")
+tpot_x = variable(
+    "tpot_excess", r"T_{\mathrm{tok},+}", "ms", "Time that other requests add to the time per output token."
+)
 cv_x = variable(
     "tpot_excess_cv",
     r"c_{\mathrm{tok},+}",

@@ -145,8 +145,8 @@ binds_P = variable(
     "power_bottleneck",
     r"\mathrm{binds}_{P}",
     "",
-    "What sets the power: the limit where less is left to it than idling draws, idling where it is half or more, "
-    "else arithmetic or running kernels.",
+    "Main part of the power: Limit if the margin below it is less than idling draws, Idling if that is half or more, "
+    "else Arithmetic or Kernels.",
     choice("Limit", "Idling", "Arithmetic", "Kernels"),
 )
 E_step = variable("energy_per_step", r"E_{\mathrm{step}}", "kWh", "Energy from the grid per step.", nonnegative())

@@ -279,13 +279,11 @@ t_one = variable(
     "computed_time",
     r"t_{\mathrm{grp}}",
     "ms",
-    "What the accelerators compute for one micro-batch of an iteration.",
+    "Compute time of one micro-batch of an iteration.",
     nonnegative(),
 )
-t_dev = variable(
-    "device_time", r"t_{\mathrm{dev}}", "ms", "What the accelerator takes for an iteration.", nonnegative()
-)
-t_cpu = variable("host_time", r"t_{\mathrm{cpu}}", "ms", "What the host takes to launch an iteration.", nonnegative())
+t_dev = variable("device_time", r"t_{\mathrm{dev}}", "ms", "Accelerator time of an iteration.", nonnegative())
+t_cpu = variable("host_time", r"t_{\mathrm{cpu}}", "ms", "Host time to launch an iteration.", nonnegative())
 t_it = variable("iteration_time", r"t_{\mathrm{it}}", "ms", "One iteration.", nonnegative())
 t_big = variable("longest_iteration_part", r"t_{\max}", "ms", "The longest part of an iteration.", nonnegative())
 binds_it = variable(

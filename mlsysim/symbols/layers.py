@@ -35,7 +35,7 @@ ell_rest = variable(
     "other_stage_layers", r"\ell_{\mathrm{rest}}", N_COUNT, "Layers of the fullest of the other stages.", nonnegative()
 )
 on_last = variable(
-    "last_stage_is_slowest", r"\beta_{\mathrm{last}}", N_COUNT, "Whether the last stage has the most to do.", flag()
+    "last_stage_is_slowest", r"\beta_{\mathrm{last}}", N_COUNT, "True if the last stage is the slowest.", flag()
 )
 ell_s = variable(
     "slowest_stage_layers", r"\ell_{\mathrm{s}}", N_COUNT, "Layers of the stage with the most to do.", nonnegative()
@@ -102,7 +102,7 @@ grouped = variable(
     "grouped_experts",
     r"\beta_{\mathrm{grp}}",
     N_COUNT,
-    "Whether one kernel computes all experts of a rank, so that they are launched as one.",
+    "True if one kernel computes all experts of a rank, in one launch.",
     flag(),
 )
 g_c = variable(
@@ -210,10 +210,10 @@ two = variable(
     "two_batch_overlap",
     r"\beta_{\mathrm{two}}",
     N_COUNT,
-    "Whether one micro-batch is computed while another exchanges tokens of experts. In training one goes forward and "
-    "the other backward (Megatron's overlap_moe_expert_parallel_comm, DualPipe); ep_overlap is then not asked, and a "
-    "step may be slower than with a high one: the first and the last micro-batch hide nothing. In serving each half of "
-    "the requests is one, and weights are read twice.",
+    "True if one micro-batch computes while another exchanges expert tokens. In training one goes forward and the "
+    "other backward (Megatron's overlap_moe_expert_parallel_comm, DualPipe); ep_overlap is then not used, and a step "
+    "may be slower than with a high ep_overlap, because the first and the last micro-batch hide nothing. In serving "
+    "each half of the requests is a micro-batch, and weights are read twice.",
     flag(),
 )
 s_fwd = variable(
@@ -245,14 +245,14 @@ x_fwd = variable(
     "forward_exposed_exchange",
     r"t_{\mathrm{x,fwd}}",
     MS,
-    "What a forward pass of one micro-batch through a layer with experts leaves exposed of its exchanges.",
+    "Exposed exchange time of one micro-batch's forward pass through an MoE layer.",
     nonnegative(),
 )
 x_bwd = variable(
     "backward_exposed_exchange",
     r"t_{\mathrm{x,bwd}}",
     MS,
-    "What a backward pass of one micro-batch through a layer with experts leaves exposed of its exchanges.",
+    "Exposed exchange time of one micro-batch's backward pass through an MoE layer.",
     nonnegative(),
 )
 T_fill = variable(

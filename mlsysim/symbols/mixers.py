@@ -6,20 +6,20 @@ a = variable("heads", "a", "count", "Attention heads (query heads).", integer(1)
 a_kv = variable("kv_heads", r"a_{\mathrm{kv}}", "count", "Heads that keep keys and values (GQA).", integer(1))
 d_h = variable("head_dim", r"d_{\mathrm{h}}", "count", "Width of one attention head.", integer(1))
 qkv_bias = variable(
-    "qkv_bias", r"\beta_{\mathrm{qkv}}", "count", "Whether query, key and value projections have a bias.", flag()
+    "qkv_bias", r"\beta_{\mathrm{qkv}}", "count", "True if query, key and value projections have a bias.", flag()
 )
 o_bias = variable(
     "attention_output_bias",
     r"\beta_{\mathrm{o}}",
     "count",
-    "Whether the output projection of attention has a bias.",
+    "True if the output projection of attention has a bias.",
     flag(),
 )
 qk_norm = variable(
-    "qk_norm", r"\beta_{\mathrm{qk}}", "count", "Whether queries and keys are normalised per head.", flag()
+    "qk_norm", r"\beta_{\mathrm{qk}}", "count", "True if queries and keys are normalised per head.", flag()
 )
 sinks = variable(
-    "attention_sinks", r"\beta_{\mathrm{sink}}", "count", "Whether each head has a learned attention sink.", flag()
+    "attention_sinks", r"\beta_{\mathrm{sink}}", "count", "True if each head has a learned attention sink.", flag()
 )
 r_q = variable(
     "q_lora_rank",
@@ -79,14 +79,14 @@ chunked = variable(
     "chunked_attention",
     r"\beta_{\mathrm{ch}}",
     "count",
-    "Whether sliding layers attend within chunks of so many tokens instead (Llama 4).",
+    "True if sliding layers attend within chunks of that many tokens instead (Llama 4).",
     flag(),
 )
 sandwich = variable(
     "sandwich_norm",
     r"\beta_{\mathrm{sw}}",
     "count",
-    "Whether attention and feed-forward blocks are normalised behind as well as in front (Gemma).",
+    "True if attention and feed-forward blocks are normalised behind as well as in front (Gemma).",
     flag(),
 )
 
@@ -345,7 +345,7 @@ delta = variable(
     "delta_rule",
     r"\beta_{\delta}",
     "count",
-    "Whether a token first takes from the state what its key reads (delta net), which chunks must solve for.",
+    "True if a token first removes from the state what its key reads (delta rule), for which chunks solve a system.",
     flag(),
 )
 q_st = variable(
@@ -556,7 +556,7 @@ n_vals = variable(
     "value_projections",
     r"\beta_{\mathrm{val}}",
     "count",
-    "Whether layers without a window project values; otherwise their keys serve as values (Gemma 4).",
+    "True if layers without a window project values; otherwise their keys serve as values (Gemma 4).",
     flag(),
 )
 w_win = variable(

@@ -8,7 +8,7 @@ policy = variable(
     "policy",
     r"\mathrm{policy}",
     "",
-    "What is kept in the remote tier, as a name for the shares of weights, checkpoints and the rest.",
+    "Policy of the remote tier: a name for the shares of weights, checkpoints and other state kept there.",
     choice("none", "conservative", "zero_offload", "aggressive", "zero_infinity"),
 )
 omega_w = variable(
@@ -51,7 +51,7 @@ B_far = variable(
 n_share = variable(
     "remote_sharers", r"n_{\mathrm{far}}", N_COUNT, "Accelerators that share the remote bandwidth.", integer(1)
 )
-unified = variable("unified", r"\beta_{\mathrm{uni}}", N_COUNT, "Whether local and remote tier are one memory.", flag())
+unified = variable("unified", r"\beta_{\mathrm{uni}}", N_COUNT, "True if local and remote tier are one memory.", flag())
 p_near = variable("local_price", r"p_{\mathrm{near}}", "USD/GB", "Price of local memory.", positive())
 p_far = variable("remote_price", r"p_{\mathrm{far}}", "USD/GB", "Price of remote memory.", positive())
 p_bare = variable(

@@ -148,8 +148,8 @@ offload = variable(
     "offload",
     r"\mathrm{offload}",
     "",
-    "What a trainer moves to the host while the same accelerators roll out; of a pool that trains, all moves reference "
-    "and critic.",
+    "Training state moved to the host during rollouts on the same accelerators; with a separate training pool, all "
+    "but none moves reference and critic.",
     choice("none", "optimizer", "all"),
 )
 k_gen = variable(

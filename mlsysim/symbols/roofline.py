@@ -42,7 +42,7 @@ dynamic = variable(
     "dynamic_quantization",
     r"z_{\mathrm{q}}",
     "count",
-    "Whether a product below 16 bit quantises its activations in a kernel of its own, with scales it measures.",
+    "True if a product below 16 bits quantises its activations in a separate kernel with measured scales.",
     flag(),
 )
 S_mp = variable(
@@ -84,8 +84,8 @@ eta_max = variable(
     "Share of the peak arithmetic rate that a large product reaches on the power of the accelerator.",
     between(0, 1, open_lower=True),
 )
-t_c = variable("arithmetic_time", r"t_{\mathrm{c}}", "ms", "What a kernel computes, at its ceiling.", positive())
-t_m = variable("memory_time", r"t_{\mathrm{m}}", "ms", "What a kernel moves, at its ceiling.", positive())
+t_c = variable("arithmetic_time", r"t_{\mathrm{c}}", "ms", "Arithmetic time of a kernel, at its ceiling.", positive())
+t_m = variable("memory_time", r"t_{\mathrm{m}}", "ms", "Memory time of a kernel, at its ceiling.", positive())
 t_q = variable("activation_quantization_time", r"t_{\mathrm{q}}", "ms", "Quantising the activations.", nonnegative())
 I_k = variable("arithmetic_intensity", "I", "FLOP/byte", "Arithmetic per byte of memory traffic.", positive())
 I_0 = variable("ridge_point", r"I_0", "FLOP/byte", "Intensity at which both ceilings bind.", positive())
@@ -104,6 +104,6 @@ kernel_bound = variable(
     "kernel_bottleneck",
     r"\mathrm{binds}_{\mathrm{k}}",
     "",
-    "What takes longest in a kernel.",
+    "Bottleneck of a kernel.",
     choice("Arithmetic", "Memory bandwidth", "Launch"),
 )

@@ -39,7 +39,7 @@ pad = variable(
     "pad_to_capacity",
     r"\beta_{\mathrm{pad}}",
     "count",
-    "Whether every expert exchanges and computes its whole capacity, whatever is routed to it (drop and pad).",
+    "True if every expert exchanges and computes its whole capacity, whatever is routed to it (drop and pad).",
     flag(),
 )
 gamma_m = variable(

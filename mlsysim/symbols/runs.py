@@ -36,7 +36,7 @@ clock = variable(
     choice("wall", "running"),
 )
 restarts_fail = variable(
-    "restarts_fail", r"\beta_{\mathrm{rf}}", N_COUNT, "Whether failures hit a job that recovers as well.", flag()
+    "restarts_fail", r"\beta_{\mathrm{rf}}", N_COUNT, "True if failures can also hit a job during recovery.", flag()
 )
 sigma_r = variable(
     "restart_share",

@@ -6,7 +6,8 @@ bidirectional = variable(
     "bidirectional",
     r"\beta_{\mathrm{bi}}",
     "count",
-    "Whether tokens see those behind them as well: encoders, towers and diffusion transformers, which decode nothing.",
+    "True if tokens also attend to later ones: encoders, vision towers and diffusion transformers, which decode "
+    "nothing.",
     flag(),
 )
 L_x = variable(

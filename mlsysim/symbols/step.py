@@ -9,14 +9,15 @@ attention_mask = variable(
     "attention_mask",
     r"\mathrm{mask}",
     "",
-    "Which scores attention computes: those of earlier tokens alone, or all.",
+    "Scores that attention computes: those of earlier tokens (causal), or all (full).",
     choice("causal", "full"),
 )
 flop_convention = variable(
     "flop_convention",
     r"\mathrm{FLOPs}",
     "",
-    "What model FLOPs count: every product once, six per parameter with attention over the full square, or six alone.",
+    "Convention of model FLOPs: every product once, six per parameter with attention over the full square, or six per "
+    "parameter alone.",
     choice("counted", "palm", "six_n"),
 )
 f_mask = variable(
@@ -91,14 +92,14 @@ rho_attn = variable(
     "recomputed_attention",
     r"\rho_{\mathrm{attn}}",
     N_COUNT,
-    "Whether the core of attention is recomputed.",
+    "True if the core of attention is recomputed.",
     between(0, 1),
 )
 rho_el = variable(
     "recomputed_elementwise",
     r"\rho_{\mathrm{el}}",
     N_COUNT,
-    "Whether norms, activations and residuals are recomputed.",
+    "True if norms, activations and residuals are recomputed.",
     between(0, 1),
 )
 Phi = variable("model_flops", r"\Phi", "PFLOP", "Arithmetic of one step by the convention, all ranks.", positive())
@@ -308,13 +309,13 @@ t_free = variable(
     nonnegative(),
 )
 t_fwd = variable(
-    "forward_free_time", r"t_{\mathrm{fwd}}", MS, "What of it is in the forward pass.", nonnegative(), not_above=t_free
+    "forward_free_time", r"t_{\mathrm{fwd}}", MS, "Part of it in the forward pass.", nonnegative(), not_above=t_free
 )
 t_bwd = variable(
     "backward_free_time",
     r"t_{\mathrm{bwd}}",
     MS,
-    "What of it is in the backward pass and in what that recomputes.",
+    "Part of it in the backward pass, with recomputation.",
     nonnegative(),
 )
 t_tp = variable(
@@ -349,14 +350,14 @@ t_rs_x = variable(
     "exposed_reduction_time",
     r"t_{\mathrm{rs,x}}",
     MS,
-    "What is left exposed when all gradients are reduced beside a backward pass.",
+    "Exposed time if all gradients are reduced beside a backward pass.",
     nonnegative(),
 )
 t_ag_x = variable(
     "exposed_gather_time",
     r"t_{\mathrm{ag,x}}",
     MS,
-    "What is left exposed when all weights are gathered beside a forward pass.",
+    "Exposed time if all weights are gathered beside a forward pass.",
     nonnegative(),
 )
 t_hide = variable(
@@ -370,14 +371,14 @@ t_edge_x = variable(
     "exposed_edge_traffic",
     r"t_{\mathrm{edge,x}}",
     MS,
-    "What of a layer's gathering and reduction is left exposed beside one layer alone.",
+    "Exposed time of a layer's gathering and reduction beside one layer only.",
     nonnegative(),
 )
 t_both_x = variable(
     "exposed_backward_traffic",
     r"t_{\mathrm{both,x}}",
     MS,
-    "What is left exposed when weights are gathered and gradients reduced beside a backward pass.",
+    "Exposed time if weights are gathered and gradients reduced beside a backward pass.",
     nonnegative(),
 )
 t_send = variable("send_time", r"t_{\mathrm{send}}", MS, "Hidden states from one stage to the next.", nonnegative())

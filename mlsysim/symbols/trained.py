@@ -9,7 +9,7 @@ finetuning = variable(
     "finetuning",
     r"\mathrm{finetuning}",
     "",
-    "What is trained: weights, or adapters of low rank beside frozen weights (qlora: kept as nf4).",
+    "Trained parameters: weights, or low-rank adapters beside frozen weights (qlora: stored as nf4).",
     choice("full", "lora", "qlora"),
 )
 lora_targets = variable(
@@ -31,7 +31,7 @@ master = variable(
     "master_weights",
     r"\beta_{\mathrm{mw}}",
     N_COUNT,
-    "Whether trained weights below 32 bit have a copy in 32 bit, which the optimizer updates.",
+    "True if trained weights below 32 bits have a 32-bit copy, which the optimizer updates.",
     flag(),
 )
 

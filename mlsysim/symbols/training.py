@@ -29,7 +29,7 @@ checkpointing = variable(
     "activation_checkpointing",
     r"\mathrm{checkpointing}",
     "",
-    "Which activations are recomputed instead of kept.",
+    "Activations recomputed instead of kept.",
     choice("none", "selective", "full"),
 )
 bucket = variable(
@@ -199,7 +199,7 @@ M = variable("total_memory", "M", "GB", "Memory one rank needs.", nonnegative())
 memory_utilization = variable(
     "memory_utilization", r"\rho_M", "count", "Memory needed over memory there is.", nonnegative()
 )
-feasible = variable("feasible", r"\mathrm{feasible}", "", "Whether the configuration meets its limits.", boolean())
+feasible = variable("feasible", r"\mathrm{feasible}", "", "True if the configuration meets its limits.", boolean())
 memory_spread = variable(
     "memory_spread",
     r"\sigma_M",
@@ -221,7 +221,7 @@ fit = variable(
     "fit",
     r"\mathrm{fit}",
     "",
-    "Whether a run fits, where the error of its memory leaves no doubt.",
+    "Verdict on whether a run fits; definite if the margin exceeds the error of its memory.",
     choice("fits", "does not fit", "too close to call"),
 )
 
@@ -229,28 +229,29 @@ update_buffer = variable(
     "update_buffer",
     r"\mathrm{update\ by}",
     "",
-    "What an update needs beside its states: none, fused kernels nothing, foreach a list as long as all parameters.",
+    "Temporary memory of the update: none, fused kernels without any, or foreach with a list as long as all "
+    "parameters.",
     choice("none", "fused", "foreach"),
 )
 gradients_at_loss = variable(
     "gradients_at_loss",
     r"\beta_{\mathrm{G}}",
     "count",
-    "Whether gradients have a buffer all the time; else they are there at a loss only while micro-batches are summed.",
+    "True if gradients have a permanent buffer; else they are present at a loss only while micro-batches are summed.",
     flag(),
 )
 optimizer_in_backward = variable(
     "optimizer_in_backward",
     r"\beta_{\mathrm{ob}}",
     "count",
-    "Whether each weight is updated as soon as its gradient is there, which is then freed.",
+    "True if each weight is updated as soon as its gradient is computed, which is then freed.",
     flag(),
 )
 optimizer_device = variable(
     "optimizer_device",
     r"\mathrm{states\ on}",
     "",
-    "Where the optimizer state is kept: on the accelerator, or on the host.",
+    "Location of the optimizer state: accelerator or host.",
     choice("accelerator", "host"),
 )
 workspace = variable(

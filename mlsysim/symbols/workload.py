@@ -19,16 +19,16 @@ d_ff = variable(
     "ffn_dim", r"d_{\mathrm{ff}}", "count", "Inner width of the feed-forward block of a dense layer.", integer(0)
 )
 gated = variable(
-    "gated", r"\beta_{\mathrm{g}}", "count", "Whether feed-forward blocks have a gate (SwiGLU, GEGLU).", flag()
+    "gated", r"\beta_{\mathrm{g}}", "count", "True if feed-forward blocks have a gate (SwiGLU, GEGLU).", flag()
 )
 mlp_bias = variable(
-    "mlp_bias", r"\beta_{\mathrm{ff}}", "count", "Whether dense feed-forward blocks have biases.", flag()
+    "mlp_bias", r"\beta_{\mathrm{ff}}", "count", "True if dense feed-forward blocks have biases.", flag()
 )
 norm_bias = variable(
-    "norm_bias", r"\beta_{\mathrm{n}}", "count", "Whether norms have a bias beside the scale (LayerNorm).", flag()
+    "norm_bias", r"\beta_{\mathrm{n}}", "count", "True if norms have a bias besides the scale (LayerNorm).", flag()
 )
 norm_scale = variable(
-    "norm_scale", r"\beta_{\mathrm{sc}}", "count", "Whether norms have a scale (the first OLMo has none).", flag()
+    "norm_scale", r"\beta_{\mathrm{sc}}", "count", "True if norms have a scale (the first OLMo has none).", flag()
 )
 V = variable("vocab_size", "V", "count", "Rows of the token embedding.", integer(1))
 r_V = variable(
@@ -40,7 +40,7 @@ r_V = variable(
     integer(0),
 )
 tied = variable(
-    "tied_embeddings", r"\beta_{\mathrm{tie}}", "count", "Whether output head and embedding are one matrix.", flag()
+    "tied_embeddings", r"\beta_{\mathrm{tie}}", "count", "True if output head and embedding are one matrix.", flag()
 )
 n_pos = variable(
     "learned_positions", r"n_{\mathrm{pos}}", "count", "Rows of a learned position embedding; 0 without it.", integer(0)
@@ -88,7 +88,7 @@ P_re = variable(
     integer(0),
 )
 moe_interval = variable(
-    "moe_layer_interval", r"\Delta_{\mathrm{moe}}", "count", "Every how many layers one has experts.", integer(1)
+    "moe_layer_interval", r"\Delta_{\mathrm{moe}}", "count", "Interval between layers with experts.", integer(1)
 )
 d_e = variable("expert_ffn_dim", r"d_{\mathrm{e}}", "count", "Inner width of one routed expert.", integer(0))
 r_moe = variable(
@@ -107,10 +107,10 @@ router_bias = variable(
     "router_bias",
     r"\beta_{\mathrm{rt}}",
     "count",
-    "Whether the router has a correction bias per expert, set without gradients.",
+    "True if the router has a correction bias per expert, set without gradients.",
     flag(),
 )
-expert_bias = variable("expert_bias", r"\beta_{\mathrm{e}}", "count", "Whether routed experts have biases.", flag())
+expert_bias = variable("expert_bias", r"\beta_{\mathrm{e}}", "count", "True if routed experts have biases.", flag())
 L_mtp = variable(
     "mtp_layers",
     r"L_{\mathrm{mtp}}",
