@@ -247,7 +247,7 @@ def _formulas(result: Result, outputs: Sequence[str], which: str = "") -> None:
 
 
 def _shrinking(stages: Sequence[Result]) -> str:
-    """From which stage on each component shrinks."""
+    """Describe the stage from which each component shrinks."""
     first: dict[int, list[str]] = {}
     for label, name in COMPONENTS.items():
         values = [memory.canonical(name) for memory in stages]
@@ -259,7 +259,7 @@ def _shrinking(stages: Sequence[Result]) -> str:
 
 
 def _with_replicas(replicas: int, tokens: int) -> str:
-    """Describe the queue with just so many replicas."""
+    """Describe the queue with this number of replicas."""
     result = ServingCapacityModel.solve_example(output_tokens=tokens, max_replicas=replicas)
     return (
         f"With {_count(replicas)} the utilization at {tokens} tokens is {result.utilization:.1%} and "

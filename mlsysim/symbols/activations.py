@@ -15,8 +15,8 @@ schedule = variable(
     "pipeline_schedule",
     r"\mathrm{schedule}",
     "",
-    "Order of a stage: one forward, one backward in turn; all forwards before all backwards; in turn with gradients "
-    "of weights put off to where a stage would wait; or from both ends at once, every rank with two stages.",
+    "Pipeline schedule: one forward, one backward (1F1B); all forwards before all backwards (GPipe); 1F1B with weight "
+    "gradients deferred into the bubble; or from both ends at once, with two stages per rank.",
     choice("1f1b", "gpipe", "zb1p", "dualpipe"),
 )
 n_s = variable(
@@ -205,7 +205,7 @@ r_pad = variable(
     "expert_row_padding",
     r"r_{\mathrm{pad}}",
     "token",
-    "Rows that a rank holds beside the tokens of each of its experts, so that each fills whole tiles.",
+    "Padding rows per expert on a rank, so that each expert fills whole tiles.",
     integer(0),
 )
 k_rows = variable(
@@ -351,14 +351,14 @@ L_first = variable(
     "layers_first_stage",
     r"L_{\mathrm{first}}",
     "count",
-    "Layers of the first pipeline stage; 0 where it has as many as the others.",
+    "Layers of the first pipeline stage; 0 if as many as the others.",
     integer(0),
 )
 L_last = variable(
     "layers_last_stage",
     r"L_{\mathrm{last}}",
     "count",
-    "Layers of the last pipeline stage; 0 where it has as many as the others.",
+    "Layers of the last pipeline stage; 0 if as many as the others.",
     integer(0),
 )
 peak_rank = variable(

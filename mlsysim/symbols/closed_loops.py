@@ -38,8 +38,8 @@ K_z = variable(
     "num_rounds",
     r"K_{\circ}",
     "count",
-    "Rounds of a run in a closed loop: as many requests as are in flight, so many times, the first of which come all "
-    "at once; 0 for a steady state.",
+    "Length of a closed-loop run in rounds: requests over requests in flight, the first of which start at once; 0 for "
+    "a steady state.",
     integer(0),
 )
 h_0 = variable(
@@ -55,14 +55,14 @@ r_poll = variable(
     "poll_interval",
     r"r_{\mathrm{poll}}",
     "count",
-    "Iterations between two looks of an engine at what has come; 0 or 1 where it looks before each.",
+    "Iterations between two polls of an engine for new requests; 0 or 1 if it polls before each.",
     nonnegative(),
 )
 w_wait = variable(
     "batch_wait",
     r"w_{\mathrm{wait}}",
     "count",
-    "Iterations that an engine lets a prompt wait for others to be prefilled with it, while requests decode.",
+    "Iterations for which an engine delays a prompt to batch its prefill with others, while requests decode.",
     nonnegative(),
 )
 T_fr = variable(

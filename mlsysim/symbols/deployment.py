@@ -13,7 +13,8 @@ Z_all = variable(
     "concurrency",
     r"Z_{\mathrm{all}}",
     "request",
-    "Requests in flight in a closed loop, where one starts when another ends, whatever arrives beside; 0 without one.",
+    "Requests in flight in a closed loop, in which one starts when another ends, besides other arrivals; 0 for no "
+    "loop.",
     nonnegative(),
 )
 s_in = variable("isl", r"s_{\mathrm{in}}", "token", "Tokens of a prompt.", integer(1), label="Input tokens")
@@ -57,7 +58,7 @@ c_s = variable(
     "draft_cost",
     r"c_{\mathrm{s}}",
     "count",
-    "Time to draft one token over that of a decode step; 0 where tokens are looked up.",
+    "Time to draft one token relative to a decode step; 0 if tokens are looked up.",
     nonnegative(),
 )
 x_p = variable("prefill_workers", r"x_{\mathrm{p}}", "count", "Engines of a replica that prefill.", integer(1))
@@ -106,8 +107,8 @@ k_a = variable(
     "burstiness",
     r"k_{\mathrm{a}}",
     "count",
-    "Shape of the gamma law of the times between requests: 1 where they come as Poisson's law has it, below 1 in "
-    "bursts, above 1 more evenly.",
+    "Shape of the gamma distribution of inter-arrival times: 1 for Poisson arrivals, below 1 in bursts, above 1 more "
+    "evenly.",
     between(0.01, 100),
 )
 c_a = variable(

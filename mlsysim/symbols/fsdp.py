@@ -91,14 +91,14 @@ t_sync = variable(
     "count_sync_time",
     r"t_{\mathrm{sync}}",
     "ms",
-    "Time in which a device waits while the host reads how many tokens each expert gets.",
+    "Time in which a device waits while the host reads the number of tokens per expert.",
     nonnegative(),
 )
 B_map = variable(
     "remap_bandwidth",
     r"B_{\mathrm{map}}",
     "GB/s",
-    "Bytes a second that the allocator gives back to the device and maps again.",
+    "Bandwidth at which the allocator unmaps and remaps memory.",
     positive(),
 )
 T_sync = variable(

@@ -8,8 +8,8 @@ split = variable(
     "pipeline_split",
     r"\mathrm{split}",
     "",
-    "Layers by stage: fewer on the last one, which has the head, or as many on each; auto is even where "
-    "layers are a multiple of the stages.",
+    "Layers by stage: fewer on the last one, which has the head, or as many on each; auto is even if layers are a "
+    "multiple of the stages.",
     choice("balanced", "even", "auto"),
 )
 H_head = variable(
@@ -73,22 +73,22 @@ K_m = variable(
     "moe_layer_operations",
     r"K_{\mathrm{m}}",
     N_COUNT,
-    "Operations the host launches for a layer with experts beside these, forward and backward.",
+    "Further operations that the host launches for an MoE layer, forward and backward.",
     nonnegative(),
 )
 K_aa = variable(
     "all_to_all_operations",
     r"K_{\mathrm{aa}}",
     N_COUNT,
-    "Further operations of such a layer where no kernel of its own dispatches tokens.",
+    "Further operations of such a layer without a dispatch kernel of its own.",
     nonnegative(),
 )
 dispatcher = variable(
     "dispatcher",
     r"\mathrm{dispatch}",
     "",
-    "Launches of a dispatch to experts: one kernel that permutes and sends (DeepEP, HybridEP), or an all-to-all among "
-    "operations that sort and count tokens; token_dispatcher says what its buffers hold.",
+    "Launches of an expert dispatch: one kernel that permutes and sends (DeepEP, HybridEP), or an all-to-all among "
+    "operations that sort and count tokens; token_dispatcher sets what its buffers hold.",
     choice("fused", "all_to_all"),
 )
 K_e = variable(
@@ -109,7 +109,7 @@ g_c = variable(
     "captured_share",
     r"g_{\mathrm{c}}",
     N_COUNT,
-    "Share of the operations beside experts that captured graphs launch.",
+    "Share of non-expert operations that CUDA graphs launch.",
     between(0, 1),
 )
 t_host = variable(
@@ -173,8 +173,8 @@ e_step = variable(
     "step_flop_energy",
     r"e_{\mathrm{step}}",
     "pJ/FLOP",
-    "Energy of one operation at 16 bit in a long run, by which the power of a board holds products down; 0 where the "
-    "efficiency says it.",
+    "Energy of a 16-bit operation in a long run, which lowers the rate of products at the board's power limit; 0 if "
+    "the efficiency includes it.",
     nonnegative(),
 )
 eta_p = variable(
@@ -203,7 +203,7 @@ phi_ep = variable(
     "ep_overlap",
     r"\phi_{\mathrm{ep}}",
     N_COUNT,
-    "Share of the computing of a layer with experts beside which its own exchanges may run, in each pass.",
+    "Share of an MoE layer's compute with which its own exchanges may overlap, in each pass.",
     between(0, 1),
 )
 two = variable(

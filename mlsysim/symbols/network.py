@@ -20,28 +20,28 @@ e_sw = variable(
     "switch_reduces",
     r"e_{\mathrm{sw}}",
     "count",
-    "Share of the links' rate at which the switches of a node reduce; 0 where they do not.",
+    "Share of the link bandwidth at which the switches of a node reduce; 0 if they do not.",
     between(0, 1),
 )
 n_mesh = variable(
     "direct_mesh",
     r"n_{\mathrm{mesh}}",
     "count",
-    "Devices that have a link of their own to each other; 0 where switches join them.",
+    "Devices with direct links to each other; 0 if switches join them.",
     integer(0),
 )
 n_ax = variable(
     "torus_axes",
     r"n_{\circ}",
     "count",
-    "Axes of the torus that joins the devices of a node, each with two links for each axis; 0 where none does.",
+    "Axes of the torus that joins the devices of a node, with two links per axis; 0 without a torus.",
     integer(0),
 )
 n_pod = variable(
     "accelerators_per_pod",
     r"n_{\mathrm{pod}}",
     "count",
-    "Accelerators below the oversubscribed level of the fabric; 0 where that is all of it.",
+    "Accelerators below the oversubscribed level of the fabric; 0 if that is all of them.",
     integer(0),
 )
 tau_coll = variable(
@@ -65,14 +65,14 @@ beta_ll = variable(
     "low_latency_bandwidth",
     r"\beta_{\mathrm{LL}}",
     "GB/s",
-    "Rate of an all-reduce between nodes by the protocol of short messages; 0 where one protocol serves all.",
+    "Bandwidth of an all-reduce between nodes with the low-latency protocol; 0 if one protocol serves all messages.",
     nonnegative(),
 )
 tau_bulk = variable(
     "bulk_start",
     r"\tau_{\mathrm{bulk}}",
     "µs",
-    "Start of an all-reduce between nodes by the protocol of long messages, where short ones have another.",
+    "Start-up time of an all-reduce between nodes with the bulk protocol, if short messages have another.",
     nonnegative(),
 )
 tau_0 = variable(
@@ -133,7 +133,7 @@ node_limit = variable(
     "node_limit",
     r"g_{\mathrm{lim}}",
     "count",
-    "Nodes that the experts of one token may stand in; 0 without a limit.",
+    "Most nodes per token among which its experts may lie; 0 without a limit.",
     integer(0),
 )
 n_open = variable(

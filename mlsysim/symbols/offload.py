@@ -39,7 +39,11 @@ omega_kv = variable(
 )
 
 M_far = variable(
-    "remote_capacity", r"M_{\mathrm{far}}", GB, "Remote memory of one accelerator, its share where shared.", positive()
+    "remote_capacity",
+    r"M_{\mathrm{far}}",
+    GB,
+    "Remote memory of one accelerator; its share if several share it.",
+    positive(),
 )
 B_far = variable(
     "remote_bandwidth",
@@ -210,7 +214,7 @@ update_place = variable(
     "update_place",
     r"\mathrm{update}",
     "",
-    "Who updates state that is kept remote: a processor beside the remote memory, or the accelerator.",
+    "Processor that updates remote state: one beside the remote memory, or the accelerator.",
     choice("remote", "local"),
 )
 M_stage = variable(

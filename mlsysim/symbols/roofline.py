@@ -3,7 +3,7 @@
 from mlsysim.symbolic import at_least, between, choice, flag, integer, nonnegative, positive, variable
 
 m_k = variable(
-    "product_rows", r"m_{\mathrm{k}}", "count", "Rows of the left factor: tokens, those of all groups.", integer(1)
+    "product_rows", r"m_{\mathrm{k}}", "count", "Rows of the left factor: tokens, summed over groups.", integer(1)
 )
 n_k = variable("product_columns", r"n_{\mathrm{k}}", "count", "Columns of the right factor: outputs.", integer(1))
 k_k = variable("product_inner", r"k_{\mathrm{k}}", "count", "Inner width of a product: inputs.", integer(1))
@@ -18,7 +18,7 @@ gamma_k = variable(
     "group_imbalance",
     r"\gamma_{\mathrm{k}}",
     "count",
-    "Rows of the largest group over the mean; 1 where all have as many.",
+    "Rows of the largest group relative to the mean; 1 if all are equal.",
     at_least(1),
 )
 E_got = variable(

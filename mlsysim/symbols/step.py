@@ -68,7 +68,7 @@ s_doc = variable(
     "document_len",
     r"s_{\mathrm{doc}}",
     "token",
-    "Length of the document that a token of a packed sequence stands in, mean over tokens; 0 where a sequence is one.",
+    "Mean document length seen by a token of a packed sequence; 0 if a sequence is one document.",
     nonnegative(),
     label="Document length",
 )
@@ -129,15 +129,14 @@ x_a = variable(
     "attention_kernel_share",
     r"x_{\mathrm{ker}}",
     N_COUNT,
-    "Rate of the core of attention in a step over that of its kernel alone; 0 where attention_efficiency says it.",
+    "Rate of attention's core in a step relative to its kernel alone; 0 if attention_efficiency includes it.",
     nonnegative(),
 )
 eta_el = variable(
     "elementwise_efficiency",
     r"\eta_{\mathrm{el}}",
     N_COUNT,
-    "Share of the memory bandwidth that element-wise code of a training step reaches; memory_efficiency where that "
-    "alone is given.",
+    "Share of the memory bandwidth that element-wise code of a training step reaches; by default memory_efficiency.",
     between(0, 1, open_lower=True),
 )
 eta_mem = variable(
@@ -172,7 +171,7 @@ phi_dp = variable(
     "dp_overlap",
     r"\phi_{\mathrm{dp}}",
     N_COUNT,
-    "Share of the computing beside which data-parallel traffic may run.",
+    "Share of compute with which data-parallel traffic may overlap.",
     between(0, 1),
 )
 chi = variable(
@@ -197,7 +196,7 @@ phi_cp = variable(
     "cp_overlap",
     r"\phi_{\mathrm{cp}}",
     N_COUNT,
-    "Share of attention beside which context-parallel traffic may run.",
+    "Share of attention with which context-parallel traffic may overlap.",
     between(0, 1),
 )
 

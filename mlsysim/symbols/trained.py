@@ -16,7 +16,7 @@ lora_targets = variable(
     "lora_target_modules",
     r"\mathrm{targets}",
     "",
-    "Products that have adapters: queries and values, all of attention, or those of feed-forward blocks too.",
+    "Products with adapters: queries and values, all of attention, or also feed-forward blocks.",
     choice("query_value", "attention", "all_linear"),
 )
 r_lora = variable("lora_rank", r"r_{\mathrm{LoRA}}", N_COUNT, "Rank of an adapter.", integer(1), label="LoRA rank")
@@ -24,7 +24,7 @@ adapter_dtype = variable(
     "adapter_dtype",
     r"\mathrm{adapters\ in}",
     "",
-    "Format of the weights of adapters: that of hidden states, or wider; what they read is then cast for each.",
+    "Format of adapter weights: that of hidden states, or wider, with a cast of their inputs.",
     choice(AS_PRECISION, "fp32"),
 )
 master = variable(

@@ -44,7 +44,7 @@ n_gather = variable(
     "gathered_layers",
     r"n_{\mathrm{gather}}",
     "count",
-    "Layers whose weights ZeRO-3 holds whole at once: the one at work and those fetched ahead.",
+    "Layers whose weights ZeRO-3 holds whole at once: the current one and the prefetched ones.",
     integer(1),
 )
 reserve = variable(
@@ -58,22 +58,22 @@ M_ctx = variable(
     "context_memory",
     r"M_{\mathrm{ctx}}",
     "GB",
-    "Memory of one accelerator that contexts hold beside the allocator: of the driver, of communication libraries.",
+    "Memory of contexts outside the allocator, per accelerator: of the driver and of communication libraries.",
     nonnegative(),
 )
 r_pool = variable(
     "pool_share",
     r"\rho_{\mathrm{pool}}",
     "count",
-    "Memory that the allocator has reserved and nothing lives in, over what lives at the peak.",
+    "Reserved but unused memory of the allocator, relative to live memory at the peak.",
     nonnegative(),
 )
 memory_reading = variable(
     "memory_reading",
     r"\mathrm{read\ as}",
     "",
-    "Number that users of a stack read: allocated, what lives at the peak; reserved, what the allocator holds; device, "
-    "all that the driver shows, contexts included.",
+    "Memory figure that users of a stack read: allocated (live at the peak), reserved (held by the allocator), or "
+    "device (all that the driver shows, contexts included).",
     choice("allocated", "reserved", "device"),
 )
 
@@ -154,7 +154,7 @@ r_dp = variable(
     "dp_replicate_size",
     r"n_{\mathrm{rep}}",
     "count",
-    "Copies of what ZeRO shards, each on data-parallel ranks of its own (hybrid sharding, HSDP).",
+    "Replicas of the ZeRO shards, each on its own data-parallel ranks (hybrid sharding, HSDP).",
     integer(1),
 )
 n_etp = variable("etp_ranks", r"n_{\mathrm{etp}}", "count", "Ranks of one expert-tensor-parallel group.", integer(1))
@@ -204,7 +204,7 @@ memory_spread = variable(
     "memory_spread",
     r"\sigma_M",
     "count",
-    "Standard deviation of the logarithm of measured over computed memory.",
+    "Standard deviation of log(measured / computed) memory.",
     nonnegative(),
 )
 memory_margin = variable(

@@ -35,8 +35,7 @@ r_V = variable(
     "embedding_dim",
     r"r_{\mathrm{V}}",
     "count",
-    "Width of the rows of embedding and head where these are projected to that of the model and back (ALBERT); 0 where "
-    "they have it.",
+    "Width of embedding and head if projected to the hidden size and back (ALBERT); 0 if it is the hidden size.",
     integer(0),
 )
 tied = variable(
@@ -63,21 +62,21 @@ L_nb = variable(
     "blockless_layers",
     r"L_{\mathrm{nb}}",
     "count",
-    "Layers without a feed-forward block; 0 where every layer has one.",
+    "Layers without a feed-forward block; 0 if every layer has one.",
     integer(0),
 )
 M_x = variable(
     "further_matrices",
     r"M_{\mathrm{x}}",
     "count",
-    "Matrix elements of all layers that a token passes beside mixers and blocks: gates of shared experts, and others.",
+    "Matrix elements per token outside mixers and blocks, over all layers: gates of shared experts, and others.",
     integer(0),
 )
 b_x = variable(
     "further_vectors",
     r"b_{\mathrm{x}}",
     "count",
-    "Biases and norms of the whole model beside those that its other fields say.",
+    "Biases and norms of the whole model that no other field covers.",
     integer(0),
 )
 P_re = variable(
@@ -95,8 +94,7 @@ r_moe = variable(
     "expert_input_dim",
     r"r_{\mathrm{moe}}",
     "count",
-    "Width to which tokens are projected for routed experts, and from there back; 0 where these work at that of the "
-    "model.",
+    "Width to which tokens are projected for routed experts, and back from it; 0 if it is the hidden size.",
     integer(0),
     label="Input width of experts",
 )
@@ -124,7 +122,7 @@ precision = variable(
     "precision",
     r"\mathrm{precision}",
     "",
-    "Preset of number formats: of products, weights, activations, gradients, KV cache and what is sent.",
+    "Preset of number formats for products, weights, activations, gradients, KV cache and communication.",
     choice(*PRESETS),
 )
 q = variable("bytes_per_element", "q", "byte", "Bytes one number takes in memory.", positive())
