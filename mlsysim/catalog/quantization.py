@@ -84,14 +84,14 @@ def weights(table: Any, parts: Mapping[str, Fraction]) -> tuple[str, str]:
     Parameters
     ----------
     table : mapping
-        Content of the field.
+        Content of ``quantization_config``.
     parts : mapping
-        Bytes of a weight by part, as :func:`by_part` gives them.
+        Bytes per weight by part, as from :func:`by_part`.
 
     Returns
     -------
     tuple of str
-        A name of ``WEIGHT_FORMATS``, and words on what is stored otherwise.
+        Name from ``WEIGHT_FORMATS``, and a description of exceptions.
     """
     stored = list(dict.fromkeys(size for _, size in _rules(table)))
     if not stored:
@@ -125,16 +125,16 @@ def by_part(
     shape : mapping
         Fields of the entry.
     model_type : str
-        As the file says it.
+        Type named by the file.
     kinds : sequence of str
-        Kind of the mixer of each layer; empty where all have attention.
+        Kind of each layer's mixer; empty if all are attention.
     sparse : sequence of bool
-        Which layers have experts; empty where the shape says how many, the last or every so many.
+        True for layers with experts; empty if the shape gives their number and interval.
 
     Returns
     -------
     dict, list
-        Mean bytes by input, empty where a format is not known; and the names.
+        Mean bytes by input, empty if a format is unknown; and the unmatched names.
     """
     if not isinstance(table, Mapping):
         raise CatalogError(f"quantization_config={quoted(table)} must be an object")
@@ -164,9 +164,9 @@ class _Patterns:
     named : mapping
         Bytes by name.
     otherwise : Fraction
-        Bytes of what none of them names.
+        Bytes per weight that no name covers.
     layers : int
-        Of the model; what stands behind them predicts further tokens.
+        Layers of the model; further ones predict further tokens.
     """
 
     def __init__(self, named: Mapping[str, Fraction], otherwise: Fraction, layers: int) -> None:

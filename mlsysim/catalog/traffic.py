@@ -159,8 +159,8 @@ class Traffic(Entry):
 
         Parameters
         ----------
-        asked : Trace
-            Requests that were read.
+        requests : Trace
+            Requests of the trace.
         name : str
             Name of the traffic.
 
