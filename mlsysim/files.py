@@ -100,8 +100,8 @@ def locked(file: Path) -> Iterator[None]:
 def replacing(file: Path, mode: int | None = None) -> Iterator[Path]:
     """Yield a temporary path next to a file; it replaces the file once all is written.
 
-    What is read meanwhile is the file as it was, and so it stays where writing fails. A file that is a link stays one,
-    and a file that was there keeps its permissions and owner.
+    Concurrent readers see the old file, which also stays if writing fails. A link stays a link, and an existing file
+    keeps its permissions and owner.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-r"""The pages: Markdown with ``$$`` that GitHub, Sphinx, Jupyter and pandoc read alike.
+r"""Pages in Markdown with ``$$`` that GitHub, Sphinx, Jupyter and pandoc render alike.
 
 GitHub runs Markdown over a page before it looks for mathematics, so ``\\`` and ``\{`` would lose a
 backslash and ``_`` or ``*`` start emphasis. :func:`math` spells them so that no processor can.

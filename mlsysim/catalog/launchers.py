@@ -1,4 +1,4 @@
-"""Commands that launch a layout: options of inference engines and training frameworks, from ``launchers.toml``."""
+"""Launch commands for a layout: options of inference engines and training frameworks, from ``launchers.toml``."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from mlsysim.errors import MlsysimError, UnknownNameError
 
 #: Layers that no option of Megatron-LM describes.
 _UNUSUAL = ("sliding_layers", "state_layers", "index_layers", "compressed_layers", "cross_layers", "gate_width")
-#: Precisions whose weights an engine quantizes while it loads them; any other is that of a checkpoint.
+#: Precisions whose weights an engine quantizes on loading; other precisions are those of a checkpoint.
 _LOADED_AS = {"bf16": "as_stored", "fp16": "as_stored", "fp8": "fp8", "w8a8": "fp8"}
 
 
 class NotLaunchableError(MlsysimError):
-    """A layout that an engine has no options for."""
+    """A layout for which an engine has no options."""
 
 
 @dataclass(frozen=True)
@@ -34,21 +34,21 @@ class Flag:
     Parameters
     ----------
     flag : str
-        As it is typed, without its value.
+        Option as typed, without its value.
     sets : str
         Argument that it sets.
     default : object
-        Value at which it is left out; the name of another argument for the value of that one.
+        Value at which the option is omitted; the name of another argument stands for that argument's value.
     words : mapping
-        What stands for each value; empty where none has to.
+        Spellings of values; empty if they need no translation.
     switch : bool
-        Whether it stands alone.
+        True if the option takes no value.
     only : str
         Argument that the value must equal, unless it is the default.
     file : bool
-        Whether it is a line of a configuration file and no option.
+        True if it is a line of a configuration file.
     end : str
-        What follows the value.
+        Text after the value.
     """
 
     flag: str
@@ -61,7 +61,7 @@ class Flag:
     end: str = ""
 
     def text(self, values: Mapping[str, Any]) -> str:
-        """The option with its value; empty where it is left out.
+        """Format the option with its value; empty if it is omitted.
 
         Raises
         ------
@@ -89,27 +89,27 @@ class Launcher:
     Parameters
     ----------
     key, name, version : str
-        Its name in the catalog and in words, and the version whose documentation was read.
+        Name in the catalog and in words, and version of the documentation.
     source, date : str
-        Address of the documentation, and when it was read.
+        URL of the documentation, and date of reading.
     command : str
-        What the command begins with.
+        Beginning of the command.
     note : str
-        What a reader must know of its options.
+        Caveats of its options.
     unmixed : str
-        Why it has no way to prefill whole prompts by turns.
+        Reason why it cannot prefill whole prompts in turn.
     flags, shape : tuple of Flag
-        Options of a layout, and of the shape of a model.
+        Options of a layout, and of a model's shape.
     fixed : str
         Options of every run.
     modes : mapping
-        Ways to schedule prompts, with the options of each.
+        Scheduling modes of prompts, with the options of each.
     pools : mapping
-        Options of engines that prefill and that decode, a line of their files, and what routes between them.
+        Options of prefill and decode engines, a line of their files, and the router.
     axes : mapping
-        Values that a search may choose.
+        Values among which a search may choose.
     stacks : tuple of str
-        How names of the stacks begin whose times it has, the first that knows a device before others.
+        Prefixes of the names of stacks with its times; the first that covers a device wins.
     """
 
     key: str
@@ -129,33 +129,33 @@ class Launcher:
     stacks: tuple[str, ...] = ()
 
     def stack_for(self, device: Accelerator) -> Stack:
-        """The stack whose times are taken on a device: one that was measured on it, else one of any device."""
+        """Return the stack with times for a device: one measured on it, else one for any device."""
         stacks = [getattr(builtin().Stacks, name) for name in builtin().Stacks]
         own = [stack for start in self.stacks for stack in stacks if stack.key.startswith(start)]
         return next((stack for stack in own if device.name in [known.name for known in stack.devices]), own[-1])
 
     def options(self, values: Mapping[str, Any]) -> str:
-        """Options of a training run, without what the command begins with."""
+        """Format the options of a training run, without the beginning of the command."""
         return " ".join(filter(None, [self.fixed, *(flag.text(values) for flag in (*self.shape, *self.flags))]))
 
     def training(self, values: Mapping[str, Any]) -> str:
-        """The command of a training run."""
+        """Format the command of a training run."""
         return f"{self.command.format(**values)} {self.options(values)}"
 
     def serving(self, values: Mapping[str, Any], mode: str) -> tuple[str, ...]:
-        """Commands that serve a layout: one, or those of a pool that prefills, of one that decodes, and of a router.
+        """Format the commands that serve a layout: one, or those of a prefill pool, a decode pool and a router.
 
         Parameters
         ----------
         values : mapping
             Arguments of the layout.
         mode : {"colocated", "chunked", "pools"}
-            How prompts are scheduled.
+            Scheduling of prompts.
 
         Raises
         ------
         NotLaunchableError
-            If it has no options for them.
+            If the engine has no options for them.
         """
         if mode != "pools":
             if mode not in self.modes:
@@ -181,13 +181,13 @@ class Launcher:
 
 @cache
 def launchers() -> dict[str, Launcher]:
-    """Every engine and framework, by name."""
+    """Engines and frameworks by name."""
     text = (resources.files("mlsysim.catalog") / "launchers.toml").read_text("utf-8")
     return {key: Launcher(key=key, **_fields(content)) for key, content in tomllib.loads(text).items()}
 
 
 def launcher(key: str, what: str = "engine") -> Launcher:
-    """An engine or framework by its name.
+    """Look up an engine or framework by name.
 
     Raises
     ------
@@ -207,7 +207,7 @@ def _fields(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_engine(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Sizes that options of engines count and no argument does."""
+    """Compute sizes that options of engines need and no argument gives."""
     groups = values.get("dp_attention_size", 1)
     sizes = {"ranks": values.get("tp_size", 1) * groups}
     for name, own in (("engine_requests", "max_num_seqs"), ("engine_tokens", "max_num_batched_tokens")):
@@ -217,14 +217,14 @@ def _of_engine(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def repository(entry: TransformerWorkload) -> str:
-    """Repository of the Hugging Face Hub that an entry cites, else its name in the catalog."""
+    """Return the Hub repository that an entry cites, else its name in the catalog."""
     said = [value.source for value in _values(entry)]
     cited = (re.search(r"huggingface\.co/([\w.-]+/[\w.-]+)", text) for text in said)
     return next((match[1] for match in cited if match), entry.key or entry.name)
 
 
 def weights_of(entry: TransformerWorkload, precision: str) -> str:
-    """Format that an engine loads weights of a precision as; ``as_stored`` if it takes them as they are."""
+    """Return the format in which an engine loads weights of a precision; ``as_stored`` if unchanged."""
     stored = entry.weight_format.value if entry.weight_format is not None else ""
     found = _LOADED_AS.get(precision, "as_stored")
     return "as_stored" if stored.startswith(found) else found
@@ -235,7 +235,7 @@ def _values(entry: TransformerWorkload) -> Iterator[Sourced]:
 
 
 def shape_of(entry: TransformerWorkload) -> dict[str, Any]:
-    """Shape of a model as the options of Megatron-LM count it; empty where it has layers that none describes."""
+    """Format a model's shape as options of Megatron-LM; empty if it has layers that they cannot describe."""
     fields = {name: getattr(entry, name) for name in type(entry).model_fields}
     known = {name: value.value for name, value in fields.items() if isinstance(value, Value)}
     if any(known.get(name) for name in _UNUSUAL):

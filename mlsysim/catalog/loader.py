@@ -477,7 +477,7 @@ def stacks_of(engine: str) -> tuple[Stack, ...]:
 
 
 def _merged(files: Iterable[Traversable]) -> dict[str, Any]:
-    """Merge files that share groups; an entry must stand in one file only."""
+    """Merge files that share groups; an entry must be in one file only."""
     content: dict[str, Any] = {}
     for file in files:
         text = file.read_text(encoding="utf-8")

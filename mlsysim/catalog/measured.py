@@ -1,4 +1,4 @@
-"""Shapes of models whose ``model_type`` has no layout, measured on their classes in transformers.
+"""Model shapes for a ``model_type`` without a layout, measured on the class in transformers.
 
 A class is built on the meta device, which holds no weights, and takes some tokens there: its tensors, what it keeps of
 the tokens and its arithmetic say what its parts cost, not what they are. That happens in a process of its own, with
@@ -23,11 +23,11 @@ from typing import Any
 from mlsysim.catalog.value import MEASURED
 from mlsysim.errors import CatalogError, quoted
 
-#: Bounds on a measurement.
+#: Limits of time and memory of a measurement.
 SECONDS, BYTES = 60, 8 * 2**30
-#: Tokens of a chunk where no field says so, and the most that one may say.
+#: Tokens of a chunk by default, and at most.
 CHUNK, LONGEST = 64, 1024
-#: Fields that choose code, kernels or formats, which no count hangs on.
+#: Fields that select code, kernels or formats and affect no count.
 DROPPED = ("model_type", "auto_map", "quantization_config", "attn_implementation", "experts_implementation", "dtype")
 OFFLINE = {"HF_HUB_OFFLINE": "1", "USE_HUB_KERNELS": "0", "CUDA_VISIBLE_DEVICES": "", "TRANSFORMERS_VERBOSITY": "error"}
 SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
@@ -45,7 +45,7 @@ def measurable(model_type: Any) -> bool:
 
 
 def shape(content: Mapping[str, Any]) -> tuple[dict[str, Any], str, list[str], list[str]]:
-    """The shape of a model that costs what its class in transformers does.
+    """Derive a shape with the costs of a model's class in transformers.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def shape(content: Mapping[str, Any]) -> tuple[dict[str, Any], str, list[str], l
 
 @lru_cache(maxsize=32)
 def _measurements(config: str) -> dict[str, Any]:
-    """Measurements of a process of its own, by the names that ``_measure`` gives them."""
+    """Measure a configuration in a separate process; results are named as in ``_measure``."""
     command = [sys.executable, "-m", "mlsysim.catalog.measured"]
     environment = {**os.environ, **OFFLINE, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
@@ -90,7 +90,7 @@ def _measurements(config: str) -> dict[str, Any]:
 
 
 def fitted(costs: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of ours that have the tensors, arithmetic, cache and state of a measured model, all to the last one.
+    """Fit entry fields to a measured model: tensors, arithmetic, cache and state agree exactly.
 
     Attention is as wide as what it keeps and has as many heads as its work needs; a state has one head, as what it is
     made of cannot be seen. Matrices beside those are further matrices, all other tensors further vectors.
@@ -130,7 +130,7 @@ def fitted(costs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _work(flops: list[int], lengths: list[int]) -> tuple[int, int]:
-    """Arithmetic per token and per pair of tokens, from that at three lengths of one distance."""
+    """Split arithmetic into a part per token and one per pair of tokens, from three equally spaced lengths."""
     step = lengths[1] - lengths[0]
     pair = round((flops[2] - 2 * flops[1] + flops[0]) / (2 * step**2))
     token = round((flops[1] - flops[0]) / step - pair * (lengths[0] + lengths[1]))
@@ -140,7 +140,7 @@ def _work(flops: list[int], lengths: list[int]) -> tuple[int, int]:
 
 
 def _attention(costs: Mapping[str, Any], shape: dict[str, Any]) -> int:
-    """Write attention into a shape, with its heads and windows; elements of its tensors."""
+    """Add attention to a shape, with heads and windows; return the elements of its tensors."""
     works = [_work(flops, costs["lengths"])[1] for flops in costs["layer_work"]]
     number = sum(bool(layer["kept"]) for layer in costs["cache"])
     if len(works) != len(costs["cache"]):
@@ -170,7 +170,7 @@ def _attention(costs: Mapping[str, Any], shape: dict[str, Any]) -> int:
 
 
 def _heads(costs: Mapping[str, Any], kept: list[int], work: int) -> tuple[dict[str, int], int]:
-    """Heads that keep so many keys and values and do so much work, and elements of one layer."""
+    """Find the heads with this cache and this work, and the elements of one layer."""
     kv_heads, keys, values = kept
     heads, rest = divmod(work, 2 * (keys + values))
     if rest or not heads or heads % kv_heads:
@@ -180,7 +180,7 @@ def _heads(costs: Mapping[str, Any], kept: list[int], work: int) -> tuple[dict[s
 
 
 def _latent(costs: Mapping[str, Any], work: int) -> tuple[dict[str, int], int]:
-    """Latent attention of the ranks that its configuration gives, where its work is theirs; elements of one layer."""
+    """Check latent attention of the configured ranks against its work; return fields, and elements of one layer."""
     query, rank, nope, rope, values = (costs["latent"][name] or 0 for name in LATENT)
     heads, width = costs["heads"], costs["hidden"]
     if work != 2 * heads * (nope + rope + values):
@@ -191,7 +191,7 @@ def _latent(costs: Mapping[str, Any], work: int) -> tuple[dict[str, int], int]:
 
 
 def _states(costs: Mapping[str, Any], shape: dict[str, Any]) -> int:
-    """Write states, and layers without mixer, into a shape; elements of the tensors of its recurrent mixers."""
+    """Add recurrent states, and layers without a mixer, to a shape; return the elements of the recurrent mixers."""
     states = [layer["state"] for layer in costs["cache"] if layer["state"]]
     if len({tuple(state) for state in states}) > 1:
         raise CatalogError("keeps states of several shapes")
@@ -209,7 +209,7 @@ def _states(costs: Mapping[str, Any], shape: dict[str, Any]) -> int:
 
 
 def _experts(costs: Mapping[str, Any], shape: dict[str, Any]) -> tuple[int, int]:
-    """Write experts into a shape; elements of their tensors and routers, and of those that a token does not pass."""
+    """Add experts to a shape; return elements of experts and routers, and those that a token does not use."""
     if not costs["experts"]:
         return 0, 0
     count, picked, layers, matrices, biases = costs["experts"]
@@ -226,7 +226,7 @@ def _experts(costs: Mapping[str, Any], shape: dict[str, Any]) -> tuple[int, int]
 
 
 def _measure(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Measurements of a class: of tensors, of a cache, and of arithmetic at three lengths."""
+    """Measure a class: its tensors, its cache, and its arithmetic at three lengths."""
     import torch
     import transformers
     from torch.utils._python_dispatch import TorchDispatchMode
@@ -235,7 +235,7 @@ def _measure(content: Mapping[str, Any]) -> dict[str, Any]:
     picks: dict[int, int] = {}
 
     class Picks(TorchDispatchMode):
-        """Take down among how many numbers how many are picked; a router picks within groups first, and last of all."""
+        """Record how many of how many numbers each top-k picks; the last pick of a router is the one among experts."""
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             if func.overloadpacket is torch.ops.aten.topk:
@@ -313,7 +313,7 @@ def _measure(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _AttributeRecorder:
-    """Names of the attributes that are asked of a class of configurations in the meantime."""
+    """Record the attribute names read from a class of configurations."""
 
     def __init__(self, kind: type) -> None:
         self.kind = kind
@@ -331,17 +331,17 @@ class _AttributeRecorder:
 
 
 def _size(module: Any) -> int:
-    """Elements of the parameters of a module."""
+    """Count the elements of a module's parameters."""
     return sum(parameter.numel() for parameter in module.parameters())
 
 
 def _lists(model: Any, length: int) -> list[Any]:
-    """Lists of so many modules."""
+    """List the module lists of this length."""
     return [module for module in model.modules() if type(module).__name__ == "ModuleList" and len(module) == length]
 
 
 def _blocks_picked(model: Any, picks: Mapping[int, int], stack: Any) -> tuple[list[int] | None, set[int]]:
-    """Experts, how many a token picks, layers that have them, matrix elements and vectors of one; their tensors.
+    """Find experts: number, picks per token, layers, matrix and vector elements of one; and their tensors.
 
     Experts are stacks along the axis that something was picked of, or lists of as many modules.
     """
@@ -367,7 +367,7 @@ def _blocks_picked(model: Any, picks: Mapping[int, int], stack: Any) -> tuple[li
 
 
 def _cache(out: Any, layers: int) -> list[list[tuple[str, Any, int]]]:
-    """Contents of the cache after a pass, by layer: names, tensors and windows."""
+    """List the cache after a pass, by layer: names, tensors and windows."""
     cache: Any = next(filter(None, (getattr(out, n, None) for n in ("past_key_values", "cache_params", "state"))), None)
     if hasattr(cache, "layers"):
         return [[(*named_tensor, getattr(layer, "sliding_window", None) or 0) for named_tensor in _tensors(layer)]
@@ -380,7 +380,7 @@ def _cache(out: Any, layers: int) -> list[list[tuple[str, Any, int]]]:
 
 
 def _tensors(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Tensors within an object, each with the name of the attribute that leads to it."""
+    """Yield the tensors inside an object, each with the name of its attribute."""
     if hasattr(value, "numel"):
         if value.dim() and value.is_floating_point():
             yield name, value
@@ -393,7 +393,7 @@ def _tensors(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _kept(passes: tuple[list[tuple[str, Any, int]], ...], lengths: list[int]) -> dict[str, Any]:
-    """Heads and widths of keys and values, window, and state of a layer, from what it kept of each length."""
+    """Derive a layer's key and value heads and widths, window and state from its caches at all lengths."""
     layer: dict[str, Any] = {"kept": [], "window": 0, "state": [0, 0, 0, 4]}
     for versions in zip(*passes, strict=True):
         (name, tensor, window), sizes = versions[0], [tensor.numel() for _, tensor, _ in versions]
@@ -418,7 +418,7 @@ def _kept(passes: tuple[list[tuple[str, Any, int]], ...], lengths: list[int]) ->
 
 
 def answer(config: str) -> str:
-    """Measure a configuration; what was found, or why nothing was, as JSON."""
+    """Measure a configuration; return results, or the reason for failure, as JSON."""
     try:
         return json.dumps(_measure(json.loads(config)))
     except CatalogError as error:
@@ -428,7 +428,7 @@ def answer(config: str) -> str:
 
 
 def main() -> None:
-    """Answer standard input, within bounds of memory where the system has them."""
+    """Answer standard input, with a memory limit if the system supports one."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 

@@ -1,4 +1,4 @@
-"""Formats in which a checkpoint stores its weights and a replica its cache, as the ``config.json`` says."""
+"""Storage formats of a checkpoint's weights and of the KV cache, from the ``config.json``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from mlsysim.errors import CatalogError, quoted
 from mlsysim.formats import KV_CACHE_FORMATS, STORED_WEIGHT, WEIGHT_FORMATS, with_scales
 
-#: Formats by the names that ``quant_algo`` has for them.
+#: Formats by their ``quant_algo`` names.
 ALGORITHMS = {
     "FP8": "fp8",
     "NVFP4": "nvfp4",
@@ -21,20 +21,20 @@ ALGORITHMS = {
     "W4A16_NVFP4": "nvfp4",
     "W4A16_AWQ": "int4_g128",
 }
-#: Methods that widen weights for their products, whose groups have an fp16 scale and, of whole numbers, a zero point.
+#: Methods that widen weights for products; their groups have an fp16 scale and, for integers, a zero point.
 GROUPED = ("gptq", "awq", "auto-round", "autoround")
-#: Our formats of whole numbers.
+#: Integer formats of the library.
 GROUPS = ("int4", "int4_g128", "int8")
 Matrices = tuple[tuple[str, ...], ...]
 Rule = tuple[frozenset[str] | None, str | Fraction]
 
 
 def _named(blocks: str, *matrices: str) -> Matrices:
-    """Names of matrices, each of which may have several and stand in several blocks."""
+    """Join names of matrices, each of which may have several names and occur in several blocks."""
     return tuple(tuple(f"{block}.{name}" for block in blocks.split() for name in names.split()) for names in matrices)
 
 
-#: Matrices of a layer by the part of the model that they are of, each by the names that checkpoints have for it.
+#: Matrices of a layer by the part of the model, with their names in checkpoints.
 ATTENTION = _named("self_attn mixer", "q_proj qkv_proj", "k_proj qkv_proj", "v_proj qkv_proj", "o_proj")
 LATENT = _named("self_attn", "q_a_proj", "q_b_proj", "kv_a_proj_with_mqa", "kv_b_proj", "o_proj")
 STATE = _named(
@@ -47,10 +47,10 @@ BLOCK = ("gate_proj w1 gate_up_proj", "up_proj w3 gate_up_proj", "down_proj w2")
 DENSE = _named("mlp feed_forward mixer", *BLOCK)
 SHARED = _named("mlp.shared_experts mlp.shared_expert feed_forward.shared_expert mixer.shared_experts", *BLOCK)
 EXPERTS = _named("mlp.experts.0 mlp.experts feed_forward.experts block_sparse_moe.experts.0 mixer.experts.0", *BLOCK)
-#: Experts that stand beside a dense block, not in it, and types that have such.
+#: Experts beside a dense block instead of in it, and types that have such.
 BESIDE = _named("experts.0 experts", *BLOCK)
 APART = ("gemma4", "gemma4_text")
-#: Inputs for the parts, and words for them.
+#: Inputs for the parts, with a description of each.
 PARTS = {
     "mixer_bytes": "attention",
     "shared_expert_bytes": "shared experts",
@@ -63,35 +63,35 @@ ELSEWHERE = re.compile(
     r"norm|router|gate\b|bias|visual|vision|audio|tower|projector|embed|mtp|head|eh_proj|conv1d|indexer|in_proj_[ab]|latent_proj"
 )
 _LAYER = re.compile(r"(?:^|\.)layers\.(\d+)(?:\.|$|(\*))")
-#: Bytes of a weight that is not quantised.
+#: Bytes of an unquantised weight.
 WIDE = Fraction(2)
 PREFIXES = ("model.layers.", "model.language_model.layers.", "language_model.model.layers.", "backbone.layers.")
-#: Lists of what is not quantised, by the names of transformers, compressed-tensors, vLLM, modelopt and bitsandbytes.
+#: Keys for lists of unquantised modules in transformers, compressed-tensors, vLLM, modelopt and bitsandbytes.
 LEFT_WIDE = ("modules_to_not_convert", "ignore", "ignored_layers", "exclude_modules", "llm_int8_skip_modules")
-#: Repetitions without end in an expression, which may take for ever where one stands in another or there are many.
+#: Unbounded repetitions in a regular expression, which can take forever if nested or numerous.
 _ENDLESS, _NESTED, MOST_ENDLESS = re.compile(r"[*+]|\{\d+,\}"), re.compile(r"\)\s*[*+{]"), 4
-#: A format is the one of a checkpoint where a weight takes the same bytes, but for this share.
+#: Relative tolerance in bytes per weight for recognising a checkpoint's format.
 SAME = Fraction(1, 100)
-#: Most layers that are looked at one by one, and most patterns that name none of them.
+#: Most layers that are examined one by one, and most patterns that match none of them.
 MOST_LAYERS, MOST_PATTERNS = 1000, 1000
-#: Other blocks than those of DeepSeek-V3.
+#: Block sizes other than those of DeepSeek-V3.
 _BLOCKS = re.compile(r"fp8 in blocks of (\d+) by (\d+)")
 
 
 def weights(table: Any, parts: Mapping[str, Fraction]) -> tuple[str, str]:
-    """The format of ``quantization_config``, empty where it is none of ours, and what differs from it.
+    """Return the format of a ``quantization_config``, empty if unsupported, and a note on exceptions.
 
     Parameters
     ----------
     table : mapping
-        Content of the field.
+        Content of ``quantization_config``.
     parts : mapping
-        Bytes of a weight by part, as :func:`by_part` gives them.
+        Bytes per weight by part, as from :func:`by_part`.
 
     Returns
     -------
     tuple of str
-        A name of ``WEIGHT_FORMATS``, and words on what is stored otherwise.
+        Name from ``WEIGHT_FORMATS``, and a description of exceptions.
     """
     stored = list(dict.fromkeys(size for _, size in _rules(table)))
     if not stored:
@@ -116,7 +116,7 @@ def by_part(
     kinds: Sequence[str] = (),
     sparse: Sequence[bool] = (),
 ) -> tuple[dict[str, Fraction], list[str]]:
-    """Bytes of a weight by the part of a model that it is of, and names in the table that name no part.
+    """Compute bytes per weight by part of the model, and list names in the table that match no part.
 
     Parameters
     ----------
@@ -125,16 +125,16 @@ def by_part(
     shape : mapping
         Fields of the entry.
     model_type : str
-        As the file says it.
+        Type named by the file.
     kinds : sequence of str
-        Kind of the mixer of each layer; empty where all have attention.
+        Kind of each layer's mixer; empty if all are attention.
     sparse : sequence of bool
-        Which layers have experts; empty where the shape says how many, the last or every so many.
+        True for layers with experts; empty if the shape gives their number and interval.
 
     Returns
     -------
     dict, list
-        Mean bytes by input, empty where a format is not known; and the names.
+        Mean bytes by input, empty if a format is unknown; and the unmatched names.
     """
     if not isinstance(table, Mapping):
         raise CatalogError(f"quantization_config={quoted(table)} must be an object")
@@ -157,16 +157,16 @@ def by_part(
 
 
 class _Patterns:
-    """Names and patterns of a table with bytes of a weight that they are for.
+    """Names and patterns of a table, with the bytes per weight that they set.
 
     Parameters
     ----------
     named : mapping
         Bytes by name.
     otherwise : Fraction
-        Bytes of what none of them names.
+        Bytes per weight that no name covers.
     layers : int
-        Of the model; what stands behind them predicts further tokens.
+        Layers of the model; further ones predict further tokens.
     """
 
     def __init__(self, named: Mapping[str, Fraction], otherwise: Fraction, layers: int) -> None:
@@ -190,15 +190,15 @@ class _Patterns:
         if len(self.everywhere) > MOST_PATTERNS:
             many = f"{len(self.everywhere)} patterns name no layer, {MOST_PATTERNS} at most may"
             raise CatalogError(f"quantization_config: {many}")
-        #: Whether one of them may tell layers apart.
+        #: True if one of them may distinguish layers.
         self.apart = any("layers" in name for name in self.everywhere)
 
     def sizes(self, layer: int, matrices: Matrices) -> list[Fraction]:
-        """Bytes of a weight of each matrix of a layer."""
+        """Compute bytes per weight for each matrix of a layer."""
         return [self._size(layer, names) for names in matrices]
 
     def unmatched(self) -> list[str]:
-        """Names and patterns that were found in no layer."""
+        """List the names and patterns that matched no layer."""
         return [name for name in self.named if name not in self.matched]
 
     def _size(self, layer: int, names: tuple[str, ...]) -> Fraction:
@@ -209,7 +209,7 @@ class _Patterns:
         return max((self.named[name] for name in matching), default=self.otherwise)
 
     def _hit(self, layer: int, names: tuple[str, ...]) -> list[str]:
-        """Patterns of no layer that name a matrix of one."""
+        """List the patterns for no layer that name a matrix."""
         if (layer, names) not in self.known:
             full = [f"{prefix}{layer}.{name}" for prefix in PREFIXES for name in names]
             self.known[layer, names] = [
@@ -221,7 +221,7 @@ class _Patterns:
 def _matrices(
     layer: int, shape: Mapping[str, Any], model_type: str, kinds: Sequence[str], sparse: Sequence[bool]
 ) -> dict[str, Matrices]:
-    """Matrices of a layer by the input for their part."""
+    """Group the matrices of a layer by the input for their part."""
     kind = kinds[layer] if kinds else ""
     mixer = STATE if kind == "recurrent" else LATENT if shape.get("kv_lora_rank") else ATTENTION
     matrices: dict[str, Matrices] = {} if kind == "none" else {"mixer_bytes": mixer}
@@ -241,7 +241,7 @@ def _matrices(
 
 
 def _size(stored: str | Fraction) -> Fraction | None:
-    """Bytes of a weight in a format; None where it is none of ours."""
+    """Compute bytes per weight in a format; None if unsupported."""
     if not isinstance(stored, str):
         return stored
     sides = _BLOCKS.fullmatch(stored)
@@ -249,7 +249,7 @@ def _size(stored: str | Fraction) -> Fraction | None:
 
 
 def cache(table: Mapping[str, Any]) -> str:
-    """The format of ``kv_cache_scheme``; empty where a file has none."""
+    """Return the format of ``kv_cache_scheme``; empty if the file has none."""
     scheme = table.get("kv_cache_scheme") or table.get("kv_cache_quant_algo")
     if not scheme:
         return ""
@@ -263,7 +263,7 @@ def cache(table: Mapping[str, Any]) -> str:
 
 
 def _rules(table: Mapping[str, Any]) -> list[Rule]:
-    """Formats of the weights, each with the names that it is for, or none where it is for all others.
+    """List the formats of weights, each with the names it applies to, or none if it applies to all others.
 
     Formats are bytes where they are none of ours.
     """
@@ -306,7 +306,7 @@ def _rules(table: Mapping[str, Any]) -> list[Rule]:
 
 
 def _targets(group: Mapping[str, Any]) -> frozenset[str] | None:
-    """Names that a group of compressed-tensors is for; None where these are classes, as Linear."""
+    """List the names that a group of compressed-tensors applies to; None for classes, such as Linear."""
     listed = group.get("targets")
     names = [target for target in listed if isinstance(target, str)] if isinstance(listed, list) else []
     for name in names:
@@ -320,7 +320,7 @@ def _algorithm(name: str) -> str:
 
 
 def _numbers(scheme: Mapping[str, Any]) -> str | Fraction:
-    """The format of a scheme of bits, kind and group."""
+    """Return the format of a scheme of bits, kind and group."""
     bits, real, group = scheme.get("num_bits"), scheme.get("type") == "float", scheme.get("group_size")
     if type(bits) is not int:
         return ""
@@ -332,7 +332,7 @@ def _numbers(scheme: Mapping[str, Any]) -> str | Fraction:
 
 
 def _grouped(bits: int, group: Any, *, symmetric: bool) -> str | Fraction:
-    """Whole numbers in groups with an fp16 scale, and a zero point where they are not symmetric."""
+    """Describe integers in groups with an fp16 scale, and a zero point unless symmetric."""
     if group not in (None, -1) and (type(group) is not int or group < 1):
         raise CatalogError(f"quantization_config: group_size={quoted(group)} must be a whole number, or -1 for none")
     shared = 2**16 if group in (None, -1) else group
@@ -342,14 +342,14 @@ def _grouped(bits: int, group: Any, *, symmetric: bool) -> str | Fraction:
 
 
 def _block(sides: Any) -> str:
-    """Squares of numbers with an fp32 scale."""
+    """Describe square blocks of numbers with an fp32 scale."""
     if not isinstance(sides, list) or len(sides) != 2 or not all(type(side) is int and side > 0 for side in sides):
         raise CatalogError(f"quantization_config: {quoted(sides)} must be two sides of a block, as in [128, 128]")
     return "fp8_block" if sides == [128, 128] else f"fp8 in blocks of {sides[0]} by {sides[1]}"
 
 
 def _left_wide(table: Mapping[str, Any]) -> list[str]:
-    """Patterns of what is not quantised."""
+    """List the patterns of unquantised modules."""
     patterns = []
     for name in LEFT_WIDE:
         listed = table.get(name) or []
@@ -363,7 +363,7 @@ def _left_wide(table: Mapping[str, Any]) -> list[str]:
 
 
 def _checked(expression: str) -> None:
-    """Refuse a regular expression that is none, or that may take for ever."""
+    """Refuse an invalid regular expression, or one that could take forever."""
     endless = len(_ENDLESS.findall(expression.replace("\\*", "").replace("\\+", "")))
     if endless > MOST_ENDLESS or _NESTED.search(expression):
         raise CatalogError(f"quantization_config: {quoted(expression)} repeats too much to be looked for")

@@ -1,4 +1,4 @@
-"""Training runs from the files that frameworks start them with: Megatron-LM, torchtitan, Hugging Face's Trainer.
+"""Training runs from configuration files of frameworks: Megatron-LM, torchtitan, Hugging Face's Trainer.
 
 Each option is read, known to leave memory and time alone, or named among ``not_read`` of the recipe; never passed over.
 """
@@ -23,10 +23,10 @@ from mlsysim.tracebacks import at_the_call
 
 Config = Mapping[str, Any] | str | Path
 MIB = 2**20
-#: Values by which an option is off, as files spell them.
+#: Values that switch an option off, as files spell them.
 _OFF = (None, False, 0, "", "0", "none", "null", "no", "false", "off", (), [], {})
 _YES = ("true", "yes", "on", "1")
-#: Options that leave memory and time of a step alone, by how their names begin.
+#: Prefixes of options that do not affect memory and step time.
 _MEGATRON_NEUTRAL = re.compile(
     r"(adam-(beta|eps)|async-save|attention-softmax-in-fp32|auto-detect|bias-(gelu|swiglu|dropout)|calculate-per-token|check-|"
     r"ckpt|clip-grad|config-|cross-entropy-fusion-impl|data-(args|cache|path)|dataloader|ddp-|deterministic|disable-(gloo|log)|dist-|"
@@ -63,7 +63,7 @@ _DEEPSPEED_NEUTRAL = re.compile(
     r"(train_|gradient_(acc|clip)|steps_per|wall_clock|prescale|dump_state|zero_allow|"
     r"zero_optimization\.(overlap|contiguous|round_robin|stage3_gather|offload_optimizer\.(pin|buffer|fast)))"
 )
-#: Options of torchtitan's flavors whose shape the catalog has.
+#: Options of torchtitan's flavors whose shape is in the catalog.
 _FLAVORS = {
     ("llama3", "8B"): "Llama3_1_8B",
     ("llama3", "70B"): "Llama3_1_70B",
@@ -83,7 +83,7 @@ _TOKENIZERS = {"gpt2bpetokenizer": 50_257, "bertwordpiecelowercase": 30_522, "be
 
 
 class _Options:
-    """Options of a run by name; those asked for are read."""
+    """Options of a run by name; remembers which of them were read."""
 
     def __init__(self, values: Mapping[str, Any], source: str, spelled: Callable[[str], str]) -> None:
         self.source, self._spelled = source, spelled
@@ -91,21 +91,21 @@ class _Options:
         self._read: set[str] = set()
 
     def raw(self, name: str, default: Any = None) -> Any:
-        """Value of an option, which is read; the default where it is not given or null."""
+        """Return the value of an option and mark it as read; the default if it is missing or null."""
         name = self._spelled(name)
         self._read.add(name)
         value = self._values.get(name)
         return default if value is None or value in ("null", "None") else value
 
     def number(self, name: str, default: float | None = None) -> float:
-        """A number; refused where there is none and no default."""
+        """Return a number; an error if there is neither a number nor a default."""
         value = self.raw(name, default)
         if value is None:
             raise CatalogError(f"{self.source}: {name} is missing")
         return self.numeric(name, value)
 
     def numeric(self, name: str, value: Any) -> float:
-        """The number that a value is; refused where it is none."""
+        """Convert a value to a number, or raise an error."""
         try:
             number = math.nan if isinstance(value, bool) else float(value)
         except (TypeError, ValueError):
@@ -115,7 +115,7 @@ class _Options:
         return number if number != int(number) else int(number)
 
     def whole(self, name: str, default: Any = None, least: int = 1, override: Any = None) -> int:
-        """A whole number of at least so much: of an option, or one that a call gives."""
+        """Check that an option, or a value of a call, is an integer with a minimum."""
         number = self.number(name, default) if override is None else self.numeric(name, override)
         if number != int(number) or number < least:
             raise CatalogError(f"{self.source}: {name}: {quoted(number)} is not a whole number >= {least}")
@@ -129,7 +129,7 @@ class _Options:
         raise CatalogError(f"{self.source}: {name}: {quoted(value)} is neither true nor false")
 
     def word(self, name: str, default: str, words: Mapping[str, Any] | None = None) -> Any:
-        """A word, or what stands for it in a table."""
+        """Return a word, translated by a table if there is one."""
         value = str(self.raw(name, default)).lower()
         if words is None:
             return value
@@ -138,7 +138,7 @@ class _Options:
         return words[value]
 
     def rest(self, neutral: re.Pattern[str]) -> list[str]:
-        """Options that were not read, are on, and may change memory or time."""
+        """List the options that were not read, are on, and may change memory or time."""
         names = sorted(self._values.keys() - self._read)
         return [name for name in names if not _is_off(self._values[name]) and not neutral.match(name)]
 
@@ -148,7 +148,7 @@ def _is_off(value: Any) -> bool:
 
 
 def _loaded(config: Config, parse: Mapping[str, Callable[[str], Any]], what: str) -> tuple[dict[str, Any], str]:
-    """Options of a mapping or a file, and how to call it."""
+    """Return the options of a mapping or file, and a name for them."""
     if isinstance(config, Mapping):
         return dict(config), what
     if not isinstance(config, str | Path):
@@ -163,7 +163,7 @@ def _loaded(config: Config, parse: Mapping[str, Callable[[str], Any]], what: str
 
 
 def command_options(text: str) -> dict[str, Any]:
-    """Options of a command line, or of YAML whose keys are spelled as on one; and variables set before them."""
+    """Parse the options of a command line, or of YAML with such keys, and the variables set before them."""
     options: dict[str, Any] = {}
     for line in text.splitlines():
         if match := re.match(r"\s*(?:export\s+)?(CUBLAS_WORKSPACE_CONFIG)\s*[:=]\s*(\S+)", line):
@@ -189,7 +189,7 @@ def _of_trainer(name: str) -> str:
 
 
 def _flat(content: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """Nested tables by dotted name."""
+    """Flatten nested tables to dotted names."""
     flat: dict[str, Any] = {}
     for name, value in content.items():
         flat |= _flat(value, f"{before}{name}.") if isinstance(value, Mapping) else {f"{before}{name}": value}
@@ -208,14 +208,14 @@ def _recipe(options: _Options, not_read: Iterable[str], framework: str, **fields
 
 
 def _entry_of(kind: str, given: Any) -> Any:
-    """An entry of the catalog by name; an entry as it is."""
+    """Look up a catalog entry by name; return an entry unchanged."""
     from mlsysim.catalog.loader import builtin
 
     return builtin().find(kind, str(given)) if isinstance(given, str | Path) else given
 
 
 def _moe_layers(options: _Options, layers: int) -> int:
-    """Layers with experts: every so many, or those of a pattern."""
+    """Count the layers with experts, from an interval or a pattern."""
     freq = str(options.raw("moe-layer-freq", 1))
     if freq.isdigit() and int(freq):
         return len(range(0, layers, int(freq)))
@@ -286,7 +286,7 @@ def _megatron_model(options: _Options) -> TransformerWorkload:
 
 
 def _virtual_stages(options: _Options, layers: int, stages: int, not_read: list[str]) -> int:
-    """Chunks of each pipeline stage."""
+    """Count the chunks of each pipeline stage."""
     per_chunk = options.whole("num-layers-per-virtual-pipeline-stage", 0, 0)
     chunks = options.whole("num-virtual-stages-per-pipeline-rank", 1)
     layout = options.raw("pipeline-model-parallel-layout")
@@ -336,28 +336,29 @@ def from_megatron_config(
     hardware: str | Accelerator | None = None,
     stack: str | Stack | None = "Megatron_LM",
 ) -> Recipe:
-    """Read the options of a Megatron-LM run, with Megatron-LM's defaults where it says nothing.
+    """Read the options of a Megatron-LM run, with Megatron-LM's defaults for missing ones.
 
     Parameters
     ----------
     config : mapping, str or Path
-        Options by name, with or without dashes; or a file: a command line, or YAML whose keys are spelled as on one.
+        Options by name, with or without dashes; or a file with a command line, or with YAML of the same keys.
     accelerators : int, optional
-        Devices of the run, which no option says; ``world-size`` or the fewest that its layout takes where left out.
+        Devices of the run, for which there is no option; by default ``world-size``, or the fewest that the layout
+        needs.
     hardware : str or Accelerator, optional
-        What it runs on, which decides attention kernels and workspaces.
+        Device of the run, which sets attention kernels and workspaces.
     stack : str, Stack or None
-        Software that it runs by.
+        Software stack of the run.
 
     Returns
     -------
     Recipe
-        With the model as an entry, all arguments, and in ``not_read`` each option that they do not express.
+        The model as an entry, all arguments, and in ``not_read`` the options that no argument expresses.
 
     Raises
     ------
     CatalogError
-        If an option that a run needs is missing, or a value is not of its option.
+        If a required option is missing, or a value is invalid for its option.
 
     Examples
     --------
@@ -476,7 +477,7 @@ def from_megatron_config(
 
 
 def _workspace(options: _Options, device: Accelerator | None, environment: Any, grouped: bool) -> str:
-    """Workspaces of cuBLAS, for the main thread and autograd's, and of Transformer Engine, as quantity."""
+    """Compute the workspaces of cuBLAS, for the main thread and autograd's, and of Transformer Engine."""
     variables = dict(environment) if isinstance(environment, Mapping) else {}
     config = variables.get("CUBLAS_WORKSPACE_CONFIG", options.raw("CUBLAS_WORKSPACE_CONFIG", ""))
     name = "" if device is None else device.key or device.name
@@ -502,11 +503,11 @@ def from_torchtitan_toml(
     config : mapping, str or Path
         Tables by name, or the TOML file.
     accelerators : int, optional
-        Devices of the run; those of its parallel degrees where left out.
+        Devices of the run; by default the product of its parallel degrees.
     model : str or TransformerWorkload, optional
-        What is trained; the entry of its flavor where left out.
+        Trained model; by default the entry of the flavor.
     hardware, stack : optional
-        What it runs on, and by.
+        Device and software stack of the run.
 
     Returns
     -------
@@ -516,7 +517,7 @@ def from_torchtitan_toml(
     Raises
     ------
     CatalogError
-        If its model has no entry, or a value is not of its option.
+        If the model has no entry, or a value is invalid for its option.
 
     Examples
     --------
@@ -588,7 +589,7 @@ def from_torchtitan_toml(
     if degrees["pipeline"] > 1 and schedule != "1f1b":
         not_read.append(f"parallelism.pipeline_parallel_schedule = {schedule} (counted as 1F1B)")
     precision = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
-    #: Weights stay whole between micro-batches of a pipeline unless a run says otherwise.
+    #: Weights stay gathered between micro-batches of a pipeline unless a run says otherwise.
     gathered = {"default": 3 if degrees["pipeline"] == 1 else 2, "always": 3, "never": 2}
     arguments = {
         "fleet_size": accelerators,
@@ -622,7 +623,7 @@ def from_torchtitan_toml(
     return _recipe(options, not_read, "torchtitan", model=entry, hardware=device, stack=software, **arguments)
 
 
-#: Names of optimizers of the Trainer: ours, the buffer of their update, and where they keep their states.
+#: Names of optimizers of the Trainer: catalog name, buffer of the update, and device of the states.
 _TRAINER_OPTIMIZERS = {
     **dict.fromkeys(("adamw_torch", "adamw_hf", "adamw"), ("adamw", "foreach", "accelerator")),
     **dict.fromkeys(("adamw_torch_fused", "adamw_apex_fused"), ("adamw", "fused", "accelerator")),
@@ -647,21 +648,21 @@ def from_trainer_arguments(
     hardware: str | Accelerator | None = None,
     stack: str | Stack | None = "HF_Trainer",
 ) -> Recipe:
-    """Read the arguments of a Hugging Face Trainer, with those of its model and adapters where they stand beside them.
+    """Read the arguments of a Hugging Face Trainer, with those of model and adapters if the file has them.
 
     Parameters
     ----------
     config : mapping, str or Path
         Arguments by name, or a file of them: JSON, YAML of one level, or a command line.
     model : str or TransformerWorkload, optional
-        What is trained; ``model_name_or_path`` where that is an entry, a repository of the Hugging Face Hub whose name
-        is that of one (or of a tuned copy, which is said), or a folder with a ``config.json``.
+        Trained model; by default ``model_name_or_path``, if that is an entry, a Hub repository named like one (or a
+        tuned copy of it, which is noted), or a folder with a ``config.json``.
     accelerators : int
-        Processes of the run, which no argument says.
+        Number of processes of the run, for which there is no argument.
     seq_len : int, optional
-        Tokens of a sequence; ``max_seq_length`` or its like where left out.
+        Tokens per sequence; by default ``max_seq_length`` or a similar argument.
     hardware, stack : optional
-        What it runs on, and by.
+        Device and software stack of the run.
 
     Returns
     -------
@@ -671,7 +672,7 @@ def from_trainer_arguments(
     Raises
     ------
     CatalogError
-        If no sequence length is said, or a value is not of its argument.
+        If the sequence length is missing, or a value is invalid for its argument.
 
     Examples
     --------
@@ -762,9 +763,9 @@ def from_trainer_arguments(
 
 
 def _of_hub(named: str) -> tuple[Any, str]:
-    """The entry of a file, or of a repository of the Hugging Face Hub, and what is assumed of it.
+    """Find the entry of a file or Hub repository, and what is assumed about it.
 
-    Copies that were tuned, and those of other formats of files, have the shape of what they were made of.
+    Tuned copies, and copies in other file formats, have the shape of their original.
     """
     last = named.rpartition("/")[2]
     made_of = re.sub(r"(?i)^meta-|-(hf|base|chat|instruct|it)(?![a-z0-9])", "", last)
@@ -778,7 +779,7 @@ def _of_hub(named: str) -> tuple[Any, str]:
 
 
 def _one_level(text: str) -> dict[str, Any]:
-    """YAML of one level: a name and its value on each line."""
+    """Parse YAML of one level: a name and its value on each line."""
     values: dict[str, Any] = {}
     for line in text.splitlines():
         match = re.match(r"([A-Za-z_]\w*)\s*:\s*(.*?)\s*(?:#.*)?$", line)
@@ -790,7 +791,7 @@ def _one_level(text: str) -> dict[str, Any]:
 
 
 def _sharding(options: _Options, shards: Any, fsdp_config: Any, not_read: list[str]) -> tuple[int, bool]:
-    """ZeRO stage of a run, and whether its optimizer state is on the host."""
+    """Return the ZeRO stage of a run, and whether its optimizer state is on the host."""
     shards, fsdp_config = (
         content_of(Path(table), "JSON", json.loads) if isinstance(table, str) else table
         for table in (shards, fsdp_config)
@@ -820,7 +821,7 @@ def _sharding(options: _Options, shards: Any, fsdp_config: Any, not_read: list[s
     return stage, "offload" in names
 
 
-#: Words that tell the files of frameworks apart, those that nobody reads first; and who reads the others.
+#: Words that identify the files of frameworks, unsupported ones first, and the readers of the others.
 _TOLD_BY: tuple[tuple[str, str, Callable[..., Recipe] | None], ...] = (
     ("torchtune", r"_component_\W", None),
     ("axolotl", r"^\W*base_model\W*[:=]", None),
@@ -833,7 +834,7 @@ _TOLD_BY: tuple[tuple[str, str, Callable[..., Recipe] | None], ...] = (
 
 
 def from_file(file: str) -> Recipe:
-    """Read the run of a file by its options: those of Megatron-LM, torchtitan or the Trainer of Hugging Face."""
+    """Read a run from a file, whose options identify Megatron-LM, torchtitan or Hugging Face's Trainer."""
     text = content_of(Path(file), "a training run", str)
     told = ((name, read) for name, words, read in _TOLD_BY if re.search(words, text, re.MULTILINE))
     by_ending = {".toml": ("", from_torchtitan_toml), ".json": ("", from_trainer_arguments)}

@@ -1,4 +1,4 @@
-"""Traffic: how often requests come and how long they are, also out of a trace."""
+"""Traffic: rates and lengths of requests, given or estimated from a trace."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _KNOWN = {
     "session": ("session", "sessionid", "conversation", "conversationid"),
     "priority": ("priority",),
 }  # fmt: skip
-#: Columns that a trace may lack.
+#: Optional columns of a trace.
 _OPTIONAL = ("arrival", "session", "priority")
-#: Headers of formats whose times count in another unit than seconds: Mooncake's.
+#: Headers of formats with another time unit than seconds: Mooncake's.
 _TIMED_IN = {frozenset({"timestamp", "inputlength", "outputlength", "hashids"}): "ms"}
-#: Headers under which an answer without tokens is a request that failed: BurstGPT's.
+#: Headers of formats in which an answer without tokens is a failed request: BurstGPT's.
 _OR_FAILED = ("responsetokens",)
 
 #: The least and the largest burstiness: no law is known beyond, and none is needed for what is more even.
@@ -51,28 +51,28 @@ LARGEST_INTEGER, LARGEST_TIME, SHORTEST_TIME = 2**53, 1e30, 1e-30
 
 
 def _unsaid(value: float) -> Value:
-    """Value that stands where a description of traffic leaves one out."""
+    """Build the default value of a field of traffic."""
     source = "own"
     return Value(value=value, unit="", source=source, date="2026-11", kind="assumed")
 
 
 class Traffic(Entry):
-    """The requests that a deployment gets. Times between them follow a gamma law, and lengths are log-normal.
+    """Requests that a deployment receives. Inter-arrival times are gamma-distributed, and lengths are log-normal.
 
     Parameters
     ----------
     request_rate : Value, optional
         Requests per second.
     isl, osl : Value
-        Tokens of a prompt and of an answer, mean, as whole numbers.
+        Mean tokens of prompts and of outputs, as whole numbers.
     isl_cv, osl_cv : Value
-        Coefficients of variation of both; 0 where all are alike.
+        Coefficients of variation of prompt and output tokens; 0 if all are equal.
     burstiness : Value
-        Shape of the gamma law of the times between requests: 1 as Poisson's law has it, below 1 in bursts.
+        Shape of the gamma distribution of inter-arrival times: 1 for Poisson arrivals, below 1 in bursts.
     concurrency, num_rounds : Value, optional
-        Requests in flight of a closed loop, and how often so many are sent, as benchmarks do.
+        Requests in flight in a closed loop, and number of rounds of a benchmark.
     prefix_hit_rate : Value, optional
-        Share of the tokens of prompts that a cache of prefixes held.
+        Share of prompt tokens found in a prefix cache.
     not_read : tuple of str
         Columns of the trace that no argument expresses.
 
@@ -116,52 +116,51 @@ class Traffic(Entry):
         arrival_unit: str = "",
         name: str = "",
     ) -> Self:
-        """The traffic of a trace: a row per request, with the tokens of its prompt and answer and when it came.
+        """Estimate traffic from a trace: a row per request with prompt tokens, output tokens and arrival time.
 
         Parameters
         ----------
         trace : path or DataFrame
-            A CSV file with a header, a JSONL file with an object a line, or a table.
+            A CSV file with a header, a JSONL file with one object per line, or a table.
         prompt_tokens, output_tokens : str
-            Columns of the tokens; found by the headers of published traces where left out (``ContextTokens`` and
-            ``GeneratedTokens`` of Azure's traces, ``input_length`` and ``output_length`` of Mooncake's, ``Request
-            tokens`` and ``Response tokens`` of BurstGPT, where an answer of 0 tokens is a request that failed and is
-            left out).
+            Columns of the tokens; by default found by the headers of published traces: ``ContextTokens`` and
+            ``GeneratedTokens`` of Azure's, ``input_length`` and ``output_length`` of Mooncake's, ``Request tokens`` and
+            ``Response tokens`` of BurstGPT, in which an answer of 0 tokens is a failed request and is dropped.
         arrival : str
-            Column of the times: numbers, or dates with times. Dates without a time zone are in UTC, whatever zone the
-            machine is in. Where left out and none is found there is no rate.
+            Column of the arrival times: numbers, or dates with times. Dates without a time zone are UTC, whatever the
+            machine's zone. Without such a column there is no rate.
         arrival_unit : str
-            Of times that are numbers: s, ms, us or ns. Where left out they are seconds, but milliseconds in Mooncake's
-            format and from 1e11 on, microseconds from 1e14 and nanoseconds from 1e17 on, as times since 1970 are.
+            Unit of numeric times: s, ms, us or ns. By default seconds, but milliseconds in Mooncake's format and from
+            1e11, microseconds from 1e14 and nanoseconds from 1e17, as in times since 1970.
         name : str
-            Of the entry; that of the file where left out.
+            Name of the entry; by default that of the file.
 
         Returns
         -------
         Traffic
-            Means rounded to whole tokens, and coefficients of variation. The burstiness is one over the square of that
-            of the times between requests, from 0.01 to 100; a rate that changes slowly counts as bursts.
+            Means rounded to whole tokens, and coefficients of variation. The burstiness is one over the squared
+            coefficient of variation of inter-arrival times, from 0.01 to 100; a slowly changing rate counts as bursts.
 
         Raises
         ------
         CatalogError
-            If the file cannot be read, or a row is not as it must be; names file, line, column and value.
+            If the file cannot be read, or a row is malformed; names file, line, column and value.
         UnknownNameError
-            If there is no such column.
+            If a named column does not exist.
         InputError
-            If it is neither a path nor a table, or the unit is none of these.
+            If the trace is neither a path nor a table, or the unit is unknown.
         """
         columns = {"prompt_tokens": prompt_tokens, "output_tokens": output_tokens, "arrival": arrival}
         return cls.of_requests(read_trace(trace, **columns, arrival_unit=arrival_unit), name)
 
     @classmethod
-    def of_requests(cls, asked: Trace, name: str = "") -> Self:
-        """The traffic of the requests of a trace that was read, as :meth:`from_trace` says it.
+    def of_requests(cls, requests: Trace, name: str = "") -> Self:
+        """Estimate traffic from the requests of a trace, as :meth:`from_trace` does.
 
         Parameters
         ----------
-        asked : Trace
-            Requests that were read.
+        requests : Trace
+            Requests of the trace.
         name : str
             Name of the traffic.
 
@@ -169,51 +168,51 @@ class Traffic(Entry):
         -------
         Traffic
         """
-        count = len(asked.prompts)
-        described = f"{count:,} requests of {asked.origin}"
+        count = len(requests.prompts)
+        described = f"{count:,} requests of {requests.origin}"
 
         def described_value(number: float, unit: str = "") -> Value:
             return Value.of(number, unit, source=described)
 
         fields: dict[str, Any] = {}
-        for tokens, short in ((asked.prompts, "isl"), (asked.answers, "osl")):
+        for tokens, short in ((requests.prompts, "isl"), (requests.answers, "osl")):
             total, squares = sum(tokens), sum(length**2 for length in tokens)
             fields[short] = described_value(max(1, round(total / count)), "token")
             fields[f"{short}_cv"] = described_value(math.sqrt(max(0, count * squares - total**2)) / total)
-        if asked.times:
-            unit = asked.unit
-            rate, spread = _arrivals(asked.origin, asked.column, asked.times)
+        if requests.times:
+            unit = requests.unit
+            rate, spread = _arrivals(requests.origin, requests.column, requests.times)
             fields["request_rate"] = described_value(rate / _UNITS[unit], "request/s")
             fields["burstiness"] = described_value(max(_BURSTIEST, min(_EVENEST, spread**-2)) if spread else _EVENEST)
             described += f"; times are in {unit}" if unit != "s" else ""
             described += f"; the time between two of them has a coefficient of variation of {spread:.2f}"
-        described += f"; {asked.failed:,} more have no answer and are left out" if asked.failed else ""
-        of_simulations = ("session",) * bool(asked.sessions) + ("priority",) * bool(asked.priorities)
-        fields["not_read"] = (*asked.unused, *of_simulations)
-        return cls(name=name or Path(asked.origin).stem, description=described, **fields)
+        described += f"; {requests.failed:,} more have no answer and are left out" if requests.failed else ""
+        of_simulations = ("session",) * bool(requests.sessions) + ("priority",) * bool(requests.priorities)
+        fields["not_read"] = (*requests.unused, *of_simulations)
+        return cls(name=name or Path(requests.origin).stem, description=described, **fields)
 
 
 class Trace(NamedTuple):
-    """Requests of a trace, a member per column.
+    """Requests of a trace, with one member per column.
 
     Attributes
     ----------
     origin : str
-        The file, or that it is a table.
+        Path of the file, or a name for a table.
     prompts, answers : list of int
-        Tokens.
+        Tokens of prompts and of answers.
     times : list of float
-        When they came, in ``unit``; empty where there is no such column.
+        Arrival times in ``unit``; empty without such a column.
     column, unit : str
         Header and unit of the times.
     sessions : list
-        What names the session of each; empty where there is no such column.
+        Session identifiers; empty without such a column.
     priorities : list of float
-        The lowest goes first; empty where there is no such column.
+        Priorities, the lowest first; empty without such a column.
     unused : tuple of str
         Headers of the other columns.
     failed : int
-        Requests without an answer, which are left out.
+        Number of requests without an answer, which are dropped.
     """
 
     origin: str
@@ -229,7 +228,7 @@ class Trace(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """Seconds of a unit of the times."""
+        """Length of the time unit in seconds."""
         return _UNITS[self.unit]
 
 
@@ -243,17 +242,17 @@ def read_trace(
     session: str = "",
     priority: str = "",
 ) -> Trace:
-    """The requests of a trace, as :meth:`Traffic.from_trace` takes it.
+    """Read the requests of a trace, as :meth:`Traffic.from_trace` does.
 
     Parameters
     ----------
     trace : path, DataFrame or mapping
         A CSV file with a header, a JSONL file, a table, or columns by name.
     prompt_tokens, output_tokens, arrival, arrival_unit : str
-        As there.
+        Columns and unit as in :meth:`Traffic.from_trace`.
     session, priority : str
-        Columns of what names the session of a request, and of a number of which the lowest goes first; found by
-        their headers where left out, and not needed.
+        Columns of the session and of the priority (the lowest goes first); optional, and by default found by their
+        headers.
 
     Returns
     -------
@@ -262,7 +261,7 @@ def read_trace(
     Raises
     ------
     CatalogError, UnknownNameError, InputError
-        As there.
+        As in :meth:`Traffic.from_trace`.
 
     Examples
     --------
@@ -314,7 +313,7 @@ def read_trace(
 
 
 def _opened(trace: Any) -> tuple[str, list[str], Iterable[tuple[int, list[Any]]]]:
-    """Name of a trace, its headers, and its rows with their lines."""
+    """Return the name of a trace, its headers, and its rows with line numbers."""
     if hasattr(trace, "columns") and hasattr(trace, "iloc"):
         columns = [trace.iloc[:, index].tolist() for index in range(len(trace.columns))]
         return "the table", [str(header_) for header_ in trace.columns], _numbered(zip(*columns, strict=True))
@@ -343,7 +342,7 @@ def _require_file(file: Path) -> None:
 
 
 def _read_objects(file: Path) -> Iterator[tuple[int, list[Any]]]:
-    """Headers and rows of a file with an object a line; all have the fields of the first one."""
+    """Read headers and rows of a file with one object per line; all have the fields of the first."""
     headers: list[str] = []
     try:
         _require_file(file)
@@ -381,7 +380,7 @@ def _read(file: Path) -> Iterator[tuple[int, list[Any]]]:
 
 
 def _plain(header: str) -> str:
-    """A header without case, blanks and signs."""
+    """Fold a header: without case, blanks and punctuation."""
     return "".join(letter for letter in header.lower() if letter.isalnum())
 
 
@@ -434,7 +433,7 @@ def _priority(origin: str, line: int, column: str, cell: Any) -> float:
 
 
 def _time(origin: str, line: int, column: str, cell: Any, unit: str) -> tuple[float, str]:
-    """A number as it is, or the seconds of a date since 1970; and which of the kinds of times it is."""
+    """Parse a number, or a date as seconds since 1970; also return which kind of time it is."""
     try:
         number = math.nan if isinstance(cell, datetime) else float(cell)
     except (TypeError, ValueError, OverflowError):
@@ -456,7 +455,7 @@ def _time(origin: str, line: int, column: str, cell: Any, unit: str) -> tuple[fl
 
 
 def _arrivals(origin: str, column: str, times: list[float]) -> tuple[float, float]:
-    """Requests per second, and the coefficient of variation of the time between two."""
+    """Return requests per second, and the coefficient of variation of inter-arrival times."""
     ordered = sorted(times)
     span = ordered[-1] - ordered[0]
     if span / len(times) < SHORTEST_TIME:

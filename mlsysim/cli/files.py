@@ -18,7 +18,7 @@ def replaced(file: Path) -> Iterator[Path]:
     Parameters
     ----------
     file : Path
-        What is written in the end.
+        File to write.
 
     Raises
     ------

@@ -29,9 +29,9 @@ def form_of(model: type[PerformanceModel], program: str = "mlsysim", beside: Seq
     Parameters
     ----------
     model : type
-        Whose arguments become options.
+        Model whose arguments become options.
     program : str
-        With what the command begins, for the example in its help.
+        Beginning of the command in the help's example.
     beside : sequence of Listed
         Other models with the same command, and variants and options of their own.
     """

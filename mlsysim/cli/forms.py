@@ -24,11 +24,11 @@ class Choice:
     Attributes
     ----------
     name : str
-        The argument.
+        Name of the argument.
     text, metavar : str
-        Its help, and what stands for a value.
+        Help text, and placeholder for a value.
     panel : str
-        The heading under which help lists it.
+        Heading under which help lists it.
     offered : tuple of str
         Values that have names: catalog entries, labels, or yes and no.
     """
@@ -47,17 +47,17 @@ class Form:
     Attributes
     ----------
     command, help : str
-        Its name and the text above the options.
+        Name of the command, and text above its options.
     choices : tuple of Choice
-        Its arguments.
+        Arguments of the model.
     common : tuple of str
-        The arguments that the short help lists.
+        Arguments that the short help lists.
     given : mapping
-        Per argument that takes an entry of the catalog, the inputs that the entry gives, in words.
+        Inputs supplied by a catalog entry, in words, per argument that takes an entry.
     variants, outputs : tuple of str
         Names of the variants, the default one first, and names of the outputs.
     strict : bool
-        Whether an answer can be infeasible.
+        True if an answer can be infeasible.
     """
 
     command: str

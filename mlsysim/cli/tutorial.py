@@ -1,4 +1,4 @@
-"""The tutorial in a terminal: three questions, their tables, their formulas, and the exercises."""
+"""Tutorial in a terminal: three questions, their tables, their formulas, and the exercises."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ LEFT_OUT: tuple[tuple[type[PerformanceModel], str], ...] = (
 
 
 def run() -> None:
-    """Print the whole tutorial, every number computed here and now."""
+    """Print the whole tutorial, with every number computed now."""
     output.heading("Training memory, serving capacity and MoE routing: the tutorial, with the formulas behind it")
     output.paragraph("Its three questions are answered by first_order; under each table stands the measured variant.")
     parts = (
@@ -61,7 +61,7 @@ def run() -> None:
 
 
 def training_memory() -> None:
-    """Question 1: what training one model keeps on one accelerator."""
+    """Print question 1: memory of one model in training on one accelerator."""
     _question(QUESTIONS[0], TrainingMemoryModel)
     memory = memory_table()
     measured_beside(memory)
@@ -69,7 +69,7 @@ def training_memory() -> None:
 
 
 def memory_table() -> Result:
-    """The answer to question 1."""
+    """Print the answer to question 1."""
     memory = TrainingMemoryModel.solve_example()
     show.table(["Component", "Per-GPU Memory"], [[label, memory[name]] for label, name in COMPONENTS.items()])
     print(f"Fits on H100: {memory.feasible}")
@@ -77,7 +77,7 @@ def memory_table() -> Result:
 
 
 def serving_capacity() -> None:
-    """Question 2: replicas for a rate of requests and a latency."""
+    """Print question 2: replicas for a request rate and a latency target."""
     _question(QUESTIONS[1], ServingCapacityModel)
     names = ("required_replicas", "qps_capacity", "utilization", "estimated_p99_latency", "bottleneck")
     capacity = capacity_table()
@@ -86,7 +86,7 @@ def serving_capacity() -> None:
 
 
 def capacity_table() -> Result:
-    """The answer to question 2."""
+    """Print the answer to question 2."""
     capacity = ServingCapacityModel.solve_example()
     print(f"Required replicas: {capacity.required_replicas}")
     print(f"Capacity:          {capacity.qps_capacity:.1f} QPS")
@@ -97,7 +97,7 @@ def capacity_table() -> Result:
 
 
 def moe_routing() -> None:
-    """Question 3: what hot experts cost."""
+    """Print question 3: cost of unbalanced experts."""
     _question(QUESTIONS[2], MoERoutingModel)
     results = imbalance_table()
     explained = MoERoutingModel.example["routing_imbalance_factor"]
@@ -110,7 +110,7 @@ def moe_routing() -> None:
 
 
 def imbalance_table() -> dict[float, Result]:
-    """The answer to question 3, by imbalance."""
+    """Print the answer to question 3, by imbalance."""
     results = {gamma: MoERoutingModel.solve_example(routing_imbalance_factor=gamma) for gamma in IMBALANCES}
     rows = [
         [gamma, f"{routing.effective_active_experts:.2f}", routing.token_dispatch_bytes, routing.all_to_all_latency]
@@ -121,14 +121,14 @@ def imbalance_table() -> dict[float, Result]:
 
 
 def measured_beside(result: Result) -> None:
-    """Print what the measured variant says where an answer of the tutorial is far off."""
+    """Print the measured variant's answer if the tutorial's is far off."""
     for note in result.notes:
         if note.startswith(f"{result.model.measured()},"):
             output.paragraph(note)
 
 
 def zero_stages() -> None:
-    """Exercise: ZeRO 0 to 3."""
+    """Print the exercise on ZeRO stages 0 to 3."""
     _heading("Exercise: ZeRO stage 0 to 3")
     stages = [TrainingMemoryModel.solve_example(zero_stage=stage) for stage in range(4)]
     rows = [[label, *(memory[name] for memory in stages)] for label, name in COMPONENTS.items()]
@@ -146,7 +146,7 @@ def zero_stages() -> None:
 
 
 def more_output_tokens() -> None:
-    """Exercise: twice the output tokens."""
+    """Print the exercise with twice the output tokens."""
     tokens = ServingCapacityModel.example["output_tokens"]
     before, after, further = (ServingCapacityModel.solve_example(output_tokens=factor * tokens) for factor in (1, 2, 4))
     _heading(f"Exercise: {tokens} output tokens become {2 * tokens}")
@@ -186,7 +186,7 @@ def more_output_tokens() -> None:
 
 
 def left_out() -> None:
-    """List what the first-order forms leave out, in the words of the formulas."""
+    """List the omissions of the first-order forms, in the words of the formulas."""
     _heading("What the first-order form leaves out")
     for model, name in LEFT_OUT:
         formula = model().system[name]
@@ -195,7 +195,7 @@ def left_out() -> None:
 
 
 def measured_variants() -> None:
-    """The first two questions again, by the variants that measurements confirm."""
+    """Print the first two questions again, with variants that measurements confirm."""
     _heading("The same questions by the forms that measurements confirm")
     memory = {name: TrainingMemoryModel.solve_example(variant=name) for name in TrainingMemoryModel.variants}
     rows = [
@@ -218,7 +218,7 @@ def measured_variants() -> None:
 
 
 def from_fit_to_cost() -> None:
-    """The next step of the tutorial: what fits, how long it takes, what it costs, as one system."""
+    """Print the tutorial's next step: memory, time and cost of a run as one system."""
     _question("From whether it fits to what it costs", EconomicsModel)
     found = EconomicsModel.solve_example()
     names = (
@@ -247,7 +247,7 @@ def _formulas(result: Result, outputs: Sequence[str], which: str = "") -> None:
 
 
 def _shrinking(stages: Sequence[Result]) -> str:
-    """From which stage on each component shrinks."""
+    """Describe the stage from which each component shrinks."""
     first: dict[int, list[str]] = {}
     for label, name in COMPONENTS.items():
         values = [memory.canonical(name) for memory in stages]
@@ -259,7 +259,7 @@ def _shrinking(stages: Sequence[Result]) -> str:
 
 
 def _with_replicas(replicas: int, tokens: int) -> str:
-    """Describe the queue with just so many replicas."""
+    """Describe the queue with this number of replicas."""
     result = ServingCapacityModel.solve_example(output_tokens=tokens, max_replicas=replicas)
     return (
         f"With {_count(replicas)} the utilization at {tokens} tokens is {result.utilization:.1%} and "
@@ -269,7 +269,7 @@ def _with_replicas(replicas: int, tokens: int) -> str:
 
 
 def _verdict(result: Result) -> str:
-    """Verdict on whether any number of replicas helps."""
+    """Tell whether any number of replicas meets the target."""
     at = f"At {result.output_tokens:~.0f}s"
     base = f"base latency {result.base_request_latency:~.1f}"
     if result.feasible:

@@ -47,13 +47,13 @@ def command_line(model: type[PerformanceModel], width: int = 96, program: str = 
     Parameters
     ----------
     model : type
-        One that has an example.
+        Model with an example.
     width : int
-        Longer lines continue on the next, as a shell reads them.
+        Width at which the command continues on the next line.
     program : str
-        With what the command begins.
+        Beginning of the command.
     variant : str
-        The variant that it names; left out where the words for the model or its example name one.
+        Variant to name; omitted if the command or the example already names one.
 
     Returns
     -------

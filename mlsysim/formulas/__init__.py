@@ -1,4 +1,4 @@
-"""The physics: one module per topic, each reading like a page of a textbook.
+"""Formulas: one module per topic, each readable like a page of a textbook.
 
 A topic module has a docstring (title line, then what it is about) and ``FORMULAS``.
 """
@@ -76,7 +76,7 @@ TOPICS = (
 
 
 def topic(name: str) -> ModuleType:
-    """The module of a topic.
+    """Import the module of a topic.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def topic(name: str) -> ModuleType:
 
 
 def every_formula() -> tuple[tuple[str, Formula], ...]:
-    """All formulas with the topic they stand in, in the order of the book.
+    """List all formulas with their topics, in the order of the book.
 
     Returns
     -------

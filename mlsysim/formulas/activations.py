@@ -1,9 +1,9 @@
 """Activations
 
-What a layer keeps for its backward pass. The published per-layer sums of Korthikanti et al., and a sum
-over the operators of the layer: every operator keeps its inputs, fused or eager, and tensor-parallel
-ranks split what they compute apart. Beside the layers stand what a pipeline has in flight, the
-backward pass of the layer at work, and the logits with their loss.
+Memory that a layer keeps for its backward pass: the published per-layer sums of Korthikanti et al., and a sum over the
+operators of the layer. Every operator keeps its inputs, fused or eager, and tensor-parallel ranks split what they
+compute separately. Further terms are the micro-batches in flight in a pipeline, the backward pass of the current layer,
+and the logits with their loss.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ _one_end: Any = Ne(schedule, label(schedule, "dualpipe"))
 
 
 def in_flight(alternating: Any, layers: Any) -> Any:
-    """Micro-batches that a stage with so many layers holds at once, where under 1F1B they are so many."""
+    """Count the micro-batches in flight on a stage with this many layers, given their number under 1F1B."""
     return Min(
         n_mb,
         when(
@@ -433,7 +433,7 @@ kept_beside = Formula(
 
 
 def kept(block: Any) -> Any:
-    """Bytes that a layer with this feed-forward block keeps under each checkpointing policy."""
+    """Bytes that a layer with this feed-forward block keeps, by checkpointing policy."""
     around = x_beside + block
     selective = by_label(selective_policy, {"core_attention": around, "alternate_matmuls": x_mm})
     return by_label(checkpointing, {"none": around + x_core, "selective": selective, "full": x_in})
@@ -473,7 +473,7 @@ moe_layer_activation = Formula(
 
 
 def of_layers(experts: Any) -> Any:
-    """Bytes per token of a rank with so many layers with experts."""
+    """Bytes per token of a rank with this many MoE layers."""
     return (ell_r - experts) * x_dense + experts * x_sparse
 
 
@@ -670,7 +670,7 @@ end_activations = Formula(
 
 
 def _states(ranks: Any) -> Any:
-    """Bytes of weight, gradient and optimizer state per parameter over so many ranks."""
+    """Bytes of weight, gradient and optimizer state per parameter, sharded over this many ranks."""
     return q_w / sharded(Z >= 3, ranks) + q_g * f / sharded(Z >= 2, ranks) + ON_DEVICE * o * f / sharded(Z >= 1, ranks)
 
 

@@ -1,8 +1,8 @@
-"""Whole answers and gaps between tokens
+"""End-to-end latency and gaps between tokens
 
-How long a request takes from its arrival to its last token, and how long a reader waits between two tokens. The
-cumulants of waits and of decoding add. A gap is a decode step, longer by the prompts that come between two steps, or
-for the first gap of an answer by those that came while its own prompt waited.
+End-to-end latency is the time from the arrival of a request to its last token; a gap is the time between two of its
+tokens. The cumulants of waiting and decoding add. A gap is a decode step plus the prompts prefilled between two steps;
+the first gap of an answer also contains the prompts that arrived while its own prompt waited.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Core attention
 
-A score costs its products and an exponential, and exponentials have a peak of their own: sixteen a clock and
-multiprocessor. Kernels differ in the share of the peak that their products reach beside them, and in what they do for
-a score besides; both are known from published figures of the kernel alone. A step reaches a share of that rate.
+A score costs its products and an exponential, and exponentials have a peak rate of their own: sixteen per clock cycle
+and multiprocessor. Kernels differ in the share of peak that their products reach and in their other work per score;
+both come from published measurements of the kernel alone. A training step reaches a share of that rate.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ def _named(kernel: Any, names: tuple[str, ...]) -> Any:
 
 
 def named(*names: str) -> Any:
-    """Tell whether ``attention_kernel`` is one of these."""
+    """Tell whether ``attention_kernel`` is one of these kernels."""
     return _named(attention_kernel, names)
 
 
 def _computed_by(*names: str) -> Any:
-    """Tell whether one of these computes attention, by its name or as what a software means by flash."""
+    """Tell whether one of these kernels computes attention, by name or as the stack's flash attention."""
     return Or(named(*names), And(named("flash"), _named(flash_kernel, names)))
 
 
@@ -63,14 +63,14 @@ _BY_HAND = _computed_by("fa3", "fa4")
 
 
 def _wide(share: float, otherwise: float) -> Any:
-    """A share of heads too wide for the registers of a kernel, and of others."""
+    """Select a share by head size: too wide for a kernel's registers, or not."""
     return when(WIDE, share, otherwise)
 
 
 def _of_kernel(
     triton: float, warps: Any, by_hand: float, cudnn: Any, blackwell: float, old: float, older: float
 ) -> Any:
-    """A constant of a kernel by its device: on Hopper, on Blackwell, warp by warp there, and on devices before."""
+    """Select a kernel's constant by device: Hopper, Blackwell, Blackwell by warps, and older devices."""
     return Piecewise(
         (old, And(BLACKWELL, _WARPS)),
         (blackwell, BLACKWELL),
@@ -91,7 +91,7 @@ _ASSUMED = (
 
 
 def _table(constant: Any, values: Any, title: str, further: str, by_fa3: str) -> Formula:
-    """A constant of a kernel, with that of FlashAttention 3 on Hopper for heads of 128 as its example."""
+    """Select a kernel's constant; the example is FlashAttention 3 on Hopper with heads of 128."""
     given = {n_cc: 9, attention_kernel: "fa3", flash_kernel: "fa2", **dict.fromkeys(WIDE.free_symbols, 128)}
     return Formula(
         constant,

@@ -1,8 +1,8 @@
-"""Runs of a benchmark
+"""Benchmark runs
 
-A client keeps as many requests in flight as it is told and counts all of them, those that start the run at once among
-them. A request passes what is in front of the engine, misses the iteration that starts as it is sent, and waits for
-the engine to look. Answers of lengths that differ a little end together at first, and spread with every round.
+A benchmark client keeps a fixed number of requests in flight and counts all of them, those of the start included. A
+request passes the front end, misses the iteration that is running, and waits until the engine polls. If output lengths
+differ a little, answers end together at first and spread out with every round.
 """
 
 from __future__ import annotations
@@ -47,23 +47,23 @@ _AT_ONCE = Rational(2821, 10000)
 
 
 def unmet(stalls: Any) -> Any:
-    """Part of the stalls by all others that answers of a run lack: of the prompts that start it, half are behind."""
+    """Correction to the stalls that answers of a run see: half of the starting prompts are behind them."""
     return when(RUN, stalls / (2 * Max(1, K_z)), 0)
 
 
 def others(requests: Any) -> Any:
-    """Number of others that decode beside one of so many."""
+    """Expected number of other decoding requests, given the total."""
     return Max(0, requests / request - 1)
 
 
 def missed(alone: Any, prefill: Any, behind: Any) -> Any:
-    """Rest of the iteration that a request misses, by times of a step, of a prefill and of one that it is behind."""
+    """Remaining time of the iteration that a request misses, given times of a step, a prefill and its delay."""
     met = (alone**2 + y_z * prefill * (prefill + 2 * alone)) / (2 * (alone + y_z * prefill))
     return when(T_fr > 0, met, when(K_z > 0, behind, 0))
 
 
 def admitted(alone: Any) -> Any:
-    """Time from a prompt that an engine has got to the iteration that takes it, by the time of a step."""
+    """Time from the arrival of a prompt at the engine to the iteration that takes it."""
     held, beside = w_wait * y_z, others(N_z)
     looks = (Max(1, r_poll) - 1) / 2 + w_wait * (1 + held / 2) / (1 + held)
     apart = Max(0, 1 - x_z / request / Max(Rational(1, 10**9), beside))

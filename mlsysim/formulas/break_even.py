@@ -1,11 +1,10 @@
-"""Where expert parallelism pays
+"""Break-even of expert parallelism
 
-With experts on ranks of their own, a layer gathers and reduces fewer weights, gives each expert more rows and
-launches fewer of them; it exchanges tokens instead, and the hot rank sets the pace. What is gathered hides behind
-computing, which grows with the tokens; what is exchanged grows with them, too. So a larger group pays for few
-tokens, few experts a token, slow links and balanced loads. Each break-even is that of one layer with experts and one
-micro-batch, against no expert parallelism, all else as asked. It is infinite where more never stops paying, or
-nothing is exchanged, and zero where it pays nowhere.
+With expert parallelism a layer gathers and reduces fewer weights, gives each expert more rows and launches fewer
+experts; but it exchanges tokens, and the most loaded rank sets the pace. Gathered weights hide behind computing, which
+grows with the tokens; exchanges grow with the tokens, too. So a larger group pays off with few tokens, few experts per
+token, slow links and balanced loads. Each break-even is for one MoE layer and one micro-batch, compared with no expert
+parallelism, all else equal. It is infinite if more always pays or nothing is exchanged, and zero if it never pays.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ _imbalance = gamma_r / gamma_m
 
 
 def _growth(places: Any) -> Any:
-    """By how much more places a token goes to, for one more choice in a hundred."""
+    """Relative growth of the destinations of a token per relative growth of its choices."""
     missed = 1 - 1 / places
     return when(places > 1, -k * log(missed) * missed**k / (1 - missed**k))
 
@@ -278,7 +277,7 @@ growing_traffic = Formula(
 
 
 def _exposed(traffic: Any, computing: Any) -> Any:
-    """Traffic of experts and of all else that is left beside such computing; of one layer all is."""
+    """Traffic left exposed beside the given computing; all traffic of one layer is exposed."""
     return ALWAYS_EXPOSED * traffic + Max(0, BESIDE_OTHERS * (traffic + t_else) - phi_h * computing)
 
 
@@ -306,12 +305,12 @@ gain = Formula(
 
 
 def _where_exchanged(value: Any, more: Any = t_swap) -> Any:
-    """A break-even, which is infinite where nothing is exchanged, or no more than without it."""
+    """Break-even of an exchange; infinite if nothing is exchanged, or no more than without it."""
     return Piecewise((oo, Or(t_swap <= 0, more <= 0)), (value, True))
 
 
 def _crossing(growing: Any, fixed: Any, growing_1: Any, fixed_1: Any, swapped: Any, kept: Any = 0) -> Any:
-    """Times what grows until nothing is saved: computing with and without, each as what grows and what does not.
+    """Solve for the factor at which the saving vanishes, from fixed and growing parts with and without.
 
     Of the traffic of tokens some grows, the rest is kept. Of that of weights all is exposed, or that of all experts
     alone, or none.

@@ -1,9 +1,9 @@
 """Chunked prefill
 
-A replica prefills prompts in chunks beside its decoding: an iteration takes a token of every request that decodes
-and, up to its budget of tokens, those of the prompts that wait, first come first served. What requests see is read
-off a Markov chain of the prompt tokens that wait when an iteration begins; how many requests decode is the root of
-Little's law. In a closed loop, where requests start as others end, they share the iterations evenly.
+A replica prefills prompts in chunks beside its decoding: an iteration takes one token of every decoding request and, up
+to its token budget, tokens of the waiting prompts, first come first served. Latencies follow from a Markov chain of the
+prompt tokens that wait when an iteration begins; the number of decoding requests is the root of Little's law. In a
+closed loop, in which requests start as others end, requests share the iterations evenly.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ iteration_budget = Formula(
 
 
 def mixed(requests: Any, tokens: Any) -> Any:
-    """An iteration of so many decoding requests of mean context and so many prompt tokens of mean cost."""
+    """Iteration time with given numbers of decoding requests and prompt tokens, and their means."""
     changed = {
         n_dec: requests,
         n_pro: tokens * request / s_n,
@@ -145,12 +145,12 @@ def mixed(requests: Any, tokens: Any) -> Any:
 
 
 def left(requests: Any) -> Any:
-    """Tokens that so many decoding requests leave."""
+    """Token budget left over by the decoding requests."""
     return Max(0, _TOKENS - EACH * requests * (token / request))
 
 
 def room(requests: Any) -> Any:
-    """Tokens for prompts beside so many decoding requests."""
+    """Prompt tokens that fit beside the decoding requests."""
     return when(uncut > 0, s_n * floor(left(requests) / s_n), left(requests))
 
 
@@ -159,12 +159,12 @@ _iteration = (_n, _c, mixed(_n * request, _c * token))
 
 
 def _left(promise: Any) -> Any:
-    """Latency target less the time in front of the engine."""
+    """Latency target minus the time in front of the engine."""
     return Max(promise - T_fr, promise / 10**9)
 
 
 def _law(output: str, share: Any = 0, rate: Any = None) -> Any:
-    """Law that requests follow at a rate, by default that of the replica; in a closed loop nothing is solved."""
+    """Law of the requests at a rate, by default the replica's; a closed loop needs no solution."""
     return chunked_prefill(
         output,
         _iteration,
@@ -313,7 +313,7 @@ _rest = Max(0, s_n - (n_chunk - 1) * _own_room)
 
 
 def _beside(requests: Any) -> Any:
-    """The iterations that prefill a prompt beside so many decoding requests."""
+    """Iterations that prefill a prompt beside the given number of decoding requests."""
     return (n_chunk - 1) * mixed(requests, _own_room) + mixed(requests, _rest)
 
 
@@ -704,7 +704,7 @@ FORMULAS = (
 
 
 def replica() -> tuple[Formula, ...]:
-    """The formulas of a replica that prefills in chunks beside its decoding."""
+    """Formulas of a replica with chunked prefill."""
     return (
         serving_engines.prompt_tokens,
         serving_engines.answer_tokens,

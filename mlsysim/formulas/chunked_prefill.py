@@ -1,8 +1,8 @@
 """Chunked prefill, an estimate
 
-An iteration takes a token of every request that decodes and fills its token budget with prompts, cut where it ends.
-Iterations are then of three kinds: without prompts, with all prompts that wait, and full. Their shares follow from
-what is conserved, the waits from Little's law, and the batch from a request that decodes just behind its own prompt.
+An iteration takes one token of every decoding request and fills its token budget with prompts, the last of which it
+cuts. There are three kinds of iterations: without prompts, with all waiting prompts, and full. Their shares follow from
+conservation laws, the waits from Little's law, and the batch from a request that decodes right behind its own prompt.
 """
 
 from __future__ import annotations
@@ -253,7 +253,7 @@ last_piece_time = Formula(
 
 
 def _coming(time: Any) -> Any:
-    """Requests that come meanwhile."""
+    """Requests that arrive meanwhile."""
     return lam_1 / request * time
 
 
@@ -969,7 +969,7 @@ FORMULAS = (late_varied, *_LOADED, replica_goodput)
 
 
 def replica() -> tuple[Formula, ...]:
-    """The formulas of a replica of mixed iterations, in closed form."""
+    """Formulas of a replica with mixed iterations, in closed form."""
     saturated = (
         chunked_chain.iteration_budget,
         chunked_chain.prefilled_tokens,

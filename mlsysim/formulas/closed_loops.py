@@ -1,9 +1,9 @@
 """Closed loops in step
 
-Where as many requests as ever are in flight and all answers are of one length, an engine that prefills and decodes
-by turns ends up in rounds: requests that were answered together are followed by others that are prefilled one after
-the other, decode together, and end together. Each round takes the same time, so every latency of it is counted.
-Where answers differ a little, requests fall out of step, and the laws of Little stand.
+If the number of requests in flight is constant and all outputs have the same length, an engine that alternates between
+prefill and decode settles into rounds: requests that ended together are replaced by others that are prefilled one after
+the other, decode together, and end together. Every round takes the same time, so all of its latencies can be computed
+exactly. If output lengths vary a little, requests no longer stay in step, and Little's law applies.
 """
 
 from __future__ import annotations
@@ -62,18 +62,18 @@ _sooner = B_z - r_z
 
 
 def _in_step(counted: Any, else_: Any) -> Any:
-    """Count per round, before the cases that stand elsewhere."""
+    """Number per round, before the cases handled elsewhere."""
     cases = else_.args if isinstance(else_, Piecewise) else ((else_, True),)
     return Piecewise((counted, IN_STEP), *cases)
 
 
 def _prefills(requests: Any) -> Any:
-    """The time in which so many requests are prefilled, one after the other."""
+    """Time to prefill this many requests, one after the other."""
     return requests / request * D_each
 
 
 def _begun_by(time: Any) -> Any:
-    """Number of requests that are prefilled by a time."""
+    """Number of requests prefilled by a time."""
     return request * floor(time / D_each)
 
 
@@ -313,5 +313,5 @@ FORMULAS = (
 
 
 def replica() -> tuple[Formula, ...]:
-    """The formulas of a replica that prefills and decodes by turns, with its latencies."""
+    """Formulas of a replica that alternates between prefill and decode, with its latencies."""
     return swapped((*deployment.replica(), *answer_times.SHARED), FORMULAS)

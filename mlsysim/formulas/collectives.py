@@ -1,9 +1,9 @@
 """Collectives
 
-Time of an exchange between ranks: a start, a step per rank, the bytes at the bandwidth that links and ports reach,
-and the filling of a pipeline of chunks. A group that fits a node uses its links; a larger one is bound by the slower of
-those links and the ports its ranks have to the fabric, and an oversubscribed level slows what crosses it. Latencies
-belong to the software as much as to the device, so they come with the stack.
+Time of an exchange between ranks: start-up, a latency per step, the bytes at the bandwidth that links and ports reach,
+and the fill of a pipeline of chunks. A group within a node uses the node's links. A larger group is bound by the slower
+of these links and its ranks' ports to the fabric, and an oversubscribed level slows traffic that crosses it. Latencies
+depend on the software as much as on the device, so they come with the stack.
 """
 
 from __future__ import annotations
@@ -91,17 +91,17 @@ def all_to_all(ranks: Any, message: Any, bandwidth: Any, latency: Any) -> Any:
 
 
 def takes_whole_nodes(ranks: Any) -> Any:
-    """Tell whether neighbouring ranks are a part of one node, or fill some of them."""
+    """Tell whether neighbouring ranks lie within one node, or fill whole nodes."""
     return (ranks <= n_node) | Eq(Mod(ranks, n_node), 0)
 
 
 def near_ranks(ranks: Any, stride: Any) -> Any:
-    """Ranks of a group in one node, where its neighbours stand ``stride`` ranks apart."""
+    """Ranks of a group within one node, given the stride between neighbours."""
     return Min(ranks, Max(1, when(Or(takes_whole_nodes(ranks * stride), n_seg <= 0), n_node, n_seg) / stride))
 
 
 def meshed(near: Any, links: Any, span: Any) -> Any:
-    """Bandwidth among some devices of a node, whose ranks span so many of it.
+    """Bandwidth among devices of a node that has no switches, given the devices that the ranks span.
 
     In a mesh each has one link to each of the others. A part of a torus, as compact as can be, has one link to a side:
     a corner of it has one for each axis. All of a torus has all links.
@@ -121,7 +121,7 @@ def step_rate(ranks: Any, stride: Any, port: Any = beta_x) -> Any:
 
 
 def ring_rate(ranks: Any, stride: Any, near: Any, links: Any) -> Any:
-    """Bandwidth of rings through a group: links, ports, and the oversubscribed level where the group crosses it."""
+    """Bandwidth of rings through a group: bound by links, ports, and the oversubscribed level if crossed."""
     pod, ports = Max(n_node, n_pod), Min(links, near * beta_x)
     return when(
         ranks * stride <= n_node,
@@ -131,32 +131,32 @@ def ring_rate(ranks: Any, stride: Any, near: Any, links: Any) -> Any:
 
 
 def port_rate(ranks: Any, stride: Any, port: Any = beta_x) -> Any:
-    """Bandwidth of one port where every rank sends to every other."""
+    """Bandwidth of one port if every rank sends to every other."""
     return port / when(ranks * stride <= Max(n_node, n_pod), 1, oversubscription)
 
 
 def pass_steps(ranks: Any, near: Any) -> Any:
-    """Latencies of one pass: a step between nodes per further node, the others within them."""
+    """Latency of one pass: a step between nodes per further node, the other steps within nodes."""
     return (ranks - ranks / Max(1, near)) * alpha_node + (ranks / near - 1) * alpha
 
 
 def chunk_latency(ranks: Any, near: Any, start: Any = tau_coll) -> Any:
-    """Latency of each chunk: a start, and a step between nodes where there are several."""
+    """Latency per chunk: start-up, and a step between nodes if there are several."""
     return start + when(ranks > near, alpha)
 
 
 def pipelined(seconds: Any, latency: Any, guard: Any = 1) -> Any:
-    """Time on the wire in the best number of chunks, each of which costs a latency; none where that or a guard is 0."""
+    """Transfer time in the optimal number of chunks, each with a latency; zero if that or a guard is zero."""
     return seconds + when(latency * guard > 0, sqrt(2 * latency * seconds))
 
 
 def ring_pass(ranks: Any, message: Any, bandwidth: Any, steps: Any, chunk: Any) -> Any:
-    """All-gather or reduce-scatter around a ring; the local share is copied too, at about twice the rate."""
+    """All-gather or reduce-scatter around a ring; the local share is copied at about twice the rate."""
     return tau_coll + steps + pipelined((ranks - 1 / 2) / ranks * message / bandwidth, chunk)
 
 
 def two_protocols(ranks: Any, near: Any) -> Any:
-    """Tell whether an all-reduce leaves a node for a fabric where short messages have a protocol of their own."""
+    """Tell whether an all-reduce crosses a fabric with a separate protocol for short messages."""
     return And(ranks > near, beta_ll > 0)
 
 
@@ -169,13 +169,13 @@ def ring_all_reduce(ranks: Any, near: Any, message: Any, bandwidth: Any, steps: 
 
 
 def tree_wire(ranks: Any, near: Any, message: Any, bandwidth: Any, links: Any) -> Any:
-    """Time of two trees on links and ports, whichever are slower; of two nodes each sends half up and half down."""
+    """Transfer time of two trees, bound by links or ports; of two nodes each sends half up and half down."""
     passes = when(And(ranks > near, ranks <= 2 * near), 1, 2 / TREE_SHARE)
     return Max(passes * message / bandwidth, 2 / TREE_SHARE * message / links)
 
 
 def tree_all_reduce(ranks: Any, near: Any, message: Any, wire: Any, chunk: Any) -> Any:
-    """All-reduce over two trees between nodes, and a chain in each.
+    """All-reduce over two trees between nodes, with a chain inside each.
 
     A fabric may have a protocol of short messages, which start at once and travel slowly: the faster one is taken.
     """
@@ -185,13 +185,13 @@ def tree_all_reduce(ranks: Any, near: Any, message: Any, wire: Any, chunk: Any) 
 
 
 def switch_all_reduce(ranks: Any, stride: Any, message: Any, otherwise: Any) -> Any:
-    """All-reduce in the switches of a node: a rank sends its buffer once, and its reduced share back."""
+    """All-reduce in the node's switches: a rank sends its buffer once, and receives its reduced share."""
     wire = (ranks + 1) / ranks * message / (beta_l * e_sw * SWITCH_CHANNELS)
     return when(And(ranks * stride <= n_node, e_sw > 0), tau_coll + tau_sw + pipelined(wire, tau_coll), otherwise)
 
 
 def sent(ranks: Any, condition: Any, time: Any) -> Any:
-    """Nothing for a rank alone, nor where nothing is sent."""
+    """Guard an exchange: zero for a single rank, or if nothing is sent."""
     return when(And(ranks > 1, condition > 0), time)
 
 

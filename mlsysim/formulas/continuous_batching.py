@@ -1,11 +1,10 @@
 """Continuous batching
 
-A replica works serially: it prefills a request whole, or makes one decode step for every request in its
-batch. Prefill takes time from decoding, steps grow with the batch, and the batch grows with the load,
-so a request stays longer the busier the replica is. Requests join the replica with the fewest, and wait
-for a slot when all are taken. Sizes of requests (prompt and answer together) vary with a coefficient of
-variation; the latency that 99% stay below follows from three cumulants of waiting, staying and size.
-No constant here is fitted.
+A replica works serially: it prefills one whole request, or makes one decode step for every request in its batch.
+Prefill takes time from decoding, steps grow with the batch, and the batch grows with the load, so requests stay longer
+on a busier replica. Requests join the replica with the fewest requests, and wait for a slot if all are taken. Request
+sizes (prompt and output together) vary with a coefficient of variation; the p99 latency follows from three cumulants of
+waiting, residence and size. No constant here is fitted.
 """
 
 from __future__ import annotations
@@ -165,33 +164,33 @@ _batch = B_a / request
 
 
 def step(weights: Any, requests: Any) -> Any:
-    """A decode step of so many requests: the slower of reading and computing, and the taxes of its layers."""
+    """Decode step with this many requests: the slower of memory and compute, plus the layers' overheads."""
     return Max(weights + k_read * requests, phi * requests) + tau_layer * L
 
 
 def gamma_quantile(spread: Any, normal: Any) -> Any:
-    """Quantile of a gamma law of mean one with this coefficient of variation, from that of the normal law."""
+    """Quantile of a gamma distribution with mean one and this coefficient of variation, from the normal quantile."""
     return Max(0, 1 - spread**2 / 9 + normal * spread / 3) ** 3
 
 
 def gamma_normal(spread: Any, size: Any) -> Any:
-    """Quantile of the normal law at which that of the gamma law is this size; of next to nothing, lest it be steep."""
+    """Normal quantile at a value of the gamma distribution; bounded below, where it would be too steep."""
     return 3 / spread * (Max(Rational(1, 10**12), size) ** Rational(1, 3) - 1 + spread**2 / 9)
 
 
 def sixth_of_skewness(known: Any, third: Any = k_T, variance: Any = v_T) -> Any:
-    """Sixth of the skewness of a latency, from its cumulants; a thousandth where it is less, or they are not known."""
+    """Sixth of a latency's skewness, from its cumulants; at least a thousandth, also if they are unknown."""
     least = Rational(1, 1000)
     return when(And(known, variance > 0), Max(third / (6 * variance ** Rational(3, 2)), least), least)
 
 
 def beyond_mean(normal: Any) -> Any:
-    """Quantile of the latency over its mean, by the gamma law with its cumulants, from that of the normal law."""
+    """Quantile of the latency over its mean, for a gamma distribution with its cumulants."""
     return sqrt(v_T) * (Max(0, 1 + (normal - y_T) * y_T) ** 3 - 1) / (3 * y_T)
 
 
 def waits(probability: Any, mean: Any) -> tuple[Any, Any, Any]:
-    """Three cumulants of a wait that is zero, or with this probability exponential."""
+    """Three cumulants of a wait that is zero, or exponential with this probability."""
     return (
         probability * mean,
         probability * (2 - probability) * mean**2,
@@ -278,12 +277,12 @@ kv_bytes_read = Formula(
 
 
 def touched(tokens: Any, experts: Any = E) -> Any:
-    """Experts of a layer that so many tokens go to, each choosing at random."""
+    """Distinct experts of a layer chosen by this many tokens, each at random."""
     return experts * (1 - (1 - k / experts) ** tokens)
 
 
 def reading(experts: Any) -> Any:
-    """Time to read the weights of a decode step that goes to so many experts of each layer."""
+    """Time to read the weights of a decode step that uses this many experts per layer."""
     return (W_s - q_er * L_moe * (E - experts) * P_exp) / (eta_mem * B_mem)
 
 
@@ -292,7 +291,7 @@ def _padded(size: Any, multiple: Any) -> Any:
 
 
 def cache_memory(weights: Any, ranks: Any = 1) -> Any:
-    """Memory for keys and values: of the share an engine takes (vLLM), or of what weights leave (TensorRT-LLM)."""
+    """Memory for keys and values: part of the engine's share (vLLM), or of what weights leave free (TensorRT-LLM)."""
     usable = DRIVER_MEMORY - M_work
     exchanging = 0 if ranks == 1 else when(ranks > 1, M_com, 0)
     return f_kv * (u_gpu * ranks * usable - weights - M_pad - ranks * (M_run + exchanging + q_smp * n_smp * V))
@@ -497,12 +496,12 @@ _tax = tau_layer * L
 
 
 def crowd(weights: Any, each: Any) -> Any:
-    """Mean number in a batch whose step takes ``weights + each * n``."""
+    """Mean batch size if a step takes ``weights + each * n``."""
     return lam_r * _answer * weights / (1 - lam_r * (t_pre + _answer * each))
 
 
 def batch_next(size: Any) -> Any:
-    """The mean batch if steps read the experts that a batch of this size goes to."""
+    """Mean batch size if steps read the experts chosen by a batch of this size."""
     return Max(1, Min(_batch, crowd(reading(touched(size)) + _tax, k_read)))
 
 

@@ -1,9 +1,10 @@
 """Data-parallel traffic
 
-What data-parallel ranks exchange in a step, by ZeRO stage, and what of it is left exposed beside computing.
-Traffic of a layer runs beside the others, while they compute or wait for their host, never beside other traffic: that
-of one layer cannot hide, nor more than there is time beside it. Gradients travel in the backward pass, weights in the
-forward pass of the next step, in stage 3 in both; once a step, that is beside one micro-batch only.
+Traffic of data-parallel ranks in a step by ZeRO stage, and the part that stays exposed. Traffic of a layer overlaps
+with other layers that compute or wait for their host, but never with other traffic. Traffic of the first or last layer
+cannot hide, and the total cannot hide behind more time than there is. Gradients are exchanged in the backward pass,
+weights in the forward pass of the next step, and in stage 3 in both; traffic once per step overlaps with one
+micro-batch only.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ BESIDE = (
 
 
 def each_step(sum_up: Any, reduce: Any, gather: Any) -> Any:
-    """So many all-reduces and reduce-scatters of gradients and all-gathers of weights as the ZeRO stage asks."""
+    """Select the all-reduces, reduce-scatters and all-gathers of a step by ZeRO stage."""
     return Piecewise(
         (sum_up, Z < 1),
         (reduce + gather, Z < 2),
@@ -100,7 +101,7 @@ data_parallel_traffic = Formula(
 
 
 def beside_traffic(waiting: Any) -> Any:
-    """Time of a micro-batch in which links carry nothing else, where the device waits so long."""
+    """Time of a micro-batch in which links are otherwise idle, given the device's waiting time."""
     return Max(0, t_comp + waiting + t_slow - hidden())
 
 
@@ -154,12 +155,12 @@ ALWAYS_EXPOSED = 1 - BESIDE_OTHERS
 
 
 def exposed(traffic: Any, beside: Any) -> Any:
-    """Exposed part of a collective over all layers when each runs beside the others, and what the rest costs."""
+    """Exposed part of a collective over all layers, each overlapped with the others, and the cost of the rest."""
     return Max(ALWAYS_EXPOSED * traffic, traffic - BESIDE_OTHERS * phi_dp * beside)
 
 
 def _of_layer(traffic: Any) -> Any:
-    """The same of one layer's traffic beside another layer."""
+    """The same for one layer's traffic beside another layer."""
     return Max((1 - SAVED) * traffic / ell, traffic / ell - t_hide)
 
 

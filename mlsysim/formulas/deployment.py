@@ -1,7 +1,7 @@
 """Deployments of replicas
 
-Latency targets are met by a share of the requests. The goodput is the load at which that share is the required
-one; the number of replicas follows from it.
+A deployment meets its latency targets if they hold for the required share of the requests. The goodput is the load at
+which exactly that share meets them; the number of replicas follows from it.
 """
 
 from __future__ import annotations
@@ -266,14 +266,14 @@ attainment = Formula(
 
 
 def _of(kind: str, formulas: Iterable[Formula]) -> tuple[Formula, ...]:
-    """Those of all replicas and of this kind."""
+    """Select the formulas common to all replicas, and those of one kind."""
     other = COLOCATED if kind == DISAGGREGATED else DISAGGREGATED
     passing = {P_late.name, P_D.name}
     return tuple(each for each in formulas if each.variant != other and each.name not in passing)
 
 
 def by_load(kind: str) -> tuple[Formula, ...]:
-    """Formulas that follow from the load of a kind of replica, up to the attainment."""
+    """Select the formulas that follow from the load of a kind of replica, up to the attainment."""
     first = benchmark_runs.first_token_mean
     latencies = (*serving_load.BY_LOAD, *serving_waits.FORMULAS, *serving_latencies.FORMULAS, *answer_times.LAW)
     return _of(kind, (first, *latencies, *ATTAINMENT))
@@ -294,7 +294,7 @@ ATTAINMENT = (
 
 
 def best_rate(formulas: Iterable[Formula], closed: Mapping[Any, Any] | None = None, fits: Any = B_e >= request) -> Any:
-    """The largest rate at which enough requests are in time, by what follows from the load.
+    """Highest rate at which the required share of requests meets the targets.
 
     What else follows from a closed loop has to be given some value, which no case without a loop uses.
     """
@@ -409,7 +409,7 @@ _NO_LESS = 1 + Rational(1, 10**9)
 
 
 def binding(full: Any, *saturated: Any) -> Any:
-    """Limit of a deployment: no memory, what is saturated, or the target that fewest requests meet."""
+    """Bottleneck of a deployment: memory, a saturated resource, or the target that fewest requests meet."""
     return Piecewise(
         (label(binds_s, "Memory"), full),
         (label(binds_s, "None"), feasible),
@@ -491,7 +491,7 @@ FORMULAS = (
 
 
 def replica(kind: str = COLOCATED) -> tuple[Formula, ...]:
-    """All of a replica that prefills and decodes by turns, or of two pools."""
+    """All formulas of a replica that alternates prefill and decode, or of two pools."""
     engines = (
         benchmark_runs.frontend_wait,
         benchmark_runs.answer_crowding,

@@ -1,9 +1,9 @@
 """Advice on deployments
 
-What either pool can hold alone gives the ratio in which they are both full, what an accelerator then serves, and
-whether that is more than without pools. Beside it: the bandwidth below which the link holds the prefill up, the
-batches at which a decode step turns from reading weights to reading caches and to arithmetic, how many tokens to
-draft, and the token budget that holds a time per token. Steps are iterations evaluated at other values.
+The largest rate of each pool alone gives the ratio at which both pools are full, the throughput per accelerator at that
+ratio, and the gain over colocation. Further advice: the bandwidth below which the link delays prefill, the batch sizes
+at which a decode step changes from reading weights to reading caches and to arithmetic, the number of tokens to draft,
+and the token budget that meets a TPOT target. Steps are iterations evaluated at other values.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ least_bandwidth = Formula(
 
 
 def _reading(part: Any) -> Any:
-    """A part of a decode step of so many requests where arithmetic takes no time."""
+    """Part of a decode step that is not arithmetic, at this batch size."""
     return evaluated_at(part, {n_dec: _n * request, F: oo, F_16: oo}, PASS)
 
 

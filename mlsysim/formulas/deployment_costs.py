@@ -1,7 +1,7 @@
 """Costs of a deployment
 
-What the replicas of a deployment cost and draw, by the bill of a serving fleet. A token of an answer bears the whole
-cost, or prompts and answers share it as they share the time, or the accelerators, that serve them.
+Cost and power of a deployment's replicas, priced as a serving fleet. Output tokens bear the whole cost, or prompts and
+outputs share it in proportion to the time, or the accelerators, that serve them.
 """
 
 from __future__ import annotations

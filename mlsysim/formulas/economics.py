@@ -1,7 +1,7 @@
 """Economics
 
-What a training run or a serving fleet costs: a share of the purchase or a rent, electricity, maintenance. Prices are
-inputs; none is assumed where the catalog has none.
+Cost of a training run or serving fleet: depreciation or rent, electricity and maintenance. Prices are inputs; none is
+assumed if the catalog has none.
 """
 
 from __future__ import annotations

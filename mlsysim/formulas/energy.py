@@ -1,8 +1,8 @@
 """Energy
 
-Power of an accelerator from two shares of time, that in which it runs kernels and that of its arithmetic: a roofline of
-energy whose limit is reached smoothly. Hosts, building, grid, manufacture and water follow by products. Totals over a
-whole period go into the two shares, waiting included, and once; a mean of powers over phases would be lower.
+Power of an accelerator from two shares of time, one in which kernels run and one of their arithmetic: a roofline of
+energy with a smooth limit. Hosts, building, grid, manufacture and water enter as factors. The two shares are totals
+over a whole period, waiting included; a mean of powers over phases would be lower.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ _passes = (1 + two) * p_busy / p
 
 
 def arithmetic(tokens: Any, sampled: Any, scores: Any) -> Any:
-    """Arithmetic of a rank for so many tokens through all layers, some of them sampled, with that of their scores."""
+    """Arithmetic of a rank for these tokens through all layers, with logits for those sampled and attention scores."""
     products = tokens * (W_dense + L_moe * k * P_exp / t) + sampled * V * h_V / t
     return 2 * flop * products / token + scores / t
 
@@ -239,7 +239,7 @@ def _requested(variant: str, arithmetic: Any, assumes: str, **example: Any) -> F
 
 
 def _of_engine(steps: Any, square: Any) -> Any:
-    """Arithmetic of a prompt and so many decode steps, for a mean square of the tokens of prompts over that mean's."""
+    """Arithmetic of a prompt and its decode steps, given the mean square of prompt lengths over the squared mean."""
     decoded = steps * (1 + gamma_s) * token
     scores = s * (1 - h_c**2) * w_pair * square + decoded * w_dec * scored(K_dec * request)
     return t * arithmetic(s * (1 - h_c) + decoded, token + decoded, scores) / request

@@ -1,9 +1,9 @@
-"""Hidden exchanges
+"""Overlapped exchanges
 
-How exchanges of experts hide behind computing. Alone, a micro-batch has only what its own layer computes in
-the same pass, of which a share may run beside. With two at a time, one forward and one backward, each
-exchange runs beside one part of a layer of the other micro-batch, attention or experts, and what that
-part is too short for is exposed. The first forward and the last backward pass have nothing beside them.
+Expert exchanges hide behind computing. A single micro-batch has only the computing of its own layer in the same pass, a
+share of which can overlap. With two micro-batches, one forward and one backward, each exchange overlaps with one part
+of a layer of the other micro-batch, attention or experts; what exceeds that part is exposed. The first forward and the
+last backward pass have no partner.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ BOTH = total(exchange, t_x[exchange])
 
 
 def alone(time: Any) -> Any:
-    """Time of a micro-batch that has no other beside it: of a step, and of what fills and drains its pipeline."""
+    """Time of micro-batches without a partner: of a whole step, and while the pipeline fills and drains."""
     return when(two > 0, (1 + (p - 1) * phi_fill) * time)
 
 
@@ -63,12 +63,12 @@ def hidden() -> Any:
 
 
 def _rest(name: str, beside: Any) -> Any:
-    """Exposed rest of an exchange beside a part of another micro-batch, which hides a share of it at most."""
+    """Exposed rest of an exchange beside a part of another micro-batch, which hides at most a share of it."""
     return Max((1 - phi_two) * t_x[name], t_x[name] - beside)
 
 
 def _exposed(beside_dispatch: Any, beside_combine: Any, share: Any) -> Any:
-    """Exposed part of both exchanges of a layer beside parts of another one, or beside a share of its own computing."""
+    """Exposed part of both exchanges of a layer, beside another micro-batch or its own computing."""
     return when(
         two > 0,
         _rest("dispatch", beside_dispatch) + _rest("combine", beside_combine),

@@ -1,8 +1,8 @@
 """Expert exchange
 
-Dispatch of tokens to the experts they chose, and combination of what comes back. A token is sent once to each node that
-holds one of its experts and on over the links there, or at low latency once for each expert. Routing may limit the
-nodes that the experts of one token stand in.
+Dispatch of tokens to their experts, and combination of the results. A token is sent once to each node with one of its
+experts and forwarded over the node's links; the low-latency mode sends it once per expert. Routing may limit the number
+of nodes per token.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from mlsysim.symbols.workload import h, k
 
 
 def distinct(places: Any, choices: Any) -> Any:
-    """Places that at least one of some choices falls on, all alike."""
+    """Expected number of distinct destinations of several equally likely choices."""
     return places * (1 - (1 - 1 / places) ** choices)
 
 
 def limited_nodes(nodes: Any) -> Any:
-    """Nodes that one token's experts may stand in."""
+    """Nodes among which the experts of one token may lie."""
     return Max(1, when(node_limit > 0, Min(node_limit, nodes), nodes))
 
 

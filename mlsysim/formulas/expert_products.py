@@ -1,7 +1,7 @@
 """Products of routed experts
 
-A rank with fewer experts gives each of them more rows: the tokens of its whole group meet there. Products of few
-rows, or with narrow experts, read and write as long as they compute, and near the ridge both take their time.
+A rank with fewer experts gives each of them more rows, namely the tokens of its whole group. Products with few rows, or
+with narrow experts, take as long to move their operands as to compute, and near the ridge the two times add in part.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ SWITCH = Source("fedus2022", "section 2.2")
 
 
 def rows(ranks: Any) -> Any:
-    """Tokens that one expert gets where so many ranks share the experts, balanced."""
+    """Tokens per expert at balanced load, if this many ranks share the experts."""
     return n_tok * k * ranks / (sigma_e * E)
 
 
 def _moving(share: Any) -> Any:
-    """Time in which an expert's products move such a share of their operands, over that of their arithmetic."""
+    """Time to move a share of the operands of an expert's products, relative to their arithmetic."""
     return F_lin / (2 * flop * B_mem * eta_mem) * (2 * q_c + q_a) / 3 * share
 
 
@@ -42,17 +42,17 @@ def _moved(tokens: Any) -> Any:
 
 
 def slowing(tokens: Any) -> Any:
-    """Time of an expert's products with so many rows, over that of their arithmetic at the rate of dense products."""
+    """Time of an expert's products with this many rows, relative to arithmetic at the dense rate."""
     return when(And(d_e > 0, tokens > 0), side_by_side(1, _moved(tokens)) / eta_r, 1)
 
 
 def fixed_share(tokens: Any) -> Any:
-    """Share of that time which does not grow with the rows: weights and their gradients are moved once."""
+    """Share of that time independent of the rows: weights and their gradients are moved once."""
     return when(And(d_e > 0, tokens > 0), _moving(token / tokens) * _moved(tokens) / (1 + _moved(tokens) ** 2))
 
 
 def product_time(load: Any, factor: Any) -> Any:
-    """Products of the routed experts of a layer where they work so many times the mean, at such a factor."""
+    """Time of a layer's routed experts at this load factor."""
     return n_tok * (2 + f_w + rho_lin) * load * factor * routed_layer() / (t * F_lin)
 
 

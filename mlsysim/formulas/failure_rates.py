@@ -1,8 +1,8 @@
 """Failures of a run
 
-The rate at which a job is interrupted, and the time until it works again. Publications print failures per node and
-day of wall time; laws of saves need failures per time in which the job runs. A failure is cured by a restart of
-processes or by another node; a planned stop loses no work; a silent corruption is noticed late.
+Rate of interruptions of a job, and its recovery time. Publications count failures per node and day of wall time;
+checkpoint laws need failures per running time. A failure is resolved by a restart of processes or by a replacement
+node; a planned stop loses no work; silent data corruption is detected late.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Fully sharded training
+"""Fully sharded data parallelism
 
-What FSDP holds beside its shards, and what its exchanges of experts cost beside their bytes. A caching
-allocator never lends a block of one stream to another, so the peaks of the streams that gather, compute
-and reduce add up, although they are reached at different times. Where they do not fit, pools are given
-back and mapped again in every step.
+Memory that FSDP needs besides its shards, and costs of expert exchanges besides their bytes. A caching allocator never
+reuses a block of one stream in another, so the peaks of the streams that gather, compute and reduce add up, although
+they occur at different times. If they do not fit, memory pools are unmapped and remapped in every step.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Iteration of an inference engine
 
-One forward pass over prompts and decoding requests together: a prefill has no decoding requests, a decode step
-no prompts. Products are read and computed side by side, activations travel between kernels, caches are read,
-tensor-parallel ranks reduce twice a layer. The host launches layers beside it: the slower of the two clocks
-counts. Where requests never run out, the memory sets the batch and the batch the throughput.
+One forward pass over prompts and decoding requests together; a prefill has no decoding requests, a decode step no
+prompts. Products overlap reading and computing, activations pass between kernels, caches are read, and tensor-parallel
+ranks reduce twice per layer. Meanwhile the host launches layers, and the slower of the two clocks counts. If requests
+never run out, memory sets the batch size, and the batch size sets the throughput.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ dense_weights = Formula(
 
 
 def _popular(tokens: Any, experts: Any) -> Any:
-    """Experts of a layer that so many tokens go to, where how popular they are is gamma distributed."""
+    """Distinct experts of a layer chosen by this many tokens, if expert popularity is gamma-distributed."""
     return experts * (1 - exp(-a_pop * log(1 + tokens * k / (experts * a_pop))))
 
 
@@ -227,13 +227,13 @@ _APART = ((q_mix, P_mix_r), (q_ffn, plain_layers() * P_ffn_r), (q_sh, L_moe * Ma
 
 
 def _passed(size: Callable[[Any], Any]) -> Any:
-    """Mean over the weights that every token passes of what follows from the bytes of one."""
+    """Average over the weights that every token passes, of a function of their bytes."""
     apart = sum(when(given > 0, (size(given) - size(q_w)) * weights) for given, weights in _APART)
     return Max(0, size(q_w) + apart / W_dense)
 
 
 def _widened(stored: Any, multiplied: Any) -> Any:
-    """Bytes that are read in the time that widening a weight for its product takes, by those that it is stored in."""
+    """Bytes that could be read while a weight is widened for its product, by its stored bytes."""
     narrower = stored < Rational(9, 10) * multiplied  # by more than scales
     return when(Or(narrower, stored < byte), (1 / phi_w - 1) * Min(stored, _FOUR_BITS))
 
@@ -676,7 +676,7 @@ SATURATED = FORMULAS[FORMULAS.index(kv_memory) :]
 
 
 def operators() -> tuple[Formula, ...]:
-    """Sizes that the operators of a pass are counted by: shapes, groups of requests, all-reduces, exchanges."""
+    """Sizes on which operators of a pass depend: shapes, groups of requests, all-reduces, exchanges."""
     reduced = (
         rank_groups.stride,
         rank_groups.group_links,

@@ -1,8 +1,8 @@
 """Time of the layers of a stage
 
-What the layers of the slowest pipeline stage cost one micro-batch: whole layers, the head on the last
-stage; the rate of products in each format; what casting to 8 bit moves; and the second clock, the host
-that launches every operation while the device works.
+Time per micro-batch of the layers on the slowest pipeline stage: whole layers, and the head on the last stage; the rate
+of products in each format; the traffic of 8-bit casts; and the second clock, the host that launches every operation
+while the device computes.
 """
 
 from __future__ import annotations
@@ -204,17 +204,17 @@ product_rate = Formula(
 
 
 def _block(width: Any, outer: Any = h) -> Any:
-    """Inputs and outputs of a feed-forward block: the products into it share their input."""
+    """Inputs and outputs of a feed-forward block; the products into it share their input."""
     return 2 * outer + (2 + gated) * width
 
 
 def casts(widths: Any) -> Any:
-    """Bytes a token that casts of operands of such widths move, both ways."""
+    """Bytes per token moved by casts of operands of these widths, forward and backward."""
     return when(_narrow, 4 * byte * widths / t) / token
 
 
 def routed_widths() -> Any:
-    """Inputs and outputs of the experts of a token, balanced."""
+    """Widths of the inputs and outputs of a token's experts, at balanced load."""
     return k * _block(d_e, h_e)
 
 
@@ -335,7 +335,7 @@ widening = Formula(
 
 
 def expert_launches(ranks: Any) -> Any:
-    """Time of the host to launch the experts of one layer where so many ranks share them."""
+    """Host time to launch the experts of one layer, if this many ranks share them."""
     return tau_h * K_e * when(Eq(grouped, 1), 1, E / ranks) * (1 + rho_lin / 3)
 
 

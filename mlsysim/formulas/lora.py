@@ -1,9 +1,9 @@
-"""Adapters of low rank
+"""Low-rank adapters
 
-Requests share the weights of a model, and each asks for one of several adapters that stay beside them, some more
-often than others (Zipf). An iteration reads those that its requests ask for, and every token passes through that of
-its request. Parameters are those of adapters that are trained: rank times rows and columns of each matrix that has
-one. Of a matrix that is split over tensor-parallel ranks one factor is split as well, the other is held by all.
+Requests share a model's weights, and each request uses one of several resident adapters, with Zipf-distributed
+popularity. An iteration reads the adapters in use, and every token passes through the adapter of its request. Trained
+parameters are rank times rows plus columns of each adapted matrix. For a matrix that tensor-parallel ranks split, one
+factor of the adapter is split as well, and all ranks hold the other.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _OF_EXPERTS = EVERYWHERE & (L_moe > 0)
 
 
 def _resident(adapters: Any) -> Any:
-    """So many adapters, but no more than the memory for them holds at a time."""
+    """Limit a number of adapters to those that fit their memory."""
     return when(G_lo > 0, Min(adapters, G_lo), adapters)
 
 

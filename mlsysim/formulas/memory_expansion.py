@@ -1,9 +1,9 @@
 """Memory expansion
 
-A micro-batch passes the layers three times (forward, recomputation, backward), and in each pass a layer is
-pulled, computed and written back. Part of the training state is kept in a remote tier: a policy says which
-share of which tensor. What is not hidden behind arithmetic is exposed: local memory beyond the roofline of
-a layer, remote memory beyond what is prefetched, communication beyond what runs beside computing.
+A micro-batch passes the layers three times (forward, recomputation, backward), and each pass fetches, computes and
+writes back every layer. Part of the training state is in a remote tier, by a policy that sets the share of each tensor.
+Exposed are local memory time beyond a layer's roofline, remote memory time beyond prefetch, and communication beyond
+overlap.
 """
 
 from __future__ import annotations
@@ -264,7 +264,7 @@ remote_memory = Formula(
 
 
 def _forward(parameters: Any) -> Any:
-    """Arithmetic of one layer with so many parameters at work, forward, at the rate of the device."""
+    """Forward arithmetic of one layer with these active parameters, at the device's rate."""
     return n_tok / t * (2 * flop * parameters / token + w_pair / (L * eta_attn)) / (F * eta) + n_tok * t_each / L
 
 
@@ -309,7 +309,7 @@ dense_layers_of_rank = Formula(
 
 
 def _all_layers(dense: Any, sparse: Any) -> Any:
-    """A sum over the layers of a stage, of both kinds."""
+    """Sum over the layers of a stage, of both kinds."""
     return ell_de * dense + ell_moe * sparse
 
 
@@ -332,7 +332,7 @@ _vectors = q_a * (14 * h / sigma + 2 * y_core) / token
 
 
 def _inner(width: Any) -> Any:
-    """Traffic per token of the inner width of a feed-forward block: written and read around its activation."""
+    """Local traffic per token of a feed-forward block's inner width, written and read around its activation."""
     return q_a * (4 + 2 * gated) * width / (t * token)
 
 
@@ -371,7 +371,7 @@ moe_traffic = Formula(
 
 
 def _beyond(traffic: Any, computing: Any) -> Any:
-    """Time of local traffic beyond the arithmetic it is pipelined with."""
+    """Local traffic time in excess of the arithmetic that it overlaps."""
     return Max(0, traffic / (B_mem * eta_mem) - computing)
 
 
@@ -450,12 +450,12 @@ update_traffic = Formula(
 
 
 def _transfer(volume: Any) -> Any:
-    """Time of so many bytes to or from the remote tier."""
+    """Time to transfer these bytes to or from the remote tier."""
     return n_share * volume / B_far
 
 
 def _unhidden(kept: Any, passing: Any) -> tuple[Any, Any]:
-    """Time of the transfers of one layer beyond its passes: forward, and in recomputation and backward pass."""
+    """Exposed transfer time of one layer: in the forward pass, and in recomputation and backward pass."""
     weights, points = omega_w * n_pass_w * q_w * kept, omega_ck * n_pass_ck * n_tok * x_in
     phases = ((weights / 4 + 2 * points / 3, 1), (weights / 4 + points / 3, 1), (weights / 2, 2))
     forward, again, back = (Max(0, _transfer(volume) - eta_pre * times * passing) for volume, times in phases)
@@ -570,7 +570,7 @@ moe_gather = Formula(
 
 
 def _beside(gathered: Any, passing: Any, fetched: tuple[Any, Any]) -> Any:
-    """Time of gathering a layer beyond the forward pass, and of gathering and reducing beyond the rest."""
+    """Exposed time to gather a layer in the forward pass, and to gather and reduce it in the others."""
     forward, rest = fetched
     return Max(0, gathered / beta - passing - forward) + Max(0, 2 * gathered / beta - 3 * passing - rest)
 

@@ -1,9 +1,9 @@
 """Times of recurrent mixers
 
-A scan of a whole sequence takes longer than its arithmetic at the rate of attention, about ten times: its kernels move
-bytes at under a third of the memory bandwidth. These are counted pass by pass over the memory, at 16 bit with fp32
-matrices and states; the share of the bandwidth and the least time of a chunk belong to a software stack. A decode step
-reads and writes the state of each request, as fast as a cache is read.
+A scan over a whole sequence takes about ten times longer than its arithmetic at the rate of attention, because its
+kernels reach less than a third of the memory bandwidth. Its bytes are counted per pass over memory, at 16 bits with
+fp32 matrices and states; the share of the bandwidth and the minimum time per chunk come with the stack. A decode step
+reads and writes each request's state as fast as a cache.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ DECODED = (
 
 
 def _chunks(numbers: Any) -> Any:
-    """Bytes per token and head of a state that passes over memory once a chunk, of so many bytes a number."""
+    """Bytes per token and head of a state that is moved once per chunk, at these bytes per number."""
     return when(Q_st > 0, numbers * N_st * D_st * token / Max(token, Q_st))
 
 
@@ -70,7 +70,7 @@ scan_traffic = Formula(
 
 
 def _timed(ranks: Any) -> Any:
-    """Time of scans per token where heads are split over so many ranks."""
+    """Scan time per token if heads are split over this many ranks."""
     return Max(x_scan / (ranks * eta_scan * B_mem), when(Q_st > 0, L_st * tau_scan / Max(token, Q_st)))
 
 

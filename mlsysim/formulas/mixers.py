@@ -1,11 +1,10 @@
-"""The mixers of a layer
+"""Mixers of a layer
 
-A mixer is the part of a layer in which tokens see each other: grouped-query attention, which may have another shape in
-layers with a window; multi-head latent attention where the cache has a rank, and its indexer; or a recurrent mixer,
-which keeps a state of fixed size. Their matrices and vectors, whole and on one rank, with the adapters they may have;
-their work per token and pair of tokens; what they keep in the cache and for the backward pass. Costs of layers add, so
-a model is described by how often a token passes each kind; "of one layer" is the mean over all layers. Other pages read
-these.
+A mixer is the part of a layer in which tokens interact: grouped-query attention, which may have another shape in
+sliding-window layers; multi-head latent attention with its indexer, if the cache has a rank; or a recurrent mixer with
+a state of fixed size. This page has their matrices and vectors, in total and per rank, with adapters; their work per
+token and pair of tokens; and what they keep in the cache and for the backward pass. Costs of layers add, so a model is
+described by how often a token passes each kind; "of one layer" is the mean over all layers. Other pages build on these.
 """
 
 from __future__ import annotations
@@ -158,7 +157,7 @@ EAGER: Any = Eq(elementwise_kernels, label(elementwise_kernels, "eager"))
 
 
 def _kernel(name: str) -> Any:
-    """The condition that attention is computed by this kernel."""
+    """Condition that this kernel computes attention."""
     return Eq(attention_kernel, label(attention_kernel, name))
 
 
@@ -187,7 +186,7 @@ NEAR_64 = {window: 64}
 
 
 def summed(matrices: Matrices, number: Callable[[Any, Any], Any]) -> Any:
-    """Sum a function of rows and columns over so many matrices."""
+    """Sum a function of rows and columns over matrices, each with its multiplicity."""
     return sum(times * number(rows, columns) for times, rows, columns in matrices)
 
 
@@ -197,12 +196,12 @@ def elements(rows: Any, columns: Any) -> Any:
 
 
 def edges(rows: Any, columns: Any) -> Any:
-    """Rows and columns of a matrix, added up."""
+    """Sum of a matrix's rows and columns."""
     return rows + columns
 
 
 class Heads(NamedTuple):
-    """Query and key-value heads of attention, widths of keys and values, gate; whether it projects values, and both."""
+    """Query and key-value heads of attention, widths of keys and values, gate, and value projections."""
 
     queries: Any
     kv: Any
@@ -227,7 +226,7 @@ UNSHARED = {L_kv: 0, L_kv_w: 0}
 
 
 def unbound(layers: int, *shape: Any) -> dict[Any, int]:
-    """Example of so many layers, all of whose attention is unbound; with a window it has this shape."""
+    """Example with this many layers, all without a window; a window would have this shape."""
     return {L_att: layers, L_all: layers, L_w: 0, L_c: 0, **dict.fromkeys(shape, 1)}
 
 
@@ -236,7 +235,7 @@ UNMIXED = {L_st: 0, P_st: 0, P_ix: 0, L_ix: 0, n_vals: 1, P_c: 0, L_hc: 0, m_hc:
 
 
 def grouped(of: Callable[[Heads], Any]) -> Any:
-    """Sum over layers with grouped-query attention: of so much by its heads, fewer where they share others' keys."""
+    """Sum over grouped-query attention layers, by head shape; fewer if keys and values are shared."""
     total = Integer(0)
     for layers, shared, heads in LAYERS:
         whole, rest = of(heads), of(heads._replace(own=0))
@@ -245,22 +244,22 @@ def grouped(of: Callable[[Heads], Any]) -> Any:
 
 
 def attention(latent: Any, of: Callable[[Heads], Any], compressed: Any) -> Any:
-    """Sum over layers with attention: so much where it is latent, by its heads, and where entries are compressed."""
+    """Sum over attention layers: latent, by heads, and with compressed entries."""
     return when(IS_LATENT, L_att * latent, grouped(of)) + L_c * compressed
 
 
 def kv_on(ways: Any, heads: Heads) -> Any:
-    """Key-value heads on one of so many ranks."""
+    """Key-value heads on one of this many ranks."""
     return heads.kv if ways == 1 else a_kv_r if heads.kv == a_kv else ceiling(heads.kv / ways)
 
 
 def own_kv(ways: Any, heads: Heads) -> Any:
-    """Those of them whose keys and values a layer computes and keeps itself."""
+    """Key-value heads that a layer computes and stores itself."""
     return heads.own * kv_on(ways, heads)
 
 
 def heads_matrices(ways: Any, heads: Heads) -> Matrices:
-    """Number, rows and columns of query (with a gate), output, key and value projections on one of so many ranks."""
+    """Number, rows and columns of the query (with gate), key, value and output projections on one rank."""
     kv = own_kv(ways, heads)
     return (
         (1, (heads.queries * heads.keys + heads.gate) / ways, h),
@@ -271,25 +270,25 @@ def heads_matrices(ways: Any, heads: Heads) -> Matrices:
 
 
 def latent_matrices(ways: Any) -> tuple[Matrices, Matrices, Matrices]:
-    """The same of multi-head latent attention: a compressed query, one that is not, and everything else."""
+    """The same for multi-head latent attention: with compressed query, with full query, and all else."""
     query = a / ways * (d_nope + d_rope)
     rest = ((1, h, r_kv + d_rope), (1, r_kv, a / ways * (d_nope + d_v)), (1, a / ways * d_v, h))
     return ((1, r_q, h), (1, r_q, query)), ((1, h, query),), rest
 
 
 def compressed_matrices(ways: Any) -> Matrices:
-    """The same of attention to compressed entries: compressed query, one vector as key and value, output by groups."""
+    """The same for attention to compressed entries: compressed query, shared key and value, grouped output."""
     groups, width = g_o / ways, a * d_h
     return ((1, h, r_q), (1, r_q, width / ways), (1, h, d_h), (groups, width / Max(1, g_o), r_o), (1, groups * r_o, h))
 
 
 def compressed_vectors(ways: Any) -> Any:
-    """Its norms and sinks."""
+    """Norms and sinks of attention to compressed entries."""
     return r_q + d_h + sinks * a / ways
 
 
 def compressed_attention(ways: Any) -> Any:
-    """Attention to compressed entries on one of so many ranks, compressors apart."""
+    """Parameters of attention to compressed entries on one rank, without compressors."""
     return summed(compressed_matrices(ways), elements) + compressed_vectors(ways)
 
 
@@ -304,40 +303,40 @@ INDEXER = (
 
 
 def heads_vectors(ways: Any, heads: Heads) -> Any:
-    """Biases, norms of heads and sinks of grouped-query attention on one of so many ranks."""
+    """Biases, head norms and sinks of grouped-query attention on one rank."""
     kv = own_kv(ways, heads)
     biases = qkv_bias * ((heads.queries / ways + kv) * heads.keys + kv * heads.values) + o_bias * h
     return biases + qk_norm * (1 + heads.own) * (1 + norm_bias) * heads.keys + sinks * heads.queries / ways
 
 
 def grouped_query_attention(ways: Any) -> Callable[[Heads], Any]:
-    """Query, key, value and output projections on one of so many tensor-parallel ranks, by heads."""
+    """Parameters of query, key, value and output projections on one rank."""
     return lambda heads: summed(heads_matrices(ways, heads), elements) + heads_vectors(ways, heads)
 
 
 def cross_matrices(ways: Any) -> Matrices:
-    """Matrices of cross-attention that a token passes on one of so many ranks: its query, and the output."""
+    """Matrices of cross-attention that a decoder token passes on one rank: query and output."""
     return heads_matrices(ways, ALL._replace(gate=0))[:2]
 
 
 def cross_attention(ways: Any) -> Any:
-    """Parameters of cross-attention beside the matrices of keys and values: with all of its biases, and a norm."""
+    """Parameters of cross-attention without the key and value matrices, with all biases and a norm."""
     return summed(cross_matrices(ways), elements) + heads_vectors(ways, ALL) + (1 + norm_bias) * h
 
 
 def latent_attention(ways: Any) -> Any:
-    """Multi-head latent attention on one of so many ranks: what is compressed is held by all."""
+    """Parameters of latent attention on one rank; all ranks hold the compressions."""
     compressed, plain, rest = (summed(matrices, elements) for matrices in latent_matrices(ways))
     return when(r_q > 0, compressed + r_q, plain) + rest + r_kv
 
 
 def reach(tokens: Any) -> Any:
-    """Tokens among so many that a sliding-window layer attends to."""
+    """Tokens of a context within a sliding window."""
     return when(window > 0, Min(window, tokens), tokens)
 
 
 def kept(tokens: Any, cache: Any = kv_token) -> Any:
-    """Tokens among so many that a layer keeps, mean over what all layers would keep: what its cache must hold.
+    """Tokens of a context that a layer caches, as a mean relative to all layers.
 
     The state of a request, and the cache of what it attends to beside, count as the tokens that take as much: of a
     cache of so many bytes a token on all ranks.
@@ -351,7 +350,7 @@ UNEVEN = Or(y_K_w > 0, sigma_st > 0, kappa_x > 0)
 
 
 def compressed(tokens: Any) -> Any:
-    """Numbers of compressed entries among so many tokens, and of the tokens that wait to make one, by their width.
+    """Number of compressed entries in a context, and of tokens not yet compressed, by their width.
 
     Values and gates wait; of two series where windows overlap, which also leave one series of the window before.
     """
@@ -362,7 +361,7 @@ def compressed(tokens: Any) -> Any:
 
 
 def entries(tokens: Any) -> Any:
-    """Numbers of compressed entries among so many tokens that attention reads, on average over windows."""
+    """Number of compressed entries that attention reads, averaged over windows."""
     return y_sp * Min(k_ix, tokens / Max(1, m_ix)) + y_hc * tokens / Max(1, m_hc)
 
 
@@ -374,7 +373,7 @@ def read(
     over: Any = y_K,
     number: Any = 1,
 ) -> Any:
-    """Tokens among so many that the next one attends to, mean over all layers and over its places in a chunk.
+    """Tokens of a context that the next token attends to, averaged over layers and positions in a chunk.
 
     Layers count by what they read of a token, as multiples of what all keep of it; or by other numbers of all, of those
     with a window, of indexers and of a number of an entry, as multiples of another.
@@ -385,7 +384,7 @@ def read(
 
 
 def picked(tokens: Any) -> Any:
-    """Tokens among so many that attention reads: as many as an indexer picks, where there is one."""
+    """Tokens of a context that attention reads: those picked, if there is an indexer."""
     return when(PICKS_TOKENS, Min(k_ix, tokens), tokens)
 
 
@@ -398,22 +397,22 @@ WITHIN = w_win * window
 
 
 def scored(tokens: Any) -> Any:
-    """The same, mean over work."""
+    """Tokens of a context that attention scores, averaged over work."""
     return read(tokens, w_dec, w_near, w_ix, w_dec, ENTRY_WORK)
 
 
 def windowed(layers: int, tokens: int, of: int = 80) -> dict[Any, int]:
-    """Example of attention alone, in which so many layers of all reach back so many tokens, the others to the first."""
+    """Example of attention alone: this many layers have a window, the others full attention."""
     return {y_K: of, y_K_w: layers, window: tokens, sigma_st: 0, kappa_x: 0, y_ek: 0, **UNCOMPRESSED}
 
 
 def windowed_read(layers: int, tokens: int, of: int = 80) -> dict[Any, int]:
-    """The same of layers that read, each what it keeps."""
+    """Example of layers that read what they cache, with this window."""
     return {y_K: of, y_R: of, y_R_w: layers, window: tokens, sigma_st: 0, kappa_x: 0, **UNCOMPRESSED}
 
 
 def normalised(width: Any) -> Any:
-    """Bytes per token that a norm keeps with its output, which a product reads: eager, an fp32 copy; a statistic."""
+    """Bytes per token saved by a norm with its output: an fp32 copy if eager; and a statistic."""
     return ((q_a + q_in + q_copy) * width + 4 * byte) / token
 
 
@@ -454,7 +453,7 @@ value_width = Formula(
 
 
 def _near(name: Any, own: Any, others: Any, title: str, example: dict[Any, int], answer: str) -> Formula:
-    """A width of attention with a window: its own, or where it has none that of the other layers."""
+    """Width of attention in layers with a window: their own, or by default that of the others."""
     return Formula(
         name,
         when(own > 0, own, others),
@@ -479,7 +478,7 @@ near_value_width = _near(
 
 
 def recurrent(ways: Any, keys: Any) -> Any:
-    """Parameters of a recurrent mixer on one of so many ranks, which has so many heads that write."""
+    """Parameters of a recurrent mixer on one rank with this many writing heads."""
     inner = ((1 + z_st) * H_st * D_st + n_st * H_st) / ways
     return h * (2 * keys * N_st + inner) + H_st * D_st * h / ways + (X_st + C_st * K_st + b_st) / ways
 
@@ -669,7 +668,7 @@ attention_parameters_per_rank = Formula(
 
 
 def mean(of: Callable[[Heads], Any], state: Any = 0, entries: Any = 0) -> Any:
-    """Mean over all layers: of attention by its heads, of recurrent mixers, and of attention to compressed entries."""
+    """Mean over all layers: attention by heads, recurrent mixers, and attention to compressed entries."""
     return (grouped(of) + L_st * state + L_c * entries) / L
 
 
@@ -1087,7 +1086,7 @@ state_bytes = Formula(
 
 
 def _of_token(heads: Heads) -> Any:
-    """Numbers of the keys and values of a token."""
+    """Numbers per token in keys and values."""
     return heads.kv * (heads.keys + heads.values)
 
 
@@ -1107,7 +1106,7 @@ source_cache = Formula(
 
 
 def _cached(ways: Any) -> Any:
-    """Numbers that all layers keep of a token on one of so many ranks; one in all where none keeps any."""
+    """Numbers per token that all layers cache on one rank; at least one in total."""
     own = attention(r_kv + d_rope, lambda heads: own_kv(ways, heads) * (heads.keys + heads.values), d_h)
     return Max(Integer(1) / ways, own * (1 - bidirectional) + when(m_ix > 0, 0, L_ix * d_ix))
 
@@ -1152,7 +1151,7 @@ near_cache_width = Formula(
 
 
 def _entries(name: Any, width: Any, title: str, example: dict[Any, int], answer: str) -> Formula:
-    """A width of compressed entries in all layers that have such."""
+    """Width of the compressed entries, summed over layers."""
     return Formula(
         name,
         width,
@@ -1203,17 +1202,17 @@ attended_tokens = Formula(
 
 
 def _in_reach(tokens: Any, of: Any) -> Any:
-    """Tokens that one attends to at so many in reach, mean over a sequence: its first tokens see fewer."""
+    """Tokens within reach, averaged over a sequence, whose first tokens see fewer."""
     return tokens * (1 - (1 - f_mask) * Min(1, tokens / of))
 
 
 def _picked(of: Any) -> Any:
-    """Tokens or entries that an indexer picks among so many at the end, mean over a sequence."""
+    """Tokens or entries that an indexer picks, averaged over a sequence of this final length."""
     return Min(k_ix, of) * (1 - (1 - f_mask) * Min(1, k_ix / of))
 
 
 def _over_pairs(of: Any, near: Any) -> Any:
-    """Work per token over the pairs of so many tokens, and of those in reach of a layer with a window."""
+    """Work per token over all pairs of tokens, and over those within a window."""
     others = Max(0, attention_flops - w_win)
     full = floor(of / near)
     # Pairs of tokens in the same chunk: full ones, and the rest.
@@ -1327,7 +1326,7 @@ _output = when(q_o < q_a, q_o, q_a + when(q_in < q_a, q_in))
 
 
 def _grouped(heads: Heads) -> Any:
-    """Queries, keys, values and output of grouped-query attention, with norms of heads and a gate."""
+    """Elements of queries, keys, values and output of grouped-query attention, with head norms and gate."""
     queries, kv = heads.queries / t, own_kv(t, heads)
     norms = (queries + kv) * qk_norm * ((q_a + q_copy) * heads.keys + 4 * byte)
     # A gate keeps its own output, and the product with it besides that of the core.
@@ -1437,7 +1436,7 @@ score_activation = Formula(
 
 
 def _flash(values: Any) -> Any:
-    """Bytes that flash attention keeps of a head with values so wide: a statistic, and a second output."""
+    """Bytes saved per head by flash attention for values of this width: a statistic, and a second output."""
     return (4 * byte + q_2 * values) / token
 
 
@@ -1461,7 +1460,7 @@ second_output_bytes = Formula(
 
 
 def _core_of(name: Any, heads: Heads, words: str, example: dict[Any, Any]) -> Formula:
-    """Bytes that the core of one layer of grouped-query attention keeps."""
+    """Bytes saved by the core of one grouped-query attention layer."""
     return Formula(
         name,
         _core(heads),

@@ -1,7 +1,7 @@
 """MoE routing
 
-What hot experts cost. A token is sent to its top-k experts; when some experts draw more than their
-share, the group waits for them as if every token had picked more experts.
+Cost of unbalanced experts. A token is sent to its top-k experts; if some experts are chosen more often than others, the
+group waits for them as if every token had chosen more experts.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ ROUTED = Min(gamma, e, E / k)
 
 
 def with_capacity(load: Any) -> Any:
-    """Load of a rank over the mean load: at most its capacity, and all of it where padded."""
+    """Load of a rank over the mean, limited to its capacity; equal to the capacity if padded."""
     return Piecewise((c_f, PADDED), (Min(load, c_f), c_f > 0), (load, True))
 
 

@@ -1,8 +1,8 @@
 """Number formats
 
-Bytes of one number, by what it is. A precision is a preset: it says in which format products run, weights, activations
-and gradients are kept, tokens are sent and keys and values cached, and each of these can be given instead. Formats with
-scales count them: a block of g numbers with a scale of b bytes takes b / g more a number.
+Bytes per number, by its use. A precision is a preset of formats for products, weights, activations, gradients, tokens
+on the wire, and keys and values; each format can also be set directly. Formats with scales include them: a block of g
+numbers with scales of b bytes takes b / g more per number.
 """
 
 from __future__ import annotations
@@ -64,29 +64,29 @@ DEEPSEEK = Source("deepseek2024", "section 3.3")
 
 
 def _bytes(name: str, stored: Mapping[str, Fraction] = STORED) -> Any:
-    """Bytes of one number in a storage format."""
+    """Bytes per number in a storage format."""
     found = stored[name]
     return Rational(found.numerator, found.denominator) * byte
 
 
 def _by_preset(part: str, stored: Mapping[str, Fraction] = STORED) -> Any:
-    """Bytes of one number, by the format that each preset has for it."""
+    """Bytes per number in each preset's format."""
     return by_label(precision, {name: _bytes(getattr(preset, part), stored) for name, preset in PRESETS.items()})
 
 
 def _unless_given(dtype: Symbol, otherwise: Any, stored: Mapping[str, Fraction] = STORED) -> Any:
-    """Bytes of one number in the format that is given, or in another."""
+    """Bytes per number in the given format, or else in another."""
     named = {name: _bytes(name, stored) for name in variable_of(dtype).domain.labels if name != AS_PRECISION}
     return by_label(dtype, {AS_PRECISION: otherwise, **named})
 
 
 def _as_given(dtype: Symbol, part: str, stored: Mapping[str, Fraction] = STORED) -> Any:
-    """Bytes of one number in the format that is given, or in that of the preset."""
+    """Bytes per number in the given format, or else in the preset's."""
     return _unless_given(dtype, _by_preset(part, stored), stored)
 
 
 def _gradient(dtype: Symbol) -> Any:
-    """Bytes of one gradient of a weight as it is kept."""
+    """Bytes per accumulated weight gradient."""
     return by_label(
         dtype,
         {
@@ -98,7 +98,7 @@ def _gradient(dtype: Symbol) -> Any:
 
 
 def _reduced(dtype: Symbol) -> Any:
-    """Bytes of one gradient of a weight on the wire."""
+    """Bytes per weight gradient on the wire."""
     own = ((preset.reduce, name) for name, preset in PRESETS.items() if preset.reduce != preset.gradient)
     unless_given: Any = Eq(gradient_dtype, label(gradient_dtype, AS_PRECISION))
     cases: list[Any] = [(_bytes(name), Eq(dtype, label(dtype, name))) for name in ACTIVATION_FORMATS]
@@ -109,7 +109,7 @@ def _reduced(dtype: Symbol) -> Any:
 
 
 def _unscaled(name: str) -> Any:
-    """Bytes of one number, its scales left out."""
+    """Bytes per number without scales."""
     return Rational(BITS[name], 8) * byte
 
 
@@ -189,7 +189,7 @@ embedding_bytes = Formula(
 
 
 def _served_as(name: str) -> Any:
-    """Condition that weights are served in a format that is a precision of its own."""
+    """Condition that weights are served in a format that is also a precision."""
     chosen: Any = Eq(precision, label(precision, name))
     given: Any = Eq(weight_dtype, label(weight_dtype, name))
     return Or(given, And(_not_given, chosen))

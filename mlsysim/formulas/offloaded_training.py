@@ -1,8 +1,8 @@
 """Offloaded training
 
-ZeRO-Offload and ZeRO-Infinity: a plain training step whose state is kept, in part, in a remote tier. Weights
-are pulled for each pass over a layer, gradients stored as they come, and the update is made beside the remote
-memory or by the accelerator. With nothing offloaded it is the plain step, formula by formula.
+ZeRO-Offload and ZeRO-Infinity: a plain training step with part of its state in a remote tier. Weights are fetched for
+each pass over a layer, gradients are stored as they are computed, and the update runs beside the remote memory or on
+the accelerator. With nothing offloaded it equals the plain step, formula by formula.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ _ON_RANK = frozenset(step_moments.leading())
 
 
 def _most(symbol: Any, own: Formula, title: str) -> Formula:
-    """The most of three ranks, by the formula of one."""
+    """Maximum over three ranks of a formula for one rank."""
     return Formula(
         symbol,
         most(own.symbol, _ON_RANK | {own}),
@@ -254,7 +254,7 @@ update_traffic = _most(V_upd, rank_update, "Remote traffic of an update of an of
 
 
 def _transfer(volume: Any) -> Any:
-    """Time of so many bytes to or from the remote tier."""
+    """Time to transfer these bytes to or from the remote tier."""
     return n_share * volume / B_far
 
 

@@ -1,8 +1,8 @@
 """Optimizer states
 
-What an optimizer keeps on one rank. Adam keeps two numbers for each trained one, in the format of the weights
-it updates unless its name says another; Muon one for the matrices of layers and two for the rest; Adafactor one
-for each row and column of a matrix. Beside them stands a 32-bit copy of weights that are narrower.
+Optimizer state per rank. Adam keeps two numbers per trained parameter, in the format of the updated weights unless its
+name says otherwise; Muon keeps one for the layers' matrices and two for the rest; Adafactor keeps one per row and
+column of a matrix. Narrower weights also have a 32-bit copy.
 """
 
 from __future__ import annotations
@@ -49,24 +49,24 @@ ON_DEVICE = when(Eq(optimizer_device, label(optimizer_device, "host")), 0, 1)
 
 
 def _by_optimizer(value: Any) -> Any:
-    """A table of what each optimizer asks for."""
+    """Select a quantity by optimizer."""
     return by_label(optimizer, {name: value(each) for name, each in OPTIMIZERS.items()})
 
 
 def _moment(each: Optimizer, as_weights: Any) -> Any:
-    """Bytes of one number of its state."""
+    """Bytes per number of the optimizer's state."""
     if each.kept == AS_WEIGHTS:
         return as_weights
     return Rational(*STORED[each.kept].as_integer_ratio()) * byte
 
 
 def per_parameter(as_weights: Any, copy: Any) -> Any:
-    """State for each trained parameter: moments, and a 32-bit copy."""
+    """State per trained parameter: moments, and a 32-bit copy."""
     return _by_optimizer(lambda each: each.moments * _moment(each, as_weights) + (copy if each.copies else 0))
 
 
 def moment_of_each(as_weights: Any) -> Any:
-    """Bytes of one moment of a trained parameter; nothing without moments."""
+    """Bytes of one moment per trained parameter; zero without moments."""
     return _by_optimizer(lambda each: _moment(each, as_weights) if each.moments else 0)
 
 
@@ -102,7 +102,7 @@ optimizer_bytes = Formula(
 
 
 def _further(outside: Any, factors: Any) -> Any:
-    """Numbers beside those of each parameter: of what is no matrix of a layer, of rows and columns."""
+    """Further state numbers: for parameters outside layer matrices, and for rows and columns."""
     cases: list[Any] = [
         (each.elsewhere * outside + (factors if each.factored else 0), Eq(optimizer, label(optimizer, name)))
         for name, each in OPTIMIZERS.items()
@@ -112,7 +112,7 @@ def _further(outside: Any, factors: Any) -> Any:
 
 
 def _of_adapters(parameters: Any, products: Any) -> Any:
-    """Rows and columns of the two matrices of every adapter."""
+    """Rows and columns of both matrices of all adapters."""
     return parameters / r_lora + 2 * r_lora * products
 
 

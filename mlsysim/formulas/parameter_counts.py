@@ -1,8 +1,8 @@
 """Parameter counts
 
-Every tensor a transformer stores, added up from its shape: embeddings, attention (grouped-query or
-multi-head latent), feed-forward blocks plain or gated, experts, shared experts, routers, norms,
-biases. Rotary tables are not parameters. A flag (``gated``, ``qkv_bias``) is 0 or 1.
+Parameters of a transformer, summed over its tensors: embeddings, attention (grouped-query or multi-head latent),
+feed-forward blocks plain or gated, experts, shared experts, routers, norms, biases. Rotary tables are not parameters. A
+flag (``gated``, ``qkv_bias``) is 0 or 1.
 """
 
 from __future__ import annotations
@@ -51,22 +51,22 @@ EXPERT_WIDTH = when(r_moe > 0, r_moe, h)
 
 
 def block_matrices(ways: Any, width: Any, outer: Any = h) -> Matrices:
-    """The matrices of a feed-forward block: two, three with a gate, split along the inner width."""
+    """Matrices of a feed-forward block: two, or three with a gate, split along the inner width."""
     return ((2 + gated, outer, width / ways),)
 
 
 def block_vectors(ways: Any, width: Any, bias: Any, outer: Any = h) -> Any:
-    """Biases of a feed-forward block: the output bias is held by all."""
+    """Biases of a feed-forward block; all ranks hold the output bias."""
     return bias * ((1 + gated) * width / ways + outer)
 
 
 def feed_forward(ways: Any, width: Any, bias: Any, outer: Any = h) -> Any:
-    """Two matrices, three with a gate, split along the inner width; the output bias is held by all."""
+    """Parameters of a feed-forward block; all ranks hold the output bias."""
     return summed(block_matrices(ways, width, outer), elements) + block_vectors(ways, width, bias, outer)
 
 
 def plain_layers(layers: Any = L, sparse: Any = L_moe) -> Any:
-    """Layers with a dense block among so many, of which so many have experts; those without one are spread evenly."""
+    """Number of layers with a dense block; layers with neither block are spread evenly."""
     return Max(0, layers - sparse - layers * L_nb / L)
 
 
@@ -76,7 +76,7 @@ def norms() -> Any:
 
 
 def prediction(attention: Any, block: Any, ways: Any) -> Any:
-    """A layer that predicts one more token: a layer, the product that joins two vectors, and three norms."""
+    """Parameters of a multi-token-prediction layer: a layer, the product that joins two vectors, and three norms."""
     return attention + norms() + block + 2 * h**2 / ways + 3 * P_norm
 
 
@@ -173,7 +173,7 @@ head_parameters = Formula(
 
 
 def everything(experts: Any) -> Any:
-    """Embeddings, layers and head with so many experts counted in each layer that has experts."""
+    """Parameters of embeddings, layers and head, with this many experts counted per MoE layer."""
     sparse = P_rt + P_sh + experts * P_exp
     layers = P_mix + L * norms() + plain_layers() * P_ffn + L_moe * sparse
     further = L_mtp * prediction(P_attn, when(L_moe > 0, sparse, P_ffn), 1)

@@ -1,10 +1,9 @@
 """Pipeline schedules
 
-What a pipeline of stages adds to a step: the time a stage waits while the others fill and drain, and
-the sends between stages. One forward, one backward (1F1B) waits as long as GPipe and holds fewer
-micro-batches; interleaving cuts a stage into chunks and waits as many times less; ZB1P fills most of the
-wait with gradients of weights; DualPipe feeds micro-batches from both ends, and runs a forward pass of one beside a
-backward pass of another.
+Time that pipeline parallelism adds to a step: the bubble in which a stage waits while the others fill and drain, and
+the sends between stages. One forward, one backward (1F1B) has the bubble of GPipe and holds fewer micro-batches.
+Interleaving divides the bubble by the number of chunks per stage; ZB1P fills most of it with weight gradients; DualPipe
+feeds micro-batches from both ends, and overlaps a forward pass with a backward pass of another micro-batch.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ SIMULATED = "Equal to a schedule executed operation by operation, where sending 
 
 
 def handed_on(message: Any, accelerators: Any) -> Any:
-    """Time to send a message to the next stage, where stages are the outermost of so many ranks."""
+    """Time to send a message to the next stage, if stages are the outermost of this many ranks."""
     return when(
         accelerators <= n_node,
         message / meshed(2, beta_l, 2) + alpha_node,

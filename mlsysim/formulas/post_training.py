@@ -1,9 +1,9 @@
 """Post-training step
 
 A step of reinforcement learning (GRPO, PPO, DAPO) samples responses with an inference engine, computes their
-log-probabilities, trains on them and gives the engine the new weights. A rollout ends with its longest response: an
-engine that drains runs ever fewer requests, and each of its steps costs at least that of an empty one. A step of the
-engine is an iteration, and an update is a training step on packed samples.
+log-probabilities, trains on them and transfers the new weights to the engine. A rollout ends with its longest response:
+a draining engine runs fewer and fewer requests, and each of its steps costs at least that of an empty one. An engine
+step is an iteration, and an update is a training step on packed samples.
 """
 
 from __future__ import annotations
@@ -214,29 +214,29 @@ _VARIED = cv_re > 0
 
 
 def _growth(power: int) -> Any:
-    """Mean of a power of a log-normal length over the power of its median."""
+    """Mean of a power of a log-normal length over the same power of its median."""
     return exp(Integer(power) ** 2 * log(1 + cv_re**2) / 2)
 
 
 def still_running(length: Any) -> Any:
-    """Share of the responses that are longer, below the cap."""
+    """Share of responses longer than a length below the cap."""
     return when(_VARIED, NormalCDF(-log(length / mu_re) / _sigma), exp(-length / mu_re))
 
 
 def reached_by(share: Any, end: Any) -> Any:
-    """Tokens after which a share of the responses are still running, or all have come to an end."""
+    """Length after which this share of responses is still running, or all have ended."""
     return Min(end, when(_VARIED, mu_re * exp(-_sigma * NormalQuantile(share)), -mu_re * log(share)))
 
 
 def tokens_by(length: Any) -> Any:
-    """Mean tokens of a response by a length."""
+    """Mean tokens per response up to a length."""
     place: Any = log(length / mu_re) / _sigma
     varied = mu_re * _growth(1) * NormalCDF(place - _sigma) + length * NormalCDF(-place)
     return when(_VARIED, varied, mu_re * (1 - exp(-length / mu_re)))
 
 
 def squares_by(length: Any) -> Any:
-    """Mean square of the tokens of a response by a length."""
+    """Mean square of the tokens per response up to a length."""
     place: Any = log(length / mu_re) / _sigma
     varied = mu_re**2 * _growth(2) * NormalCDF(place - 2 * _sigma) + length**2 * NormalCDF(-place)
     return when(_VARIED, varied, 2 * mu_re**2 * Max(0, 1 - exp(-length / mu_re) * (1 + length / mu_re)))
@@ -355,7 +355,7 @@ _GO_ON = eta_st / (1 + eta_st)
 
 
 def _ends_by(share: Any) -> Any:
-    """Tokens after which a rollout ends that leaves a share of its requests for the next step."""
+    """Length at which a rollout ends that leaves a share of its requests to the next step."""
     return Min(when(L_re > 0, Min(L_re, C_re), C_re), when(f_cut < _GO_ON, reached_by(share, C_re), C_re))
 
 
@@ -495,7 +495,7 @@ ENGINE = (
 
 
 def _of_engine(target: Any, **changed: Any) -> Any:
-    """A quantity of the engine, with other requests."""
+    """Quantity of the engine at another number of requests."""
     symbols = {"decoding": n_dec, "context": K_dec, "prompts": n_pro, "ranks": t, "format": precision}
     return evaluated_at(target, {symbols[name]: value for name, value in changed.items()}, ENGINE, whole=True)
 
@@ -664,7 +664,7 @@ token_costs = Formula(
 
 
 def _following(of: Any) -> Any:
-    """A quantity at the next knot."""
+    """Quantity at the next knot."""
     return by_member(**{name: of[following] for name, following in pairwise(knot.members)})
 
 
@@ -822,7 +822,7 @@ TRAINER = (*step_time.PER_OPERATOR, economics.training_load, Assignment(s_doc, M
 
 
 def _of_trainer(target: Any) -> Any:
-    """A quantity of a training step on the packed samples."""
+    """Quantity of a training step on the packed samples."""
     layout = {b: g_U * d_U, g: g_U, s: S_pk, n_fleet: y_U}
     return evaluated_at(target, layout, TRAINER, whole=True)
 
@@ -1353,13 +1353,13 @@ _WAITING = {h_w: 9.44, A_w: 3877.4, U_half: 5839, n_fleet: 64}
 
 
 def _crossing(floor: Any, work: Any) -> Any:
-    """Accelerators with which a rollout takes as long as updates on the others."""
+    """Number of accelerators at which a rollout takes as long as the updates on the others."""
     gain = floor * n_fleet - work - U_half
     return Max(0, 2 * work * n_fleet / (sqrt(gain**2 + 4 * floor * work * n_fleet) - gain))
 
 
 def _least_sum(work: Any) -> Any:
-    """Accelerators with which a rollout and an update that follows it take least."""
+    """Number of accelerators that minimises a rollout plus the update that follows it."""
     return n_fleet * sqrt(work) / (sqrt(work) + sqrt(U_half))
 
 

@@ -1,8 +1,8 @@
-"""A cache of prompt prefixes
+"""Prefix cache
 
-Prompts begin with prefixes that others have as well, some of them more often than others (Zipf). Their keys and
-values are kept, up to a memory, and the least recently used goes. By Che's approximation every prefix stays for the
-same number of requests after it was asked for: the one at which those that stay fill the memory.
+Prompts begin with shared prefixes of Zipf-distributed popularity. Their keys and values are cached up to a memory size,
+with least-recently-used eviction. By Che's approximation every prefix stays for the same number of requests after its
+last use: the number at which the cached prefixes fill the memory.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _SINGLES = range(1, _SINGLE + 1)
 
 
 def _span(count: Any) -> Any:
-    """The last rank of so many over the first that stands for several."""
+    """Last popularity rank in the class that begins at this rank."""
     return Max(1, (count + Rational(1, 2)) / _FROM)
 
 
 def log_ranks(count: Any) -> Any:
-    """Logarithms of the ranks at which the popularity of so many things is added up: the first four, then ten."""
+    """Logarithms of the popularity ranks used in sums: the first four, then ten classes."""
     far = [float(node) * log(_span(count)) for node in _NODES]
     return by_member(
         **{f"c{number}": log(number) for number in _SINGLES},
@@ -49,7 +49,7 @@ def log_ranks(count: Any) -> Any:
 
 
 def things_of_classes(count: Any, ranks: Any) -> Any:
-    """Number of things that each of these ranks stands for, by their logarithms."""
+    """Number of items that each of these ranks stands for, given their logarithms."""
     return by_member(
         **{f"c{number}": when(count >= number, 1, 0) for number in _SINGLES},
         **{

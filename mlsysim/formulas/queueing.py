@@ -1,8 +1,8 @@
 """Queueing
 
-How many replicas hold a tail-latency target: an M/M/c queue in front of identical replicas. The
-wait grows without bound as the arrivals approach the capacity, which is why a deployment that
-could carry its load on average may still need another replica.
+Number of replicas that meet a tail-latency target, for an M/M/c queue in front of identical replicas. The wait grows
+without bound as arrivals approach capacity, so a deployment that can carry its average load may still need another
+replica.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TAIL = Rational(1, 100)
 
 
 def wait_quantile(servers: Any) -> Any:
-    """Time that 99% of the arrivals wait less than, on a stable queue of so many servers."""
+    """99th percentile of the wait in a stable queue with this many servers."""
     excess = Max(0, log(ErlangC(servers, load) / TAIL))
     return excess * (cv**2 + 1) / 2 * request / (servers * mu - qps)
 

@@ -1,9 +1,9 @@
 """Groups of ranks
 
-The ranks of a training step form groups by what they share: a layer, a sequence, weights, experts. For
-each kind of group: where its ranks stand, what a ring among them reaches, what travels, how long one
-exchange takes. Ranks are counted tensor-parallel first, then context- and data-parallel, stages last; for
-experts those of a stage once more, expert-tensor-parallel, expert-parallel, expert-data-parallel.
+Ranks of a training step form groups by what they share: a layer, a sequence, weights, experts. Each kind of group has
+the placement of its ranks, the bandwidth of a ring among them, the bytes exchanged, and the time per exchange. Ranks
+are numbered tensor-parallel first, then context- and data-parallel, stages last; for experts the ranks of a stage are
+renumbered expert-tensor-parallel, expert-parallel, expert-data-parallel.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ chunk_start = Formula(
 
 
 def routed_copies(load: Any) -> Any:
-    """Bytes of the routed tokens that the ranks of an expert bring together, at such a load."""
+    """Bytes of routed tokens that the ranks of an expert gather, at this load."""
     return load * k * n_g["etp"] * n_rank * (q_x["dispatch"] + q_x["combine"]) / 2 * h_e / token
 
 
@@ -179,7 +179,7 @@ _COUNTS = frozenset((*rank_parameters.FORMULAS, *trained_parameters.FORMULAS, *o
 
 
 def _largest(symbol: Any, own: Any, title: str) -> Formula:
-    """The most that a rank of a pipeline exchanges or updates: each exchange waits for that one."""
+    """Largest amount that a rank of a pipeline exchanges or updates, for which all others wait."""
     return Formula(
         symbol,
         most(own, _COUNTS),
@@ -420,7 +420,7 @@ COPIES = gamma_r * n_rank * q_x[exchange] * h_e / token
 
 
 def _sent(places: Any) -> Any:
-    """Copies of a token: one for each place it goes to, or for each expert where all send their whole capacity."""
+    """Copies of a token: one per destination, or one per expert if all send their full capacity."""
     return when(PADDED, k, places)
 
 

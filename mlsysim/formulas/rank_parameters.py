@@ -1,11 +1,10 @@
 """Parameters and states per rank
 
-What one rank holds, tensor by tensor, of a model split by tensor, pipeline and expert parallelism.
-Each kind of tensor has its own group: projections are split over the tensor-parallel ranks, norms and
-routers are held by all of them, experts are split over the expert-parallel ranks, and ZeRO shards the
-dense parameters over all data-parallel ranks but an expert only over those that hold it. The ranks of a
-stage are laid out twice: tensor-, context- and data-parallel for everything that is not an expert,
-expert-tensor-, expert- and expert-data-parallel for experts (parallel folding).
+Tensors of one rank of a model split by tensor, pipeline and expert parallelism. Each kind of tensor has its own group:
+tensor-parallel ranks split projections, and all of them hold norms and routers; expert-parallel ranks split experts;
+ZeRO shards dense parameters over all data-parallel ranks, but an expert only over the ranks that hold it. The ranks of
+a stage have two layouts: tensor-, context- and data-parallel for everything but experts, and expert-tensor-, expert-
+and expert-data-parallel for experts (parallel folding).
 """
 
 from __future__ import annotations
@@ -370,12 +369,12 @@ edge_parameters_of_rank = Formula(
 
 
 def at_place(target: Any, place: str, formulas: Iterable[Formula]) -> Any:
-    """A quantity of one rank, on that of the first stage of a pipeline, of the second or of the last."""
+    """Quantity of a rank on the first, second or last pipeline stage."""
     return evaluated_at(target, {rank: label(rank, place)}, formulas, swaps=True)
 
 
 def most(target: Any, formulas: Iterable[Formula]) -> Any:
-    """The most of a quantity of one rank, over those of both ends of a pipeline and of the second stage."""
+    """Maximum of a rank's quantity over the first, second and last pipeline stages."""
     first, between, last = (at_place(target, place, formulas) for place in ("first", "between", "last"))
     return Piecewise(
         (first, p <= 1), (between, DUALPIPE), (Max(first, last), p <= 2), (Max(first, last, between), True)
@@ -383,7 +382,7 @@ def most(target: Any, formulas: Iterable[Formula]) -> Any:
 
 
 def edges(ends: Any) -> Any:
-    """Parameters beside the layers that are split: embedding or head, and layers for predicting further tokens."""
+    """Parameters outside the layers that are split: embedding or head, and multi-token-prediction layers."""
     return ends * P_edge_r + L_mtp * prediction(P_attn_r, when(L_moe > 0, P_sh_r, P_ffn_r), t)
 
 
@@ -557,7 +556,7 @@ _states = q_a * n_tok / token * h
 
 
 def hidden_buffers(tensors: Any) -> Any:
-    """Buffers of hidden states: so many tensors between stages, and what ranks gather: sequences, tokens of experts."""
+    """Buffers of hidden states: tensors between stages, and gathered sequences or expert tokens."""
     by_gathering: Any = Eq(dispatcher, label(dispatcher, "allgather"))
     gathering = And(by_gathering, L_moe > 0, e * n_g["etp"] > 1)
     sequence = when(And(sequence_parallel > 0, t > 1), _states)

@@ -1,9 +1,9 @@
 """Layout of a replica
 
-An engine may stand on many accelerators. Attention ranks hold requests and caches of their own, each on
-tensor-parallel ranks; experts are spread over ranks of several of them, and tokens travel there and back. Pipeline
-stages work on different groups of requests at a time. With two micro-batches one is computed while the other
-exchanges. With one of each nothing here adds anything.
+A replica may span many accelerators. Attention ranks hold their own requests and caches, each on several
+tensor-parallel ranks; experts are spread over ranks of several attention ranks, to which tokens travel and return.
+Pipeline stages work on different groups of requests at a time. With two micro-batches, one computes while the other
+exchanges. With one of each, nothing on this page adds anything.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ LAYERS = t_den + t_exp + t_act + t_kv + t_pat + t_red + t_lo + L * tau_layer + t
 
 
 def tokens(decoding: Any, prompts: Any) -> Any:
-    """Tokens of so many decoding requests and prompts: drafted ones count, cached ones do not."""
+    """Tokens of decoding requests and prompts, with drafted tokens and without cached ones."""
     return decoding * (1 + gamma_s) * token / request + prompts * s * (1 - h_c) / request
 
 
@@ -263,7 +263,7 @@ slowest_stage = Formula(
 
 
 def _size(own: Any, given: Any, shared: Any, title: str) -> Formula:
-    """A size of the engines that prefill, which may be that of the others."""
+    """Size of a prefill engine, by default that of the decode engines."""
     return Formula(
         own,
         when(given > 0, given, shared),

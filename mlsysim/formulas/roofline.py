@@ -1,8 +1,8 @@
 """Roofline
 
-A kernel is bound by arithmetic or by memory. A product computes whole tiles in whole waves of multiprocessors; its
-ceiling follows from the power of the device, since an operation costs energy; and near the ridge both take their
-time. A launch takes a fixed time.
+A kernel is bound by arithmetic or by memory. A product computes whole tiles in whole waves of multiprocessors; its rate
+is capped by the device's power, since an operation costs energy; and near the ridge the two times add in part. A launch
+takes a fixed time.
 """
 
 from __future__ import annotations
@@ -61,17 +61,17 @@ TILE = 64
 
 
 def slower(device: Any, host: Any) -> Any:
-    """Time of two clocks of which the slower sets the pace, now this and now that one."""
+    """Time of two clocks, the slower of which sets the pace at each moment."""
     return sqrt(sqrt(device**4 + host**4))
 
 
 def side_by_side(computing: Any, reading: Any) -> Any:
-    """Time of an operator that reads and computes at once: near the ridge neither hides the other whole."""
+    """Time of an operator that overlaps memory and compute; near the ridge neither hides the other fully."""
     return sqrt(computing**2 + reading**2)
 
 
 def binding(fixed: Any) -> Any:
-    """Resource that a kernel takes longest for, beside a fixed time."""
+    """Bottleneck of a kernel, beside a fixed time."""
     return Piecewise(
         (label(kernel_bound, "Launch"), fixed > Max(t_c, t_m)),
         (label(kernel_bound, "Arithmetic"), t_c >= t_m),
@@ -137,7 +137,7 @@ largest_fill, smallest_fill = (
 
 
 def _tiles_up_to(fill: Any) -> Any:
-    """Twice the integral of the whole tiles of groups up to one that fills so many."""
+    """Twice the integral of the whole tiles of groups, up to this size."""
     return ceiling(fill) * (2 * fill - ceiling(fill) + 1)
 
 

@@ -1,7 +1,7 @@
 """Routed activations
 
-What a layer with experts keeps for its backward pass on one rank of an expert-parallel group, and what it needs at its
-peak: the tokens that the rank sends are its own, those that its experts hold come from all ranks.
+Activations that a layer with experts keeps for its backward pass on one expert-parallel rank, and its peak need. The
+tokens that a rank sends are its own; those that its experts receive come from all ranks.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Saves of a run
+"""Checkpoints of a run
 
-State that a job must save, each part once however many replicas hold it; how long training waits for a save and when
-it can be restored from; how often to save, and what share of the running time is kept. A save that blocks is done when
-training goes on; one that overlaps is written from host memory meanwhile. With two levels failures that leave host
-memory usable are restored from there.
+Size of a checkpoint, in which replicated state counts once; pause of training for a checkpoint, and its latency until
+it can be restored; the optimal interval, and the share of running time preserved. A blocking checkpoint is complete
+when training continues; an overlapped one is written from host memory meanwhile. With two levels, failures that leave
+host memory intact are restored from there.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ even_bytes = Formula(
 
 
 def _at(bandwidth: Any, amount: Any) -> Any:
-    """Time at a bandwidth; none where it is no limit."""
+    """Time at a bandwidth; zero if it is no limit."""
     return when(bandwidth > 0, amount / bandwidth, 0)
 
 
@@ -267,7 +267,7 @@ host_memory = Formula(
 
 
 def _apart(partners: int, drawn: int) -> Any:
-    """Probability that the next of the nodes left is none of so many partners."""
+    """Probability that none of this many partners is the next node to fail."""
     return Max(0, 1 - partners / Max(1, N_nd - drawn))
 
 
@@ -446,7 +446,7 @@ interval_in_memory = Formula(
 
 
 def _stall(stall: Any, between: Any) -> Any:
-    """Stalls over useful work."""
+    """Stalls relative to useful work."""
     return when(stall > 0, stall / between, 0)
 
 
@@ -484,13 +484,13 @@ _FEW = Rational(1, 1000)
 
 
 def kept_of(load: Any) -> Any:
-    """Share of the running time that saves keep without a latency, by the failures in an interval."""
+    """Share of running time that checkpoints without latency preserve, by failures per interval."""
     series = 1 / (1 + load / 2 + load**2 / 6 + load**3 / 24)
     return when(load < _FEW, series, Min(1, load * exp(-load) / (1 - exp(-load))))
 
 
 def _part(amount: Any) -> Any:
-    """The part of a save to storage that falls to one of the copies in memory before it."""
+    """Part of a checkpoint to storage that falls to one in-memory copy before it."""
     return amount * T_m / T_s
 
 
@@ -508,7 +508,7 @@ memory_segment = Formula(
 
 
 def _lost_by(amount: Any) -> Any:
-    """Failures in a running time, with those in what is done again of it after failures restored from memory."""
+    """Failures in a running time, including repeated work after restores from memory."""
     load = amount / M_f
     redone = exp(load) - 1
     return Piecewise(
@@ -645,7 +645,7 @@ storage_busy = Formula(
 
 
 def _fits(*conditions: Any) -> Any:
-    """Condition that failures leave time to work, that one save is written at a time, and others."""
+    """Condition that failures leave time to work and checkpoints do not overlap, among others."""
     return And(M_f > 0, T_s + C_s >= D_s, *conditions)
 
 

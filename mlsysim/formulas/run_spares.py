@@ -1,7 +1,7 @@
 """Spare nodes of a run
 
-Nodes that stand by for those in repair: how many cover the failures of one repair with some probability, and how long
-a job waits where they do not. The two are different questions.
+Spare nodes replace nodes in repair: the number that covers the failures of one repair time with a given probability,
+and the wait of a job if they do not suffice. The two are different questions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Days and dollars of a run
 
-From the time that a run takes without failures to wall time: what it is on average, how far it spreads, and what it
-costs. Its deviation is that of when failures come, of a rate that was counted from few of them, and of the step.
+Wall time of a run from its time without failures: its mean, its spread, and its cost. The spread comes from the timing
+of failures, from a failure rate estimated from few of them, and from the step time.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ _SOME = Rational(1, 100)
 
 
 def _spread(mean: Any, load: Any, recovery: Any) -> Any:
-    """Variance of the wall time of a segment over the failures in it, by its load and their recovery (Daly's law)."""
+    """Variance of a segment's wall time given its failures, from load and recovery (Daly's law)."""
     u, work = exp(load), 1 + load / 2 + load**2 / 6 + load**3 / 24
     square = load**2 / 3 * (1 + load + 11 * load**2 / 20 + 13 * load**3 / 60) / work
     mixed = u * load / 2 * (1 + load / 3 + load**2 / 12 + load**3 / 60) / work
@@ -310,7 +310,7 @@ copy_wall_time = Formula(
 
 
 def _variance(mean: Any, load: Any, recovery: Any) -> Any:
-    """Variance of the wall time of a segment by the time to a failure, the failures in it and their recovery."""
+    """Variance of a segment's wall time, from time to failure, number of failures and recovery."""
     return (exp(load) - 1) * (_spread(mean, load, recovery) + s_R**2)
 
 
@@ -419,7 +419,7 @@ _lost = when(restarts_fail, R_f / M_f, 1 - s_run)
 
 
 def _excess(load: Any) -> Any:
-    """Relative fall of the share that saves keep by the failures in an interval, relative to what there are."""
+    """Relative sensitivity of the preserved share to the failures in an interval."""
     return load + kept_of(load) - 1
 
 
@@ -440,7 +440,7 @@ elasticity = Formula(
 
 
 def _rise(load: Any) -> Any:
-    """Rise of the failures in a running time, with what is done again, by the failures in it."""
+    """Sensitivity of the failures in a running time, with repeated work, to failures per interval."""
     return load / (1 - phi_s + phi_s * exp(-load))
 
 

@@ -1,8 +1,8 @@
 """Serving capacity
 
-What one replica can do: the KV cache that fits beside the weights sets the active batch, the batch
-sets the decode step, and the step sets the requests per second. Latency adds the prefill of the
-prompt and fixed taxes per request and per layer.
+Capacity of one replica: the KV cache that fits beside the weights sets the active batch, the batch sets the decode
+step, and the step sets the requests per second. Latency adds the prefill of the prompt, and fixed overheads per request
+and per layer.
 """
 
 from __future__ import annotations

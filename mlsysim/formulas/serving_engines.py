@@ -1,8 +1,8 @@
 """Engines of a deployment
 
-A replica is one engine that prefills and decodes by turns, or pools of engines that do either. Each step of an
-engine is an iteration by the law of iterations. What its memory has room for and how long prompts and answers take
-say how many requests it can complete.
+A replica is one engine that alternates between prefill and decode, or separate pools of prefill and decode engines.
+Each step of an engine is an iteration. Memory capacity, and the durations of prefill and decode, set the requests that
+it can complete.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ QUEUED = And(OPEN, rho_e < 1)
 
 
 def step(requests: Any, prompts: Any = 0) -> Any:
-    """A step in which so many requests decode beside so many prompts, with what is drafted for them."""
+    """Step with decoding requests and prompts, including drafted tokens."""
     return evaluated_at(t_it, {n_dec: requests, n_pro: prompts}, PASS) + t_dr
 
 
@@ -99,7 +99,7 @@ ROOM = PASS | {
 
 
 def prompts_held(room: frozenset[Formula]) -> Any:
-    """Prompts that an engine which prefills has room for, by the formulas of what memory has room for."""
+    """Prompts that fit in the memory of a prefill engine."""
     cache = APART[t] * evaluated_at(kv_rank, APART, room)
     return Max(0, floor(evaluated_at(n_all, APART, room) * (request / token) / (kept(s, cache) / token)))
 
@@ -175,7 +175,7 @@ _AT_ONCE = (
 
 
 def _interval(groups: Any, layout: dict[Any, Any]) -> Any:
-    """Time between two prompts of an engine whose stages are all at work."""
+    """Time between two prompts of an engine with all pipeline stages busy."""
     waited = evaluated_at(t_even, {n_dec: 0, n_pro: groups * request, **layout}, PASS)
     return (D_1 + (1 + two) * waited) / groups
 
@@ -299,17 +299,17 @@ transfer_time = Formula(
 
 
 def answering(requests: Any) -> Any:
-    """Time of the decode steps of a request at an engine that decodes so many, itself among them."""
+    """Decode time of a request at an engine with this many requests, the request included."""
     return u_ans * step(requests)
 
 
 def shared_rate(met: Any, beside: Any) -> Any:
-    """Requests per second of an engine that prefills and decodes, where a request meets ``met`` of them."""
+    """Requests per second of an engine that prefills and decodes, if a request meets ``met`` others."""
     return beside / (answering(met) + beside / request * D_each)
 
 
 def pool_rate(met: Any, beside: Any) -> Any:
-    """Requests per second of a pool of engines that decode."""
+    """Requests per second of a pool of decode engines."""
     return y_d * beside / answering(met)
 
 

@@ -1,7 +1,7 @@
-"""First and further tokens
+"""TTFT and TPOT
 
-The time to the first token is a wait and the prefill. The time per further token is that of the decode steps, with
-the prompts that stop them and what is once in an answer.
+Time to first token (TTFT) is a wait plus the prefill. Time per output token (TPOT) is that of the decode steps, plus
+interruptions by prompts and overheads once per answer.
 """
 
 from __future__ import annotations
@@ -409,12 +409,12 @@ _SHORT = when(cv_out > 0, (1 - 1 / sqrt(ANSWER_SQUARE)) / 3 * _SPREAD, 0)
 
 
 def _shared(once: Any) -> Any:
-    """Variance, over all tokens of a mean answer, of what is once in an answer and shared by its tokens."""
+    """Variance over all tokens of the overhead once per answer, spread over the answer's tokens."""
     return when(cv_out > 0, cv_out**2 * ANSWER_SQUARE**2 * once**2, 0)
 
 
 def _interrupted(once: Any, once_square: Any) -> Any:
-    """Variance of the time that prompts stop an answer, what is once in an answer weighed so."""
+    """Variance of the prompts' interruptions per answer, with the once-per-answer overhead so weighted."""
     return (
         TAKEN / (1 - STOPPED) ** 2 * D_each * (c_a + cv_D**2) * (u_ans * tau_v * once + D_w * once_square)
         + TAKEN**2 * P_w * (2 - P_w) * theta_w**2 * once_square

@@ -1,7 +1,7 @@
 """Load of an engine
 
-The requests that decode together follow from the load by Little's law. A request that arrives by itself meets the
-mean and those that were prefilled with it.
+The number of requests that decode together follows from the load by Little's law. A request that arrives independently
+meets the mean number, and those prefilled with it.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ closed_pools_batch = Formula(
 
 
 def arriving(closed: Any) -> Any:
-    """Requests per second of a replica, those of a closed loop given."""
+    """Requests per second of a replica, given those of a closed loop."""
     return when(Z_all > 0, closed, lam_all / c_dep)
 
 
@@ -137,7 +137,7 @@ pools_rate = Formula(
 
 
 def started(first: Any, slots: Any) -> Any:
-    """Mean time to first token of the requests that start a run, the first of which take so many slots."""
+    """Mean TTFT of the requests at the start of a run, of which the first fill the slots."""
     return when(RUN, T_fr + first + Max(0, Z_e - slots) / (2 * lam_e), 0)
 
 
@@ -182,7 +182,7 @@ replica_load = Formula(
 
 
 def _batch(leaving: Any, coming: Any, most: Any = B_e) -> Any:
-    """The batch at which requests leave as they come; a request meets the others and itself."""
+    """Batch size at which requests leave as fast as they arrive; a request counts itself and the others."""
     found = Min(Root(N_e, leaving, coming, 0, B_e), most)
     return Piecewise((N_z, Z_all > 0), (found, And(rho_e < 1, rho_D < 1)), (B_e, True))
 

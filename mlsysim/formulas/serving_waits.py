@@ -1,7 +1,7 @@
 """Waits of prompts
 
-A prompt waits for the decode step under way, for the prompts ahead of it and for a slot. Waits are zero with some
-probability, else they have exponential tails.
+A prompt waits for the current decode step, for the prompts ahead of it, and for a slot. Waits are zero with some
+probability, and otherwise have exponential tails.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ poisson_wait = Formula(
 
 
 def _several(servers: Any, load: Any) -> Any:
-    """Extra wait for several servers over that for one as fast as all, where services are alike."""
+    """Extra wait for several servers over one that is as fast as all, for equal service times."""
     return (1 - load) * (servers - 1) * (sqrt(4 + 5 * servers) - 2) / (16 * load * servers)
 
 
@@ -396,7 +396,7 @@ TAKEN = STOPPED / (1 - STOPPED)
 
 
 def bunched(coming: Any) -> Any:
-    """Requests of the same burst that come beside those of a window in which so many come, fitted to gamma laws."""
+    """Requests of the same burst within a window, fitted to gamma distributions."""
     return (c_a - 1) / 2 * (1 - exp(-Rational(8, 5) * sqrt(Max(Rational(1, 10**9), coming))))
 
 
@@ -455,17 +455,17 @@ late_requests = Formula(
 
 
 def later(than: Any) -> Any:
-    """Share of the requests that come so much later."""
+    """Share of requests that wait longer than this."""
     return evaluated_at(P_late, {x_late: than}, (late_requests,))
 
 
 def later_varied(than: Any, *law: Formula) -> Any:
-    """Share of the requests with prompts that vary whose first token comes after such a time."""
+    """Share of requests, with varying prompts, whose first token comes after this time."""
     return evaluated_at(P_late, {x_first: than}, law)
 
 
 def late(with_a_slot: Any, waits: Any) -> Any:
-    """That share, of which that among those that find a slot is known; the others wait for one alone."""
+    """Share of late requests, given that of requests that find a slot; the others wait for one."""
     return (1 - waits) * with_a_slot + waits * exp(-Max(0, x_first - D_1) / Max(theta_s, D_1 / 1000))
 
 

@@ -1,9 +1,9 @@
 """Sources beside the text
 
-A stack is layers of one width that see the same tokens. Beside its text a model may have a second one, which reads a
-source: an encoder, to which layers of the decoder attend, or a tower whose patches become tokens of the prompt. A stack
-is counted by the same formulas as a model, once; the text then sees three numbers of it: parameters, and forward
-arithmetic per token and per pair of tokens of the source. Sources are read before the prompt, and never again.
+A stack is a set of layers of one width that see the same tokens. A model may have a second stack that reads another
+source: an encoder to which decoder layers attend, or a vision tower whose patches become prompt tokens. The formulas of
+a model also count a stack; the text then needs three numbers of it: parameters, and forward arithmetic per token and
+per pair of tokens of the source. Sources are read once, before the prompt.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Static batches
 
-Requests that come together, all of one length, are prefilled together as far as the token budget of an iteration goes,
-decode together and end together: what tables of engines with fixed lengths measure. One request alone is the smallest
-of them.
+Requests of equal length that arrive together are prefilled together, as far as the token budget of an iteration allows,
+then decode together and end together. Throughput tables of engines with fixed lengths measure this case. A single
+request is the smallest batch.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NAME = "static"
 
 
 def _prefilled(prompts: Any) -> Any:
-    """Time of an iteration of so many prompts and nothing else."""
+    """Time of an iteration with this many prompts only."""
     return evaluated_at(t_it, {n_dec: 0 * request, n_pro: prompts}, PASS)
 
 

@@ -1,9 +1,9 @@
 """Moments of a training step
 
-The memory of a rank is what it holds all the time, and what lives beside it at one of four moments: at the loss, in the
-backward pass of the head, in that of a layer, or in the update. Moments differ by rank: the first stage of a pipeline
-holds the most micro-batches, the last one has the loss. What a rank needs is the most of its moments, what a run needs
-the most of its ranks; no moment of one rank is added to that of another.
+Memory of a rank is its resident state plus what is live at one of four moments: at the loss, in the backward pass of
+the head, in that of a layer, or in the update. Moments differ by rank: the first pipeline stage holds the most
+micro-batches, and the last one has the loss. A rank needs the maximum over its moments, and a run the maximum over its
+ranks; moments of different ranks do not add.
 """
 
 from __future__ import annotations
@@ -306,7 +306,7 @@ PLACES = {"first": M_1st, "between": M_2nd, "last": M_last}
 
 
 def of_ranks(formulas: Iterable[Formula], own: Any, variant: str) -> tuple[Formula, ...]:
-    """The memory of the first rank, of the second and of the last, each by the formulas of one rank.
+    """Memory of the first, second and last rank, each by the formulas of one rank.
 
     Parameters
     ----------
@@ -357,7 +357,7 @@ _asked = {place: Eq(peak_rank, label(peak_rank, place)) for place in ("first", "
 
 
 def asked(of: Any, fullest: Any) -> Any:
-    """A quantity of the rank whose memory is asked, by the place that it has; the most of all where none is."""
+    """Quantity of the requested rank, by position; the maximum if none is requested."""
     return Piecewise((of("first"), p <= 1), *((of(place), chosen) for place, chosen in _asked.items()), (fullest, True))
 
 

@@ -1,9 +1,9 @@
 """Step time
 
-One training step on the slowest rank: products as fast as the power of the board allows, attention by its products
-and exponentials, element-wise work at a share of the memory bandwidth, a host that launches them, the traffic of each
-kind of parallelism, pipeline, update. Traffic hides behind the computing it runs beside at most, and slows it down.
-Times of one exchange stand under groups of ranks.
+A training step on the slowest rank: products as fast as the board's power allows, attention by its products and
+exponentials, element-wise work at a share of the memory bandwidth, host launches, the traffic of each kind of
+parallelism, the pipeline, and the update. Traffic hides at most behind the computing it overlaps with, and slows it
+down. Times of single exchanges are under groups of ranks.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ _eager_scores = Not(FLASH)
 
 
 def waited(device: Any, host: Any) -> Any:
-    """Part of that time beyond the device's, written without a difference of near numbers."""
+    """Part of that time beyond the device's, written without a difference of nearly equal numbers."""
     return when(host > 0, host**4 / ((sqrt(device**4 + host**4) + device**2) * (slower(device, host) + device)))
 
 
@@ -291,17 +291,17 @@ _permuted, _routed = (7 + Rational(32, 3) * expert_bias) * k * h_e / sigma_e, k 
 
 
 def _gates(width: Any) -> Any:
-    """Bytes a token that the activation between the products of so wide a block moves, forward."""
+    """Bytes per token moved forward by the activation between the products of a block this wide."""
     return q_a * v_ff * width / (t * token)
 
 
 def _gates_again(width: Any) -> Any:
-    """Bytes a token that it moves once more where it alone is recomputed."""
+    """Bytes per token moved again if only the activation is recomputed."""
     return q_a * (1 - rho_el) * 3 * r_act * width / (t * token)
 
 
 def routed_elements() -> Any:
-    """Bytes a token that its experts move for permutation and gates on their own rank, in all passes."""
+    """Bytes per token moved locally by routed experts for permutation and gates, in all passes."""
     return (3 + rho_el) * (_gates(_routed) + q_a * _permuted / token) + _gates_again(_routed)
 
 
@@ -697,12 +697,12 @@ _arithmetic = T_lin + T_attn + T_head
 
 
 def longest(parts: dict[str, Any]) -> Any:
-    """The longest of arithmetic and these parts; launching counts where the device waits for it."""
+    """Longest of arithmetic and these parts; launching counts if the device waits for it."""
     return Max(_arithmetic, when(_host_binds, parts["Host"]), *(part for name, part in parts.items() if name != "Host"))
 
 
 def binding(parts: dict[str, Any], too_much: Any) -> Any:
-    """The name of the longest of these parts, of equal ones the first; Memory where there is too much."""
+    """Name of the longest of these parts, the first of equal ones; Memory if it does not fit."""
     *others, last = (name for name in parts if name != "Host")
     return Piecewise(
         (label(step_bottleneck, "Memory"), too_much),

@@ -1,10 +1,9 @@
 """Serving from two tiers
 
-The engines of a deployment with part of their weights, or of their KV caches, in a remote tier, which they read in
-every iteration. Local and remote reading take turns, computing runs beside both, so that with all weights remote a
-step of many requests is the weights over the remote bandwidth: ZeRO-Inference. Every iteration takes its stretch from
-here, be it a decode step, a prefill, or a mixed one of chunked prefill. With nothing remote it is the plain deployment,
-formula by formula.
+A deployment with part of its weights or KV caches in a remote tier that every iteration reads. Local and remote reads
+alternate, and computing overlaps with both, so with all weights remote a step of many requests takes the weights over
+the remote bandwidth: ZeRO-Inference. This page stretches every iteration: a decode step, a prefill, or a mixed one of
+chunked prefill. With nothing remote it equals the plain deployment, formula by formula.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ NAME, NAME_OF_POOLS = "two_tiers", "pools_of_two_tiers"
 
 
 def _stretch(share: Any, reached: Any) -> Any:
-    """Time of reading with this share remote, over that of reading all of it locally."""
+    """Read time with this share remote, relative to reading everything locally."""
     return 1 - share + share * n_share * reached * B_mem / B_far
 
 
@@ -206,7 +205,7 @@ prompt_slots = Formula(
 
 
 def _larger(tier: Formula) -> Any:
-    """Larger need of an accelerator in either pool; one that prefills has a prompt in each group."""
+    """Larger memory need of an accelerator in either pool; a prefill engine has a prompt per group."""
     prefilling = {**APART, B_e: g_P * request, s_end: s}
     return Max(tier.expression, evaluated_at(tier.symbol, prefilling, _ROOM | {slots_cache, tier}))
 

@@ -1,8 +1,8 @@
-"""Counts of tokens
+"""Token counts
 
-What it costs that the host reads how many tokens each expert gets, in every forward pass through a layer with
-experts, before it can size an exchange. Devices wait while it reads. It cannot run ahead over a read, so from
-one read to the next the slower of device and host sets the pace, where otherwise it is the slower one of a step.
+Cost of host synchronisation on the number of tokens per expert, in every forward pass through an MoE layer, before an
+exchange can be sized. The device waits meanwhile, and the host cannot run ahead across the read. So the slower of
+device and host sets the pace between two reads, and not only over a whole step.
 """
 
 from __future__ import annotations

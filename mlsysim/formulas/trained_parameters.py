@@ -1,9 +1,9 @@
 """Trained parameters
 
-What a step changes on one rank: a share of the weights, or adapters of low rank beside frozen weights
-(LoRA; QLoRA where those are kept at 4 bit). An adapter of a matrix is one as wide as its columns and one as
-long as its rows, so that its parameters are rank times rows and columns. Tensor-parallel ranks split an
-adapter as they split its matrix: one of its two factors, while all hold the other.
+Parameters that a step updates on one rank: a share of the weights, or low-rank adapters beside frozen weights (LoRA;
+QLoRA if these are stored in 4 bits). An adapter has two factors, one as wide as the matrix has columns and one as long
+as it has rows, so its parameters are rank times rows plus columns. Tensor-parallel ranks split an adapter as they split
+its matrix: one factor is split, and all ranks hold the other.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ WIDENED = And(Not(FULL), q_w < q_c)
 
 
 def block_edges(ways: Any, width: Any, outer: Any = h) -> Any:
-    """Rows and columns of a feed-forward block on one of so many ranks."""
+    """Rows and columns of a feed-forward block on one rank."""
     return summed(block_matrices(ways, width, outer), edges)
 
 

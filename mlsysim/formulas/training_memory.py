@@ -1,9 +1,8 @@
 """Training memory
 
-Bytes that stay resident on one accelerator while training: weights, gradients, optimizer state,
-activations kept for the backward pass, and the buffers of the collectives. ZeRO shards the first
-three over the data-parallel ranks, one more per stage; it never touches activations, because each
-data-parallel rank works on its own sequences.
+Bytes resident on one accelerator in training: weights, gradients, optimizer state, activations kept for the backward
+pass, and buffers of the collectives. ZeRO shards the first three over the data-parallel ranks, one more with each
+stage; it never shards activations, because each data-parallel rank has its own sequences.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ from mlsysim.symbols.workload import L, P, h, q, s
 
 
 def _read(each: str) -> Any:
-    """Condition that users of the stack read that number."""
+    """Condition that users of the stack read this memory figure."""
     return Eq(memory_reading, label(memory_reading, each))
 
 

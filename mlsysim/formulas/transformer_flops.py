@@ -1,8 +1,8 @@
 """Transformer FLOPs
 
-The arithmetic of a training step, product by product: two FLOPs per weight and token forward, twice as
-many backward; attention over the scores its mask leaves; logits, but no embedding look-ups; recomputation
-beside it. Which of these a published utilization counts is a convention, and conventions are named.
+Arithmetic of a training step, product by product: two FLOPs per weight and token forward, twice as many backward;
+attention over the scores that its mask leaves; logits, but no embedding look-ups; and recomputation. Publications
+differ in which of these a utilization counts; each convention has a name here.
 """
 
 from __future__ import annotations
@@ -57,17 +57,17 @@ SPARSE = L_moe + when(L_moe > 0, L_mtp)
 
 
 def sparse_block(load: Any) -> Any:
-    """Parameters that a token passes through beside attention, where experts work this many times the mean."""
+    """Parameters that a token passes outside attention, at this load factor of the experts."""
     return P_rt + P_sh + load * k * P_exp
 
 
 def routed_layer() -> Any:
-    """Forward arithmetic of the routed experts of one layer, per token."""
+    """Forward arithmetic per token of the routed experts of one layer."""
     return 2 * flop * k * P_exp / token
 
 
 def repeated() -> Any:
-    """Forward arithmetic of what every tensor-parallel rank computes alike: compressed vectors, and routers."""
+    """Forward arithmetic that all tensor-parallel ranks repeat: compressed vectors, and routers."""
     return 2 * flop * ((L + L_mtp) * W_all + SPARSE * P_rt) / token
 
 

@@ -1,8 +1,8 @@
 """Without expert parallelism
 
-What a layer with experts costs where every rank has all of them, or its slice of all of them: what expert
-parallelism is compared with. All else is as asked: fleet, batch, how many ranks an expert is cut over.
-Loads are equal, nothing is exchanged, and each expert gets the rows of its rank alone.
+Cost of a layer with experts if every rank has all of them, or its slice of all of them: the baseline for expert
+parallelism. All else is equal: fleet, batch, and tensor parallelism of the experts. Loads are balanced, nothing is
+exchanged, and each expert gets only the rows of its rank.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _bytes = each_step(2 * f_w * q_red, f_w * q_red, when(Z >= 3, q_u, q_t)) / n_mb
 
 
 def moves(share: Any) -> Any:
-    """Time in which routed tokens pass through memory, beside so large a share of the multiprocessors."""
+    """Time in which routed tokens pass through memory, on this share of the multiprocessors."""
     return n_tok * x_rt / (share * B_mem * eta_el)
 
 
@@ -209,7 +209,7 @@ unsplit_bandwidth = Formula(
 
 
 def weight_traffic(ranks: Any, parameters: Any, bandwidth: Any) -> Any:
-    """Gathering and reducing so many parameters over so many ranks, one micro-batch."""
+    """Time to gather and reduce these parameters over this many ranks, for one micro-batch."""
     return when(ranks > 1, (1 - 1 / (2 * ranks)) * _bytes * parameters / bandwidth)
 
 

@@ -1,8 +1,8 @@
-"""Lengths that vary
+"""Varying lengths
 
-Prompts and answers have log-normal lengths. A prefill takes what is fixed, what grows with the length of its prompt
-and what grows with the square of it; its moments are those of these three. Waits, bunches, times per token and contexts
-follow from the moments. Latencies get the log-normal law that has their first three cumulants.
+Prompts and answers have log-normal lengths. Prefill time is fixed, linear and quadratic in the prompt length, and its
+moments follow from these three terms. Waits, bursts, TPOT and contexts follow from the moments. Latencies get the
+log-normal distribution with their first three cumulants.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ PROMPT_SQUARE, ANSWER_SQUARE = 1 + cv_in**2, 1 + cv_out**2
 
 
 def law(sixth: Any) -> Any:
-    """The exponential of the log-variance of a shifted log-normal law, from a sixth of its skewness."""
+    """Exponential of the log-variance of a shifted log-normal distribution, from a sixth of its skewness."""
     root = (1 + 18 * sixth**2 + 6 * sixth * sqrt(1 + 9 * sixth**2)) ** Rational(1, 3)
     return root + 1 / root - 1
 
 
 def beyond_mean(variance: Any, growth: Any, normal: Any) -> Any:
-    """Quantile of a shifted log-normal law over its mean, from that of the normal law."""
+    """Quantile of a shifted log-normal distribution over its mean, from the normal quantile."""
     return sqrt(variance / (growth - 1)) * (exp(normal * sqrt(log(growth))) / sqrt(growth) - 1)
 
 
 def share_below(variance: Any, growth: Any, over: Any) -> Any:
-    """Share of a shifted log-normal law that is at most so far over its mean."""
+    """Share of a shifted log-normal distribution up to this far above its mean."""
     place = Max(Rational(1, 10**12), 1 + over * sqrt((growth - 1) / variance))
     return NormalCDF((log(place) + log(growth) / 2) / sqrt(log(growth)))
 

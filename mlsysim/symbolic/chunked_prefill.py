@@ -54,9 +54,9 @@ PRECISION = 1e-6
 class ChunkedPrefill(Closed):
     r"""A latency or rate under chunked prefill: :math:`\mathrm{Chunked}_{\mathrm{ttft}}(\dots)`.
 
-    An iteration takes a token of every request that decodes and, up to a budget, tokens of the prompts that wait,
-    first come first served. Build one with :func:`chunked_prefill`. Nodes of the same arguments are one law: compiled
-    code solves it once for all that is asked of it.
+    An iteration takes one token of every decoding request and, up to a budget, tokens of the waiting prompts, first
+    come first served. Build it with :func:`chunked_prefill`. Nodes with the same arguments share a law, which compiled
+    code solves once for all of them.
     """
 
     is_real = True
@@ -121,16 +121,16 @@ def chunked_prefill(
     Parameters
     ----------
     output : str
-        One of :data:`OUTPUTS`.
+        Name of the output, one of :data:`OUTPUTS`.
     iteration : tuple of (sympy.Dummy, sympy.Dummy, sympy.Expr)
-        Decoding requests, prompt tokens, and the time of an iteration in both; pure numbers. It does not fall with
-        either.
+        Decoding requests, prompt tokens, and the iteration time in terms of both; pure numbers. The time must not
+        decrease in either.
     share : sympy.Expr, optional
-        Share of the requests that stay below, where the output is a quantile.
+        Share of requests below the output, if that is a quantile.
     **arguments
-        Of :data:`ARGUMENTS`: arrivals (Poisson), mean lengths of prompts and answers and their coefficients of
-        variation, tokens of an iteration, time a prompt token takes for each token before it, requests that are
-        served at once at most, tokens a decoding request takes of an iteration and gets from it, and objectives.
+        Arguments from :data:`ARGUMENTS`: Poisson arrivals, mean lengths of prompts and answers and their coefficients
+        of variation, tokens per iteration, time per prompt token and preceding token, most concurrent requests, tokens
+        that a decoding request takes of an iteration and gets from it, and objectives.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def chunked_prefill(
     Raises
     ------
     UnknownNameError
-        If there is no such output or argument.
+        If an output or argument does not exist.
     FormulaError
         If an argument is missing, or a share is missing or not allowed.
 

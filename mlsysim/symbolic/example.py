@@ -69,14 +69,14 @@ class Example:
     inputs : dict
         Value per symbol on the right side, in the unit of its variable; labels as text.
     result : str
-        A number and its unit, or a label. The last printed digit is the precision claimed.
+        Number with unit, or a label. The last printed digit sets the claimed precision.
     source : Source, optional
-        Where the number is printed.
+        Publication of the number.
     derived : str
-        The arithmetic, where no source prints the number: ``"7.5e9 * 2 / 64 / 1e9"`` gives the
-        number of ``result`` in its unit. For a label, the comparison that decides, which is true.
+        Arithmetic, if no source prints the number: ``"7.5e9 * 2 / 64 / 1e9"`` gives the number of ``result`` in its
+        unit. For a label, the comparison that decides, which must be true.
     member : str
-        Of a formula with an index, the member it is an example of: the first where left out.
+        Member of an indexed formula to which the example belongs; by default the first.
 
     Raises
     ------
@@ -128,9 +128,9 @@ class Example:
         Parameters
         ----------
         variable : Variable
-            What the formula defines.
+            Variable that the formula defines.
         needed : iterable of Variable
-            Its inputs.
+            Inputs of the formula.
 
         Raises
         ------

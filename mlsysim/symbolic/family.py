@@ -23,11 +23,11 @@ class Index(sympy.Atom):
     Parameters
     ----------
     name : str
-        What one member is, as a Python identifier: ``"group"``. A data set names its dimension so.
+        Name of one member's kind, as a Python identifier: ``"group"``; data sets use it as dimension.
     letter : str
-        LaTeX of the index, which nothing else prints as.
+        LaTeX of the index, unlike that of anything else.
     members : mapping
-        Per short name of a member what it is in words: ``{"tp": "tensor-parallel"}``.
+        Description by short name: ``{"tp": "tensor-parallel"}``.
 
     Raises
     ------

@@ -98,11 +98,11 @@ def total(index: Index, term: Any, over: Iterable[str] | None = None) -> Total:
     Parameters
     ----------
     index : Index
-        What it runs over.
+        Index of the sum.
     term : sympy.Expr
-        What is added, with generic symbols of families.
+        Summand, with generic symbols of families.
     over : iterable of str, optional
-        The members to add; all by default.
+        Members to sum; all by default.
 
     Returns
     -------
@@ -210,11 +210,11 @@ def check_index(what: str, expression: sympy.Basic, index: Index | None, members
     Parameters
     ----------
     what : str
-        Whose expression it is, for the error.
+        Owner of the expression, for the error.
     index : Index or None
-        The index it may have; None where it may have none outside its sums.
+        Index that may occur outside sums; None if none may.
     members : tuple of str
-        Of the index.
+        Members of the index.
 
     Raises
     ------

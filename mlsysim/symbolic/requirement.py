@@ -26,18 +26,18 @@ class Requirement:
     Parameters
     ----------
     argument : sympy.Symbol
-        The argument to blame.
+        Argument that the error names.
     condition : sympy Boolean
-        What must hold, in input symbols; sums over an index are written out.
+        Condition in input symbols; sums over an index are expanded.
     allowed : str
-        The condition in words; ``{name}`` shows the value of an input.
+        Condition in words; ``{name}`` shows the value of an input.
     unless : tuple of str
-        A variant without the requirement and what it does instead; a model that lacks the variant does not name it.
+        A variant without the requirement, and its remedy; a model that lacks the variant does not mention it.
 
     Raises
     ------
     FormulaError
-        If it has a quantity with an index outside a sum: nobody gives such an input. If the condition is none, or
+        If an indexed quantity occurs outside a sum, which cannot be an input, or if the condition is no condition or
         does not depend on the argument.
 
     Examples

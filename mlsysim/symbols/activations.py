@@ -8,15 +8,15 @@ sequence_parallel = variable(
     "sequence_parallel",
     r"\beta_{\mathrm{sp}}",
     "count",
-    "Whether tensor-parallel ranks also split norms, residuals and dropout along the sequence.",
+    "True if tensor-parallel ranks also split norms, residuals and dropout along the sequence.",
     flag(),
 )
 schedule = variable(
     "pipeline_schedule",
     r"\mathrm{schedule}",
     "",
-    "Order of a stage: one forward, one backward in turn; all forwards before all backwards; in turn with gradients "
-    "of weights put off to where a stage would wait; or from both ends at once, every rank with two stages.",
+    "Pipeline schedule: one forward, one backward (1F1B); all forwards before all backwards (GPipe); 1F1B with weight "
+    "gradients deferred into the bubble; or from both ends at once, with two stages per rank.",
     choice("1f1b", "gpipe", "zb1p", "dualpipe"),
 )
 n_s = variable(
@@ -27,23 +27,23 @@ attention_kernel = variable(
     "attention_kernel",
     r"\mathrm{attention}",
     "",
-    "How attention is computed: flash recomputes the score matrix, eager keeps it; in Transformer Engine fused (cuDNN) "
-    "and flash_te recompute it, the second keeping its output twice, and unfused keeps it at 16 bit. FlashAttention 2, "
-    "3 and 4, cuDNN, Triton's and TPUs' splash are flash by the kernel that computes it.",
+    "Implementation of attention: flash recomputes the score matrix, eager keeps it; in Transformer Engine fused "
+    "(cuDNN) and flash_te recompute it, the latter keeping its output twice, and unfused keeps it at 16 bits. "
+    "FlashAttention 2, 3 and 4, cuDNN, Triton's and TPUs' splash are flash by a named kernel.",
     choice("flash", "eager", "fused", "flash_te", "unfused", "fa2", "fa3", "fa4", "cudnn", "triton", "splash"),
 )
 elementwise_kernels = variable(
     "elementwise_kernels",
     r"\mathrm{elementwise}",
     "",
-    "How norms and gates are computed: fused keeps their inputs alone, eager every intermediate.",
+    "Implementation of norms and gates: fused keeps only their inputs, eager every intermediate.",
     choice("fused", "eager"),
 )
 selective_policy = variable(
     "selective_policy",
     r"\mathrm{selective}",
     "",
-    "What selective checkpointing recomputes: the core of attention, or all but every second matrix product.",
+    "Recomputed by selective checkpointing: the core of attention, or all but every second matrix product.",
     choice("core_attention", "alternate_matmuls"),
 )
 q_ff = variable(
@@ -57,21 +57,21 @@ r_norm = variable(
     "recompute_layernorm",
     r"\rho_{\mathrm{norm}}",
     "count",
-    "Whether norms are recomputed in the backward pass.",
+    "True if norms are recomputed in the backward pass.",
     flag(),
 )
 r_up = variable(
     "recompute_mla_up_proj",
     r"\rho_{\mathrm{up}}",
     "count",
-    "Whether the up-projections of latent attention are recomputed in the backward pass.",
+    "True if the up-projections of latent attention are recomputed in the backward pass.",
     flag(),
 )
 r_act = variable(
     "recompute_activation_func",
     r"\rho_{\mathrm{act}}",
     "count",
-    "Whether what stands between the products of a feed-forward block, an expert's too, is recomputed in the backward "
+    "True if the activation between the products of a feed-forward block, or expert, is recomputed in the backward "
     "pass.",
     flag(),
 )
@@ -79,7 +79,7 @@ x_redo = variable(
     "recomputed_activation",
     r"x_{\mathrm{redo}}",
     "byte/token",
-    "What a layer does not keep because norms and up-projections are recomputed.",
+    "Activations saved by recomputing norms and up-projections.",
 )
 x_beside = variable(
     "kept_beside_ffn",
@@ -183,15 +183,15 @@ routing_weights = variable(
     "routing_weights",
     r"\mathrm{weights}",
     "",
-    "What a router weighs: the tokens that come back from experts, in the format of activations or in fp32, those "
-    "that go to them, in fp32, or the activations within them.",
+    "Tensors weighted by the router: expert outputs, in the activation format or in fp32; expert inputs, in fp32; or "
+    "the activations inside experts.",
     choice("after", "after_fp32", "before_fp32", "in_activation"),
 )
 dispatcher = variable(
     "token_dispatcher",
     r"\mathrm{dispatcher}",
     "",
-    "How tokens reach their experts: exchanged, or gathered whole on every rank, into a buffer that stays.",
+    "Dispatch of tokens to experts: exchanged, or gathered whole on every rank into a permanent buffer.",
     choice("alltoall", "allgather"),
 )
 q_rw = variable(
@@ -205,7 +205,7 @@ r_pad = variable(
     "expert_row_padding",
     r"r_{\mathrm{pad}}",
     "token",
-    "Rows that a rank holds beside the tokens of each of its experts, so that each fills whole tiles.",
+    "Padding rows per expert on a rank, so that each expert fills whole tiles.",
     integer(0),
 )
 k_rows = variable(
@@ -219,7 +219,7 @@ x_buf = variable(
     "routed_buffer",
     r"x_{\mathrm{buf}}",
     "byte/token",
-    "What a layer with experts needs at its peak beyond what it makes for its backward pass.",
+    "Peak memory of an MoE layer beyond what it saves for its backward pass.",
     nonnegative(),
 )
 x_drop = variable("dropout_activation", r"x_{\mathrm{drop}}", "byte/token", "Dropout masks of a layer.", nonnegative())
@@ -268,7 +268,7 @@ A_bwd = variable(
     "backward_buffer",
     r"A_{\mathrm{bwd}}",
     "GB",
-    "What one layer's backward pass needs beyond what was kept: what it recomputes, and gradients of activations.",
+    "Memory of one layer's backward pass beyond saved activations: recomputed ones, and gradients of activations.",
 )
 A_loss = variable("loss_buffer", r"A_{\mathrm{loss}}", "GB", "Logits, their softmax and its gradient.", nonnegative())
 A_peak = variable(
@@ -283,8 +283,8 @@ loss_kernel = variable(
     "loss_kernel",
     r"\mathrm{loss}",
     "",
-    "How the loss is computed: eager in PyTorch, whose 16-bit logits may stay referenced, compiled, fast (foak), "
-    "Megatron-LM's in place or fused, in chunks of tokens, or fused with the head so that logits are never whole.",
+    "Implementation of the loss: eager in PyTorch, whose 16-bit logits may stay referenced; compiled; fast (foak); "
+    "Megatron-LM's, in place or fused; in chunks of tokens; or fused with the head so that logits are never whole.",
     choice(
         "eager", "eager_referenced", "compiled", "fast", "megatron", "megatron_fused", "chunked", "fused_linear"
     ),
@@ -323,14 +323,14 @@ offload_act = variable(
     "activation_offload",
     r"\omega_{\mathrm{in}}",
     "count",
-    "Whether activations that are kept for the backward pass wait on the host.",
+    "True if saved activations are offloaded to the host until the backward pass.",
     flag(),
 )
 loaded_mask = variable(
     "loaded_mask",
     r"\beta_{\mathrm{mask}}",
     "count",
-    "Whether a mask of a byte for each pair of tokens is loaded with every micro-batch.",
+    "True if an attention mask of one byte per pair of tokens is loaded with every micro-batch.",
     flag(),
 )
 k_def = variable(
@@ -351,14 +351,14 @@ L_first = variable(
     "layers_first_stage",
     r"L_{\mathrm{first}}",
     "count",
-    "Layers of the first pipeline stage; 0 where it has as many as the others.",
+    "Layers of the first pipeline stage; 0 if as many as the others.",
     integer(0),
 )
 L_last = variable(
     "layers_last_stage",
     r"L_{\mathrm{last}}",
     "count",
-    "Layers of the last pipeline stage; 0 where it has as many as the others.",
+    "Layers of the last pipeline stage; 0 if as many as the others.",
     integer(0),
 )
 peak_rank = variable(
@@ -379,21 +379,21 @@ b_first = variable(
     "holds_first_stage",
     r"\beta_{\mathrm{first}}",
     "count",
-    "Whether the rank that is described holds the first stage, with the embedding.",
+    "True if the described rank holds the first stage, with the embedding.",
     flag(),
 )
 b_last = variable(
     "holds_last_stage",
     r"\beta_{\mathrm{end}}",
     "count",
-    "Whether that rank holds the last stage, with head and loss.",
+    "True if the described rank holds the last stage, with head and loss.",
     flag(),
 )
 peak_moment = variable(
     "peak_moment",
     r"\mathrm{moment}",
     "",
-    "When that rank holds the most: at the loss, in the backward pass of the head or of a layer, or in the update.",
+    "Moment of that rank's peak: at the loss, in the backward pass of the head or of a layer, or in the update.",
     choice("Loss", "Head", "Layer", "Update"),
 )
 L_mtp_r = variable(
@@ -422,14 +422,14 @@ S_mem = variable(
     "resident_memory",
     r"M_{\mathrm{held}}",
     "GB",
-    "What a rank holds all the time, gradients left out: weights, optimizer state, workspaces, buffers.",
+    "Resident memory of a rank without gradients: weights, optimizer state, workspaces, buffers.",
     positive(),
 )
 M_after = variable(
     "memory_after_step",
     r"M_{\mathrm{after}}",
     "GB",
-    "What is allocated on a rank after a step.",
+    "Memory allocated on a rank after a step.",
     positive(),
 )
 G_at = variable(

@@ -62,7 +62,7 @@ k_b = variable(
     "step_slope",
     r"\kappa_{\mathrm{b}}",
     "ms",
-    "What each request adds to a decode step, by the ceiling that binds.",
+    "Time that each request adds to a decode step, by the ceiling that binds.",
     nonnegative(),
 )
 x_own = variable(

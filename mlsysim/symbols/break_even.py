@@ -20,7 +20,7 @@ t_fix = variable(
     "fixed_expert_time",
     r"t_{\mathrm{fix}}",
     "ms",
-    "What of it does not grow with the rows of an expert: its weights are moved once.",
+    "Part of that time independent of the rows per expert: its weights are moved once.",
     nonnegative(),
 )
 r_1 = variable(
@@ -48,7 +48,7 @@ t_fix_1 = variable(
     "unsplit_fixed_time",
     r"t_{\mathrm{fix},1}",
     "ms",
-    "What of it does not grow with the rows of an expert.",
+    "Part of that time independent of the rows per expert.",
     nonnegative(),
 )
 t_besides = variable(
@@ -76,7 +76,7 @@ V_1 = variable(
     "unsplit_message_bytes",
     r"V_{\mathrm{etp},1}",
     "MB",
-    "What the ranks of an expert gather of routed tokens at once, without expert parallelism.",
+    "Bytes of routed tokens in one gather among the ranks of an expert, without expert parallelism.",
     nonnegative(),
 )
 t_etp_1 = variable(
@@ -90,14 +90,14 @@ t_cut_1 = variable(
     "unsplit_sharing_time",
     r"t_{\mathrm{cut},1}",
     "ms",
-    "What tensor-parallel ranks share around the experts of a layer without expert parallelism, and not with it.",
+    "Tensor-parallel traffic around a layer's experts that only occurs without expert parallelism.",
     nonnegative(),
 )
 t_cut = variable(
     "sharing_time",
     r"t_{\mathrm{cut}}",
     "ms",
-    "What the ranks of an expert gather and sum of routed tokens in a layer, one micro-batch, balanced.",
+    "Time to gather and reduce routed tokens among the ranks of an expert, one layer and micro-batch, balanced.",
     nonnegative(),
 )
 t_tp_1 = variable(
@@ -118,7 +118,7 @@ t_alone = variable(
     "unsplit_compute_time",
     r"t_{\mathrm{comp},1}",
     "ms",
-    "What a stage computes for one micro-batch without expert parallelism, for each of its layers with experts.",
+    "Compute time of a stage for one micro-batch without expert parallelism, per MoE layer.",
     nonnegative(),
 )
 t_rows = variable(
@@ -193,14 +193,14 @@ t_more = variable(
     "growing_traffic_time",
     r"\Delta t_{\mathrm{k}}",
     "ms",
-    "What of it grows with the experts of a token.",
+    "Part of it that grows with the experts per token.",
     Domain(),
 )
 t_once = variable(
     "fixed_exchange_time",
     r"t_{\mathrm{once}}",
     "ms",
-    "What exchanges of a layer cost however few tokens there are.",
+    "Time of a layer's exchanges that does not shrink with the number of tokens.",
     nonnegative(),
 )
 t_edge = variable(
@@ -276,7 +276,7 @@ u_even = variable(
     "break_even_slowdown",
     r"u^{\ast}",
     "count",
-    "How many times slower all links must be for it to pay; infinite where that never makes it pay.",
+    "Slowdown of all links at which it breaks even; infinite if no slowdown makes it pay.",
     nonnegative(),
 )
 beta_even = variable(
@@ -290,6 +290,7 @@ saved = variable(
     "expert_parallel_gain",
     r"\Delta t",
     "ms",
-    "What it saves a layer and a micro-batch against none, without retries of the allocator; negative where it costs.",
+    "Time saved per layer and micro-batch compared with no expert parallelism, without allocator retries; negative if "
+    "it costs time.",
     Domain(),
 )

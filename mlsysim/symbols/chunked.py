@@ -14,14 +14,14 @@ uncut = variable(
     "whole_prompts",
     r"b_{\mathrm{whole}}",
     "",
-    "Whether an iteration takes prompts whole, as many as the budget leaves room for, and cuts none.",
+    "True if an iteration takes only whole prompts, as many as its token budget has room for.",
     boolean(),
 )
 cv_in = variable(
     "isl_cv",
     r"c_{\mathrm{in}}",
     "count",
-    "Coefficient of variation of the tokens of a prompt; 0 where all are alike, else they are log-normal.",
+    "Coefficient of variation of prompt tokens; 0 if all prompts are equal, else they are log-normal.",
     between(0, 100),
     label="Variation of input tokens",
 )
@@ -29,7 +29,7 @@ cv_out = variable(
     "osl_cv",
     r"c_{\mathrm{out}}",
     "count",
-    "Coefficient of variation of the tokens of an answer; 0 where all are alike, else they are log-normal.",
+    "Coefficient of variation of output tokens; 0 if all outputs are equal, else they are log-normal.",
     between(0, 100),
     label="Variation of output tokens",
 )

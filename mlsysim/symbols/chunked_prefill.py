@@ -86,7 +86,7 @@ b_c = variable(
     "prompt_token_growth",
     r"b_{\mathrm{c}}",
     "ms/token",
-    "What one token of a prompt adds to an iteration that clears.",
+    "Time that one prompt token adds to an iteration that clears all waiting prompts.",
     nonnegative(),
 )
 v_1 = variable(

@@ -38,8 +38,8 @@ K_z = variable(
     "num_rounds",
     r"K_{\circ}",
     "count",
-    "Rounds of a run in a closed loop: as many requests as are in flight, so many times, the first of which come all "
-    "at once; 0 for a steady state.",
+    "Length of a closed-loop run in rounds: requests over requests in flight, the first of which start at once; 0 for "
+    "a steady state.",
     integer(0),
 )
 h_0 = variable(
@@ -55,14 +55,14 @@ r_poll = variable(
     "poll_interval",
     r"r_{\mathrm{poll}}",
     "count",
-    "Iterations between two looks of an engine at what has come; 0 or 1 where it looks before each.",
+    "Iterations between two polls of an engine for new requests; 0 or 1 if it polls before each.",
     nonnegative(),
 )
 w_wait = variable(
     "batch_wait",
     r"w_{\mathrm{wait}}",
     "count",
-    "Iterations that an engine lets a prompt wait for others to be prefilled with it, while requests decode.",
+    "Iterations for which an engine delays a prompt to batch its prefill with others, while requests decode.",
     nonnegative(),
 )
 T_fr = variable(
@@ -103,7 +103,7 @@ tau_miss = variable(
     "missed_iteration",
     r"\tau_{\mathrm{miss}}",
     "ms",
-    "What is left of the iteration that a request misses.",
+    "Remaining time of the iteration that a request misses.",
     nonnegative(),
 )
 g_z = variable(
@@ -138,7 +138,7 @@ T_add = variable(
     "added_prefill",
     r"T_{\mathrm{add}}",
     "ms",
-    "What a prompt of another adds to the iterations of a closed loop.",
+    "Time that another request's prompt adds to the iterations of a closed loop.",
     nonnegative(),
 )
 W_z = variable(
@@ -152,7 +152,7 @@ T_st = variable(
     "closed_stalls",
     r"T_{\circ,\mathrm{st}}",
     "ms",
-    "What prompts of the others add to the decode steps of an answer in a closed loop.",
+    "Time that the others' prompts add to the decode steps of an answer in a closed loop.",
     nonnegative(),
 )
 B_Z = variable(

@@ -13,7 +13,8 @@ Z_all = variable(
     "concurrency",
     r"Z_{\mathrm{all}}",
     "request",
-    "Requests in flight in a closed loop, where one starts when another ends, whatever arrives beside; 0 without one.",
+    "Requests in flight in a closed loop, in which one starts when another ends, besides other arrivals; 0 for no "
+    "loop.",
     nonnegative(),
 )
 s_in = variable("isl", r"s_{\mathrm{in}}", "token", "Tokens of a prompt.", integer(1), label="Input tokens")
@@ -57,7 +58,7 @@ c_s = variable(
     "draft_cost",
     r"c_{\mathrm{s}}",
     "count",
-    "Time to draft one token over that of a decode step; 0 where tokens are looked up.",
+    "Time to draft one token relative to a decode step; 0 if tokens are looked up.",
     nonnegative(),
 )
 x_p = variable("prefill_workers", r"x_{\mathrm{p}}", "count", "Engines of a replica that prefill.", integer(1))
@@ -106,8 +107,8 @@ k_a = variable(
     "burstiness",
     r"k_{\mathrm{a}}",
     "count",
-    "Shape of the gamma law of the times between requests: 1 where they come as Poisson's law has it, below 1 in "
-    "bursts, above 1 more evenly.",
+    "Shape of the gamma distribution of inter-arrival times: 1 for Poisson arrivals, below 1 in bursts, above 1 more "
+    "evenly.",
     between(0.01, 100),
 )
 c_a = variable(
@@ -213,7 +214,7 @@ N_e = variable(
     "decode_batch", r"\bar{N}_{\mathrm{e}}", "request", "Requests that decode in one engine, mean.", nonnegative()
 )
 tau_N = variable("step_time_at_load", r"\tau_N", "ms", "Decode step that a request meets at this load.")
-b_N = variable("step_growth_at_load", "b_N", "ms", "What one more request adds to that decode step.")
+b_N = variable("step_growth_at_load", "b_N", "ms", "Time that one more request adds to that decode step.")
 rho_D = variable(
     "prompt_load", r"\rho_D", "count", "Share of the time that prompts keep their engine busy.", nonnegative()
 )
@@ -312,7 +313,7 @@ k_s = variable(
     "slot_growth",
     r"k_{\mathrm{sl}}",
     "count",
-    "What one more slot that is taken adds to the time that each is held, times the arrivals in it.",
+    "Arrivals during the extra time for which each slot is held if one more slot is taken.",
 )
 scv_s = variable(
     "slot_time_scv",
@@ -354,7 +355,9 @@ P_late = variable(
     "Share of the requests that are later than so.",
     label="Requests that come later",
 )
-tpot_x = variable("tpot_excess", r"T_{\mathrm{tok},+}", "ms", "What other requests add to the time per output token.")
+tpot_x = variable(
+    "tpot_excess", r"T_{\mathrm{tok},+}", "ms", "Time that other requests add to the time per output token."
+)
 cv_x = variable(
     "tpot_excess_cv",
     r"c_{\mathrm{tok},+}",

@@ -6,7 +6,7 @@ x_F = variable(
     "flop_share",
     r"x_{\mathrm{F}}",
     "count",
-    "Arithmetic executed over what one accelerator could at 16 bit in the time, by the energy of its format.",
+    "Executed arithmetic relative to the 16-bit peak in that time, weighted by the energy of its format.",
     nonnegative(),
     label="Share of the arithmetic",
 )
@@ -21,11 +21,11 @@ b_P = variable(
     "busy_power",
     r"b_{\mathrm{P}}",
     "count",
-    "Constant of the law of power: what running kernels draw, whatever they do.",
+    "Constant of the power law: power of running kernels, whatever they do.",
     nonnegative(),
 )
 c_P = variable(
-    "flop_power", r"c_{\mathrm{P}}", "count", "Constant of the law of power: what operations draw.", nonnegative()
+    "flop_power", r"c_{\mathrm{P}}", "count", "Constant of the power law: power of operations.", nonnegative()
 )
 tau_k = variable(
     "kernel_gap",
@@ -66,7 +66,7 @@ u_given = variable(
     "measured_busy_share",
     r"u_{\mathrm{meas}}",
     "count",
-    "Share of the time in which accelerators run kernels, where it is known; 0: by the formulas.",
+    "Share of time in which accelerators run kernels, if known; 0 to compute it.",
     between(0, 1),
 )
 f_use = variable(
@@ -81,14 +81,14 @@ m_dev = variable(
     "embodied_device",
     r"m_{\mathrm{dev}}",
     "kg",
-    "Carbon dioxide of the manufacture of one accelerator; 0 where it is not known.",
+    "Carbon dioxide from making one accelerator; 0 if unknown.",
     nonnegative(),
 )
 m_host = variable(
     "embodied_host",
     r"m_{\mathrm{host}}",
     "kg",
-    "The same of its share of a host; 0 where it is not known.",
+    "Carbon dioxide from making its share of a host; 0 if unknown.",
     nonnegative(),
 )
 w_site = variable(
@@ -145,8 +145,8 @@ binds_P = variable(
     "power_bottleneck",
     r"\mathrm{binds}_{P}",
     "",
-    "What sets the power: the limit where less is left to it than idling draws, idling where it is half or more, "
-    "else arithmetic or running kernels.",
+    "Main part of the power: Limit if the margin below it is less than idling draws, Idling if that is half or more, "
+    "else Arithmetic or Kernels.",
     choice("Limit", "Idling", "Arithmetic", "Kernels"),
 )
 E_step = variable("energy_per_step", r"E_{\mathrm{step}}", "kWh", "Energy from the grid per step.", nonnegative())

@@ -47,7 +47,7 @@ gradient_dtype = variable(
     "gradient_dtype",
     r"\mathrm{gradients\ in}",
     "",
-    "Format gradients of weights are kept in; both: as they leave the products, with an fp32 copy beside.",
+    "Format of stored weight gradients; both: as computed, with an additional fp32 copy.",
     choice(AS_PRECISION, *GRADIENT_FORMATS, "both"),
 )
 reduce_dtype = variable(

@@ -7,8 +7,8 @@ prefetch = variable(
     "fsdp_prefetch",
     r"\mathrm{prefetch}",
     "",
-    "What becomes of weights that a recomputing backward pass gathers for a layer behind it: freed with the layer at "
-    "work, or kept until the backward pass ends (PyTorch 2.9 and before).",
+    "Lifetime of weights that a recomputing backward pass prefetches for the next layer: freed with the current "
+    "layer, or kept until the backward pass ends (PyTorch 2.9 and before).",
     choice("released", "accumulated"),
 )
 U_edge = variable("gathered_edge", r"U_{\mathrm{edge}}", "GB", "Embedding or head, gathered whole.", nonnegative())
@@ -26,7 +26,7 @@ ahead = variable(
     "gathers_behind",
     r"\mathrm{behind}",
     "",
-    "Whether a backward pass gathers experts of layers that are behind it, and keeps them.",
+    "True if the backward pass gathers experts of layers ahead of it and keeps them.",
     boolean(),
 )
 U_ahead = variable(
@@ -81,20 +81,24 @@ M_live_r = variable(
     positive(),
 )
 retries = variable(
-    "allocator_retries", r"\mathrm{retries}", "", "Whether the allocator must give pools back in every step.", boolean()
+    "allocator_retries",
+    r"\mathrm{retries}",
+    "",
+    "True if the allocator must unmap and remap memory in every step.",
+    boolean(),
 )
 t_sync = variable(
     "count_sync_time",
     r"t_{\mathrm{sync}}",
     "ms",
-    "Time in which a device waits while the host reads how many tokens each expert gets.",
+    "Time in which a device waits while the host reads the number of tokens per expert.",
     nonnegative(),
 )
 B_map = variable(
     "remap_bandwidth",
     r"B_{\mathrm{map}}",
     "GB/s",
-    "Bytes a second that the allocator gives back to the device and maps again.",
+    "Bandwidth at which the allocator unmaps and remaps memory.",
     positive(),
 )
 T_sync = variable(
@@ -139,7 +143,7 @@ t_lag = variable(
     "expert_lag_time",
     r"t_{\mathrm{lag}}",
     "ms",
-    "How much longer the host launches the experts of a layer than the device computes them, both ways.",
+    "Time by which host launches of a layer's experts exceed their compute time, forward and backward.",
     nonnegative(),
 )
 w_fwd = variable(

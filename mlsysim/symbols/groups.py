@@ -30,7 +30,7 @@ n_g = family(
     existing={"tp": t, "cp": c_cp, "dp": n_z, "ep": e, "rep": r_dp, "etp": n_etp},
 )  # fmt: skip
 delta_g = family(
-    "{}_stride", r"\delta_{}", "count", "How many ranks apart neighbours of one {} group stand.", group, integer(1)
+    "{}_stride", r"\delta_{}", "count", "Stride between neighbours of one {} group, in ranks.", group, integer(1)
 )
 nu_g = family(
     "{}_ranks_per_node", r"\nu_{}", "count", "Ranks of one {} group in one node.", group, positive(), not_above=n_g
@@ -47,7 +47,7 @@ alpha_g = family(
     over=RINGS,
 )  # fmt: skip
 tau_g = family(
-    "{}_chunk_latency", r"\tau_{}", "µs", "What each chunk costs that an exchange of one {} group is cut into.", group,
+    "{}_chunk_latency", r"\tau_{}", "µs", "Latency per chunk of an exchange of one {} group.", group,
     nonnegative(), over=RINGS,
 )  # fmt: skip
 h_kv = variable(
@@ -105,11 +105,13 @@ q_x = family(
     existing={"dispatch": q_disp, "combine": q_comb},
 )  # fmt: skip
 X_x_i = family(
-    "{}_fabric_bytes", r"X_{\mathrm{x},{}}", "MB", "What one rank sends through its port in one {} exchange.", exchange,
+    "{}_fabric_bytes", r"X_{\mathrm{x},{}}", "MB", "Bytes that one rank sends through its port in one {} "
+                                                   "exchange.", exchange,
     nonnegative(),
 )  # fmt: skip
 X_l_i = family(
-    "{}_link_bytes", r"X_{\mathrm{l},{}}", "MB", "What one rank sends over the links of its node in one {} exchange.",
+    "{}_link_bytes", r"X_{\mathrm{l},{}}", "MB", "Bytes that one rank sends over the links of its node in one {} "
+                                                 "exchange.",
     exchange, nonnegative(),
 )  # fmt: skip
 t_x = family(

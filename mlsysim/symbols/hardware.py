@@ -19,11 +19,11 @@ P_lim = variable(
     "power_limit",
     r"P_{\mathrm{lim}}",
     "W",
-    "Power that the board is held to: its tdp, or one that is typed; 0 where none is known.",
+    "Power limit of the board: its tdp, or a given one; 0 if unknown.",
     nonnegative(),
 )
 f_clk = variable(
-    "clock", r"f_{\mathrm{clk}}", "GHz", "Clock of a multiprocessor under load; 0 where it is not known.", nonnegative()
+    "clock", r"f_{\mathrm{clk}}", "GHz", "Clock of a multiprocessor under load; 0 if unknown.", nonnegative()
 )
 n_exp = variable(
     "exponentials_per_clock",
@@ -43,8 +43,8 @@ n_cc = variable(
     "compute_capability",
     r"n_{\mathrm{cc}}",
     "count",
-    "CUDA compute capability: products are issued by warps below 9, by groups of warps from 9, into a memory of their "
-    "own from 10; 0 where it is not known.",
+    "CUDA compute capability: warps issue products below 9, groups of warps from 9, into separate memory from 10; 0 "
+    "if unknown.",
     nonnegative(),
 )
 tau_dispatch = variable(
@@ -82,7 +82,7 @@ n_seg = variable(
     "accelerators_per_segment",
     r"n_{\mathrm{seg}}",
     "count",
-    "Accelerators that a run takes of each node where nodes do not divide it, as 64 of 72; 0 where runs take all.",
+    "Accelerators that a run takes of each node if its size is no multiple of a node, as 64 of 72; 0 if runs take all.",
     integer(0),
 )
 n_fleet = variable("fleet_size", r"N", "count", "Accelerators of the fleet.", integer(1))

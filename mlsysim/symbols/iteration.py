@@ -13,7 +13,7 @@ h_given = variable(
     "prefix_hit_rate",
     r"h_{\mathrm{given}}",
     "count",
-    "Share of the tokens of a prompt whose keys and values are cached, where no size of the cache is given.",
+    "Share of prompt tokens with cached keys and values, if no cache size is given.",
     between(0, 0.999),
 )
 h_c = variable(
@@ -42,7 +42,7 @@ E_red = variable(
     "num_redundant_experts",
     r"E_{\mathrm{red}}",
     "count",
-    "Experts of a layer that are held twice, so that the ranks hold equally many.",
+    "Experts per layer that are held twice, so that all ranks hold equally many.",
     integer(0),
 )
 n_grp = variable(
@@ -106,8 +106,7 @@ phi_w = variable(
     "weight_read_efficiency",
     r"\varphi_{\mathrm{w}}",
     "count",
-    "Rate at which weights of four bits are read over that of 16 bits; others that are widened for their products take "
-    "as long beside.",
+    "Bandwidth of reading 4-bit weights relative to 16-bit weights; other widened weights need as much extra time.",
     between(0, 1, open_lower=True),
 )
 tau_host = variable(
@@ -128,35 +127,35 @@ tau_pro_lat = variable(
     "prompt_host_mla_time",
     r"\tau_{\mathrm{host,mla}}",
     "ms",
-    "The same of latent attention, beside that of a layer.",
+    "Further host time per layer with latent attention in an iteration with prompts.",
     nonnegative(),
 )
 tau_pro_moe = variable(
     "prompt_host_moe_time",
     r"\tau_{\mathrm{host,moe}}",
     "ms",
-    "The same of routed experts, beside that of a layer.",
+    "Further host time per layer with routed experts in an iteration with prompts.",
     nonnegative(),
 )
 tau_moe = variable(
     "moe_layer_tax",
     r"\tau_{\mathrm{moe}}",
     "ms",
-    "Fixed time of routed experts per layer and step, beside that of a layer.",
+    "Further fixed time of routed experts per layer and step.",
     nonnegative(),
 )
 tau_lat = variable(
     "mla_layer_tax",
     r"\tau_{\mathrm{mla}}",
     "ms",
-    "Fixed time of latent attention per layer and step, beside that of a layer.",
+    "Further fixed time of latent attention per layer and step.",
     nonnegative(),
 )
 tau_ix = variable(
     "index_layer_tax",
     r"\tau_{\mathrm{ix}}",
     "ms",
-    "Fixed time of an indexer per layer and step, beside that of a layer.",
+    "Further fixed time of an indexer per layer and step.",
     nonnegative(),
 )
 eta_gr = variable(
@@ -171,8 +170,8 @@ eta_wo = variable(
     "weight_only_expert_efficiency",
     r"\eta_{\mathrm{wo}}",
     "count",
-    "Share of the 16-bit peak that they reach where experts are stored narrower than products are computed; 0: as "
-    "where they are not.",
+    "Share of the 16-bit peak that they reach if experts are stored narrower than they are computed; 0 for no "
+    "difference.",
     between(0, 1),
 )
 eta_exp = variable(
@@ -190,13 +189,13 @@ a_pop = variable(
     nonnegative(),
 )
 tau_it = variable(
-    "iteration_overhead", r"\tau_0", "ms", "Scheduling, sampling and what else an iteration waits for.", nonnegative()
+    "iteration_overhead", r"\tau_0", "ms", "Time per iteration for scheduling, sampling and other waits.", nonnegative()
 )
 tau_wrk = variable(
     "worker_overhead",
     r"\tau_{\mathrm{w}}",
     "ms",
-    "Further wait of an iteration where several accelerators share the layers.",
+    "Further time per iteration if several accelerators share the layers.",
     nonnegative(),
 )
 tau_seq = variable(
@@ -279,13 +278,11 @@ t_one = variable(
     "computed_time",
     r"t_{\mathrm{grp}}",
     "ms",
-    "What the accelerators compute for one micro-batch of an iteration.",
+    "Compute time of one micro-batch of an iteration.",
     nonnegative(),
 )
-t_dev = variable(
-    "device_time", r"t_{\mathrm{dev}}", "ms", "What the accelerator takes for an iteration.", nonnegative()
-)
-t_cpu = variable("host_time", r"t_{\mathrm{cpu}}", "ms", "What the host takes to launch an iteration.", nonnegative())
+t_dev = variable("device_time", r"t_{\mathrm{dev}}", "ms", "Accelerator time of an iteration.", nonnegative())
+t_cpu = variable("host_time", r"t_{\mathrm{cpu}}", "ms", "Host time to launch an iteration.", nonnegative())
 t_it = variable("iteration_time", r"t_{\mathrm{it}}", "ms", "One iteration.", nonnegative())
 t_big = variable("longest_iteration_part", r"t_{\max}", "ms", "The longest part of an iteration.", nonnegative())
 binds_it = variable(
@@ -343,7 +340,7 @@ f_kv = variable(
     "kv_memory_fraction",
     r"f_{\kappa}",
     "count",
-    "Share of what the weights leave of that memory which the KV cache takes.",
+    "Share of the memory left by the weights that the KV cache takes.",
     between(0, 1, open_lower=True),
 )
 M_work = variable(
@@ -354,7 +351,7 @@ M_drv = variable(
     "driver_memory",
     r"M_{\mathrm{drv}}",
     "GB",
-    "Memory of one accelerator that its driver gives to programs; 0: all that it shows.",
+    "Memory of one accelerator that its driver leaves to programs; 0 for all that it shows.",
     nonnegative(),
 )
 M_pad = variable(
@@ -368,8 +365,8 @@ M_run = variable(
     "runtime_memory",
     r"M_{\mathrm{run}}",
     "GB",
-    "Memory of each accelerator that an engine holds beside weights, logits and caches: contexts, libraries, "
-    "activations of a layer, captured graphs.",
+    "Memory per accelerator besides weights, logits and caches: contexts, libraries, activations of a layer, CUDA "
+    "graphs.",
     nonnegative(),
 )
 M_com = variable(

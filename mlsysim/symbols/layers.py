@@ -8,8 +8,8 @@ split = variable(
     "pipeline_split",
     r"\mathrm{split}",
     "",
-    "Layers by stage: fewer on the last one, which has the head, or as many on each; auto is even where "
-    "layers are a multiple of the stages.",
+    "Layers by stage: fewer on the last one, which has the head, or as many on each; auto is even if layers are a "
+    "multiple of the stages.",
     choice("balanced", "even", "auto"),
 )
 H_head = variable(
@@ -35,7 +35,7 @@ ell_rest = variable(
     "other_stage_layers", r"\ell_{\mathrm{rest}}", N_COUNT, "Layers of the fullest of the other stages.", nonnegative()
 )
 on_last = variable(
-    "last_stage_is_slowest", r"\beta_{\mathrm{last}}", N_COUNT, "Whether the last stage has the most to do.", flag()
+    "last_stage_is_slowest", r"\beta_{\mathrm{last}}", N_COUNT, "True if the last stage is the slowest.", flag()
 )
 ell_s = variable(
     "slowest_stage_layers", r"\ell_{\mathrm{s}}", N_COUNT, "Layers of the stage with the most to do.", nonnegative()
@@ -73,22 +73,22 @@ K_m = variable(
     "moe_layer_operations",
     r"K_{\mathrm{m}}",
     N_COUNT,
-    "Operations the host launches for a layer with experts beside these, forward and backward.",
+    "Further operations that the host launches for an MoE layer, forward and backward.",
     nonnegative(),
 )
 K_aa = variable(
     "all_to_all_operations",
     r"K_{\mathrm{aa}}",
     N_COUNT,
-    "Further operations of such a layer where no kernel of its own dispatches tokens.",
+    "Further operations of such a layer without a dispatch kernel of its own.",
     nonnegative(),
 )
 dispatcher = variable(
     "dispatcher",
     r"\mathrm{dispatch}",
     "",
-    "Launches of a dispatch to experts: one kernel that permutes and sends (DeepEP, HybridEP), or an all-to-all among "
-    "operations that sort and count tokens; token_dispatcher says what its buffers hold.",
+    "Launches of an expert dispatch: one kernel that permutes and sends (DeepEP, HybridEP), or an all-to-all among "
+    "operations that sort and count tokens; token_dispatcher sets what its buffers hold.",
     choice("fused", "all_to_all"),
 )
 K_e = variable(
@@ -102,14 +102,14 @@ grouped = variable(
     "grouped_experts",
     r"\beta_{\mathrm{grp}}",
     N_COUNT,
-    "Whether one kernel computes all experts of a rank, so that they are launched as one.",
+    "True if one kernel computes all experts of a rank, in one launch.",
     flag(),
 )
 g_c = variable(
     "captured_share",
     r"g_{\mathrm{c}}",
     N_COUNT,
-    "Share of the operations beside experts that captured graphs launch.",
+    "Share of non-expert operations that CUDA graphs launch.",
     between(0, 1),
 )
 t_host = variable(
@@ -173,8 +173,8 @@ e_step = variable(
     "step_flop_energy",
     r"e_{\mathrm{step}}",
     "pJ/FLOP",
-    "Energy of one operation at 16 bit in a long run, by which the power of a board holds products down; 0 where the "
-    "efficiency says it.",
+    "Energy of a 16-bit operation in a long run, which lowers the rate of products at the board's power limit; 0 if "
+    "the efficiency includes it.",
     nonnegative(),
 )
 eta_p = variable(
@@ -203,17 +203,17 @@ phi_ep = variable(
     "ep_overlap",
     r"\phi_{\mathrm{ep}}",
     N_COUNT,
-    "Share of the computing of a layer with experts beside which its own exchanges may run, in each pass.",
+    "Share of an MoE layer's compute with which its own exchanges may overlap, in each pass.",
     between(0, 1),
 )
 two = variable(
     "two_batch_overlap",
     r"\beta_{\mathrm{two}}",
     N_COUNT,
-    "Whether one micro-batch is computed while another exchanges tokens of experts. In training one goes forward and "
-    "the other backward (Megatron's overlap_moe_expert_parallel_comm, DualPipe); ep_overlap is then not asked, and a "
-    "step may be slower than with a high one: the first and the last micro-batch hide nothing. In serving each half of "
-    "the requests is one, and weights are read twice.",
+    "True if one micro-batch computes while another exchanges expert tokens. In training one goes forward and the "
+    "other backward (Megatron's overlap_moe_expert_parallel_comm, DualPipe); ep_overlap is then not used, and a step "
+    "may be slower than with a high ep_overlap, because the first and the last micro-batch hide nothing. In serving "
+    "each half of the requests is a micro-batch, and weights are read twice.",
     flag(),
 )
 s_fwd = variable(
@@ -245,14 +245,14 @@ x_fwd = variable(
     "forward_exposed_exchange",
     r"t_{\mathrm{x,fwd}}",
     MS,
-    "What a forward pass of one micro-batch through a layer with experts leaves exposed of its exchanges.",
+    "Exposed exchange time of one micro-batch's forward pass through an MoE layer.",
     nonnegative(),
 )
 x_bwd = variable(
     "backward_exposed_exchange",
     r"t_{\mathrm{x,bwd}}",
     MS,
-    "What a backward pass of one micro-batch through a layer with experts leaves exposed of its exchanges.",
+    "Exposed exchange time of one micro-batch's backward pass through an MoE layer.",
     nonnegative(),
 )
 T_fill = variable(

@@ -7,7 +7,7 @@ N_lo = variable(
     "num_loras",
     r"N_{\mathrm{lo}}",
     "count",
-    "Adapters of low rank of which each request asks for one; 0 where there are none.",
+    "Low-rank adapters, of which each request uses one; 0 without adapters.",
     integer(0, 10**6),
     label="LoRA adapters",
 )
@@ -15,7 +15,7 @@ G_lo = variable(
     "max_loras",
     r"G_{\mathrm{lo}}",
     "count",
-    "Adapters that the memory of an engine holds at a time; 0 where it holds all of them.",
+    "Adapters that fit in an engine's memory at a time; 0 if all fit.",
     integer(0, 10**6),
     label="Resident LoRA adapters",
 )
@@ -23,7 +23,7 @@ z_lo = variable(
     "lora_zipf",
     r"z_{\mathrm{lo}}",
     "count",
-    "Exponent of Zipf's law by which adapters are asked for; 0 where all are asked for alike.",
+    "Exponent of Zipf's law for the popularity of adapters; 0 if all are equally popular.",
     between(0, 4),
     label="LoRA popularity exponent",
 )
@@ -31,7 +31,7 @@ tau_lo = variable(
     "lora_layer_tax",
     r"\tau_{\mathrm{lo}}",
     "ms",
-    "Time that the kernels of adapters add to each layer, beside what they read and compute.",
+    "Time that adapter kernels add per layer, besides reading and computing.",
     nonnegative(),
     label="LoRA layer tax",
 )

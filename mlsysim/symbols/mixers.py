@@ -6,26 +6,26 @@ a = variable("heads", "a", "count", "Attention heads (query heads).", integer(1)
 a_kv = variable("kv_heads", r"a_{\mathrm{kv}}", "count", "Heads that keep keys and values (GQA).", integer(1))
 d_h = variable("head_dim", r"d_{\mathrm{h}}", "count", "Width of one attention head.", integer(1))
 qkv_bias = variable(
-    "qkv_bias", r"\beta_{\mathrm{qkv}}", "count", "Whether query, key and value projections have a bias.", flag()
+    "qkv_bias", r"\beta_{\mathrm{qkv}}", "count", "True if query, key and value projections have a bias.", flag()
 )
 o_bias = variable(
     "attention_output_bias",
     r"\beta_{\mathrm{o}}",
     "count",
-    "Whether the output projection of attention has a bias.",
+    "True if the output projection of attention has a bias.",
     flag(),
 )
 qk_norm = variable(
-    "qk_norm", r"\beta_{\mathrm{qk}}", "count", "Whether queries and keys are normalised per head.", flag()
+    "qk_norm", r"\beta_{\mathrm{qk}}", "count", "True if queries and keys are normalised per head.", flag()
 )
 sinks = variable(
-    "attention_sinks", r"\beta_{\mathrm{sink}}", "count", "Whether each head has a learned attention sink.", flag()
+    "attention_sinks", r"\beta_{\mathrm{sink}}", "count", "True if each head has a learned attention sink.", flag()
 )
 r_q = variable(
     "q_lora_rank",
     r"r_{\mathrm{q}}",
     "count",
-    "Rank of the compressed query of multi-head latent attention; 0 where queries are not compressed.",
+    "Rank of the compressed query of multi-head latent attention; 0 if queries are not compressed.",
     integer(0),
     label="Compressed query rank",
 )
@@ -41,7 +41,7 @@ d_rope = variable(
     "qk_rope_head_dim",
     r"d_{\mathrm{rope}}",
     "count",
-    "Width of the shared rotary key kept beside the compressed vector (MLA); 0 without it.",
+    "Width of the shared rotary key cached with the compressed vector (MLA); 0 without it.",
     integer(0),
     label="Rotary key width",
 )
@@ -57,7 +57,7 @@ d_v = variable(
     "v_head_dim",
     r"d_{\mathrm{v}}",
     "count",
-    "Width per head of the values; 0 where it is that of the keys.",
+    "Width per head of the values; 0 if equal to that of the keys.",
     integer(0),
     label="Value head width",
 )
@@ -79,14 +79,14 @@ chunked = variable(
     "chunked_attention",
     r"\beta_{\mathrm{ch}}",
     "count",
-    "Whether sliding layers attend within chunks of so many tokens instead (Llama 4).",
+    "True if sliding layers attend within chunks of that many tokens instead (Llama 4).",
     flag(),
 )
 sandwich = variable(
     "sandwich_norm",
     r"\beta_{\mathrm{sw}}",
     "count",
-    "Whether attention and feed-forward blocks are normalised behind as well as in front (Gemma).",
+    "True if attention and feed-forward blocks are normalised behind as well as in front (Gemma).",
     flag(),
 )
 
@@ -102,7 +102,7 @@ n_B = variable(
     "block_norms",
     r"n_{\mathrm{B}}",
     "count",
-    "Norms in front of the two blocks of a layer; 1 where both read the same one and run abreast (Falcon, Cohere).",
+    "Norms in front of the two blocks of a layer; 1 if both blocks read the same norm in parallel (Falcon, Cohere).",
     integer(1, 2),
 )
 
@@ -168,28 +168,28 @@ a_w = variable(
     "sliding_heads",
     r"a_{\mathrm{w}}",
     "count",
-    "Query heads of layers with a window; 0 where they have as many as the others.",
+    "Query heads of layers with a window; 0 if as many as in the others.",
     integer(0),
 )
 a_kv_w = variable(
     "sliding_kv_heads",
     r"a_{\mathrm{kv,w}}",
     "count",
-    "Heads that keep keys and values in layers with a window; 0 where they have as many as the others.",
+    "Key-value heads of layers with a window; 0 if as many as in the others.",
     integer(0),
 )
 d_w = variable(
     "sliding_head_dim",
     r"d_{\mathrm{w}}",
     "count",
-    "Width of one attention head in layers with a window; 0 where it is that of the others.",
+    "Width of one attention head in layers with a window; 0 if equal to that of the others.",
     integer(0),
 )
 d_v_w = variable(
     "sliding_v_head_dim",
     r"d_{\mathrm{v,w}}",
     "count",
-    "Width per head of the values in layers with a window; 0 where it is that of their keys, or of the other layers.",
+    "Width per head of the values in layers with a window; 0 if equal to that of their keys, or of the other layers.",
     integer(0),
     label="Value head width in a window",
 )
@@ -263,7 +263,7 @@ L_both = variable(
     "parallel_layers",
     r"L_{\mathrm{par}}",
     "count",
-    "Layers among them that have attention beside the recurrent mixer (Falcon-H1); 0 without.",
+    "Recurrent layers that also have attention in parallel (Falcon-H1); 0 without.",
     integer(0),
 )
 H_k = variable(
@@ -314,14 +314,14 @@ X_st = variable(
     "state_matrices",
     r"X_{\mathrm{st}}",
     "count",
-    "Further matrix elements of a recurrent mixer: decays and gates of low rank, or what has no heads.",
+    "Further matrix elements of a recurrent mixer: low-rank decays and gates, or matrices without heads.",
     integer(0),
 )
 Y_st = variable(
     "state_matrix_width",
     r"Y_{\mathrm{st}}",
     "count",
-    "Numbers of a token that those matrices give; 0 where all of them read what is as wide as the model.",
+    "Numbers per token that those matrices produce; 0 if all of them read the hidden size.",
     integer(0),
 )
 b_st = variable(
@@ -338,14 +338,14 @@ Q_st = variable(
     "state_chunk",
     r"Q_{\mathrm{st}}",
     "token",
-    "Tokens that a scan of a whole sequence takes at once; 0 where it takes one after the other.",
+    "Tokens per chunk of a scan over a whole sequence; 0 if tokens are processed one by one.",
     integer(0),
 )
 delta = variable(
     "delta_rule",
     r"\beta_{\delta}",
     "count",
-    "Whether a token first takes from the state what its key reads (delta net), which chunks must solve for.",
+    "True if a token first removes from the state what its key reads (delta rule), for which chunks solve a system.",
     flag(),
 )
 q_st = variable(
@@ -403,14 +403,14 @@ L_hc = variable(
     "heavily_compressed_layers",
     r"L_{\mathrm{hc}}",
     "count",
-    "Layers among them that read all their entries; those with an indexer read some, others none.",
+    "Compressed layers that read all their entries; those with an indexer read some, others none.",
     integer(0),
 )
 m_ix = variable(
     "index_compression",
     r"m_{\mathrm{ix}}",
     "count",
-    "Tokens that make one entry in layers with an indexer; 0 where an indexer picks tokens.",
+    "Tokens per compressed entry in layers with an indexer; 0 if an indexer selects tokens.",
     integer(0),
 )
 m_hc = variable(
@@ -556,7 +556,7 @@ n_vals = variable(
     "value_projections",
     r"\beta_{\mathrm{val}}",
     "count",
-    "Whether layers without a window project values; otherwise their keys serve as values (Gemma 4).",
+    "True if layers without a window project values; otherwise their keys serve as values (Gemma 4).",
     flag(),
 )
 w_win = variable(

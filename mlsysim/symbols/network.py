@@ -20,28 +20,28 @@ e_sw = variable(
     "switch_reduces",
     r"e_{\mathrm{sw}}",
     "count",
-    "Share of the links' rate at which the switches of a node reduce; 0 where they do not.",
+    "Share of the link bandwidth at which the switches of a node reduce; 0 if they do not.",
     between(0, 1),
 )
 n_mesh = variable(
     "direct_mesh",
     r"n_{\mathrm{mesh}}",
     "count",
-    "Devices that have a link of their own to each other; 0 where switches join them.",
+    "Devices with direct links to each other; 0 if switches join them.",
     integer(0),
 )
 n_ax = variable(
     "torus_axes",
     r"n_{\circ}",
     "count",
-    "Axes of the torus that joins the devices of a node, each with two links for each axis; 0 where none does.",
+    "Axes of the torus that joins the devices of a node, with two links per axis; 0 without a torus.",
     integer(0),
 )
 n_pod = variable(
     "accelerators_per_pod",
     r"n_{\mathrm{pod}}",
     "count",
-    "Accelerators below the oversubscribed level of the fabric; 0 where that is all of it.",
+    "Accelerators below the oversubscribed level of the fabric; 0 if that is all of them.",
     integer(0),
 )
 tau_coll = variable(
@@ -52,30 +52,34 @@ tau_aa = variable(
     nonnegative(),
 )  # fmt: skip
 alpha_aa = variable(
-    "all_to_all_step", r"\alpha_{\mathrm{aa}}", "µs", "What each further rank adds to an all-to-all.", nonnegative()
+    "all_to_all_step",
+    r"\alpha_{\mathrm{aa}}",
+    "µs",
+    "Time that each further rank adds to an all-to-all.",
+    nonnegative(),
 )
 tau_sw = variable(
-    "switch_latency", r"\tau_{\mathrm{sw}}", "µs", "What a reduction in the switches takes beside.", nonnegative()
+    "switch_latency", r"\tau_{\mathrm{sw}}", "µs", "Additional latency of a reduction in the switches.", nonnegative()
 )
 beta_ll = variable(
     "low_latency_bandwidth",
     r"\beta_{\mathrm{LL}}",
     "GB/s",
-    "Rate of an all-reduce between nodes by the protocol of short messages; 0 where one protocol serves all.",
+    "Bandwidth of an all-reduce between nodes with the low-latency protocol; 0 if one protocol serves all messages.",
     nonnegative(),
 )
 tau_bulk = variable(
     "bulk_start",
     r"\tau_{\mathrm{bulk}}",
     "µs",
-    "Start of an all-reduce between nodes by the protocol of long messages, where short ones have another.",
+    "Start-up time of an all-reduce between nodes with the bulk protocol, if short messages have another.",
     nonnegative(),
 )
 tau_0 = variable(
     "exchange_latency",
     r"\tau_{\mathrm{ex}}",
     "µs",
-    "What an exchange of experts takes beside its bytes.",
+    "Time of an expert exchange in addition to moving its bytes.",
     nonnegative(),
 )
 beta_l = variable(
@@ -97,7 +101,7 @@ beta_x = variable(
 )
 n_c = variable("collective_ranks", r"n_{\mathrm{c}}", "count", "Ranks that take part in an exchange.", integer(1))
 delta_c = variable(
-    "rank_stride", r"\delta_{\mathrm{c}}", "count", "How far apart neighbours of the group stand.", integer(1)
+    "rank_stride", r"\delta_{\mathrm{c}}", "count", "Stride between neighbours of the group, in ranks.", integer(1)
 )
 V_c = variable("message_bytes", r"V_{\mathrm{c}}", "MB", "Bytes of the whole buffer on one rank.", nonnegative())
 n_near = variable(
@@ -124,14 +128,12 @@ beta_c = variable(
 alpha_c = variable(
     "collective_steps", r"\alpha_{\mathrm{c}}", "µs", "Steps of one pass through the group, together.", nonnegative()
 )
-tau_ch = variable(
-    "chunk_latency", r"\tau_{\mathrm{ch}}", "µs", "What each chunk costs that a collective is cut into.", nonnegative()
-)
+tau_ch = variable("chunk_latency", r"\tau_{\mathrm{ch}}", "µs", "Latency per chunk of a collective.", nonnegative())
 node_limit = variable(
     "node_limit",
     r"g_{\mathrm{lim}}",
     "count",
-    "Nodes that the experts of one token may stand in; 0 without a limit.",
+    "Most nodes per token among which its experts may lie; 0 without a limit.",
     integer(0),
 )
 n_open = variable(
@@ -144,8 +146,10 @@ m_R = variable(
     "ranks_per_token", r"m_{\mathrm{R}}", "count", "Ranks that hold at least one of a token's experts.", positive()
 )
 b_copy = variable("copy_bytes", r"b_{\mathrm{t}}", "byte/token", "Bytes of one copy of a token on the way.", positive())
-X_x = variable("fabric_bytes", r"X_{\mathrm{x}}", "MB", "What one rank sends through its port.", nonnegative())
-X_l = variable("link_bytes", r"X_{\mathrm{l}}", "MB", "What one rank sends over the links of its node.", nonnegative())
+X_x = variable("fabric_bytes", r"X_{\mathrm{x}}", "MB", "Bytes that one rank sends through its port.", nonnegative())
+X_l = variable(
+    "link_bytes", r"X_{\mathrm{l}}", "MB", "Bytes that one rank sends over the links of its node.", nonnegative()
+)
 T_ring = variable("ring_time", r"T_{\mathrm{ring}}", "ms", "An all-reduce around a ring.", nonnegative())
 T_tree = variable("tree_time", r"T_{\mathrm{tree}}", "ms", "An all-reduce over two trees between nodes.", nonnegative())
 T_wire = variable("tree_wire_time", r"T_{\mathrm{wire}}", "ms", "Time of two trees on links and ports.", nonnegative())
@@ -154,7 +158,7 @@ t_wire = variable(
     "wire_time",
     r"t_{\mathrm{wire}}",
     "ms",
-    "What an exchange takes on links or ports, whichever are slower.",
+    "Time of an exchange on links or ports, whichever are slower.",
     nonnegative(),
 )
 T_c = variable("collective_time", r"T_{\mathrm{c}}", "ms", "One collective or exchange.", nonnegative())
@@ -162,6 +166,6 @@ beta_bus = variable(
     "bus_bandwidth",
     r"\beta_{\mathrm{bus}}",
     "GB/s",
-    "What a ring would send per second in the same time; above that of the links where switches reduce.",
+    "Bandwidth of a ring that takes the same time; above that of the links if switches reduce.",
     nonnegative(),
 )

@@ -8,7 +8,7 @@ policy = variable(
     "policy",
     r"\mathrm{policy}",
     "",
-    "What is kept in the remote tier, as a name for the shares of weights, checkpoints and the rest.",
+    "Policy of the remote tier: a name for the shares of weights, checkpoints and other state kept there.",
     choice("none", "conservative", "zero_offload", "aggressive", "zero_infinity"),
 )
 omega_w = variable(
@@ -39,7 +39,11 @@ omega_kv = variable(
 )
 
 M_far = variable(
-    "remote_capacity", r"M_{\mathrm{far}}", GB, "Remote memory of one accelerator, its share where shared.", positive()
+    "remote_capacity",
+    r"M_{\mathrm{far}}",
+    GB,
+    "Remote memory of one accelerator; its share if several share it.",
+    positive(),
 )
 B_far = variable(
     "remote_bandwidth",
@@ -51,7 +55,7 @@ B_far = variable(
 n_share = variable(
     "remote_sharers", r"n_{\mathrm{far}}", N_COUNT, "Accelerators that share the remote bandwidth.", integer(1)
 )
-unified = variable("unified", r"\beta_{\mathrm{uni}}", N_COUNT, "Whether local and remote tier are one memory.", flag())
+unified = variable("unified", r"\beta_{\mathrm{uni}}", N_COUNT, "True if local and remote tier are one memory.", flag())
 p_near = variable("local_price", r"p_{\mathrm{near}}", "USD/GB", "Price of local memory.", positive())
 p_far = variable("remote_price", r"p_{\mathrm{far}}", "USD/GB", "Price of remote memory.", positive())
 p_bare = variable(
@@ -210,7 +214,7 @@ update_place = variable(
     "update_place",
     r"\mathrm{update}",
     "",
-    "Who updates state that is kept remote: a processor beside the remote memory, or the accelerator.",
+    "Processor that updates remote state: one beside the remote memory, or the accelerator.",
     choice("remote", "local"),
 )
 M_stage = variable(

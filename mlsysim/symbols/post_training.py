@@ -104,7 +104,7 @@ S_giv = variable(
     "pack_length",
     r"S_{\mathrm{given}}",
     "token",
-    "Tokens of the sequences that samples are packed into; 0: those of the longest sample.",
+    "Length of the sequences into which samples are packed, in tokens; 0 for the longest sample.",
     nonnegative(),
     label="Pack length that is given",
 )
@@ -134,7 +134,7 @@ eta_st = variable(
     "staleness",
     r"\eta_{\mathrm{st}}",
     "count",
-    "Share of further samples that are started beside those of a step, and may be used later.",
+    "Share of further samples that are started along with a step's, and may be used later.",
     nonnegative(),
 )
 f_grp = variable(
@@ -148,8 +148,8 @@ offload = variable(
     "offload",
     r"\mathrm{offload}",
     "",
-    "What a trainer moves to the host while the same accelerators roll out; of a pool that trains, all moves reference "
-    "and critic.",
+    "Training state moved to the host during rollouts on the same accelerators; with a separate training pool, all "
+    "but none moves reference and critic.",
     choice("none", "optimizer", "all"),
 )
 k_gen = variable(
@@ -166,7 +166,7 @@ T_0 = variable(
     "refit_time",
     r"T_{\mathrm{refit}}",
     "s",
-    "Time of a switch from training to rollout beside its bytes.",
+    "Fixed time of a switch from training to rollout, besides moving bytes.",
     nonnegative(),
 )
 B_ref = variable(

@@ -9,7 +9,7 @@ M_pre = variable(
     "prefix_cache_memory",
     r"M_{\mathrm{pre}}",
     "GB",
-    "Memory of a replica for prefixes that prompts share; 0 where the share of cached tokens is given instead.",
+    "Memory of a replica for shared prompt prefixes; 0 if the share of cached tokens is given instead.",
     nonnegative(),
 )
 N_pre = variable("num_prefixes", r"N_{\mathrm{pre}}", "count", "Prefixes that prompts begin with.", integer(1, 10**9))
@@ -18,7 +18,7 @@ z_pre = variable(
     "prefix_zipf",
     r"z_{\mathrm{pre}}",
     "count",
-    "Exponent of Zipf's law by which prefixes are asked for; 0 where all are asked for alike.",
+    "Exponent of Zipf's law for the popularity of prefixes; 0 if all are equally popular.",
     between(0, 4),
 )
 C_pre = variable(

@@ -3,7 +3,7 @@
 from mlsysim.symbolic import at_least, between, choice, flag, integer, nonnegative, positive, variable
 
 m_k = variable(
-    "product_rows", r"m_{\mathrm{k}}", "count", "Rows of the left factor: tokens, those of all groups.", integer(1)
+    "product_rows", r"m_{\mathrm{k}}", "count", "Rows of the left factor: tokens, summed over groups.", integer(1)
 )
 n_k = variable("product_columns", r"n_{\mathrm{k}}", "count", "Columns of the right factor: outputs.", integer(1))
 k_k = variable("product_inner", r"k_{\mathrm{k}}", "count", "Inner width of a product: inputs.", integer(1))
@@ -18,7 +18,7 @@ gamma_k = variable(
     "group_imbalance",
     r"\gamma_{\mathrm{k}}",
     "count",
-    "Rows of the largest group over the mean; 1 where all have as many.",
+    "Rows of the largest group relative to the mean; 1 if all are equal.",
     at_least(1),
 )
 E_got = variable(
@@ -42,7 +42,7 @@ dynamic = variable(
     "dynamic_quantization",
     r"z_{\mathrm{q}}",
     "count",
-    "Whether a product below 16 bit quantises its activations in a kernel of its own, with scales it measures.",
+    "True if a product below 16 bits quantises its activations in a separate kernel with measured scales.",
     flag(),
 )
 S_mp = variable(
@@ -84,8 +84,8 @@ eta_max = variable(
     "Share of the peak arithmetic rate that a large product reaches on the power of the accelerator.",
     between(0, 1, open_lower=True),
 )
-t_c = variable("arithmetic_time", r"t_{\mathrm{c}}", "ms", "What a kernel computes, at its ceiling.", positive())
-t_m = variable("memory_time", r"t_{\mathrm{m}}", "ms", "What a kernel moves, at its ceiling.", positive())
+t_c = variable("arithmetic_time", r"t_{\mathrm{c}}", "ms", "Arithmetic time of a kernel, at its ceiling.", positive())
+t_m = variable("memory_time", r"t_{\mathrm{m}}", "ms", "Memory time of a kernel, at its ceiling.", positive())
 t_q = variable("activation_quantization_time", r"t_{\mathrm{q}}", "ms", "Quantising the activations.", nonnegative())
 I_k = variable("arithmetic_intensity", "I", "FLOP/byte", "Arithmetic per byte of memory traffic.", positive())
 I_0 = variable("ridge_point", r"I_0", "FLOP/byte", "Intensity at which both ceilings bind.", positive())
@@ -104,6 +104,6 @@ kernel_bound = variable(
     "kernel_bottleneck",
     r"\mathrm{binds}_{\mathrm{k}}",
     "",
-    "What takes longest in a kernel.",
+    "Bottleneck of a kernel.",
     choice("Arithmetic", "Memory bandwidth", "Launch"),
 )

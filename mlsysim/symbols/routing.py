@@ -31,15 +31,15 @@ c_f = variable(
     "capacity_factor",
     r"c_{\mathrm{f}}",
     "count",
-    "Tokens an expert takes at most over the mean of those that are routed; 0 drops none, nor does experts over "
-    "active_experts_per_token and more, where every token has room in every expert.",
+    "Capacity of an expert in tokens, over the mean routed to it; 0 drops no tokens, and neither does a factor of at "
+    "least experts over active_experts_per_token.",
     nonnegative(),
 )
 pad = variable(
     "pad_to_capacity",
     r"\beta_{\mathrm{pad}}",
     "count",
-    "Whether every expert exchanges and computes its whole capacity, whatever is routed to it (drop and pad).",
+    "True if every expert exchanges and computes its whole capacity, whatever is routed to it (drop and pad).",
     flag(),
 )
 gamma_m = variable(

@@ -18,7 +18,7 @@ N_0 = variable(
     "measured_nodes",
     r"N_0",
     N_COUNT,
-    "Nodes of the job that node_failure_rate was measured on; 0 where it holds of any.",
+    "Nodes of the job on which node_failure_rate was measured; 0 if it holds for any number.",
     integer(0),
 )
 x_f = variable(
@@ -36,7 +36,7 @@ clock = variable(
     choice("wall", "running"),
 )
 restarts_fail = variable(
-    "restarts_fail", r"\beta_{\mathrm{rf}}", N_COUNT, "Whether failures hit a job that recovers as well.", flag()
+    "restarts_fail", r"\beta_{\mathrm{rf}}", N_COUNT, "True if failures can also hit a job during recovery.", flag()
 )
 sigma_r = variable(
     "restart_share",
@@ -85,11 +85,11 @@ t_det = variable(
     "detection_time",
     r"t_{\mathrm{det}}",
     S,
-    "From a failure until it is noticed; a time-out where none is watched for.",
+    "Time from a failure until it is detected; a time-out if nothing watches for it.",
     nonnegative(),
 )
 t_pl = variable(
-    "placement_time", r"t_{\mathrm{pl}}", S, "Time to give a job its nodes again, of which one is new.", nonnegative()
+    "placement_time", r"t_{\mathrm{pl}}", S, "Time to allocate nodes to a job again, one of them new.", nonnegative()
 )
 t_in = variable(
     "initialization_time", r"t_{\mathrm{in}}", S, "Start of processes and of their communication.", nonnegative()
@@ -105,13 +105,15 @@ R_f = variable(
 )
 R_pl = variable("planned_stop_time", r"R_{\mathrm{p}}", S, "Length of a planned stop.", nonnegative())
 s_R = variable(
-    "recovery_deviation", r"s_{\mathrm{R}}", S, "Standard deviation of the time to recover.", nonnegative()
+    "recovery_deviation", r"s_{\mathrm{R}}", S, "Standard deviation of the recovery time.", nonnegative()
 )  # fmt: skip
 
 zeta = variable(
     "save_bytes_per_parameter", r"\zeta_{\mathrm{s}}", "byte", "State that is saved per parameter.", nonnegative()
 )
-B_s = variable("save_bytes", r"B_{\mathrm{s}}", "GB", "State that a save holds, every part once.", nonnegative())
+B_s = variable(
+    "save_bytes", r"B_{\mathrm{s}}", "GB", "Size of a checkpoint, in which replicated state counts once.", nonnegative()
+)
 B_sr = variable(
     "rank_save_bytes",
     r"B_{\mathrm{s,r}}",
@@ -123,14 +125,14 @@ beta_h = variable(
     "host_copy_bandwidth",
     r"\beta_{\mathrm{h}}",
     "GB/s",
-    "Bandwidth between one accelerator and its host, one direction; 0 where it is no limit.",
+    "Bandwidth between one accelerator and its host, one direction; 0 for no limit.",
     nonnegative(),
 )
 beta_ns = variable(
     "node_storage_bandwidth",
     r"\beta_{\mathrm{ns}}",
     "GB/s",
-    "Bandwidth of one node to storage; 0 where it is no limit.",
+    "Bandwidth of one node to storage; 0 for no limit.",
     nonnegative(),
 )
 beta_st = variable(
@@ -155,11 +157,15 @@ beta_wr = variable(
     "writer_bandwidth",
     r"\beta_{\mathrm{wr}}",
     "GB/s",
-    "Bandwidth of one process that writes a save; 0 where it is no limit.",
+    "Bandwidth of one process that writes a checkpoint; 0 for no limit.",
     nonnegative(),
 )
 t_meta = variable(
-    "metadata_time", r"t_{\mathrm{meta}}", S, "Planning and files of a save, beside its bytes.", nonnegative()
+    "metadata_time",
+    r"t_{\mathrm{meta}}",
+    S,
+    "Time for planning and files of a checkpoint, besides its bytes.",
+    nonnegative(),
 )
 t_sync = variable(
     "save_barrier", r"t_{\mathrm{bar}}", S, "Time in which all ranks wait for each other at a save.", nonnegative()
@@ -170,7 +176,7 @@ D_s = variable(
     "save_latency",
     r"D_{\mathrm{s}}",
     S,
-    "From the end of the stall of a save until it can be restored from; 0 where training waits for all of it.",
+    "Time from the end of a checkpoint's stall until it can be restored; 0 if training waits for all of it.",
     nonnegative(),
 )
 k_h = variable("host_buffers", r"k_{\mathrm{h}}", N_COUNT, "Saves that a host keeps room for.", integer(1))
@@ -182,7 +188,7 @@ M_hcap = variable(
     "host_memory_capacity",
     r"M_{\mathrm{hcap}}",
     "GB",
-    "Host memory of one node that there is for saves; 0 where it is no limit.",
+    "Host memory of one node available for checkpoints; 0 for no limit.",
     nonnegative(),
 )
 phi_0 = variable(
@@ -196,7 +202,7 @@ k_lost = variable(
     "lost_nodes",
     r"k_{\mathrm{lost}}",
     N_COUNT,
-    "Nodes that a failure takes, their copies being kept in pairs; 0 where memory_survival says it.",
+    "Nodes lost per failure, with copies kept in pairs; 0 if memory_survival is given instead.",
     integer(0, 5),
 )
 p_pair = variable(
@@ -224,7 +230,7 @@ mu_st = variable(
     "storage_multiplier",
     r"\mu_{\mathrm{st}}",
     "s/GB",
-    "Price of storage in a plan of several jobs: time of one accelerator per byte; 0 where storage is free.",
+    "Price of storage in a plan of several jobs, in accelerator time per byte; 0 if storage is free.",
     nonnegative(),
 )
 C_eff = variable(
@@ -234,8 +240,8 @@ o_st = variable(
     "other_save_pressure",
     r"o_{\mathrm{st}}",
     N_COUNT,
-    "Other jobs on the storage, each counted as the root of its bytes, accelerators and failures over those of this "
-    "job; 0 alone.",
+    "Other jobs on the storage, each counted as the root of its bytes, accelerators and failures relative to this "
+    "job's; 0 alone.",
     nonnegative(),
 )
 T_yg = variable(
@@ -365,12 +371,12 @@ A_el = variable(
 )
 s_ab = variable("absent_share", r"s_{\mathrm{ab}}", N_COUNT, "Share of the capacity that is away.", between(0, 1))
 
-S_sp = variable("spare_nodes", r"S_{\mathrm{sp}}", N_COUNT, "Nodes that stand by for a job.", integer(0))
+S_sp = variable("spare_nodes", r"S_{\mathrm{sp}}", N_COUNT, "Spare nodes of a job.", integer(0))
 t_rep = variable(
     "repair_time",
     r"t_{\mathrm{rep}}",
     DAY,
-    "Time that a node is away after a failure; 0 where another one is there at once.",
+    "Time that a node is away after a failure; 0 if it is replaced at once.",
     nonnegative(),
 )
 a_rep = variable("nodes_away", r"a_{\mathrm{rep}}", N_COUNT, "Nodes in repair, on average.", nonnegative())
@@ -493,7 +499,7 @@ k_obs = variable(
     "failures_observed",
     r"k_{\mathrm{obs}}",
     N_COUNT,
-    "Failures that the rate was counted from; 0 where it is known.",
+    "Failures from which the rate was estimated; 0 if it is known exactly.",
     integer(0),
 )
 eps_f = variable(
@@ -507,7 +513,7 @@ sig_step = variable(
     "step_spread",
     r"\sigma_{\mathrm{step}}",
     N_COUNT,
-    "Standard deviation of the logarithm of measured over computed step time; 0 where the step was measured.",
+    "Standard deviation of log(measured / computed) step time; 0 if the step was measured.",
     nonnegative(),
 )
 s_W = variable(

@@ -74,6 +74,6 @@ bottleneck = variable(
     "bottleneck",
     r"\mathrm{bottleneck}",
     "",
-    "What keeps the deployment from its target, or Feasible.",
+    "Bottleneck that keeps the deployment from its target, or Feasible.",
     choice("Memory", "Base Latency", "Capacity", "Tail Latency", "Feasible"),
 )

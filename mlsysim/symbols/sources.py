@@ -6,21 +6,22 @@ bidirectional = variable(
     "bidirectional",
     r"\beta_{\mathrm{bi}}",
     "count",
-    "Whether tokens see those behind them as well: encoders, towers and diffusion transformers, which decode nothing.",
+    "True if tokens also attend to later ones: encoders, vision towers and diffusion transformers, which decode "
+    "nothing.",
     flag(),
 )
 L_x = variable(
     "cross_layers",
     r"L_{\mathrm{x}}",
     "count",
-    "Layers that attend to a source beside their own mixer, by heads of the same shape; 0 without.",
+    "Layers with cross-attention to a source besides their own mixer, by heads of the same shape; 0 without.",
     integer(0),
 )
 h_src = variable(
     "source_hidden_dim",
     r"h_{\mathrm{src}}",
     "count",
-    "Width of what layers with cross-attention read; 0 where it is that of the model.",
+    "Width of the source that layers with cross-attention read; 0 if it is the hidden size.",
     integer(0),
     label="Width of the source",
 )
@@ -28,21 +29,21 @@ P_src = variable(
     "source_parameters",
     r"P_{\mathrm{src}}",
     "count",
-    "Parameters of what reads a source: an encoder, or a tower with its projector; 0 without.",
+    "Parameters of the stack that reads a source: an encoder, or a vision tower with its projector; 0 without.",
     integer(0),
 )
 w_src = variable(
     "source_token_flops",
     r"w_{\mathrm{src}}",
     "FLOP/token",
-    "Forward arithmetic of what reads a source, per token of the source.",
+    "Forward arithmetic of the stack that reads a source, per source token.",
     nonnegative(),
 )
 c_src = variable(
     "source_pair_flops",
     r"c_{\mathrm{src}}",
     "FLOP/token^2",
-    "Forward arithmetic of what reads a source, per pair of its tokens.",
+    "Forward arithmetic of the stack that reads a source, per pair of its tokens.",
     nonnegative(),
 )
 s_src = variable(

@@ -9,14 +9,15 @@ attention_mask = variable(
     "attention_mask",
     r"\mathrm{mask}",
     "",
-    "Which scores attention computes: those of earlier tokens alone, or all.",
+    "Scores that attention computes: those of earlier tokens (causal), or all (full).",
     choice("causal", "full"),
 )
 flop_convention = variable(
     "flop_convention",
     r"\mathrm{FLOPs}",
     "",
-    "What model FLOPs count: every product once, six per parameter with attention over the full square, or six alone.",
+    "Convention of model FLOPs: every product once, six per parameter with attention over the full square, or six per "
+    "parameter alone.",
     choice("counted", "palm", "six_n"),
 )
 f_mask = variable(
@@ -67,7 +68,7 @@ s_doc = variable(
     "document_len",
     r"s_{\mathrm{doc}}",
     "token",
-    "Length of the document that a token of a packed sequence stands in, mean over tokens; 0 where a sequence is one.",
+    "Mean document length seen by a token of a packed sequence; 0 if a sequence is one document.",
     nonnegative(),
     label="Document length",
 )
@@ -91,14 +92,14 @@ rho_attn = variable(
     "recomputed_attention",
     r"\rho_{\mathrm{attn}}",
     N_COUNT,
-    "Whether the core of attention is recomputed.",
+    "True if the core of attention is recomputed.",
     between(0, 1),
 )
 rho_el = variable(
     "recomputed_elementwise",
     r"\rho_{\mathrm{el}}",
     N_COUNT,
-    "Whether norms, activations and residuals are recomputed.",
+    "True if norms, activations and residuals are recomputed.",
     between(0, 1),
 )
 Phi = variable("model_flops", r"\Phi", "PFLOP", "Arithmetic of one step by the convention, all ranks.", positive())
@@ -128,15 +129,14 @@ x_a = variable(
     "attention_kernel_share",
     r"x_{\mathrm{ker}}",
     N_COUNT,
-    "Rate of the core of attention in a step over that of its kernel alone; 0 where attention_efficiency says it.",
+    "Rate of attention's core in a step relative to its kernel alone; 0 if attention_efficiency includes it.",
     nonnegative(),
 )
 eta_el = variable(
     "elementwise_efficiency",
     r"\eta_{\mathrm{el}}",
     N_COUNT,
-    "Share of the memory bandwidth that element-wise code of a training step reaches; memory_efficiency where that "
-    "alone is given.",
+    "Share of the memory bandwidth that element-wise code of a training step reaches; by default memory_efficiency.",
     between(0, 1, open_lower=True),
 )
 eta_mem = variable(
@@ -171,7 +171,7 @@ phi_dp = variable(
     "dp_overlap",
     r"\phi_{\mathrm{dp}}",
     N_COUNT,
-    "Share of the computing beside which data-parallel traffic may run.",
+    "Share of compute with which data-parallel traffic may overlap.",
     between(0, 1),
 )
 chi = variable(
@@ -196,7 +196,7 @@ phi_cp = variable(
     "cp_overlap",
     r"\phi_{\mathrm{cp}}",
     N_COUNT,
-    "Share of attention beside which context-parallel traffic may run.",
+    "Share of attention with which context-parallel traffic may overlap.",
     between(0, 1),
 )
 
@@ -308,13 +308,13 @@ t_free = variable(
     nonnegative(),
 )
 t_fwd = variable(
-    "forward_free_time", r"t_{\mathrm{fwd}}", MS, "What of it is in the forward pass.", nonnegative(), not_above=t_free
+    "forward_free_time", r"t_{\mathrm{fwd}}", MS, "Part of it in the forward pass.", nonnegative(), not_above=t_free
 )
 t_bwd = variable(
     "backward_free_time",
     r"t_{\mathrm{bwd}}",
     MS,
-    "What of it is in the backward pass and in what that recomputes.",
+    "Part of it in the backward pass, with recomputation.",
     nonnegative(),
 )
 t_tp = variable(
@@ -349,14 +349,14 @@ t_rs_x = variable(
     "exposed_reduction_time",
     r"t_{\mathrm{rs,x}}",
     MS,
-    "What is left exposed when all gradients are reduced beside a backward pass.",
+    "Exposed time if all gradients are reduced beside a backward pass.",
     nonnegative(),
 )
 t_ag_x = variable(
     "exposed_gather_time",
     r"t_{\mathrm{ag,x}}",
     MS,
-    "What is left exposed when all weights are gathered beside a forward pass.",
+    "Exposed time if all weights are gathered beside a forward pass.",
     nonnegative(),
 )
 t_hide = variable(
@@ -370,14 +370,14 @@ t_edge_x = variable(
     "exposed_edge_traffic",
     r"t_{\mathrm{edge,x}}",
     MS,
-    "What of a layer's gathering and reduction is left exposed beside one layer alone.",
+    "Exposed time of a layer's gathering and reduction beside one layer only.",
     nonnegative(),
 )
 t_both_x = variable(
     "exposed_backward_traffic",
     r"t_{\mathrm{both,x}}",
     MS,
-    "What is left exposed when weights are gathered and gradients reduced beside a backward pass.",
+    "Exposed time if weights are gathered and gradients reduced beside a backward pass.",
     nonnegative(),
 )
 t_send = variable("send_time", r"t_{\mathrm{send}}", MS, "Hidden states from one stage to the next.", nonnegative())

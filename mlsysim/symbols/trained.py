@@ -9,14 +9,14 @@ finetuning = variable(
     "finetuning",
     r"\mathrm{finetuning}",
     "",
-    "What is trained: weights, or adapters of low rank beside frozen weights (qlora: kept as nf4).",
+    "Trained parameters: weights, or low-rank adapters beside frozen weights (qlora: stored as nf4).",
     choice("full", "lora", "qlora"),
 )
 lora_targets = variable(
     "lora_target_modules",
     r"\mathrm{targets}",
     "",
-    "Products that have adapters: queries and values, all of attention, or those of feed-forward blocks too.",
+    "Products with adapters: queries and values, all of attention, or also feed-forward blocks.",
     choice("query_value", "attention", "all_linear"),
 )
 r_lora = variable("lora_rank", r"r_{\mathrm{LoRA}}", N_COUNT, "Rank of an adapter.", integer(1), label="LoRA rank")
@@ -24,14 +24,14 @@ adapter_dtype = variable(
     "adapter_dtype",
     r"\mathrm{adapters\ in}",
     "",
-    "Format of the weights of adapters: that of hidden states, or wider; what they read is then cast for each.",
+    "Format of adapter weights: that of hidden states, or wider, with a cast of their inputs.",
     choice(AS_PRECISION, "fp32"),
 )
 master = variable(
     "master_weights",
     r"\beta_{\mathrm{mw}}",
     N_COUNT,
-    "Whether trained weights below 32 bit have a copy in 32 bit, which the optimizer updates.",
+    "True if trained weights below 32 bits have a 32-bit copy, which the optimizer updates.",
     flag(),
 )
 

@@ -29,7 +29,7 @@ checkpointing = variable(
     "activation_checkpointing",
     r"\mathrm{checkpointing}",
     "",
-    "Which activations are recomputed instead of kept.",
+    "Activations recomputed instead of kept.",
     choice("none", "selective", "full"),
 )
 bucket = variable(
@@ -44,7 +44,7 @@ n_gather = variable(
     "gathered_layers",
     r"n_{\mathrm{gather}}",
     "count",
-    "Layers whose weights ZeRO-3 holds whole at once: the one at work and those fetched ahead.",
+    "Layers whose weights ZeRO-3 holds whole at once: the current one and the prefetched ones.",
     integer(1),
 )
 reserve = variable(
@@ -58,22 +58,22 @@ M_ctx = variable(
     "context_memory",
     r"M_{\mathrm{ctx}}",
     "GB",
-    "Memory of one accelerator that contexts hold beside the allocator: of the driver, of communication libraries.",
+    "Memory of contexts outside the allocator, per accelerator: of the driver and of communication libraries.",
     nonnegative(),
 )
 r_pool = variable(
     "pool_share",
     r"\rho_{\mathrm{pool}}",
     "count",
-    "Memory that the allocator has reserved and nothing lives in, over what lives at the peak.",
+    "Reserved but unused memory of the allocator, relative to live memory at the peak.",
     nonnegative(),
 )
 memory_reading = variable(
     "memory_reading",
     r"\mathrm{read\ as}",
     "",
-    "Number that users of a stack read: allocated, what lives at the peak; reserved, what the allocator holds; device, "
-    "all that the driver shows, contexts included.",
+    "Memory figure that users of a stack read: allocated (live at the peak), reserved (held by the allocator), or "
+    "device (all that the driver shows, contexts included).",
     choice("allocated", "reserved", "device"),
 )
 
@@ -154,7 +154,7 @@ r_dp = variable(
     "dp_replicate_size",
     r"n_{\mathrm{rep}}",
     "count",
-    "Copies of what ZeRO shards, each on data-parallel ranks of its own (hybrid sharding, HSDP).",
+    "Replicas of the ZeRO shards, each on its own data-parallel ranks (hybrid sharding, HSDP).",
     integer(1),
 )
 n_etp = variable("etp_ranks", r"n_{\mathrm{etp}}", "count", "Ranks of one expert-tensor-parallel group.", integer(1))
@@ -199,12 +199,12 @@ M = variable("total_memory", "M", "GB", "Memory one rank needs.", nonnegative())
 memory_utilization = variable(
     "memory_utilization", r"\rho_M", "count", "Memory needed over memory there is.", nonnegative()
 )
-feasible = variable("feasible", r"\mathrm{feasible}", "", "Whether the configuration meets its limits.", boolean())
+feasible = variable("feasible", r"\mathrm{feasible}", "", "True if the configuration meets its limits.", boolean())
 memory_spread = variable(
     "memory_spread",
     r"\sigma_M",
     "count",
-    "Standard deviation of the logarithm of measured over computed memory.",
+    "Standard deviation of log(measured / computed) memory.",
     nonnegative(),
 )
 memory_margin = variable(
@@ -221,7 +221,7 @@ fit = variable(
     "fit",
     r"\mathrm{fit}",
     "",
-    "Whether a run fits, where the error of its memory leaves no doubt.",
+    "Verdict on whether a run fits; definite if the margin exceeds the error of its memory.",
     choice("fits", "does not fit", "too close to call"),
 )
 
@@ -229,28 +229,29 @@ update_buffer = variable(
     "update_buffer",
     r"\mathrm{update\ by}",
     "",
-    "What an update needs beside its states: none, fused kernels nothing, foreach a list as long as all parameters.",
+    "Temporary memory of the update: none, fused kernels without any, or foreach with a list as long as all "
+    "parameters.",
     choice("none", "fused", "foreach"),
 )
 gradients_at_loss = variable(
     "gradients_at_loss",
     r"\beta_{\mathrm{G}}",
     "count",
-    "Whether gradients have a buffer all the time; else they are there at a loss only while micro-batches are summed.",
+    "True if gradients have a permanent buffer; else they are present at a loss only while micro-batches are summed.",
     flag(),
 )
 optimizer_in_backward = variable(
     "optimizer_in_backward",
     r"\beta_{\mathrm{ob}}",
     "count",
-    "Whether each weight is updated as soon as its gradient is there, which is then freed.",
+    "True if each weight is updated as soon as its gradient is computed, which is then freed.",
     flag(),
 )
 optimizer_device = variable(
     "optimizer_device",
     r"\mathrm{states\ on}",
     "",
-    "Where the optimizer state is kept: on the accelerator, or on the host.",
+    "Location of the optimizer state: accelerator or host.",
     choice("accelerator", "host"),
 )
 workspace = variable(

@@ -14,7 +14,7 @@ e_D = variable(
     "prompt_time_bend",
     r"e_D",
     "ms",
-    "What a prefill has beyond a straight line at twice the length, and at half of it: half its second derivative.",
+    "Half the second derivative of prefill time, from prefills of twice and half the mean length.",
     nonnegative(),
     label="Bend of the prefill over the length",
 )
@@ -88,7 +88,7 @@ v_short = variable(
     "short_answer_variance",
     r"v_{\mathrm{s}}",
     "s^2",
-    "What short answers add to the variance of the time per token, over all tokens of a mean answer.",
+    "Variance that short answers add to the time per token, over all tokens of a mean answer.",
     label="Variance by short answers",
 )
 v_F = variable("first_token_variance", r"v_{\mathrm{first}}", "s^2", "Variance of the time to first token.")

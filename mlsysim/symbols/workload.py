@@ -19,28 +19,27 @@ d_ff = variable(
     "ffn_dim", r"d_{\mathrm{ff}}", "count", "Inner width of the feed-forward block of a dense layer.", integer(0)
 )
 gated = variable(
-    "gated", r"\beta_{\mathrm{g}}", "count", "Whether feed-forward blocks have a gate (SwiGLU, GEGLU).", flag()
+    "gated", r"\beta_{\mathrm{g}}", "count", "True if feed-forward blocks have a gate (SwiGLU, GEGLU).", flag()
 )
 mlp_bias = variable(
-    "mlp_bias", r"\beta_{\mathrm{ff}}", "count", "Whether dense feed-forward blocks have biases.", flag()
+    "mlp_bias", r"\beta_{\mathrm{ff}}", "count", "True if dense feed-forward blocks have biases.", flag()
 )
 norm_bias = variable(
-    "norm_bias", r"\beta_{\mathrm{n}}", "count", "Whether norms have a bias beside the scale (LayerNorm).", flag()
+    "norm_bias", r"\beta_{\mathrm{n}}", "count", "True if norms have a bias besides the scale (LayerNorm).", flag()
 )
 norm_scale = variable(
-    "norm_scale", r"\beta_{\mathrm{sc}}", "count", "Whether norms have a scale (the first OLMo has none).", flag()
+    "norm_scale", r"\beta_{\mathrm{sc}}", "count", "True if norms have a scale (the first OLMo has none).", flag()
 )
 V = variable("vocab_size", "V", "count", "Rows of the token embedding.", integer(1))
 r_V = variable(
     "embedding_dim",
     r"r_{\mathrm{V}}",
     "count",
-    "Width of the rows of embedding and head where these are projected to that of the model and back (ALBERT); 0 where "
-    "they have it.",
+    "Width of embedding and head if projected to the hidden size and back (ALBERT); 0 if it is the hidden size.",
     integer(0),
 )
 tied = variable(
-    "tied_embeddings", r"\beta_{\mathrm{tie}}", "count", "Whether output head and embedding are one matrix.", flag()
+    "tied_embeddings", r"\beta_{\mathrm{tie}}", "count", "True if output head and embedding are one matrix.", flag()
 )
 n_pos = variable(
     "learned_positions", r"n_{\mathrm{pos}}", "count", "Rows of a learned position embedding; 0 without it.", integer(0)
@@ -63,21 +62,21 @@ L_nb = variable(
     "blockless_layers",
     r"L_{\mathrm{nb}}",
     "count",
-    "Layers without a feed-forward block; 0 where every layer has one.",
+    "Layers without a feed-forward block; 0 if every layer has one.",
     integer(0),
 )
 M_x = variable(
     "further_matrices",
     r"M_{\mathrm{x}}",
     "count",
-    "Matrix elements of all layers that a token passes beside mixers and blocks: gates of shared experts, and others.",
+    "Matrix elements per token outside mixers and blocks, over all layers: gates of shared experts, and others.",
     integer(0),
 )
 b_x = variable(
     "further_vectors",
     r"b_{\mathrm{x}}",
     "count",
-    "Biases and norms of the whole model beside those that its other fields say.",
+    "Biases and norms of the whole model that no other field covers.",
     integer(0),
 )
 P_re = variable(
@@ -88,15 +87,14 @@ P_re = variable(
     integer(0),
 )
 moe_interval = variable(
-    "moe_layer_interval", r"\Delta_{\mathrm{moe}}", "count", "Every how many layers one has experts.", integer(1)
+    "moe_layer_interval", r"\Delta_{\mathrm{moe}}", "count", "Interval between layers with experts.", integer(1)
 )
 d_e = variable("expert_ffn_dim", r"d_{\mathrm{e}}", "count", "Inner width of one routed expert.", integer(0))
 r_moe = variable(
     "expert_input_dim",
     r"r_{\mathrm{moe}}",
     "count",
-    "Width to which tokens are projected for routed experts, and from there back; 0 where these work at that of the "
-    "model.",
+    "Width to which tokens are projected for routed experts, and back from it; 0 if it is the hidden size.",
     integer(0),
     label="Input width of experts",
 )
@@ -107,10 +105,10 @@ router_bias = variable(
     "router_bias",
     r"\beta_{\mathrm{rt}}",
     "count",
-    "Whether the router has a correction bias per expert, set without gradients.",
+    "True if the router has a correction bias per expert, set without gradients.",
     flag(),
 )
-expert_bias = variable("expert_bias", r"\beta_{\mathrm{e}}", "count", "Whether routed experts have biases.", flag())
+expert_bias = variable("expert_bias", r"\beta_{\mathrm{e}}", "count", "True if routed experts have biases.", flag())
 L_mtp = variable(
     "mtp_layers",
     r"L_{\mathrm{mtp}}",
@@ -124,7 +122,7 @@ precision = variable(
     "precision",
     r"\mathrm{precision}",
     "",
-    "Preset of number formats: of products, weights, activations, gradients, KV cache and what is sent.",
+    "Preset of number formats for products, weights, activations, gradients, KV cache and communication.",
     choice(*PRESETS),
 )
 q = variable("bytes_per_element", "q", "byte", "Bytes one number takes in memory.", positive())

@@ -85,11 +85,11 @@ def equation(left: str, expression: sympy.Basic, *, over: str = "", units: bool 
     expression : sympy.Basic
         Right side, in declared symbols.
     over : str
-        What an index runs over, as LaTeX; stands after the equation.
+        Range of an index, as LaTeX, printed after the equation.
     units : bool
         Print unit constants.
     aligned : bool
-        Give rows for an ``align`` environment, with ``&`` before the equals sign, instead of a whole equation.
+        Return rows for an ``align`` environment, with ``&`` before the equals sign, instead of a whole equation.
     """
     right = latex(expression, units=units)
     rows = right.removeprefix(BROKEN).removesuffix(END) if (broken := right.startswith(BROKEN)) else right

@@ -1,4 +1,4 @@
-"""Breaking an equation into lines: where it is too wide for a page, long sums and lists stand one part below another.
+"""Line breaks in equations too wide for a page: long sums and lists are split, one part below another.
 
 The printer marks the places where a line may break, and :func:`laid_out` chooses among them.
 """
