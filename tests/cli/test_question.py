@@ -115,8 +115,8 @@ def test_an_option_of_another_model_of_the_command_names_its_variant(run, words,
      (("serve", "--max-model-len", "8192"), "--max-model-len: did you mean --isl, --osl?"),
      (("offload", "--hardware", "H100"), "--hardware: did you mean --design?"),
      (("run", "--mtbf", "3 h"), "--mtbf: did you mean --node-failure-rate?"),
-     (("train", "--mfu", "0.4"), "--mfu: mfu is an output; `mlsysim solve-for train efficiency mfu=VALUE ...` finds the "
-      "argument that gives it")],
+     (("train", "--mfu", "0.4"), "--mfu: mfu is an output; "
+      "`mlsysim solve-for train efficiency mfu=VALUE ...` finds the argument that gives it")],
 )  # fmt: skip
 def test_an_option_of_other_tools_is_pointed_to(run, words, said):
     done = run(*words)
