@@ -173,7 +173,7 @@ def test_a_phrase_stands_in_one_group_of_synonyms_once():
 def test_a_section_of_the_readme_is_on_the_first_page():
     assert example.section("One equation").startswith("How long does a decode step take")
     assert "git+<URL of the repository>" in example.section("Install")
-    assert set(re.findall(r"\$(\w+)", front.FRONT.template)) == {"example", "install", "questions"}
+    assert set(re.findall(r"\$(\w+)", front.FRONT.template)) == {"example", "install", "questions", "try_it"}
 
 
 @pytest.mark.long
