@@ -175,7 +175,7 @@ def inlined(
 
     Parameters
     ----------
-    builder, graph, given
+    builder, graph, inputs
         Builder, graph, and index there per input.
     change : callable, optional
         Rewrites a node with a subgraph, and the indices of its operands.

@@ -47,7 +47,7 @@ def calibrate(
         Columns that are neither inputs nor outputs, kept as labels of the rows.
     space : {"log", "linear"}
         Compare by ratio, or by difference in the units of the outputs.
-    **held
+    **constants
         Inputs as for ``solve``, the same in every row.
 
     Returns
