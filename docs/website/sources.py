@@ -6,7 +6,7 @@ import re
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
-from posixpath import dirname, join, normpath, relpath
+from posixpath import dirname, join, normpath
 
 from website import accuracy, api, calculators, catalog, example, formulas, front, models, try_it
 from website.knowledge import Knowledge
@@ -60,8 +60,7 @@ def in_themes(name: str, text: str | bytes) -> str | bytes:
     if isinstance(text, bytes):
         return text
     text = PICTURE.sub(r"\1.png){.only-light} \1_dark.png){.only-dark}", text)
-    reference = relpath("api/plot.md", dirname(name) or ".")
-    return PLOT.sub(rf"[`\1`]({reference}#mlsysim.\1)", text) if name.startswith("docs/") else text
+    return PLOT.sub(r"{py:func}`\1 <mlsysim.\1>`", text) if name.startswith("docs/") else text
 
 
 def with_titles(found: Sources) -> Sources:

@@ -253,7 +253,7 @@ def test_a_page_shows_a_figure_in_the_theme_of_the_reader_and_links_plots_to_the
     page = in_themes("docs/how_to/a.md", "![A curve](../figures/a.png)\n\n`plot.lines`, `plot.lines(a)`")
     assert page == (
         "![A curve](../figures/a.png){.only-light} ![A curve](../figures/a_dark.png){.only-dark}\n\n"
-        "[`plot.lines`](../../api/plot.md#mlsysim.plot.lines), `plot.lines(a)`"
+        "{py:func}`plot.lines <mlsysim.plot.lines>`, `plot.lines(a)`"
     )
     assert in_themes("docs/figures/a.png", b"`plot.lines`") == b"`plot.lines`"
 
