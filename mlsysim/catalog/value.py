@@ -238,5 +238,5 @@ class Value(Sourced):
         return units.Q_(self.low, unit), units.Q_(self.high, unit)
 
     def text(self, digits: int = 6) -> str:
-        """Format the value with its unit; see :meth:`Sourced.text`."""
+        """See :meth:`Sourced.text`."""
         return f"{self.value:.{digits}g} {self.unit}".strip()

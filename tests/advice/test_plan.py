@@ -120,6 +120,7 @@ class TestPublished:
         assert any("--tensor-parallel-size 8 --enable-expert-parallel" in each for each in commands)
         assert not any("--quantization" in each for each in commands)
 
+    @pytest.mark.long
     def test_sglang_asks_for_two_nodes_of_h100(self):
         few = plan(**SPARSE, hardware="H100", accelerators=8, engine="sglang")
         assert not few.layouts

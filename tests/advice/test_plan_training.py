@@ -18,7 +18,7 @@ RUNS = [
     ("Llama3_70B", 64, 256, "Megatron_LM"),
     ("Llama3_1_405B", 1024, 1536, "Megatron_LM"),
     ("GPT3_175B", 512, 2048, "Megatron_LM"),
-    ("DeepSeek_V3", 1024, 8192, "Megatron_LM"),
+    pytest.param("DeepSeek_V3", 1024, 8192, "Megatron_LM", marks=pytest.mark.long),
     ("Qwen3_30B_A3B", 16, 256, "Megatron_LM"),
     ("Llama3_70B", 64, 256, "torchtitan"),
     ("DeepSeek_V3", 1024, 8192, "torchtitan"),

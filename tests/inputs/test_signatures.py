@@ -366,7 +366,7 @@ def test_help_names_the_variants_of_what_the_first_one_does_not_take():
     def meaning(name):
         return lines[next(place for place, line in enumerate(lines) if line.startswith(f"{name} : ")) + 1]
 
-    assert meaning("gathered_layers").endswith(" fetched ahead. Only variant per_operator.")
+    assert meaning("gathered_layers").endswith(" prefetched ones. Only variant per_operator.")
     assert meaning("sequence_parallel").endswith(" along the sequence. Only variants korthikanti and per_operator.")
     assert meaning("communication_buffer_fraction").endswith(" share of the gradients.")
     assert "Only variant" not in inspect.getdoc(ParameterCountModel.solve)

@@ -47,7 +47,7 @@ def test_expressions_are_not_compared():
     assert Max(d, d + 1).args == (d, d + 1)
 
 
-@pytest.mark.parametrize("every", rest_long([10, 1], 1))
+@pytest.mark.parametrize("every", rest_long([30, 1], 1))
 def test_no_formula_lists_what_another_argument_covers(every):
     nodes = shipped()[::every]
     assert nodes
