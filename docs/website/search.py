@@ -35,8 +35,8 @@ KINDS = {
     "formulas/references": ("Formula book", 0.5, 300),
     "formulas/": ("Formula book", 1.0, 800),
     "notebooks/": ("Notebooks", 0.8, 800),
-    "api/": ("Python", 1.0, 800),
-    "reference/": ("Python", 0.9, 800),
+    "api/": ("Python", 0.7, 600),
+    "reference/": ("Python", 0.6, 600),
     "CHANGELOG": ("Changelog", 0.4, 800),
     "": ("", 0.8, 800),
 }

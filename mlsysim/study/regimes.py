@@ -42,20 +42,20 @@ def regimes(
 
     Parameters
     ----------
-    Arguments given as lists, such as ``batch_size=range(1, 257)``; two of them give a map. By default all arguments
-    given as lists, in their order.
-        those that are, in their order.
-    Name of an output. By default the first label of the headline, such as ``step_bottleneck``, if the model has one,
-    else the answer of the model. The regimes of a label are its values.
-        has one, else the answer of the model. The regimes of a label are its values.
-    Variables whose maxima, minima and cases are examined; by default all that the output depends on.
-        Variables whose maxima, minima and cases are looked at; all on the way to the output by default.
+    x, y : str, optional
+        Arguments given as lists, such as ``batch_size=range(1, 257)``; two of them give a map. By default all
+        arguments given as lists, in their order.
+    output : str, optional
+        Name of an output. By default the first label of the headline, such as ``step_bottleneck``, if the model has
+        one, else the answer of the model. The regimes of a label are its values.
+    by : str or iterable of str, optional
+        Variables whose maxima, minima and cases are examined; by default all that the output depends on.
 
     Returns
     -------
-    A labelled map, or intervals along one axis. Boundaries are formulas where the terms are rational in an axis, else
-    traced points; ``plot()`` draws it.
-        else traced; ``plot()`` draws it.
+    Regimes
+        A labelled map, or intervals along one axis. Boundaries are formulas where the terms are rational in an axis,
+        else traced points; ``plot()`` draws it.
 
     Raises
     ------

@@ -29,7 +29,7 @@ async function visit(tab, site, { page: name, width, scheme, check }) {
   await page.setViewportSize({ width, height: 900 });
   await page.emulateMedia({ colorScheme: scheme });
   await page.goto(`file://${site}/${name}`);
-  if (await page.locator("#calculator").count()) await page.waitForSelector("#curve svg path", { state: "attached" });
+  if (name.startsWith("calculators/") && await page.locator("#calculator").count()) await page.waitForSelector("#curve svg path", { state: "attached" });
   if (name.includes("?")) await page.waitForSelector("#search-results li");
   // As before printing: equations that are out of view are typeset too.
   await page.evaluate(() => dispatchEvent(new Event("beforeprint")));

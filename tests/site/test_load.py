@@ -48,8 +48,10 @@ def test_no_page_has_too_many_nodes_as_it_is_written(site, found):
 def test_heavy_pages_open_light(site):
     installed()
     pages = [*KINDS, *HEAVY]
+    # The index, which the search page alone loads, has a limit of its own (test_site.py).
+    own = {"search.html": (site / "_static" / "search-index.js").stat().st_size / 1000}
     over = {page: (nodes, weight) for page, (nodes, _, weight) in zip(pages, loads(site, pages), strict=True)
-            if nodes > NODES or weight > WEIGHT}  # fmt: skip
+            if nodes > NODES or weight - own.get(page, 0) > WEIGHT}  # fmt: skip
     assert not over
 
 

@@ -173,12 +173,12 @@ def isolated(left: Any, symbol: sympy.Symbol, right: Any) -> Iterator[Any]:
 
     Parameters
     ----------
-    Expression that contains the symbol.
-        Holds the symbol.
-    Symbol to solve for.
-        What is solved for.
-    Expression without the symbol.
-        Does not hold it.
+    left : sympy.Expr
+        Expression that contains the symbol.
+    symbol : sympy.Symbol
+        Symbol to solve for.
+    right : sympy.Expr
+        Expression without the symbol.
 
     Yields
     ------

@@ -32,8 +32,8 @@ def solve_for(
 
     Parameters
     ----------
-    Name of a numeric input.
-        Name of an input that is a number.
+    unknown : str
+        Name of a numeric input.
     *entries : Entry or str
         As for ``solve``.
     which : {"largest", "smallest"}, optional
@@ -49,9 +49,9 @@ def solve_for(
 
     Returns
     -------
-    At a point, a solution with the value, its closed form if there is one, and the result there. If arguments or
-    targets are lists, the unknown at every point, with a status that tells where there is none.
-        or targets are lists, the unknown at every point, with a status that says where there is none.
+    Solution or xarray.Dataset
+        At a point, a solution with the value, its closed form if there is one, and the result there. If arguments or
+        targets are lists, the unknown at every point, with a status that tells where there is none.
 
     Raises
     ------
