@@ -49,10 +49,10 @@ docs: $(VENV)/.docs
 validation: $(VENV)/.long
 	$(BIN)/python tests/validation/report.py
 
-# What a change must pass in half an hour: no test twice, and of the long ones one in twenty; `make check` has them all.
+# What a change must pass in half an hour: no test twice, and of the long ones one in forty; `make check` has them all.
 ci: lint types contracts test site-test
 	$(BIN)/mlsysim book --check
-	$(TESTS) --only-long --share 20 --ignore=tests/benchmarks $(PAGES:%=--ignore=%)
+	$(TESTS) --only-long --share 40 --ignore=tests/benchmarks $(PAGES:%=--ignore=%)
 
 # Every test, and the quick ones once more as an old processor runs them, whose last digits are others.
 check: lint types contracts
