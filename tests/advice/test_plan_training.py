@@ -41,7 +41,8 @@ def test_options_are_read_back_as_what_was_planned(model, accelerators, batch, f
         builtin().find("hardware", "H100"),
         launcher(framework, "framework"),
     )
-    assert len(found) == 5
+    # 405B fits in four layouts of these pipelines: eight tensor ranks, eight stages, 1 to 8 context ranks.
+    assert len(found) == (4 if model == "Llama3_1_405B" else 5)
     for layout in found:
         (command,) = layout.commands[framework]
         options = command[command.index(" --", command.index(".py" if ".py" in command else "FILE")) :]

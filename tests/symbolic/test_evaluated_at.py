@@ -118,7 +118,7 @@ def test_sympy_prints_the_call_without_its_steps(at):
 
 def test_a_formula_names_what_it_calls_and_the_constants_of_its_own_equation(v, formula, declare):
     """Constants of the steps stand beside the equations of the steps."""
-    size, read = declare("ev_size", "B", latex="z"), declare("ev_read", "B", latex="y")
+    size, read = declare("ev_size", "B", latex="z"), declare("ev_read", "B", latex="y_8")
     step = formula(size, 10 * byte * v["servers"])
     share = evaluated_at(v["share"], {v["most"]: 3}, [formula(v["share"], v["most"] / 2)])
     twice = formula(read, 2 * evaluated_at(size, {v["servers"]: 2 * share}, [step]))
