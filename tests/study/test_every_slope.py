@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fuzz import rest_long
+from fuzz import drawn, rest_long
 from study.points import CHAINS, DEPLOYMENTS, POINTS
 
 import mlsysim
@@ -131,12 +131,10 @@ def chained(closed, at):
 SMALL = [("TrainingMemoryModel", "korthikanti"), ("MoERoutingModel", "per_layer"), ("KernelModel", "roofline")]
 #: Formulas from which on closed forms are tried of the answer alone.
 LARGE = 200
-#: The answer of a deployment, and of a rollout, follows from the root of an equation, of which there is no closed form.
-ROOTED = {
-    *DEPLOYMENTS,
-    *(case for case in CASES if case[0] == "PostTrainingModel" or case[1].endswith("post_training")),
-}
-CLOSED = [*SMALL, *(case for case in CASES if case not in {*SMALL, *ROOTED})]
+#: Why there is no closed form by some inputs: cases beyond counting, and behind a rollout a root.
+BEYOND, BEHIND_A_ROOT = "has too many cases for a closed form", "has no derivative by it in closed form"
+#: The answer of a deployment follows from the root of an equation, of which there is no closed form.
+CLOSED = [*SMALL, *(case for case in CASES if case not in SMALL and case not in DEPLOYMENTS)]
 
 
 @pytest.mark.long(quick=1)
@@ -144,7 +142,8 @@ CLOSED = [*SMALL, *(case for case in CASES if case not in {*SMALL, *ROOTED})]
 def test_first_derivatives_of_headline_outputs_equal_the_closed_form(name, variant):
     model, (system, values, inputs, outputs) = getattr(mlsysim, name)(variant), point_of(name, variant)
     heads = [each for each in model.headline if each in outputs]
-    heads = heads if len(system) < LARGE else [model.answer]
+    rooted = name == "PostTrainingModel" or variant.endswith("post_training")
+    heads = heads if len(system) < LARGE and not rooted else [model.answer]
     found = derivatives(system, heads, inputs, values)
     for output in heads:
         value, compared = float(found[output][()].reshape(-1)[0]), 0
@@ -153,10 +152,12 @@ def test_first_derivatives_of_headline_outputs_equal_the_closed_form(name, varia
                 continue
             if by in model.follows.values():  # a closed form holds power_limit, which follows tdp in this system
                 continue
+            if rooted and not drawn(by, 8):  # each of hundreds takes a second
+                continue
             try:
                 closed = model.derivative(output, by)
             except InputError as refused:
-                if "has too many cases for a closed form" not in str(refused):
+                if BEYOND not in str(refused) and not (rooted and BEHIND_A_ROOT in str(refused)):
                     raise
                 continue
             at = {**values, **compiled(closed._system)(values)}
